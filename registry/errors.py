@@ -1,0 +1,209 @@
+"""Everything that can go wrong, as a tree.
+
+An error says what is wrong, where, and the cure; each REST dialect and the pages turn it into their
+own status and code with a table of their own.
+
+    SchemadeskError
+    ├── InvalidInput                 what was sent can't be used
+    │   ├── InvalidSchema            a schema text that doesn't parse (line and column where known)
+    │   ├── InvalidName              a subject, context or registry name
+    │   ├── InvalidVersion           a version that is neither a number nor "latest"
+    │   ├── InvalidCompatibility     a level that isn't one of the seven
+    │   ├── InvalidMode              a mode that doesn't exist
+    │   ├── InvalidReference         a reference that doesn't resolve
+    │   ├── InvalidSource            a scan source that can't be used as given
+    │   └── InvalidCheckpoint        a path that holds no readable checkpoint
+    ├── NotFound
+    │   ├── RegistryNotFound
+    │   ├── SubjectNotFound
+    │   ├── VersionNotFound
+    │   ├── SchemaNotFound
+    │   ├── SubjectConfigNotFound
+    │   ├── SubjectModeNotFound
+    │   ├── RequestNotFound
+    │   ├── SourceNotFound
+    │   └── FindingNotFound
+    ├── Conflict                     it is well-formed, but what is there forbids it
+    │   ├── IncompatibleSchema       carries the whole compatibility report
+    │   ├── SubjectSoftDeleted
+    │   ├── SubjectNotSoftDeleted
+    │   ├── VersionSoftDeleted
+    │   ├── VersionNotSoftDeleted
+    │   ├── ReferenceExists          others refer to what should be deleted
+    │   ├── OperationNotPermitted    the mode forbids it
+    │   ├── PlanChanged              what was approved is not what would run now
+    │   └── WrongState               the request, scan or finding isn't in a state that allows it
+    ├── Forbidden
+    │   ├── NotSignedIn
+    │   └── NotAllowed
+    └── Unavailable                  a part outside this process doesn't answer
+        ├── BrokerUnavailable
+        ├── SparkUnavailable
+        └── ScanInterrupted          a scan that ran into its deadline or was cancelled
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class SchemadeskError(Exception):
+    """Base of all errors of the product; `message` is written for people, `details` for programs."""
+
+    def __init__(self, message: str, **details: Any) -> None:
+        super().__init__(message)
+        self.message = message
+        self.details = details
+
+
+class InvalidInput(SchemadeskError):
+    """What was sent can't be used as it is."""
+
+
+class InvalidSchema(InvalidInput):
+    """A schema text that doesn't parse; `line` and `column` count from 1 and are None where unknown."""
+
+    def __init__(self, message: str, *, line: int | None = None, column: int | None = None, **details: Any) -> None:
+        super().__init__(message, **details)
+        self.line = line
+        self.column = column
+
+
+class InvalidName(InvalidInput):
+    """A subject, context or registry name that can't be used everywhere."""
+
+
+class InvalidVersion(InvalidInput):
+    """A version that is neither a number from 1 to 2^31-1 nor "latest"."""
+
+
+class InvalidCompatibility(InvalidInput):
+    """A compatibility level that isn't one of the seven."""
+
+
+class InvalidMode(InvalidInput):
+    """A mode that doesn't exist."""
+
+
+class InvalidReference(InvalidInput):
+    """A reference that names a subject, version or name that isn't there."""
+
+
+class InvalidSource(InvalidInput):
+    """A scan source that can't be used as given."""
+
+
+class InvalidCheckpoint(InvalidInput):
+    """A path that holds no readable checkpoint; the message says what was looked for."""
+
+
+class NotFound(SchemadeskError):
+    """Something named in the call doesn't exist, or not for this caller."""
+
+
+class RegistryNotFound(NotFound):
+    """No registry of that name."""
+
+
+class SubjectNotFound(NotFound):
+    """No live subject of that name."""
+
+
+class VersionNotFound(NotFound):
+    """The subject has no such live version."""
+
+
+class SchemaNotFound(NotFound):
+    """No schema with that id, or none equal to the given one."""
+
+
+class SubjectConfigNotFound(NotFound):
+    """The subject has no compatibility level of its own."""
+
+
+class SubjectModeNotFound(NotFound):
+    """The subject has no mode of its own."""
+
+
+class RequestNotFound(NotFound):
+    """No promotion request of that number."""
+
+
+class SourceNotFound(NotFound):
+    """No scan source of that number."""
+
+
+class FindingNotFound(NotFound):
+    """No finding of that number."""
+
+
+class Conflict(SchemadeskError):
+    """The call is well-formed, but what is there forbids it."""
+
+
+class IncompatibleSchema(Conflict):
+    """The schema breaks the subject's compatibility level; `report` holds every reason."""
+
+    def __init__(self, message: str, *, report: Any, **details: Any) -> None:
+        super().__init__(message, **details)
+        self.report = report
+
+
+class SubjectSoftDeleted(Conflict):
+    """The subject is soft-deleted already."""
+
+
+class SubjectNotSoftDeleted(Conflict):
+    """A permanent delete needs a soft delete first."""
+
+
+class VersionSoftDeleted(Conflict):
+    """The version is soft-deleted already."""
+
+
+class VersionNotSoftDeleted(Conflict):
+    """A permanent delete needs a soft delete first."""
+
+
+class ReferenceExists(Conflict):
+    """Other schemas refer to what should be deleted."""
+
+
+class OperationNotPermitted(Conflict):
+    """The mode of the registry, context or subject forbids it."""
+
+
+class PlanChanged(Conflict):
+    """What was approved is not what would run now; the message says what moved."""
+
+
+class WrongState(Conflict):
+    """The request, scan or finding isn't in a state that allows this."""
+
+
+class Forbidden(SchemadeskError):
+    """The caller may not do this."""
+
+
+class NotSignedIn(Forbidden):
+    """The call needs a token or a session."""
+
+
+class NotAllowed(Forbidden):
+    """The caller is known and lacks the right; the message names it."""
+
+
+class Unavailable(SchemadeskError):
+    """A part outside this process doesn't answer."""
+
+
+class BrokerUnavailable(Unavailable):
+    """The Kafka cluster doesn't answer in time."""
+
+
+class SparkUnavailable(Unavailable):
+    """The Spark Connect server doesn't answer in time."""
+
+
+class ScanInterrupted(Unavailable):
+    """The scan ran into its deadline or was cancelled."""
