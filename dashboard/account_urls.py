@@ -1,0 +1,17 @@
+"""Sign-in and sign-out by django-allauth; nothing else of it is reachable."""
+
+from __future__ import annotations
+
+from allauth.account import views
+from django.urls import path
+
+urlpatterns = [
+    path("login/", views.login, name="account_login"),
+    path("logout/", views.logout, name="account_logout"),
+    path("password/change/", views.password_change, name="account_change_password"),
+    # allauth's templates and redirects ask for these names; sign-up is shut by the adapter, the rest isn't offered
+    path("signup/", views.signup, name="account_signup"),
+    path("inactive/", views.account_inactive, name="account_inactive"),
+    path("reauthenticate/", views.reauthenticate, name="account_reauthenticate"),
+    path("password/reset/", views.signup, name="account_reset_password"),
+]

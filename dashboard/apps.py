@@ -1,0 +1,15 @@
+"""The site's own app: pages, composition, embedded services."""
+
+from __future__ import annotations
+
+from django.apps import AppConfig
+
+
+class DashboardConfig(AppConfig):
+    """Loads the Celery application, so that tasks find their broker in every process."""
+
+    name = "dashboard"
+
+    def ready(self) -> None:
+        """Import the Celery application."""
+        from dashboard import celery  # noqa: F401

@@ -1,0 +1,268 @@
+"""The application that the web server calls: it hands each request to Django, which stays synchronous.
+
+The server speaks ASGI because that shows the request target as it was sent; Django under ASGI would be several times
+slower than under WSGI, so the bridge below calls its WSGI handler in a thread. What belongs before Django (answers
+that need no Django) wraps `application` here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import logging
+import os
+import sys
+import tempfile
+from collections.abc import Awaitable, Callable, Iterable, Iterator, MutableMapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import IO, Any
+from urllib.parse import quote_from_bytes, unquote_to_bytes
+
+from dashboard.wsgi import application as django_application
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+WsgiApplication = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+
+# Not above the pool of database connections in the settings: a thread without a connection would only wait.
+THREADS = 8
+MAX_BODY = 8 * 1024 * 1024
+IN_MEMORY = 512 * 1024  # of a request's body; what is longer goes to a temporary file
+BODY_SECONDS = 60.0  # for a client to send its body
+SEND_SECONDS = 60.0  # for a client to take a part of a stream
+WHOLE = 1024 * 1024  # a stream that says to be no longer is sent at once
+ASCII_AS_IT_IS = "".join(map(chr, range(0x21, 0x7F)))
+
+logger = logging.getLogger(__name__)
+
+
+class ClientGone(Exception):
+    """Nobody waits for the answer any more."""
+
+
+class Refused(Exception):
+    """The request is answered here: the status and a sentence."""
+
+    def __init__(self, status: HTTPStatus, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+
+
+@dataclass
+class Answer:
+    """A response whose body is either whole, or what is still to come from the application."""
+
+    status: int
+    headers: list[tuple[bytes, bytes]]
+    body: bytes
+
+
+class WsgiBridge:
+    """An ASGI application that answers with a WSGI application, one thread a request."""
+
+    def __init__(self, application: WsgiApplication, *, threads: int = THREADS, max_body: int = MAX_BODY) -> None:
+        self._application = application
+        self._max_body = max_body
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="request")
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers one request; 413 for a body that is too long, 408 for one that doesn't come."""
+        if scope["type"] != "http":
+            await _other(scope, receive, send)
+            return
+        try:
+            body, length = await self._body(scope, receive)
+        except Refused as refusal:
+            text = json.dumps({"error_code": int(refusal.status), "message": refusal.message}).encode()
+            headers = [(b"content-type", b"application/json"), (b"connection", b"close")]
+            await _send_whole(Answer(refusal.status, [*headers, (b"content-length", b"%d" % len(text))], text), send)
+            return
+        except ClientGone:
+            return
+        loop = asyncio.get_running_loop()
+        exchange = Exchange(loop, receive, send)
+        with body:
+            environ = build_environ(scope, body, length)
+            answer = await loop.run_in_executor(self._threads, exchange.call, self._application, environ)
+        if answer is not None:
+            await _send_whole(answer, send)
+
+    async def _body(self, scope: Scope, receive: Receive) -> tuple[IO[bytes], int]:
+        """The request's whole body and its length; the thread that Django gets need not wait for a slow client."""
+        announced = next((value for name, value in scope["headers"] if name == b"content-length"), b"")
+        if announced.isdigit() and int(announced) > self._max_body:
+            raise Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, self._limit())
+        if not announced and all(name != b"transfer-encoding" for name, _ in scope["headers"]):
+            return io.BytesIO(), 0
+        try:
+            async with asyncio.timeout(BODY_SECONDS):
+                return await self._read(receive)
+        except TimeoutError:
+            raise Refused(HTTPStatus.REQUEST_TIMEOUT, f"The body did not come in {BODY_SECONDS:.0f} s.") from None
+
+    async def _read(self, receive: Receive) -> tuple[IO[bytes], int]:
+        body: IO[bytes] = tempfile.SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115 - closed by the caller
+        length, more = 0, True
+        try:
+            while more:
+                message = await receive()
+                if message["type"] != "http.request":
+                    raise ClientGone
+                part, more = message.get("body", b""), message.get("more_body", False)
+                length += len(part)
+                if length > self._max_body:
+                    raise Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, self._limit())
+                body.write(part)
+        except BaseException:
+            body.close()
+            raise
+        body.seek(0)
+        return body, length
+
+    def _limit(self) -> str:
+        return f"A request's body may have up to {self._max_body} bytes."
+
+
+class Exchange:
+    """One call of the WSGI application, in its thread."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, receive: Receive, send: Send) -> None:
+        self._loop = loop
+        self._receive = receive
+        self._send = send
+        self._status = 0
+        self._headers: list[tuple[bytes, bytes]] = []
+
+    def call(self, application: WsgiApplication, environ: dict[str, Any]) -> Answer | None:
+        """The whole answer; None when it was a stream, which is sent from here, in this thread, piece by piece."""
+        try:
+            result = application(environ, self._start_response)
+        except Exception:
+            logger.exception("no answer to %s %s", environ["REQUEST_METHOD"], environ["PATH_INFO"])
+            text = b'{"error_code":500,"message":"Internal Server Error"}'
+            return Answer(500, [(b"content-type", b"application/json")], text)
+        try:
+            if environ["REQUEST_METHOD"] == "HEAD":
+                return Answer(self._status, self._headers, b"")
+            if not getattr(result, "streaming", not isinstance(result, list | tuple)) or self._is_short():
+                return Answer(self._status, self._headers, b"".join(result))
+            self._stream(iter(result))
+            return None
+        finally:
+            if close := getattr(result, "close", None):
+                close()
+
+    def _start_response(self, status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Callable[..., Any]:
+        self._status = int(status[:3])
+        self._headers = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers]
+        return _no_write
+
+    def _is_short(self) -> bool:
+        length = next((value for name, value in self._headers if name == b"content-length"), b"")
+        return length.isdigit() and int(length) <= WHOLE
+
+    def _stream(self, parts: Iterator[bytes]) -> None:
+        gone = asyncio.run_coroutine_threadsafe(_disconnected(self._receive), self._loop)
+        try:
+            self._wait({"type": "http.response.start", "status": self._status, "headers": self._headers})
+            for part in parts:
+                # The server takes what is sent to a client that went away, and drops it.
+                if gone.done():
+                    raise ClientGone
+                self._wait({"type": "http.response.body", "body": part, "more_body": True})
+            self._wait({"type": "http.response.body", "body": b"", "more_body": False})
+        except (ClientGone, OSError, RuntimeError) as error:
+            logger.info("a stream was cut short: %r", error)
+        finally:
+            gone.cancel()
+
+    def _wait(self, message: dict[str, Any]) -> None:
+        future = asyncio.run_coroutine_threadsafe(_as_coroutine(self._send(message)), self._loop)
+        try:
+            future.result(SEND_SECONDS)
+        except BaseException:
+            future.cancel()
+            raise
+
+
+def build_environ(scope: Scope, body: IO[bytes], length: int) -> dict[str, Any]:
+    """The WSGI environment of a request (PEP 3333), with `RAW_URI`: the target as it was sent.
+
+    Bytes above ASCII in the target are percent-encoded there. Header names with an underscore are left out: they
+    would be taken for those with a hyphen, which proxies check.
+    """
+    raw, query = bytes(scope["raw_path"]), bytes(scope["query_string"])
+    target = raw + b"?" + query if query else raw
+    server, client = scope.get("server") or ("localhost", 80), scope.get("client") or ("", 0)
+    environ: dict[str, Any] = {
+        "REQUEST_METHOD": scope["method"],
+        "SCRIPT_NAME": "",
+        "PATH_INFO": unquote_to_bytes(raw).decode("latin-1"),
+        "QUERY_STRING": query.decode("latin-1"),
+        "RAW_URI": target.decode() if target.isascii() else quote_from_bytes(target, safe=ASCII_AS_IT_IS),
+        "SERVER_NAME": server[0],
+        "SERVER_PORT": str(server[1]),
+        "SERVER_PROTOCOL": f"HTTP/{scope['http_version']}",
+        "REMOTE_ADDR": client[0],
+        "REMOTE_PORT": str(client[1]),
+        "wsgi.version": (1, 0),
+        "wsgi.url_scheme": scope.get("scheme", "http"),
+        "wsgi.input": body,
+        "wsgi.input_terminated": True,
+        "wsgi.errors": sys.stderr,
+        "wsgi.multithread": True,
+        "wsgi.multiprocess": False,
+        "wsgi.run_once": False,
+    }
+    for name, value in scope["headers"]:
+        if b"_" in name or name == b"content-length":
+            continue
+        text = value.decode("latin-1")
+        key = "CONTENT_TYPE" if name == b"content-type" else "HTTP_" + name.decode("latin-1").upper().replace("-", "_")
+        if key in environ:
+            text = f"{environ[key]}{'; ' if name == b'cookie' else ','}{text}"
+        environ[key] = text
+    # A chunked body has no announced length, and Django reads nothing without one.
+    environ["CONTENT_LENGTH"] = str(length) if length else ""
+    return environ
+
+
+async def _send_whole(answer: Answer, send: Send) -> None:
+    await send({"type": "http.response.start", "status": int(answer.status), "headers": answer.headers})
+    await send({"type": "http.response.body", "body": answer.body, "more_body": False})
+
+
+async def _disconnected(receive: Receive) -> None:
+    """Returns when the client has gone away."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _as_coroutine(awaitable: Awaitable[None]) -> None:
+    await awaitable
+
+
+async def _other(scope: Scope, receive: Receive, send: Send) -> None:
+    """The server's start and stop; a websocket is closed."""
+    if scope["type"] == "websocket":
+        await receive()
+        await send({"type": "websocket.close", "code": 1000})
+        return
+    while scope["type"] == "lifespan":
+        message = await receive()
+        await send({"type": f"{message['type']}.complete"})
+        if message["type"] == "lifespan.shutdown":
+            return
+
+
+def _no_write(data: bytes) -> None:
+    raise NotImplementedError("the write() of PEP 3333 is for old frameworks; Django doesn't use it")
+
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
+application = WsgiBridge(django_application)

@@ -1,0 +1,28 @@
+"""`manage.py demo`: real input from real programs."""
+
+from __future__ import annotations
+
+import os
+
+from django.core.management.base import BaseCommand, CommandError
+
+from dashboard.demo_run import load_demo
+from registry.errors import SchemadeskError
+
+
+class Command(BaseCommand):
+    """Runs the producers and the streaming query against the parts that `up` started."""
+
+    help = "Write the demo's topics and state, add them as sources and scan them."
+
+    def handle(self, *args: object, **options: object) -> None:
+        """Print a line a step."""
+        url = f"http://127.0.0.1:{os.environ.get('SCHEMADESK_PORT', '8081')}"
+        try:
+            load_demo(registry_url=url, on_line=self._say)
+        except SchemadeskError as error:
+            raise CommandError(error.message) from error
+
+    def _say(self, line: str) -> None:
+        self.stdout.write(line)
+        self.stdout.flush()

@@ -1,0 +1,86 @@
+"""The frame of a page, and who looks at it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import cast
+
+from django.http import HttpRequest
+from django.utils import timezone
+
+from dashboard.links import subject_url
+from dashboard.presenters.frame import Crumb, Environment, Frame, Section
+from dashboard.presenters.looks import EnvironmentKind
+from registry.access.models import User
+from registry.access.roles import READER, Actor, Grant
+from registry.access.selectors import actor_of_user, anonymous_actor
+from registry.drift.selectors import count_findings
+from registry.promotions.selectors import list_environments, waiting_for
+
+OTHER_REGISTRY = EnvironmentKind.OTHER
+
+
+def page_actor(request: HttpRequest) -> Actor:
+    """Who looks at a page, looked up once a request.
+
+    Without a session that is nobody; under `up` on one's own machine, a reader. The role that `up` gives
+    to programs without a token doesn't count here: what a page changes has a name.
+    """
+    known: Actor | None = getattr(request, "page_actor", None)
+    if known is None:
+        known = _actor(request)
+        request.page_actor = known  # type: ignore[attr-defined]
+    return known
+
+
+def _actor(request: HttpRequest) -> Actor:
+    if request.user.is_authenticated:
+        return actor_of_user(cast("User", request.user), door="ui")
+    nobody = anonymous_actor(door="ui")
+    return Actor(name=nobody.name, door="ui", grants=(Grant(READER),)) if nobody.grants else nobody
+
+
+def kind_of(name: str, order: list[str]) -> EnvironmentKind:
+    """The first environment is for development, the last is production, those between are staging."""
+    if name not in order:
+        return OTHER_REGISTRY
+    if name == order[-1] and len(order) > 1:
+        return EnvironmentKind.PRODUCTION
+    return EnvironmentKind.DEVELOPMENT if name == order[0] else EnvironmentKind.STAGING
+
+
+def environment_of(name: str, order: list[str], *, url: str = "", current: bool = False) -> Environment:
+    """A registry as the pages show it."""
+    return Environment(name=name, kind=kind_of(name, order), url=url, current=current)
+
+
+def make_frame(
+    request: HttpRequest,
+    *,
+    title: str,
+    section: Section = Section.NONE,
+    registry: str = "",
+    code: bool = False,
+    crumbs: tuple[Crumb, ...] = (),
+    url_in: Callable[[str], str] | None = None,
+) -> Frame:
+    """The frame; `url_in` gives the address of the same page in another environment."""
+    order = list_environments()
+    names = order if not registry or registry in order else [*order, registry]
+    locate = url_in or subjects_url
+    actor = page_actor(request)
+    return Frame(
+        title=title,
+        now=timezone.now(),
+        section=section,
+        code=code,
+        crumbs=crumbs,
+        environments=tuple(environment_of(name, order, url=locate(name), current=name == registry) for name in names),
+        open_findings=count_findings().get("open", 0),
+        waiting_requests=len(waiting_for(actor.user_id)) if actor.user_id else 0,
+    )
+
+
+def subjects_url(registry: str) -> str:
+    """The list of subjects of a registry."""
+    return subject_url(registry, "x").rsplit("/subjects/", 1)[0] + "/subjects"

@@ -1,0 +1,179 @@
+"""Home as an inbox, and the audit log."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from urllib.parse import urlencode
+
+from django.conf import settings
+from django.core.cache import cache
+from django.http import HttpRequest
+from django.urls import reverse
+
+from dashboard.pages.drift import coverage_of, finding_row
+from dashboard.pages.frame import make_frame, page_actor
+from dashboard.pages.promotions import request_row
+from dashboard.presenters.audit import AuditChange, AuditList, AuditRow
+from dashboard.presenters.frame import Action, Paging, Search, Section
+from dashboard.presenters.home import ActivityItem, FirstStep, HealthItem, HomePage
+from dashboard.presenters.looks import Health
+from dashboard.tasks import DEMO_LOCK
+from registry.access.roles import Actor
+from registry.audit.selectors import AuditEntry, list_events
+from registry.drift import selectors as drift
+from registry.promotions import selectors as promotions
+from registry.subjects.selectors import list_registries
+
+SHOWN = 8
+AUDIT_ROWS = 50
+VERBS = {"INSERT": "added", "UPDATE": "changed", "DELETE": "removed"}
+TABLES = {
+    "subjects_registry": "registry",
+    "subjects_context": "context",
+    "subjects_subject": "subject",
+    "subjects_schema": "schema",
+    "subjects_schemaversion": "version",
+    "subjects_schemareference": "reference",
+    "subjects_config": "compatibility",
+    "subjects_mode": "mode",
+    "promotions_environment": "environment",
+    "promotions_promotionrequest": "promotion request",
+    "promotions_review": "review",
+    "promotions_release": "release",
+    "drift_source": "source",
+    "drift_finding": "finding",
+    "access_user": "person",
+    "access_rolegrant": "role",
+    "access_apitoken": "token",
+}
+
+
+def home_page(request: HttpRequest) -> HomePage:
+    """What waits, what is on its way, what drifts."""
+    actor = page_actor(request)
+    order = promotions.list_environments()
+    sources = drift.list_sources()
+    findings = drift.list_findings(limit=SHOWN)
+    empty = not sources and not any(info.subjects for info in list_registries())
+    loading = bool(cache.get(DEMO_LOCK))
+    return HomePage(
+        frame=make_frame(request, title="Home", section=Section.HOME),
+        signed_in=actor.user_id is not None,
+        waiting=tuple(request_row(info, order) for info in promotions.waiting_for(actor.user_id))
+        if actor.user_id
+        else (),
+        mine=tuple(request_row(info, order) for info in promotions.requested_by(actor.user_id))
+        if actor.user_id
+        else (),
+        findings=tuple(finding_row(info, order) for info in findings),
+        findings_total=drift.count_findings().get("open", 0),
+        health=_health(sources),
+        activity=tuple(_activity(entry) for entry in list_events(limit=SHOWN)),
+        first_steps=_first_steps(request) if empty else (),
+        demo=_demo_action(actor) if empty and not loading and settings.UNDER_UP else None,
+        demo_progress="The demo is loading: producers write, a query runs twice, then both are scanned. Load this page again in a minute."
+        if loading
+        else "",
+    )
+
+
+def _demo_action(actor: Actor) -> Action:
+    """Anybody at one's own machine may load the demo, signed in or not: it is offered under `up` alone."""
+    return Action(label="Load the demo", url=reverse("ui:demo_load"), method="post", tone="primary", icon="play")
+
+
+def _health(sources: list[drift.SourceInfo]) -> tuple[HealthItem, ...]:
+    failed = [source for source in sources if source.last_scan and source.last_scan.state == "failed"]
+    scans = HealthItem(
+        label="Scans",
+        health=Health.OFF if not sources else Health.DEGRADED if failed else Health.UP,
+        sentence=coverage_of(sources) or "No source yet.",
+        url=reverse("ui:sources"),
+    )
+    return (
+        HealthItem(label="Registries", health=Health.UP, sentence=f"{len(list_registries())} of ours answer."),
+        scans,
+        HealthItem(
+            label="Spark",
+            health=Health.UP if settings.SPARK_REMOTE else Health.OFF,
+            sentence="Set for scans."
+            if settings.SPARK_REMOTE
+            else "No Spark Connect server is set: nothing can be scanned.",
+        ),
+    )
+
+
+def _first_steps(request: HttpRequest) -> tuple[FirstStep, ...]:
+    host = f"{request.scheme}://{request.get_host()}"
+    return (
+        FirstStep(
+            title="Point a producer here",
+            sentence="Any client of Confluent's registry works unchanged.",
+            command=f"schema.registry.url={host}",
+        ),
+        FirstStep(
+            title="Add a topic or a checkpoint",
+            sentence="It is scanned on a schedule and held against what is registered.",
+            action=Action(label="Add a source", url=reverse("ui:source_add")),
+        ),
+        FirstStep(
+            title="Promote a version",
+            sentence="Somebody asks, somebody else approves, and prod has it.",
+            action=Action(label="Ask for a promotion", url=reverse("ui:promotion_request")),
+        ),
+    )
+
+
+def _activity(entry: AuditEntry) -> ActivityItem:
+    return ActivityItem(
+        sentence=f"{VERBS[entry.operation]} {TABLES.get(entry.table, entry.table)} {entry.row_id}"
+        + (f": {entry.why}" if entry.why else ""),
+        who=entry.actor,
+        at=entry.at,
+        door=entry.door,
+        url=reverse("ui:audit"),
+    )
+
+
+def audit_list(request: HttpRequest) -> AuditList:
+    """The log, newest first, by keyset."""
+    query = request.GET.get("q", "").strip()
+    before = request.GET.get("before", "")
+    entries = list_events(
+        text=query, before_id=int(before) if before.isdigit() and len(before) < 19 else None, limit=AUDIT_ROWS
+    )
+    base = reverse("ui:audit")
+    older = f"{base}?{urlencode({'q': query, 'before': entries[-1].id})}" if len(entries) == AUDIT_ROWS else ""
+    return AuditList(
+        frame=make_frame(request, title="Audit", section=Section.AUDIT),
+        search=Search(url=base, query=query, label="Search who, what or why", placeholder="approver"),
+        rows=tuple(_audit_row(entry) for entry in entries),
+        paging=Paging(
+            first=1 if entries else 0, last=len(entries), previous_url=base if before else "", next_url=older
+        ),
+    )
+
+
+def _audit_row(entry: AuditEntry) -> AuditRow:
+    columns = list(dict.fromkeys([*entry.before, *entry.after]))
+    return AuditRow(
+        number=entry.id,
+        at=entry.at,
+        who=entry.actor,
+        door=entry.door,
+        what=f"{TABLES.get(entry.table, entry.table)} {VERBS[entry.operation]}",
+        row=entry.row_id,
+        why=entry.why,
+        changes=tuple(
+            AuditChange(column=column, before=_text(entry.before, column), after=_text(entry.after, column))
+            for column in columns
+        ),
+    )
+
+
+def _text(row: dict[str, Any], column: str) -> str | None:
+    if column not in row:
+        return None
+    value = row[column]
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,402 @@
+"""The list of subjects, and the page of one."""
+
+from __future__ import annotations
+
+import json
+from urllib.parse import quote, urlencode
+
+from django.http import HttpRequest
+from django.urls import reverse
+
+from dashboard.links import subject_url
+from dashboard.pages.frame import environment_of, make_frame, page_actor, subjects_url
+from dashboard.presenters.frame import Action, ActiveFilter, Choice, Crumb, Filter, Paging, Problem, Search, Section
+from dashboard.presenters.looks import Verdict
+from dashboard.presenters.subjects import (
+    FieldRow,
+    Lane,
+    LaneCell,
+    ReferenceRow,
+    SelectedVersion,
+    Setting,
+    SubjectList,
+    SubjectPage,
+    SubjectRow,
+    VersionChip,
+    VersionRow,
+)
+from registry.access.roles import refusal
+from registry.drift.selectors import open_findings_by_subject
+from registry.formats import FORMATS
+from registry.formats.compatibility import LEVELS
+from registry.promotions.selectors import list_environments, list_requests, releases_of
+from registry.subjects import selectors
+from registry.subjects.names import DEFAULT_CONTEXT, SubjectName, parse_subject
+from registry.subjects.selectors.places import Registry, get_registry, get_subject
+
+PAGE_ROWS = 50
+LANE_VERSIONS = 12
+TABS = (("structure", "Structure"), ("source", "Source"), ("settings", "Settings"))
+ORDER_WORDS = {
+    "consumers first": "Deploy consumers first",
+    "producers first": "Deploy producers first",
+    "any order": "Deploy in any order",
+}
+DOORS = {"confluent": "REST API", "product": "product API", "ui": "this site", "task": "a task", "command": "command"}
+MODE_SENTENCES = {
+    "READWRITE": "Versions can be registered.",
+    "READONLY": "Nothing can be registered here but by a release.",
+    "READONLY_OVERRIDE": "Nothing can be registered here, releases included.",
+    "IMPORT": "Only versions with given ids can be registered.",
+}
+
+
+def level_order(level: str) -> str:
+    """The headline that a level implies."""
+    return ORDER_WORDS.get(LEVELS[level].upgrade_order, "No order is safe")
+
+
+def subject_list(request: HttpRequest, registry: str) -> SubjectList:
+    """The page of a registry's subjects, filtered and paged by the query."""
+    place = get_registry(registry)
+    query = request.GET.get("q", "").strip()
+    schema_type, level = request.GET.get("format", ""), request.GET.get("level", "")
+    offset = max(0, int(request.GET["offset"])) if request.GET.get("offset", "").isdigit() else 0
+    rows, total = selectors.subject_rows(
+        place, text=query, schema_type=schema_type, level=level, offset=offset, limit=PAGE_ROWS
+    )
+    base = subjects_url(registry)
+    chosen = {"q": query, "format": schema_type, "level": level}
+    return SubjectList(
+        frame=make_frame(request, title="Subjects", section=Section.SUBJECTS, registry=registry),
+        registry=registry,
+        search=_search(base, chosen),
+        rows=_rows(place, rows),
+        paging=_paging(base, chosen, offset, len(rows), total),
+        add_command=f"curl -X POST -H 'Content-Type: application/json' {request.scheme}://{request.get_host()}"
+        + ("" if registry == "dev" else f"/registries/{quote(registry)}")
+        + '/subjects/orders-value/versions -d \'{"schema": "\\"string\\""}\'',
+    )
+
+
+def _search(base: str, chosen: dict[str, str]) -> Search:
+    filters = (
+        Filter(name="format", label="Format", choices=_choices(sorted(FORMATS), chosen["format"], "Any format")),
+        Filter(name="level", label="Compatibility", choices=_choices(LEVELS, chosen["level"], "Any level")),
+    )
+    active = tuple(
+        ActiveFilter(label=f"{name}: {value}", url=_with(base, {**chosen, name: ""}))
+        for name, value in chosen.items()
+        if value
+    )
+    return Search(
+        url=base, query=chosen["q"], label="Search subjects", placeholder="orders", filters=filters, active=active
+    )
+
+
+def _choices(values: object, chosen: str, any_word: str) -> tuple[Choice, ...]:
+    names = list(values)  # type: ignore[call-overload]
+    return (
+        Choice(value="", label=any_word, selected=not chosen),
+        *(Choice(value=name, label=name, selected=name == chosen) for name in names),
+    )
+
+
+def _with(base: str, query: dict[str, object]) -> str:
+    given = {name: value for name, value in query.items() if value}
+    return f"{base}?{urlencode(given)}" if given else base
+
+
+def _paging(base: str, chosen: dict[str, str], offset: int, shown: int, total: int) -> Paging:
+    def at(start: int) -> str:
+        return _with(base, {**chosen, "offset": start})
+
+    return Paging(
+        first=offset + 1 if shown else 0,
+        last=offset + shown,
+        total=total,
+        previous_url=at(max(0, offset - PAGE_ROWS)) if offset else "",
+        next_url=at(offset + PAGE_ROWS) if offset + shown < total else "",
+    )
+
+
+def _rows(registry: Registry, rows: list[selectors.SubjectRow]) -> tuple[SubjectRow, ...]:
+    order = list_environments()
+    columns = order if registry.name in order else [registry.name]
+    findings = open_findings_by_subject(registry.name)
+    pending = {info.subject.qualified: info.id for info in list_requests(state="open")}
+    return tuple(_row(registry.name, row, columns, order, findings, pending) for row in rows)
+
+
+def _row(
+    registry: str,
+    row: selectors.SubjectRow,
+    columns: list[str],
+    order: list[str],
+    findings: dict[str, int],
+    pending: dict[str, int],
+) -> SubjectRow:
+    name = row.subject.qualified
+    newest = max(row.versions.values(), default=0)
+    request = pending.get(name)
+    return SubjectRow(
+        name=row.subject.subject,
+        context="" if row.subject.context == DEFAULT_CONTEXT else row.subject.context,
+        url=subject_url(registry, name),
+        format=row.schema_type,
+        level=row.level,
+        level_inherited=not row.level_is_own,
+        versions=tuple(
+            VersionChip(
+                environment=environment_of(place, order),
+                version=row.versions.get(place),
+                behind=newest - row.versions[place] if place in row.versions else 0,
+                url=subject_url(place, name) if place in row.versions else "",
+            )
+            for place in columns
+        ),
+        version_count=row.live_versions,
+        open_findings=findings.get(name, 0),
+        findings_url=reverse("ui:findings") + "?" + urlencode({"q": name}),
+        pending=f"request {request}" if request else "",
+        pending_url=reverse("ui:promotion", args=[request]) if request else "",
+        changed_at=row.changed_at,
+        changed_by=row.changed_by,
+    )
+
+
+def subject_page(request: HttpRequest, registry: str, subject: str) -> SubjectPage:
+    """The page of one subject. Raises SubjectNotFound, VersionNotFound, InvalidName."""
+    place, name = get_registry(registry), parse_subject(subject)
+    infos = selectors.version_infos(list(get_subject(place, name, deleted=True).versions.order_by("-version")))
+    live = [info for info in infos if not info.deleted]
+    config = selectors.effective_config(place, name)
+    presence, releases = selectors.presence_of(place, name), releases_of(name)
+    numbers = [info.version for info in live]
+    asked = request.GET.get("version", "")
+    selected = next((info for info in infos if str(info.version) == asked), (live or infos)[0])
+    compare = subject_url(registry, name.qualified, "compare")
+    return SubjectPage(
+        frame=make_frame(
+            request,
+            title=name.qualified,
+            section=Section.SUBJECTS,
+            registry=registry,
+            code=True,
+            crumbs=(Crumb(label="Subjects", url=subjects_url(registry)),),
+            url_in=lambda other: subject_url(other, name.qualified),
+        ),
+        registry=registry,
+        subject=name.subject,
+        context="" if name.context == DEFAULT_CONTEXT else name.context,
+        format=infos[0].schema.schema_type,
+        level=config.level,
+        level_sentence=f"{LEVELS[config.level].description} ({_origin(config.origin)}.)",
+        upgrade_order=level_order(config.level),
+        mode=selectors.effective_mode(place, name).mode,
+        versions=_version_rows(place, name, infos, presence, releases, selected.version),
+        compare_url=compare,
+        report_url=subject_url(registry, name.qualified, "report"),
+        lanes=_lanes(name, presence, releases, registry),
+        selected=_selected(request, place, name, selected),
+        compare_from=tuple(
+            Choice(value=str(n), label=f"Version {n}", selected=n == numbers[min(1, len(numbers) - 1)]) for n in numbers
+        ),
+        compare_to=tuple(Choice(value=str(n), label=f"Version {n}", selected=n == numbers[0]) for n in numbers),
+        promote=_promote(request, registry, name, selected.version) if live else None,
+        open_findings=open_findings_by_subject(place.name).get(name.qualified, 0),
+        findings_url=reverse("ui:findings") + "?" + urlencode({"q": name.qualified}),
+        problem=None
+        if live
+        else Problem(
+            what="All versions of this subject are soft-deleted.",
+            cure="Register the schema again to bring it back under a new version number.",
+        ),
+    )
+
+
+def _origin(origin: str) -> str:
+    return {
+        "subject": "set for this subject",
+        "context": "inherited from the context",
+        "registry": "inherited from the registry",
+    }.get(origin, "nothing is set, this is the default")
+
+
+def _promote(request: HttpRequest, registry: str, name: SubjectName, version: int) -> Action | None:
+    order = list_environments()
+    if registry not in order[:-1]:
+        return None
+    reason = refusal(page_actor(request), "promotion.request", subject=name.qualified)
+    query = urlencode({"source": registry, "subject": name.qualified, "version": version})
+    return Action(
+        label="Promote…",
+        url=f"{reverse('ui:promotion_request')}?{query}",
+        allowed=not reason,
+        reason=reason,
+        tone="primary",
+        icon="git-pull-request-arrow",
+    )
+
+
+def _version_rows(
+    registry: Registry,
+    name: SubjectName,
+    infos: list[selectors.VersionInfo],
+    presence: selectors.SubjectPresence,
+    releases: dict[tuple[str, int], int],
+    selected: int,
+) -> tuple[VersionRow, ...]:
+    order = list_environments()
+    summaries = selectors.summarize_versions(registry, name)
+    rows = []
+    for info in infos:
+        summary = summaries.get(info.version)
+        where = presence.registries_with(info.schema.fingerprint)
+        request = releases.get((registry.name, info.version))
+        rows.append(
+            VersionRow(
+                version=info.version,
+                schema_id=info.schema.schema_id,
+                url=subject_url(registry.name, name.qualified, version=info.version),
+                summary=summary.sentence if summary else "first version",
+                verdict=(Verdict.OK if summary.is_compatible else Verdict.BREAKS) if summary else None,
+                compare_url=subject_url(
+                    registry.name, name.qualified, "compare", from_=summary.previous, to=info.version
+                )
+                if summary
+                else "",
+                fingerprint=info.schema.fingerprint,
+                registered_at=info.created_at,
+                registered_by=info.created_by,
+                via=f"request {request}" if request else DOORS.get(info.door, info.door),
+                live_in=tuple(environment_of(place, order) for place in order if place in where),
+                selected=info.version == selected,
+                deleted=info.deleted,
+            )
+        )
+    return tuple(rows)
+
+
+def _lanes(
+    name: SubjectName, presence: selectors.SubjectPresence, releases: dict[tuple[str, int], int], registry: str
+) -> tuple[Lane, ...]:
+    """One lane an environment over the newest versions of this registry, joined by content, not by number."""
+    order, here = list_environments(), presence.held.get(registry, {})
+    numbers = sorted(here)[-LANE_VERSIONS:]
+    if registry not in order or not numbers:
+        return ()
+    lanes, above = [], set[int]()
+    for place in order:
+        newest = max(presence.held.get(place, {}), default=0)
+        found = {number: presence.version_with(place, here[number]) for number in numbers}
+        cells = tuple(
+            _lane_cell(place, name, number, there, newest, releases, linked=number in above)
+            for number, there in found.items()
+        )
+        above = {number for number, there in found.items() if there}
+        lanes.append(Lane(environment=environment_of(place, order), cells=cells))
+    return tuple(lanes)
+
+
+def _lane_cell(
+    place: str,
+    name: SubjectName,
+    number: int,
+    there: int | None,
+    newest: int,
+    releases: dict[tuple[str, int], int],
+    *,
+    linked: bool,
+) -> LaneCell:
+    if there is None:
+        return LaneCell(version=number)
+    return LaneCell(
+        version=number,
+        present=True,
+        current=there == newest,
+        direct=(place, there) not in releases,
+        linked=linked,
+        url=subject_url(place, name.qualified, version=there),
+    )
+
+
+def _selected(
+    request: HttpRequest, registry: Registry, name: SubjectName, info: selectors.VersionInfo
+) -> SelectedVersion:
+    tab = request.GET.get("tab", "structure")
+    tab = tab if tab in dict(TABS) else "structure"
+    url = subject_url(registry.name, name.qualified, version=info.version)
+    fields, problem = _fields(registry, name, info)
+    return SelectedVersion(
+        version=info.version,
+        schema_id=info.schema.schema_id,
+        format=info.schema.schema_type,
+        tab=tab,
+        tab_urls=tuple((code, label, f"{url}&tab={code}") for code, label in TABS),
+        fields=fields if tab == "structure" else (),
+        source=pretty(info) if tab == "source" else "",
+        raw_url=_raw_url(registry.name, name, info.version),
+        references=tuple(
+            ReferenceRow(
+                name=ref.name,
+                subject=ref.subject,
+                version=ref.version,
+                url=subject_url(registry.name, ref.subject, version=ref.version),
+            )
+            for ref in info.schema.references
+        ),
+        settings=_settings(registry, name) if tab == "settings" else (),
+        problem=problem,
+    )
+
+
+def pretty(info: selectors.VersionInfo) -> str:
+    """The canonical text, laid out where it is JSON."""
+    if info.schema.schema_type == "PROTOBUF":
+        return info.schema.text
+    return json.dumps(json.loads(info.schema.text), indent=2, ensure_ascii=False)
+
+
+def _raw_url(registry: str, name: SubjectName, version: int) -> str:
+    return f"/registries/{quote(registry, safe='')}/subjects/{quote(name.qualified, safe='')}/versions/{version}/schema"
+
+
+def _fields(
+    registry: Registry, name: SubjectName, info: selectors.VersionInfo
+) -> tuple[tuple[FieldRow, ...], Problem | None]:
+    fields = selectors.outline_of(registry, name, info.version)
+    return tuple(
+        FieldRow(
+            name=field.name,
+            path=field.path,
+            anchor=f"field-{number}",
+            type=field.type,
+            depth=field.depth,
+            required=field.required,
+            default=field.default,
+            doc=field.doc,
+            aliases=field.aliases,
+        )
+        for number, field in enumerate(fields, start=1)
+    ), None
+
+
+def _settings(registry: Registry, name: SubjectName) -> tuple[Setting, ...]:
+    config, mode = selectors.effective_config(registry, name), selectors.effective_mode(registry, name)
+    return (
+        Setting(
+            label="Compatibility",
+            value=config.level,
+            origin=_origin(config.origin),
+            sentence=f"{LEVELS[config.level].description} {level_order(config.level)}.",
+            own=config.origin == "subject",
+        ),
+        Setting(
+            label="Mode",
+            value=mode.mode,
+            origin=_origin(mode.origin),
+            sentence=MODE_SENTENCES[mode.mode],
+            own=mode.origin == "subject",
+        ),
+    )

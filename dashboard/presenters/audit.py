@@ -1,0 +1,42 @@
+"""The audit log."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from dashboard.presenters.frame import Frame, Paging, Search
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditChange:
+    """A column before and after; None where the row wasn't there."""
+
+    column: str
+    before: str | None
+    after: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditRow:
+    """One change of one row: who, when, through which door, what, and why."""
+
+    number: int
+    at: datetime
+    who: str
+    door: str
+    what: str
+    row: str
+    why: str = ""
+    url: str = ""
+    changes: tuple[AuditChange, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditList:
+    """The log, newest first."""
+
+    frame: Frame
+    search: Search
+    rows: tuple[AuditRow, ...]
+    paging: Paging

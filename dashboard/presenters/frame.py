@@ -1,0 +1,206 @@
+"""What every page has around its content, and the small parts that many pages share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from dashboard.presenters.looks import EnvironmentKind
+
+
+class Section(StrEnum):
+    """The entry of the navigation that a page belongs to."""
+
+    HOME = "home"
+    SUBJECTS = "subjects"
+    SOURCES = "sources"
+    FINDINGS = "findings"
+    PROMOTIONS = "promotions"
+    ENVIRONMENTS = "environments"
+    AUDIT = "audit"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Environment:
+    """A registry as a place in the order of promotion; `url` is where choosing it leads (same page there)."""
+
+    name: str
+    kind: EnvironmentKind = EnvironmentKind.OTHER
+    url: str = ""
+    current: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Crumb:
+    """A step of the breadcrumb above the heading; `code` sets it in monospace (a subject's name)."""
+
+    label: str
+    url: str
+    code: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frame:
+    """The frame of one page.
+
+    `title` is the heading (h1) and the window's title; `code` says it is a name in monospace. `environments` are in the
+    order of promotion, at most one `current`. The two counts are badges in the navigation (0 hides them). `now` is the
+    moment that relative times are counted from.
+    """
+
+    title: str
+    now: datetime
+    section: Section = Section.NONE
+    code: bool = False
+    crumbs: tuple[Crumb, ...] = ()
+    environments: tuple[Environment, ...] = ()
+    open_findings: int = 0
+    waiting_requests: int = 0
+
+    @property
+    def environment(self) -> Environment | None:
+        """The environment that is looked at, if one is."""
+        return next((place for place in self.environments if place.current), None)
+
+    @property
+    def registry(self) -> str:
+        """The registry that the navigation's subjects are of: the one looked at, else the first, else ""."""
+        place = self.environment or next(iter(self.environments), None)
+        return place.name if place else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """A plain link."""
+
+    label: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Action:
+    """Something a person may do here.
+
+    Not relevant: leave it out (None). Not allowed: `allowed=False` with the `reason`, which is shown in words beside
+    the disabled button. `method` is "get" (a link) or "post" (a form with only the CSRF token); `tone` is "primary",
+    "plain" or "danger"; `icon` a name in the sprite.
+    """
+
+    label: str
+    url: str
+    method: str = "get"
+    allowed: bool = True
+    reason: str = ""
+    tone: str = "plain"
+    icon: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """A named error as people read it: what is wrong, where, and the cure; `detail` is the other side's own message."""
+
+    what: str
+    where: str = ""
+    cure: str = ""
+    detail: str = ""
+    links: tuple[Link, ...] = ()
+    since: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """One value of a filter or a select; `count` is how many rows it would leave, None where not counted."""
+
+    value: str
+    label: str
+    selected: bool = False
+    count: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """A filter drawn as a select; `name` is its query parameter, the first choice usually "any" with value ""."""
+
+    name: str
+    label: str
+    choices: tuple[Choice, ...]
+
+    @property
+    def active(self) -> Choice | None:
+        """The chosen value, unless it is the empty one."""
+        return next((choice for choice in self.choices if choice.selected and choice.value), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActiveFilter:
+    """A filter in force, drawn as a chip; `url` is the same page without it."""
+
+    label: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Search:
+    """The search box and filters of a list. `url` is the list without any; `placeholder` is an example of a query."""
+
+    url: str
+    query: str = ""
+    label: str = "Search"
+    placeholder: str = ""
+    filters: tuple[Filter, ...] = ()
+    active: tuple[ActiveFilter, ...] = ()
+
+    @property
+    def narrowed(self) -> bool:
+        """Whether the query or a filter leaves rows out."""
+        return bool(self.query or self.active or any(item.active for item in self.filters))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paging:
+    """Which rows of how many are shown (counted from 1); `total` None where it isn't counted; "" where no such page."""
+
+    first: int
+    last: int
+    total: int | None = None
+    previous_url: str = ""
+    next_url: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """A form's field as it stands: name, value, errors in words, choices of a select."""
+
+    name: str
+    label: str
+    value: str = ""
+    help: str = ""
+    errors: tuple[str, ...] = ()
+    choices: tuple[Choice, ...] = ()
+    required: bool = False
+    kind: str = "text"
+    rows: int = 4
+    placeholder: str = ""
+    code: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """A label and a value; `code` sets the value in monospace."""
+
+    label: str
+    value: str
+    code: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessagePage:
+    """A page with nothing but a message: errors by status, "not found", "not allowed"."""
+
+    frame: Frame
+    status: int
+    problem: Problem
+    request_id: str = ""
+    nearest: tuple[Link, ...] = field(default=())

@@ -1,0 +1,67 @@
+"""The home page: what waits for me, what is on its way, what drifts, whether the house is well."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from dashboard.presenters.drift import FindingRow
+from dashboard.presenters.frame import Action, Frame, Problem
+from dashboard.presenters.looks import Health
+from dashboard.presenters.promotions import RequestRow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HealthItem:
+    """A part of the house: its state, what is to say of it, and since when or as of when."""
+
+    label: str
+    health: Health
+    sentence: str = ""
+    at: datetime | None = None
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActivityItem:
+    """Something that was done; `door` is through what ("page", "REST API", "task")."""
+
+    sentence: str
+    who: str
+    at: datetime
+    url: str = ""
+    door: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstStep:
+    """A step of the first run."""
+
+    title: str
+    sentence: str
+    command: str = ""
+    action: Action | None = None
+    done: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HomePage:
+    """The inbox. `first_steps` are shown instead of it while there is no subject and no source.
+
+    `demo` is the button "Load the demo" (a POST), None where it isn't offered; `demo_progress` says how far the demo
+    is while it loads. `last_decision` is one sentence for the empty inbox. `signed_in` False shows how to sign in.
+    """
+
+    frame: Frame
+    signed_in: bool = True
+    waiting: tuple[RequestRow, ...] = ()
+    mine: tuple[RequestRow, ...] = ()
+    findings: tuple[FindingRow, ...] = ()
+    findings_total: int = 0
+    health: tuple[HealthItem, ...] = ()
+    activity: tuple[ActivityItem, ...] = ()
+    last_decision: str = ""
+    first_steps: tuple[FirstStep, ...] = ()
+    demo: Action | None = None
+    demo_progress: str = ""
+    problems: tuple[Problem, ...] = ()

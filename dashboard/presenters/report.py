@@ -1,0 +1,137 @@
+"""The compatibility report of a proposed schema, before it is registered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from dashboard.presenters.frame import Action, Choice, Field, Frame, Problem
+from dashboard.presenters.looks import Verdict
+from dashboard.presenters.text_diff import lines_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LevelResult:
+    """One of the seven levels: would the schema pass it? `configured` marks the one in force."""
+
+    level: str
+    verdict: Verdict
+    configured: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MatrixCell:
+    """One version in one direction; `failures` counts the findings; `checked` False where the level doesn't ask."""
+
+    verdict: Verdict
+    failures: int = 0
+    asked: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MatrixRow:
+    """An existing version against the proposed schema, in both directions."""
+
+    version: int
+    url: str
+    new_reads_old: MatrixCell
+    old_reads_new: MatrixCell
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportFinding:
+    """An incompatibility (or a warning): where, against which versions, in which direction, why, and what to do.
+
+    `direction` is "New reader, old data", "Old reader, new data" or "Both directions".
+    """
+
+    anchor: str
+    rule: str
+    path: str
+    verdict: Verdict
+    sentence: str
+    direction: str
+    versions: tuple[int, ...]
+    why: str = ""
+    remedy: str = ""
+    patch: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SnippetLine:
+    """A line of the text around a syntax error; `caret` is the column (from 1) on the line at fault, else None."""
+
+    number: int
+    text: str
+    caret: int | None = None
+
+    @property
+    def pointer(self) -> str:
+        """Spaces up to the caret, tabs kept, and the caret."""
+        if self.caret is None:
+            return ""
+        return "".join("\t" if char == "\t" else " " for char in self.text[: self.caret - 1]) + "^"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyntaxProblem:
+    """A text that doesn't parse; `line` and `column` count from 1, None where unknown."""
+
+    message: str
+    line: int | None = None
+    column: int | None = None
+    snippet: tuple[SnippetLine, ...] = ()
+    cure: str = ""
+
+
+def snippet(text: str, line: int, column: int | None, *, around: int = 2, width: int = 160) -> tuple[SnippetLine, ...]:
+    """The lines around a place in a text, long lines cut to a window of `width` characters around the column."""
+    lines = lines_of(text)
+    start = max(0, line - 1 - around)
+    shown = []
+    offset = max(0, (column or 1) - 1 - width // 2)
+    for index, content in enumerate(lines[start : line + around], start=start + 1):
+        cut = content[offset : offset + width]
+        caret = column - offset if index == line and column is not None else None
+        shown.append(SnippetLine(number=index, text=cut, caret=caret))
+    return tuple(shown)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportResult:
+    """What the check came to. `sentence` says the verdict in words, `headline` with roles; `findings` worst first.
+
+    `first_version` says there was nothing to compare with; `identical_to` a version equal in meaning, None if none.
+    """
+
+    verdict: Verdict
+    headline: str
+    sentence: str
+    level: str
+    checked_at: datetime
+    levels: tuple[LevelResult, ...]
+    matrix: tuple[MatrixRow, ...] = ()
+    findings: tuple[ReportFinding, ...] = ()
+    first_version: bool = False
+    identical_to: int | None = None
+    identical_url: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportPage:
+    """The form and, after it was sent, either a syntax problem or a result. `register` would make it a version."""
+
+    frame: Frame
+    registry: str
+    subject: str
+    subject_url: str
+    report_url: str
+    level: str
+    level_sentence: str
+    schema: Field
+    format_choices: tuple[Choice, ...]
+    syntax: SyntaxProblem | None = None
+    result: ReportResult | None = None
+    problem: Problem | None = None
+    register: Action | None = None

@@ -1,0 +1,199 @@
+"""The list of subjects and the page of one subject."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from dashboard.presenters.frame import Action, Choice, Environment, Frame, Paging, Problem, Search
+from dashboard.presenters.looks import ChangeKind, Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VersionChip:
+    """Which version of a subject an environment has: `version` None where it has none; `behind` versions behind."""
+
+    environment: Environment
+    version: int | None = None
+    behind: int = 0
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubjectRow:
+    """A subject in the list. `context` is "" for the default one; `pending` links to an open request."""
+
+    name: str
+    url: str
+    format: str
+    level: str
+    level_inherited: bool
+    versions: tuple[VersionChip, ...]
+    context: str = ""
+    version_count: int = 0
+    open_findings: int = 0
+    findings_url: str = ""
+    pending: str = ""
+    pending_url: str = ""
+    changed_at: datetime | None = None
+    changed_by: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubjectList:
+    """The list of subjects of one registry. `add` is the way to register a schema, shown when there is none yet."""
+
+    frame: Frame
+    registry: str
+    search: Search
+    rows: tuple[SubjectRow, ...]
+    paging: Paging
+    problems: tuple[Problem, ...] = ()
+    add_url: str = ""
+    add_command: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaneCell:
+    """A version in an environment's lane: there or not, arrived by a request or registered directly.
+
+    `linked` says that it came from the lane above: a line joins the two.
+    """
+
+    version: int
+    present: bool = False
+    current: bool = False
+    direct: bool = False
+    linked: bool = False
+    url: str = ""
+    schema_id: int | None = None
+    since: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lane:
+    """One environment's row of the lane strip; the cells of every lane stand for the same versions, in order."""
+
+    environment: Environment
+    cells: tuple[LaneCell, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VersionRow:
+    """A version in the subject's table, newest first.
+
+    `verdict` is against the predecessor under the effective level, None for the first. `summary` is one line in words
+    ("+2 fields, 1 widened"). `via` is the door ("REST API", "request 12"). `live_in` are the environments that have it.
+    """
+
+    version: int
+    schema_id: int
+    url: str
+    summary: str
+    verdict: Verdict | None = None
+    compare_url: str = ""
+    fingerprint: str = ""
+    registered_at: datetime | None = None
+    registered_by: str = ""
+    via: str = ""
+    live_in: tuple[Environment, ...] = ()
+    selected: bool = False
+    deleted: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldRow:
+    """A row of the structure tree; `depth` counts from 0, `default` is JSON text, None where there is none."""
+
+    name: str
+    path: str
+    anchor: str
+    type: str
+    depth: int = 0
+    required: bool = False
+    default: str | None = None
+    doc: str = ""
+    aliases: tuple[str, ...] = ()
+    since: int | None = None
+    change: ChangeKind | None = None
+
+    @property
+    def indents(self) -> range:
+        """One step a level of depth, at most twelve drawn."""
+        return range(min(self.depth, 12))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReferenceRow:
+    """A reference out of the version (or into it): the name inside the schema, subject and version it means."""
+
+    name: str
+    subject: str
+    version: int
+    url: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """A setting in force: its value, where it comes from in words, and what it means in a full sentence."""
+
+    label: str
+    value: str
+    origin: str
+    sentence: str
+    own: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelectedVersion:
+    """The version below the table. `tab` is "structure", "source" or "settings"; the urls choose each.
+
+    `source` is the canonical text as it is shown; `problem` stands where the text can't be parsed, the source still shows.
+    """
+
+    version: int
+    schema_id: int
+    format: str
+    tab: str
+    tab_urls: tuple[tuple[str, str, str], ...]
+    fields: tuple[FieldRow, ...] = ()
+    fields_hidden: int = 0
+    root: str = ""
+    root_doc: str = ""
+    source: str = ""
+    raw_url: str = ""
+    references: tuple[ReferenceRow, ...] = ()
+    referenced_by: tuple[ReferenceRow, ...] = ()
+    settings: tuple[Setting, ...] = ()
+    problem: Problem | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubjectPage:
+    """The page of one subject in one registry.
+
+    `level_sentence` is the effective level in a full sentence; `upgrade_order` the headline it implies ("Deploy
+    consumers first"). `versions` is empty when all are soft-deleted: `problem` then says so. `compare_from` and
+    `compare_to` are the two selects' choices.
+    """
+
+    frame: Frame
+    registry: str
+    subject: str
+    format: str
+    level: str
+    level_sentence: str
+    upgrade_order: str
+    versions: tuple[VersionRow, ...]
+    compare_url: str
+    report_url: str
+    context: str = ""
+    mode: str = "READWRITE"
+    lanes: tuple[Lane, ...] = ()
+    selected: SelectedVersion | None = None
+    compare_from: tuple[Choice, ...] = ()
+    compare_to: tuple[Choice, ...] = ()
+    promote: Action | None = None
+    open_findings: int = 0
+    findings_url: str = ""
+    problem: Problem | None = None

@@ -1,0 +1,20 @@
+"""The parts that `manage.py up` and the tests run on this machine, and what they tell Django about them.
+
+The contract between this package and `dashboard.settings` is the environment of each child:
+
+| variable | what it holds |
+|---|---|
+| `DATABASE_URL` | the application's role; libpq form, e.g. `postgresql://schemadesk_app@/schemadesk?host=%2Frun%2Fsd` |
+| `DATABASE_OWNER_URL` | the role that owns the tables; given to `migrate` only |
+| `DATABASE_APPLICATION_ROLE` | name of the application's role, for what grants or revokes after a migration |
+| `REDIS_URL` | redis-py's form, `unix:///path/valkey.sock?db=0` or `redis://…`; the settings make Celery's form of it |
+| `KAFKA_BOOTSTRAP` | `127.0.0.1:PORT`; not set when there is no broker |
+| `SPARK_REMOTE` | `sc://localhost:PORT/;token=…`; not set when there is no Spark |
+| `SCHEMADESK_DATA` | the data folder |
+| `SECRET_KEY_FILE` | a file (mode 0600) with Django's secret key, made once in the data folder |
+| `SCHEMADESK_UP` | `1` under `up`: everything is on loopback |
+| `SCHEMADESK_PORT` | the web server's port |
+
+`DATABASE_URL`, `REDIS_URL`, `SPARK_REMOTE` and `KAFKA_BOOTSTRAP` that are set already replace the embedded parts,
+one by one.
+"""

@@ -1,0 +1,131 @@
+"""The product's own programs: the web server, the Celery workers and beat, and commands that run once."""
+
+from __future__ import annotations
+
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+
+from dashboard.services.layout import PROJECT, Layout
+from dashboard.services.ports import LOOPBACK
+from dashboard.services.process import Command
+
+CELERY = ("-m", "celery", "--app", "dashboard.celery:app")
+# Neither is needed by workers that don't talk to each other, and each costs seconds when one starts or stops.
+QUIET = ("--without-gossip", "--without-mingle")
+# The first signal lets a worker finish its tasks, the second drops them; they are delivered again.
+WORKER_STOP = "TERM:6,QUIT:2"
+
+
+def manage(layout: Layout, *words: str, owner: bool = False) -> Command:
+    """A command of `manage.py`; `owner` gives it the database role that may change tables."""
+    environment = layout.own_environment()
+    if not owner:
+        environment.pop("DATABASE_OWNER_URL", None)
+    return Command([sys.executable, str(PROJECT / "manage.py"), *words], environment, PROJECT)
+
+
+def migrate_command(layout: Layout) -> Command:
+    """Brings the tables up to date, as their owner."""
+    return manage(layout, "migrate", "--no-input", owner=True)
+
+
+def prepare_command(layout: Layout) -> Command:
+    """Makes what a fresh database needs besides its tables."""
+    return manage(layout, "prepare")
+
+
+def demo_command(layout: Layout) -> Command:
+    """Makes the demo's input."""
+    return manage(layout, "demo")
+
+
+def warm_up_command(layout: Layout) -> Command:
+    """Has Spark run a first query."""
+    return _python(layout, "-m", "dashboard.services.warm_up", stop="TERM:1")
+
+
+def _python(layout: Layout, *words: str, stop: str) -> Command:
+    environment = layout.own_environment()
+    environment.pop("DATABASE_OWNER_URL", None)
+    return Command([sys.executable, *words], environment, PROJECT, stop)
+
+
+def web_command(layout: Layout) -> Command:
+    """The web server. One process: the generation number of hot reads lives in its memory."""
+    options = {
+        "interface": "asgi",
+        "host": LOOPBACK,
+        "port": str(layout.ports["web"]),
+        "workers": "1",
+        "backpressure": "512",
+        "workers-kill-timeout": "4",
+    }
+    words = [word for name, value in options.items() for word in (f"--{name}", value)]
+    return _python(layout, "-m", "granian", *words, "--no-ws", "dashboard.asgi:application", stop="TERM:6")
+
+
+def web_probe(layout: Layout) -> str | None:
+    """The address, once Django says there that it can work."""
+    address = f"http://{LOOPBACK}:{layout.ports['web']}"
+    try:
+        urllib.request.build_opener(urllib.request.ProxyHandler({})).open(f"{address}/readyz", timeout=5).close()
+    except urllib.error.HTTPError as error:
+        error.close()
+        return None
+    except OSError:
+        return None
+    return address
+
+
+def worker_command(queue: str, threads: int) -> Callable[[Layout], Command]:
+    """The command of the worker of one queue."""
+
+    def command(layout: Layout) -> Command:
+        name = f"{queue}@schemadesk"
+        words = ["worker", "--queues", queue, "--hostname", name, "--pool", "threads", "--concurrency", str(threads)]
+        return _python(layout, *CELERY, *words, *QUIET, stop=WORKER_STOP)
+
+    return command
+
+
+def worker_probe(queue: str) -> Callable[[Layout], str | None]:
+    """Says that the worker of a queue answers a ping over the broker."""
+
+    def probe(layout: Layout) -> str | None:
+        from celery import Celery
+        from kombu.exceptions import OperationalError
+
+        with Celery("probe", broker=celery_broker(layout), set_as_current=False) as app:
+            app.conf.broker_connection_retry_on_startup = False
+            try:
+                answers = app.control.ping(destination=[f"{queue}@schemadesk"], timeout=0.5)
+            except (OSError, OperationalError):
+                return None
+        return f"queue {queue}" if answers else None
+
+    return probe
+
+
+def celery_broker(layout: Layout) -> str:
+    """Celery's form of the address that REDIS_URL holds in redis-py's."""
+    url = layout.product["REDIS_URL"]
+    if not url.startswith("unix://"):
+        return url
+    return "redis+socket://" + url.removeprefix("unix://").replace("db=", "virtual_host=")
+
+
+def beat_command(layout: Layout) -> Command:
+    """The clock that queues what is due; one for a data folder."""
+    folder = layout.folder("beat")
+    pid_file = folder / "beat.pid"
+    # Left by one that was killed; beat would refuse to start if another process has that number by now.
+    pid_file.unlink(missing_ok=True)
+    words = ["beat", "--schedule", str(folder / "schedule"), "--pidfile", str(pid_file)]
+    return _python(layout, *CELERY, *words, stop="TERM:3")
+
+
+def beat_probe(layout: Layout) -> str | None:
+    """Says that beat has read its schedule."""
+    return "schedule running" if (layout.data / "beat" / "beat.pid").exists() else None

@@ -1,0 +1,252 @@
+"""Django's settings. Everything that differs between machines comes from the environment.
+
+`manage.py up` sets these variables for its children; elsewhere the operator does:
+
+=========================== ====================================================================
+DATABASE_URL                PostgreSQL, as the role that the application runs as
+DATABASE_OWNER_URL          the same database as its owner; only `migrate` needs it
+REDIS_URL                   Valkey or Redis: `redis://…` or `unix:///path?db=0`
+KAFKA_BOOTSTRAP             the broker of the demo and of `up`
+SPARK_REMOTE                `sc://host:port/;token=…`, the Spark Connect server that scans run on
+SECRET_KEY_FILE, SECRET_KEY the key that signs sessions; the file wins
+SCHEMADESK_DATA             folder of what `up` keeps
+SCHEMADESK_UP               "1" under `up` on one's own machine: what is open there stays closed elsewhere
+SCHEMADESK_HOSTS            comma-separated host names the site answers to
+SCHEMADESK_CHECKPOINT_ROOTS colon-separated folders below which checkpoints may be read
+ANONYMOUS_ROLE              role of a program without a token; honoured only under `up` (there: steward)
+=========================== ====================================================================
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from django.core.exceptions import ImproperlyConfigured
+from psycopg.conninfo import conninfo_to_dict
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+DATA_DIR = Path(os.environ.get("SCHEMADESK_DATA", BASE_DIR / "var"))
+UNDER_UP = os.environ.get("SCHEMADESK_UP") == "1"
+DEBUG = False
+
+
+def _secret_key() -> str:
+    path = os.environ.get("SECRET_KEY_FILE")
+    key = Path(path).read_text().strip() if path else os.environ.get("SECRET_KEY", "")
+    if key:
+        return key
+    if Path(sys.argv[0]).name == "manage.py" or "pytest" in sys.modules:
+        return "only for commands that sign nothing " * 2
+    raise ImproperlyConfigured("set SECRET_KEY_FILE (a file with 50 or more random characters) or SECRET_KEY")
+
+
+SECRET_KEY = _secret_key()
+ALLOWED_HOSTS = [host for host in os.environ.get("SCHEMADESK_HOSTS", "localhost,127.0.0.1,[::1]").split(",") if host]
+CSRF_TRUSTED_ORIGINS = [f"https://{host}" for host in ALLOWED_HOSTS if host not in ("localhost", "127.0.0.1", "[::1]")]
+
+
+def _database(url: str) -> dict[str, Any]:
+    """Django's database entry from a libpq URL, Unix sockets included."""
+    parts = conninfo_to_dict(url)
+    known = {key: str(parts.pop(key, "") or "") for key in ("dbname", "user", "password", "host", "port")}
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": known["dbname"],
+        "USER": known["user"],
+        "PASSWORD": known["password"],
+        "HOST": known["host"],
+        "PORT": known["port"],
+        "OPTIONS": {**parts, **({"pool": {"min_size": 1, "max_size": 8}} if USE_POOL else {})},
+        "CONN_HEALTH_CHECKS": not USE_POOL,
+        "ATOMIC_REQUESTS": False,
+    }
+
+
+OWNER_COMMANDS = {"migrate", "flush", "sqlmigrate", "makemigrations"}
+USE_POOL = UNDER_UP and not {"pytest", *OWNER_COMMANDS} & ({*sys.argv[1:2]} | set(sys.modules))
+_database_url = os.environ.get("DATABASE_URL", "postgresql:///schemadesk")
+if len(sys.argv) > 1 and sys.argv[1] in OWNER_COMMANDS:
+    _database_url = os.environ.get("DATABASE_OWNER_URL", _database_url)
+DATABASES = {"default": _database(_database_url)}
+# The role that gets no rights on the audit table but to read; granted after every migration.
+DATABASE_APPLICATION_ROLE = os.environ.get("DATABASE_APPLICATION_ROLE", "schemadesk_app")
+
+REDIS_URL = os.environ.get("REDIS_URL", "redis://127.0.0.1:6379/0")
+CACHES = {"default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}}
+
+
+def _celery_url(url: str) -> str:
+    """Celery's spelling of a Unix-socket address."""
+    if not url.startswith("unix://"):
+        return url
+    return "redis+socket://" + url.removeprefix("unix://").replace("db=", "virtual_host=")
+
+
+CELERY_BROKER_URL = _celery_url(REDIS_URL)
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_DEFAULT_QUEUE = "default"
+CELERY_TASK_ROUTES = {
+    "registry.drift.tasks.run_scan": {"queue": "scans"},
+    "dashboard.tasks.run_demo": {"queue": "scans"},
+}
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_BEAT_SCHEDULE = {
+    "queue-due-scans": {"task": "registry.drift.tasks.queue_due_scans", "schedule": 5.0},
+    "reclaim-lost-scans": {"task": "registry.drift.tasks.reclaim_lost_scans", "schedule": 15.0},
+}
+
+INSTALLED_APPS = [
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django.contrib.humanize",
+    "allauth",
+    "allauth.account",
+    "csp",
+    "django_htmx",
+    "template_partials",
+    "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "registry.audit",
+    "registry.access",
+    "registry.subjects",
+    "registry.promotions",
+    "registry.drift",
+    "dashboard",
+]
+MIDDLEWARE = [
+    "registry.api.raw_path.RawPathMiddleware",
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "dashboard.middleware.HostCheckMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    "dashboard.middleware.ErrorPageMiddleware",
+]
+ROOT_URLCONF = "dashboard.urls"
+APPEND_SLASH = False
+WSGI_APPLICATION = "dashboard.wsgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+                "dashboard.context.site",
+            ],
+        },
+    }
+]
+
+AUTH_USER_MODEL = "access.User"
+AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
+ACCOUNT_ADAPTER = "dashboard.accounts.ClosedAdapter"
+ACCOUNT_LOGIN_METHODS = {"username"}
+ACCOUNT_SIGNUP_FIELDS = ["username*", "password1*"]
+ACCOUNT_EMAIL_VERIFICATION = "none"
+# Five wrong passwords for one name, or thirty from one address, lock it out for five minutes.
+ACCOUNT_RATE_LIMITS = {"login_failed": "30/5m/ip,5/5m/key", "login": "60/m/ip"}
+LOGIN_URL = "/ui/accounts/login/"
+LOGIN_REDIRECT_URL = "/ui/"
+ACCOUNT_LOGOUT_REDIRECT_URL = "/ui/"
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.ScryptPasswordHasher"]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+
+STATIC_URL = "/ui/static/"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STATIC_ROOT = os.environ.get("SCHEMADESK_STATIC_ROOT") or None
+WHITENOISE_USE_FINDERS = True
+WHITENOISE_AUTOREFRESH = False
+WHITENOISE_MAX_AGE = 3600
+
+_self = ["'self'"]
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": ["'none'"],
+        "script-src": _self,
+        "style-src": _self,
+        "img-src": [*_self, "data:"],
+        "font-src": _self,
+        "connect-src": _self,
+        "form-action": _self,
+        "base-uri": ["'none'"],
+        "frame-ancestors": ["'none'"],
+    }
+}
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not UNDER_UP and "pytest" not in sys.modules
+SESSION_COOKIE_NAME = "schemadesk_session"
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+DATA_UPLOAD_MAX_MEMORY_SIZE = 8 * 1024 * 1024
+
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_TZ = True
+USE_I18N = True
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["registry.api.authentication.TokenAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": [],  # the services decide, for every door
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "UNAUTHENTICATED_USER": None,
+    "EXCEPTION_HANDLER": "registry.api.product.errors.handle",
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Schemadesk",
+    "DESCRIPTION": "Schemas, promotions, scans and findings.",
+    "VERSION": "1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "SCHEMA_PATH_PREFIX": "/api/v1",
+}
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "{asctime} {levelname} {name} {message}", "style": "{"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["stderr"], "level": os.environ.get("LOG_LEVEL", "INFO")},
+}
+
+# The product's own settings
+DEFAULT_PROJECT = os.environ.get("SCHEMADESK_PROJECT", "local")
+DEFAULT_LOCATION = os.environ.get("SCHEMADESK_LOCATION", "local")
+DEFAULT_REGISTRY = os.environ.get("SCHEMADESK_REGISTRY", "dev")
+ANONYMOUS_ROLE = os.environ.get("ANONYMOUS_ROLE", "steward") if UNDER_UP else ""
+INCOMPATIBLE_ERROR_CODE = int(os.environ.get("INCOMPATIBLE_ERROR_CODE", "409"))
+KAFKA_BOOTSTRAP = os.environ.get("KAFKA_BOOTSTRAP", "")
+SPARK_REMOTE = os.environ.get("SPARK_REMOTE", "")
+CHECKPOINT_ROOTS = [
+    Path(root)
+    for root in os.environ.get("SCHEMADESK_CHECKPOINT_ROOTS", str(DATA_DIR / "checkpoints")).split(":")
+    if root
+]
+SCAN_DEADLINE_SECONDS = int(os.environ.get("SCAN_DEADLINE_SECONDS", "600"))
+SCAN_MAX_MESSAGES = int(os.environ.get("SCAN_MAX_MESSAGES", "5000000"))

@@ -1,0 +1,209 @@
+"""What templates need beyond Django's own: icons, badges, relative times, names shown safely, addresses of subjects."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from django import template
+from django.template.context import Context
+from django.templatetags.static import static
+from django.utils import timezone
+from django.utils.html import conditional_escape, format_html, format_html_join
+from django.utils.safestring import SafeString, mark_safe
+
+from dashboard import links
+from dashboard.presenters.looks import Look, Shown, Verdict
+
+register = template.Library()
+
+THEMES = ("light", "dark")
+"""Values of the cookie `theme`; anything else follows the system."""
+LONGEST_NAME = 160
+"""Characters of a name that are drawn; the middle of a longer one is left out."""
+
+# Control characters but tab and newline, format characters that reorder or hide text, line separators, private use.
+_HIDDEN = re.compile(
+    "([\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\ud800-\udfff\ue000-\uf8ff\U000e0000-\U000e007f])"
+)
+_STEPS = ((60, 1, "s"), (3600, 60, "min"), (86_400, 3600, "h"), (30 * 86_400, 86_400, "d"))
+
+
+@register.simple_tag
+def icon(name: str, css: str = "") -> SafeString:
+    """A decorative icon of the sprite; the word beside it carries the meaning."""
+    return format_html(
+        '<svg class="icon {}" aria-hidden="true" focusable="false"><use href="{}#{}"></use></svg>',
+        css,
+        static("icons.svg"),
+        name,
+    )
+
+
+@register.simple_tag
+def direction(verdict: Verdict) -> SafeString:
+    """The verdict of one direction: works, fails, with care, not checked."""
+    return badge(verdict, verdict.direction_word, quiet=True)
+
+
+@register.simple_tag
+def impact(verdict: Verdict) -> SafeString:
+    """The verdict of one change: breaking, needs care, safe."""
+    return badge(verdict, verdict.change_word)
+
+
+@register.simple_tag
+def badge(state: Shown | Look, word: str = "", quiet: bool = False) -> SafeString:
+    """A state as icon, word and colour; `word` replaces the state's own, `quiet` leaves the filled ground out."""
+    look = state.look if isinstance(state, Shown) else state
+    return format_html(
+        '<span class="badge tone-{}{}">{}<span>{}</span></span>',
+        look.tone,
+        " badge-quiet" if quiet else "",
+        icon(look.icon),
+        word or look.word,
+    )
+
+
+def relative(moment: datetime, now: datetime) -> str:
+    """A moment in words as seen from `now`: "just now", "4 min ago", "in 2 h"; beyond 30 days the date."""
+    seconds = (now - moment).total_seconds()
+    distance = abs(seconds)
+    if distance < 5:
+        return "just now"
+    for limit, unit, word in _STEPS:
+        if distance < limit:
+            amount = f"{int(distance // unit)} {word}"
+            return f"{amount} ago" if seconds > 0 else f"in {amount}"
+    return moment.astimezone(UTC).strftime("%-d %b %Y")
+
+
+@register.simple_tag(takes_context=True)
+def ago(context: Context, moment: datetime | None, none: str = "never") -> SafeString | str:
+    """A moment relative to the page's, with the exact UTC time on hover, focus and for programs."""
+    if moment is None:
+        return none
+    frame = getattr(context.get("page"), "frame", None)
+    now = getattr(frame, "now", None) or timezone.now()
+    exact = moment.astimezone(UTC)
+    return format_html(
+        '<time datetime="{}" title="{} UTC">{}</time>',
+        exact.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        exact.strftime("%Y-%m-%d %H:%M:%S"),
+        relative(moment, now),
+    )
+
+
+@register.simple_tag
+def utc(moment: datetime | None, none: str = "—") -> SafeString | str:
+    """A moment in exact UTC, for evidence and tables where order to the second matters."""
+    if moment is None:
+        return none
+    exact = moment.astimezone(UTC)
+    return format_html(
+        '<time datetime="{}">{} <span class="zone">UTC</span></time>',
+        exact.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        exact.strftime("%Y-%m-%d %H:%M:%S"),
+    )
+
+
+@register.simple_tag
+def name(value: str, limit: int = LONGEST_NAME) -> SafeString:
+    """A name that others chose: isolated from the text's direction, control characters shown as their code points."""
+    text = str(value)
+    if not text:
+        return mark_safe('<bdi class="name"><span class="codepoint">empty name</span></bdi>')
+    if len(text) > limit:
+        text = f"{text[: limit * 2 // 3]}…{text[-(limit // 3) :]}"
+    return format_html('<bdi class="name">{}</bdi>', visible(text))
+
+
+@register.filter
+def visible(value: object) -> SafeString:
+    """A text that others wrote: escaped, and what would hide or reorder it (bidi controls …) shown as code points."""
+    text = str(value)
+    if text.isprintable():
+        return conditional_escape(text)
+    pieces = _HIDDEN.split(text)
+    shown = (
+        (format_html('<span class="codepoint">U+{}</span>', f"{ord(piece):04X}") if index % 2 else piece,)
+        for index, piece in enumerate(pieces)
+    )
+    return format_html_join("", "{}", shown)
+
+
+@register.filter
+def readable(value: object) -> str:
+    """The same for places that hold no markup (a window's title, an option): a replacement sign for each."""
+    return _HIDDEN.sub("\ufffd", str(value))
+
+
+@register.simple_tag
+def subject_url(registry: str, subject: str, page: str = "", **query: object) -> str:
+    """The address of a subject's page; see dashboard.links."""
+    return links.subject_url(registry, subject, page, **query)
+
+
+@register.simple_tag(takes_context=True)
+def theme(context: Context) -> str:
+    """The theme the reader chose: "light", "dark", or "" for the system's."""
+    request = context.get("request")
+    chosen = request.COOKIES.get("theme", "") if request is not None else ""
+    return chosen if chosen in THEMES else ""
+
+
+@register.filter
+def thousands(value: int | None) -> str:
+    """An integer with groups of three, "—" where there is none."""
+    return "—" if value is None else f"{value:,}"
+
+
+@register.filter
+def pairs(columns: Sequence[Any], row: Sequence[str]) -> list[tuple[Any, str]]:
+    """Each column of a table with the row's text in it."""
+    return list(zip(columns, row, strict=True))
+
+
+@register.simple_tag
+def plural(count: int, one: str, many: str) -> str:
+    """A count with its noun: "1 change", "1,204 changes"."""
+    return f"{count:,} {one if count == 1 else many}"
+
+
+@register.inclusion_tag("components/action.html", takes_context=True)
+def action(context: Context, what: Any, small: bool = False) -> dict[str, Any]:
+    """A button or link; not allowed, it is disabled and its reason stands beside it."""
+    return {"action": what, "small": small, "csrf_token": context.get("csrf_token")}
+
+
+@register.inclusion_tag("components/environment.html")
+def environment(place: Any, version: int | None = None) -> dict[str, Any]:
+    """An environment's chip, with a version where one is meant."""
+    return {"place": place, "version": version}
+
+
+@register.inclusion_tag("components/problem.html", takes_context=True)
+def problem(context: Context, what: Any) -> dict[str, Any]:
+    """A named error: what, where, cure."""
+    return {"problem": what, "page": context.get("page")}
+
+
+@register.inclusion_tag("components/field.html")
+def field(what: Any) -> dict[str, Any]:
+    """A form's field with label, help and errors."""
+    return {"field": what}
+
+
+@register.inclusion_tag("components/paging.html")
+def paging(what: Any) -> dict[str, Any]:
+    """Which rows are shown, previous and next."""
+    return {"paging": what}
+
+
+@register.inclusion_tag("components/search.html")
+def search_form(what: Any, target: str = "") -> dict[str, Any]:
+    """A list's search box and filters; `target` is the id that htmx replaces."""
+    return {"search": what, "target": target}

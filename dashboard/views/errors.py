@@ -1,0 +1,80 @@
+"""Errors as pages: what is wrong, where, and the cure. Programs get their dialect's JSON instead."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.shortcuts import render
+from django.utils import timezone
+
+from dashboard.pages.frame import make_frame
+from dashboard.presenters.frame import Frame, Link, MessagePage, Problem
+from registry.api.product.errors import status_of
+from registry.errors import InvalidSchema, NotSignedIn, SchemadeskError
+
+PAGES = "/ui/"
+TITLES = {
+    400: "Bad request",
+    403: "Not allowed",
+    404: "Not found",
+    409: "Not possible as things are",
+    422: "That can't be used",
+    503: "A part doesn't answer",
+}
+
+
+def error_page(request: HttpRequest, error: Exception) -> HttpResponse | None:
+    """The page for an error of the product; None for any other, which Django logs and answers with its 500.
+
+    Somebody without a session is sent to sign in and comes back.
+    """
+    status = status_of(error)
+    if status is None or not isinstance(error, SchemadeskError) or not request.path.startswith(PAGES):
+        return None
+    if isinstance(error, NotSignedIn) and request.method == "GET":
+        return HttpResponseRedirect(f"{settings.LOGIN_URL}?{urlencode({'next': request.get_full_path()})}")
+    where = f"line {error.line}, column {error.column}" if isinstance(error, InvalidSchema) and error.line else ""
+    problem = Problem(what=error.message, where=where, links=(Link(label="Home", url=PAGES),))
+    return _message(request, 403 if status == 401 else status, problem)
+
+
+def _message(request: HttpRequest, status: int, problem: Problem) -> HttpResponse:
+    title = TITLES.get(status, "Something went wrong")
+    page = MessagePage(frame=make_frame(request, title=title), status=status, problem=problem)
+    return render(request, "errors/message.html", {"page": page}, status=status)
+
+
+def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    """A page below /ui/, JSON elsewhere."""
+    if request.path.startswith(PAGES):
+        return _message(request, 404, Problem(what="There is no page at this address.", where=request.path))
+    return JsonResponse({"error_code": 404, "message": "HTTP 404 Not Found"}, status=404)
+
+
+def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    """A page below /ui/, JSON elsewhere."""
+    if request.path.startswith(PAGES):
+        return _message(request, 400, Problem(what="The request can't be understood."))
+    return JsonResponse({"error_code": 400, "message": "HTTP 400 Bad Request"}, status=400)
+
+
+def permission_denied(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    """A page below /ui/, JSON elsewhere."""
+    if request.path.startswith(PAGES):
+        return _message(
+            request, 403, Problem(what="This isn't allowed.", cure="Load the page again and try once more.")
+        )
+    return JsonResponse({"error_code": 403, "message": "HTTP 403 Forbidden"}, status=403)
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """What is left when everything else failed: it asks neither the database nor a selector."""
+    if not request.path.startswith(PAGES):
+        return JsonResponse({"error_code": 500, "message": "Internal Server Error"}, status=500)
+    problem = Problem(
+        what="An unforeseen error. It is in the server's log.", cure="Try again; if it stays, tell who runs this."
+    )
+    page = MessagePage(frame=Frame(title="Something went wrong", now=timezone.now()), status=500, problem=problem)
+    return render(request, "errors/message.html", {"page": page}, status=500)

@@ -1,0 +1,49 @@
+"""Pages of subjects."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_http_methods, require_safe
+
+from dashboard.pages import comparison, report, subjects
+from dashboard.pages.frame import page_actor
+from dashboard.views.parts import render_page
+from registry.access.roles import require
+from registry.subjects.names import parse_subject
+
+
+def _require_read(request: HttpRequest, registry: str, subject: str = "") -> None:
+    name = parse_subject(subject).qualified if subject else ""
+    require(page_actor(request), "schema.read", registry=registry, subject=name)
+
+
+@require_safe
+def subject_list(request: HttpRequest, registry: str) -> HttpResponse:
+    """All subjects of a registry; htmx gets the list alone."""
+    _require_read(request, registry)
+    return render_page(request, "subjects/list.html", subjects.subject_list(request, registry), {"list": "list"})
+
+
+@require_safe
+def subject_page(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
+    """One subject; htmx gets the version below the table alone."""
+    _require_read(request, registry, subject)
+    page = subjects.subject_page(request, registry, subject)
+    return render_page(request, "subjects/subject.html", page, {"version": "version"})
+
+
+@require_safe
+def compare(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
+    """Two versions side by side."""
+    _require_read(request, registry, subject)
+    page = comparison.compare_page(request, registry, subject)
+    return render(request, "subjects/compare.html", {"page": page}, status=404 if page.problem else 200)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def compatibility_report(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
+    """A proposed schema against all versions; nothing is registered."""
+    _require_read(request, registry, subject)
+    page = report.report_page(request, registry, subject)
+    return render(request, "subjects/report.html", {"page": page}, status=422 if page.syntax or page.problem else 200)

@@ -1,0 +1,16 @@
+"""People, roles and tokens under audit."""
+
+from django.db import migrations
+
+from registry.audit.triggers import govern
+
+
+class Migration(migrations.Migration):
+    """People, roles and tokens under audit."""
+
+    dependencies = [("access", "0001_initial"), ("audit", "0002_audit")]
+    operations = [
+        govern("access_user", hide=("password",)),
+        govern("access_rolegrant"),
+        govern("access_apitoken", hide=("digest",)),
+    ]

@@ -1,0 +1,55 @@
+"""Programs call with a token: `Authorization: Bearer TOKEN`, or Basic with any user name and the token as password."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+
+from django.http import HttpRequest
+from rest_framework.authentication import BaseAuthentication
+from rest_framework.request import Request
+
+from registry.access.roles import Actor
+from registry.access.selectors import actor_of_token, anonymous_actor
+from registry.errors import NotSignedIn
+
+REFUSED = "The token is unknown, expired or revoked. Make one with: python3 manage.py issue_token USER NAME"
+
+
+def token_of(header: str) -> str | None:
+    """The token that an Authorization header carries; None without one. Raises NotSignedIn for one that can't be read."""
+    if not header:
+        return None
+    scheme, _, credentials = header.partition(" ")
+    if scheme.lower() == "bearer":
+        return credentials.strip()
+    if scheme.lower() == "basic":
+        try:
+            return base64.b64decode(credentials, validate=True).decode().partition(":")[2]
+        except (binascii.Error, UnicodeDecodeError) as error:
+            raise NotSignedIn("The Authorization header isn't valid Basic authentication.") from error
+    raise NotSignedIn(f"Authorization by {scheme[:20]!r} is not supported; use Bearer or Basic with a token.")
+
+
+def authenticate(request: HttpRequest | Request, *, door: str) -> Actor:
+    """Who calls. Without credentials that is the anonymous actor; wrong ones raise NotSignedIn."""
+    token = token_of(request.META.get("HTTP_AUTHORIZATION", ""))
+    if token is None:
+        return anonymous_actor(door=door)
+    actor = actor_of_token(token, door=door)
+    if actor is None:
+        raise NotSignedIn(REFUSED)
+    return actor
+
+
+class TokenAuthentication(BaseAuthentication):
+    """Sets `request.user` to the Actor; the door is the view's."""
+
+    def authenticate(self, request: Request) -> tuple[Actor, None]:
+        """The actor of the request. Raises NotSignedIn."""
+        view = request.parser_context.get("view") if request.parser_context else None
+        return authenticate(request, door=getattr(view, "door", "product")), None
+
+    def authenticate_header(self, request: Request) -> str:
+        """What a 401 tells the client to send."""
+        return 'Basic realm="Schemadesk"'

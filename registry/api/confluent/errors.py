@@ -1,0 +1,89 @@
+"""Confluent's error codes: one row an error. The HTTP status is the first three digits of a five-digit code."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from django.conf import settings
+from django.db import OperationalError
+from rest_framework import exceptions
+from rest_framework.response import Response
+
+from registry import errors
+
+logger = logging.getLogger(__name__)
+
+#: the nearest class in an error's ancestry decides
+CODES: dict[type[Exception], int] = {
+    errors.SubjectNotFound: 40401,
+    errors.VersionNotFound: 40402,
+    errors.SchemaNotFound: 40403,
+    errors.SubjectSoftDeleted: 40404,
+    errors.SubjectNotSoftDeleted: 40405,
+    errors.VersionSoftDeleted: 40406,
+    errors.VersionNotSoftDeleted: 40407,
+    errors.SubjectConfigNotFound: 40408,
+    errors.SubjectModeNotFound: 40409,
+    errors.RegistryNotFound: 404,
+    errors.NotFound: 404,
+    errors.InvalidSchema: 42201,
+    errors.InvalidReference: 42201,
+    errors.InvalidVersion: 42202,
+    errors.InvalidCompatibility: 42203,
+    errors.InvalidMode: 42204,
+    errors.OperationNotPermitted: 42205,
+    errors.ReferenceExists: 42206,
+    errors.InvalidName: 42208,
+    errors.InvalidInput: 422,
+    errors.Conflict: 409,
+    errors.NotSignedIn: 401,
+    errors.Forbidden: 403,
+    errors.Unavailable: 50002,
+    OperationalError: 50001,
+}
+#: what the framework itself refuses, in the words of the established server
+FRAMEWORK_MESSAGES = {
+    404: "HTTP 404 Not Found",
+    405: "HTTP 405 Method Not Allowed",
+    406: "HTTP 406 Not Acceptable",
+    415: "HTTP 415 Unsupported Media Type",
+}
+
+
+def handle(error: Exception, context: dict[str, Any]) -> Response:
+    """The answer for any exception; one that isn't foreseen is logged with its trace and answered 500 without details."""
+    if isinstance(error, exceptions.APIException):
+        message = FRAMEWORK_MESSAGES.get(error.status_code, str(error.detail))
+        return _answer(error.status_code, error.status_code, message)
+    code = code_of(error)
+    if code is None:
+        logger.error("unforeseen error", exc_info=error)
+        return _answer(500, 500, "Internal Server Error")
+    if code == 50001:
+        logger.error("the database failed", exc_info=error)
+        return _answer(500, code, "Error in the backend data store")
+    response = _answer(int(str(code)[:3]), code, describe(error))
+    if code == 401:
+        response["WWW-Authenticate"] = 'Basic realm="Schemadesk"'
+    return response
+
+
+def code_of(error: Exception) -> int | None:
+    """The code of an error, or None for one that no row foresees."""
+    if isinstance(error, errors.IncompatibleSchema):
+        return int(settings.INCOMPATIBLE_ERROR_CODE)
+    return next((CODES[kind] for kind in type(error).__mro__ if kind in CODES), None)
+
+
+def describe(error: Exception) -> str:
+    """The message, with line and column where the schema has one."""
+    if not isinstance(error, errors.SchemadeskError):
+        return str(error)
+    if isinstance(error, errors.InvalidSchema) and error.line is not None:
+        return f"{error.message} (line {error.line}, column {error.column})"
+    return error.message
+
+
+def _answer(status: int, code: int, message: str) -> Response:
+    return Response({"error_code": code, "message": message}, status=status)

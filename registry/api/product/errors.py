@@ -1,0 +1,43 @@
+"""The product's own API: errors as `{"error", "message", "details"}`, one row a class."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from rest_framework import exceptions
+from rest_framework.response import Response
+from rest_framework.views import exception_handler
+
+from registry import errors
+
+logger = logging.getLogger(__name__)
+
+#: the nearest class in an error's ancestry decides
+STATUSES: dict[type[Exception], int] = {
+    errors.InvalidInput: 422,
+    errors.NotFound: 404,
+    errors.Conflict: 409,
+    errors.NotSignedIn: 401,
+    errors.Forbidden: 403,
+    errors.Unavailable: 503,
+}
+
+
+def status_of(error: Exception) -> int | None:
+    """The HTTP status of a domain error, or None for any other exception."""
+    return next((STATUSES[kind] for kind in type(error).__mro__ if kind in STATUSES), None)
+
+
+def handle(error: Exception, context: dict[str, Any]) -> Response | None:
+    """The answer for any exception; what isn't foreseen is logged and answered 500 without details."""
+    if isinstance(error, exceptions.APIException):
+        return exception_handler(error, context)
+    status = status_of(error)
+    if status is None or not isinstance(error, errors.SchemadeskError):
+        logger.error("unforeseen error", exc_info=error)
+        return Response({"error": "InternalError", "message": "Internal Server Error"}, status=500)
+    body = {"error": type(error).__name__, "message": error.message, "details": error.details}
+    if isinstance(error, errors.InvalidSchema) and error.line is not None:
+        body |= {"line": error.line, "column": error.column}
+    return Response(body, status=status)

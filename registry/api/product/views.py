@@ -1,0 +1,151 @@
+"""The product's own API: sources, scans, findings, promotion requests."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from registry.access.roles import Actor, require
+from registry.drift import selectors as drift
+from registry.drift import services as drift_services
+from registry.drift.tasks import run_scan
+from registry.errors import InvalidInput
+from registry.promotions import selectors as promotions
+from registry.promotions import services as promotion_services
+from registry.subjects.names import parse_subject
+
+
+class ProductView(APIView):
+    """Knows who calls; `self.actor`."""
+
+    door = "product"
+
+    @property
+    def actor(self) -> Actor:
+        """Who calls."""
+        return self.request.user  # type: ignore[return-value]
+
+    def valid(self, serializer: type[serializers.Serializer[Any]]) -> dict[str, Any]:
+        """The body's values. Raises InvalidInput, which names each property that is wrong."""
+        bound = serializer(data=self.request.data)
+        if not bound.is_valid():
+            places = "; ".join(f"{name}: {' '.join(map(str, problems))}" for name, problems in bound.errors.items())
+            raise InvalidInput(f"The body can't be used: {places}", problems=bound.errors)
+        return dict(bound.validated_data)
+
+
+class SourceSerializer(serializers.Serializer[Any]):
+    """A source to add."""
+
+    registry = serializers.CharField(max_length=255, required=False, default="")
+    kind = serializers.ChoiceField(choices=["kafka_topic", "state_store"])
+    name = serializers.CharField(max_length=1024)
+    bootstrap = serializers.CharField(max_length=1024, required=False, default="")
+    every_seconds = serializers.IntegerField(required=False, allow_null=True, default=None)
+
+
+class Sources(ProductView):
+    """`/api/v1/sources`."""
+
+    @extend_schema(responses=None)
+    def get(self, request: Request) -> Response:
+        """All sources with their last scans."""
+        require(self.actor, "schema.read")
+        return Response([asdict(source) for source in drift.list_sources()])
+
+    @extend_schema(request=SourceSerializer, responses=None)
+    def post(self, request: Request) -> Response:
+        """Add a topic or a checkpoint."""
+        number = drift_services.add_source(by=self.actor, **self.valid(SourceSerializer))
+        return Response(asdict(drift.get_source(number)), status=201)
+
+
+class Scans(ProductView):
+    """`/api/v1/sources/{id}/scans`."""
+
+    @extend_schema(responses=None)
+    def get(self, request: Request, source_id: int) -> Response:
+        """The newest scans first."""
+        require(self.actor, "schema.read", registry=drift.get_source(source_id).registry)
+        return Response([asdict(scan) | {"verdict": scan.verdict} for scan in drift.list_scans(source_id)])
+
+    @extend_schema(request=None, responses=None)
+    def post(self, request: Request, source_id: int) -> Response:
+        """Scan now; gives the scan that is queued or running already, if there is one."""
+        scan_id = drift_services.queue_scan(source_id=source_id, by=self.actor)
+        run_scan.delay_on_commit(scan_id)
+        return Response({"scan": scan_id}, status=202)
+
+
+class Findings(ProductView):
+    """`/api/v1/findings`."""
+
+    @extend_schema(responses=None)
+    def get(self, request: Request) -> Response:
+        """Findings; `state` (default open, empty for all), `severity`, `kind`."""
+        require(self.actor, "schema.read")
+        wanted = {
+            name: request.query_params[name] for name in ("state", "severity", "kind") if name in request.query_params
+        }
+        return Response([asdict(finding) for finding in drift.list_findings(**wanted)])
+
+
+class PromotionSerializer(serializers.Serializer[Any]):
+    """A promotion to ask for."""
+
+    source = serializers.CharField(max_length=255)
+    target = serializers.CharField(max_length=255)
+    subject = serializers.CharField(max_length=1024)
+    version = serializers.CharField(max_length=12)
+    reason = serializers.CharField(required=False, default="", allow_blank=True)
+
+
+class Promotions(ProductView):
+    """`/api/v1/promotions`."""
+
+    @extend_schema(responses=None)
+    def get(self, request: Request) -> Response:
+        """Requests, newest first; `state` filters, `open` for all that aren't closed."""
+        require(self.actor, "schema.read")
+        return Response(
+            [asdict(info) for info in promotions.list_requests(state=request.query_params.get("state", ""))]
+        )
+
+    @extend_schema(request=PromotionSerializer, responses=None)
+    def post(self, request: Request) -> Response:
+        """Ask for a version of one environment in a later one."""
+        values = self.valid(PromotionSerializer)
+        values["subject"] = parse_subject(values["subject"])
+        number = promotion_services.request_promotion(by=self.actor, **values)
+        return Response(asdict(promotions.get_request(number)), status=201)
+
+
+class DecisionSerializer(serializers.Serializer[Any]):
+    """A decision on a request."""
+
+    comment = serializers.CharField(required=False, default="", allow_blank=True)
+    plan_hash = serializers.CharField(required=False, default="", allow_blank=True)
+
+
+class Decision(ProductView):
+    """`/api/v1/promotions/{id}/{approve,reject,withdraw,apply}`."""
+
+    @extend_schema(request=DecisionSerializer, responses=None)
+    def post(self, request: Request, request_id: int, decision: str) -> Response:
+        """Approve, reject, withdraw or apply a request."""
+        values = self.valid(DecisionSerializer)
+        if decision == "approve":
+            promotion_services.approve(request_id=request_id, by=self.actor, **values)
+        elif decision == "reject":
+            promotion_services.reject(request_id=request_id, by=self.actor, comment=values["comment"])
+        elif decision == "withdraw":
+            promotion_services.withdraw(request_id=request_id, by=self.actor)
+        else:
+            promotion_services.apply(request_id=request_id, by=self.actor)
+        return Response(asdict(promotions.get_request(request_id)))

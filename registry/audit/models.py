@@ -1,0 +1,27 @@
+"""One table of everything that was changed, written by triggers and by nobody else."""
+
+from __future__ import annotations
+
+from django.db import models
+
+
+class AuditEvent(models.Model):
+    """A row that was inserted, updated or deleted, with who, through which door, and why."""
+
+    at = models.DateTimeField(db_index=True)
+    transaction_id = models.BigIntegerField(help_text="PostgreSQL's number of the transaction that changed the row")
+    actor = models.TextField()
+    door = models.TextField()
+    why = models.TextField(blank=True)
+    operation = models.CharField(max_length=6, choices=[(op, op) for op in ("INSERT", "UPDATE", "DELETE")])
+    table = models.TextField()
+    row_id = models.TextField()
+    before = models.JSONField(null=True)
+    after = models.JSONField(null=True)
+
+    class Meta:
+        ordering = ["-id"]
+        indexes = [models.Index(fields=["table", "row_id"], name="audit_of_a_row")]
+
+    def __str__(self) -> str:
+        return f"{self.at:%Y-%m-%d %H:%M} {self.actor} {self.operation} {self.table} {self.row_id}"

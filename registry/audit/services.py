@@ -1,0 +1,35 @@
+"""Telling the triggers who acts."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from django.db import connection, transaction
+
+
+class Named(Protocol):
+    """Whoever acts: a name and a door."""
+
+    @property
+    def name(self) -> str:
+        """Who."""
+
+    @property
+    def door(self) -> str:
+        """Through which door."""
+
+
+def record(*, by: Named, why: str) -> None:
+    """Set who, door and why for every governed row that this transaction changes from here on.
+
+    Call it inside a transaction, before the first write; outside one the settings would be lost at
+    once, so that raises TransactionManagementError.
+    """
+    if not connection.in_atomic_block:
+        raise transaction.TransactionManagementError("record(…) works only inside a transaction")
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT set_config('schemadesk.actor', %s, true), set_config('schemadesk.door', %s, true),"
+            " set_config('schemadesk.why', %s, true)",
+            [by.name, by.door, why],
+        )

@@ -1,0 +1,123 @@
+"""Avro 1.12: the format's verbs over the modules of this package."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from registry.errors import InvalidSchema
+from registry.formats.avro import canonical, findings
+from registry.formats.avro.diff import diff_types
+from registry.formats.avro.model import Schema
+from registry.formats.avro.outline import outline
+from registry.formats.avro.parse import parse_schema
+from registry.formats.avro.witness import find_witness
+from registry.formats.base import (
+    Difference,
+    Incompatibility,
+    Judgement,
+    OutlineField,
+    ParsedSchema,
+    ResolvedReference,
+    Witness,
+    content_fingerprint,
+)
+
+
+class AvroFormat:
+    """Avro as a SchemaFormat; has no state."""
+
+    name = "AVRO"
+
+    def parse(
+        self, text: str, references: Sequence[ResolvedReference] = (), *, validate_defaults: bool = True
+    ) -> ParsedSchema:
+        """The schema in `text`; raises InvalidSchema with line and column.
+
+        `validate_defaults=False` accepts defaults that don't match their type: for schemas that another registry
+        took long ago.
+        """
+        try:
+            model = parse_schema(text, references, validate_defaults=validate_defaults)
+            canonical_text = canonical.canonical_text(model)
+            canonical_text.encode("utf-8")
+        except UnicodeEncodeError:
+            raise InvalidSchema("the schema holds half of a surrogate pair, which is no character") from None
+        except RecursionError:
+            raise InvalidSchema("the schema is nested too deep for this process") from None
+        return ParsedSchema(
+            schema_type=self.name,
+            text=text,
+            canonical=canonical_text,
+            fingerprint=_fingerprint(model, canonical_text, references),
+            references=tuple(item.reference for item in references),
+            model=model,
+        )
+
+    def canonical(self, parsed: ParsedSchema) -> str:
+        """The text as Java's Schema.toString() writes it."""
+        return parsed.canonical
+
+    def normalize(self, parsed: ParsedSchema) -> str:
+        """The text that `normalize=true` registers."""
+        return canonical.normalized_text(_model(parsed))
+
+    def diff(self, old: ParsedSchema, new: ParsedSchema) -> tuple[Difference, ...]:
+        """All changes, for people, in the order of the text."""
+        return diff_types(_model(old).root, _model(new).root)
+
+    def outline(self, parsed: ParsedSchema) -> tuple[OutlineField, ...]:
+        """The fields as a flat list, nested ones after their parent."""
+        return outline(_model(parsed).root)
+
+    def self_contained(self, parsed: ParsedSchema) -> str:
+        """The text with the definitions of its references inside."""
+        model = _model(parsed)
+        try:
+            return canonical.canonical_text(Schema(model.root, model.named, frozenset(), ()))
+        except RecursionError:
+            raise InvalidSchema("with its references inside, the schema is nested too deep for one text") from None
+
+    def judge(self, reader: ParsedSchema, writer: ParsedSchema) -> Judgement:
+        """All breaks, equal to Java's SchemaCompatibility, and all hazards."""
+        return findings.judge(_model(reader).root, _model(writer).root)
+
+    def incompatibilities(self, reader: ParsedSchema, writer: ParsedSchema) -> tuple[Incompatibility, ...]:
+        """The breaks alone."""
+        return self.judge(reader, writer).breaks
+
+    def witness(self, reader: ParsedSchema, writer: ParsedSchema) -> Witness | None:
+        """Data of the writer that the reader can't decode; None where all covering data decode and nothing breaks.
+
+        Where the reference implementation sees a break and fastavro decodes all data, the witness says so as reason.
+        """
+        found = find_witness(_model(reader), _model(writer))
+        if found is None:
+            breaks = self.incompatibilities(reader, writer)
+            if breaks:
+                rules = ", ".join(sorted({item.rule for item in breaks}))
+                return Witness(False, reason=f"fastavro decodes all covering data in spite of {rules}")
+        return found
+
+
+def _model(parsed: ParsedSchema) -> Schema:
+    if not isinstance(parsed.model, Schema):
+        raise TypeError(f"an Avro schema is expected, not one of type {parsed.schema_type}")
+    return parsed.model
+
+
+def _fingerprint(model: Schema, canonical_text: str, references: Sequence[ResolvedReference]) -> str:
+    """The fingerprint of a text with what it refers to; each referenced text is written once."""
+    known: dict[tuple[str, int, str], str] = {}
+    for document in model.documents:
+        reference = document.reference
+        text = canonical.document_text(model, document)
+        inner = [(item.name, known[_key(item)]) for item in reference.references]
+        known[_key(reference)] = content_fingerprint(text, inner)
+    return content_fingerprint(canonical_text, [(item.name, known[_key(item)]) for item in references])
+
+
+def _key(reference: ResolvedReference) -> tuple[str, int, str]:
+    return reference.subject, reference.version, reference.text
+
+
+AVRO = AvroFormat()

@@ -1,0 +1,290 @@
+"""The texts of an Avro schema: as Java writes it, normalized, and the parsing canonical form.
+
+The canonical text keeps all that a person wrote (doc, defaults, aliases, order, properties) and drops white space,
+comments and redundant namespaces: it equals `Schema.toString()` of Java's Avro 1.12, which is what Confluent's
+registry compares. Types that references define are written by name.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from registry.formats.avro.model import (
+    PRIMITIVES,
+    Array,
+    AvroType,
+    Document,
+    Enum,
+    Field,
+    Fixed,
+    Map,
+    Named,
+    Record,
+    Schema,
+    Union,
+)
+
+# A simple name of these would be read as Avro's own type, so it is written with its namespace.
+_AVRO_NAMES: Final = PRIMITIVES | {"record", "enum", "array", "map", "union", "fixed"}
+_SHORT_ESCAPES: Final = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_ESCAPES: Final = {ord(c): s for c, s in _SHORT_ESCAPES.items()} | {
+    code: f"\\u{code:04X}" for code in range(32) if chr(code) not in _SHORT_ESCAPES
+}
+
+
+def canonical_text(schema: Schema) -> str:
+    """The text that is equal for schemas which differ in white space, comments and redundant namespaces alone."""
+    return "".join(_CanonicalWriter(schema.external).type(schema.root, ""))
+
+
+def document_text(schema: Schema, document: Document) -> str:
+    """The canonical text of what a schema refers to: what the document defines itself in full, the rest by name."""
+    return "".join(_CanonicalWriter(frozenset(schema.named) - document.own_names).type(document.root, ""))
+
+
+def normalized_text(schema: Schema) -> str:
+    """The text that `normalize=true` registers: full names, attributes in a fixed order, properties sorted."""
+    return "".join(_NormalizedWriter(schema.external).type(schema.root, ""))
+
+
+def parsing_form(schema: Schema) -> str:
+    """Avro's parsing canonical form, with the types of references written out where they are first used."""
+    return "".join(_ParsingFormWriter(frozenset()).type(schema.root, ""))
+
+
+def definition(type_: AvroType) -> str:
+    """The canonical text of one type with all that it uses, the types of references included."""
+    return "".join(_CanonicalWriter(frozenset()).type(type_, ""))
+
+
+def quoted(text: str) -> str:
+    """A JSON string as Jackson writes it: only quotes, backslashes and control characters are escaped."""
+    return f'"{text.translate(_ESCAPES)}"'
+
+
+def json_text(value: Any, *, is_sorted: bool = False) -> str:
+    """A JSON value without white space, numbers as Java writes them."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return quoted(value)
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return java_double(value)
+    if isinstance(value, list):
+        return f"[{','.join(json_text(item, is_sorted=is_sorted) for item in value)}]"
+    items: Iterable[tuple[str, Any]] = sorted(value.items()) if is_sorted else value.items()
+    return "{" + ",".join(f"{quoted(key)}:{json_text(item, is_sorted=is_sorted)}" for key, item in items) + "}"
+
+
+def java_double(number: float) -> str:
+    """A finite double as Java's Double.toString writes it: 1.0, 1.0E10, 1.0E-5."""
+    magnitude = abs(number)
+    if magnitude == 0 or 1e-3 <= magnitude < 1e7:
+        text = repr(number)
+        return text if "e" not in text else format(number, "f")
+    return _scientific(number)
+
+
+def _scientific(number: float) -> str:
+    """The shortest mantissa, with a decimal point, and the decimal exponent of a double that isn't 0."""
+    sign = "-" if number < 0 else ""
+    text = repr(abs(number))
+    digits, _, exponent_text = text.partition("e")
+    whole, _, fraction = digits.partition(".")
+    exponent = int(exponent_text or 0) + len(whole) - 1
+    significant = whole + fraction
+    stripped = significant.lstrip("0")
+    exponent -= len(significant) - len(stripped)
+    stripped = stripped.rstrip("0")
+    return f"{sign}{stripped[0]}.{stripped[1:] or '0'}E{exponent}"
+
+
+class _Writer:
+    """Writes types; a named one in full where it first stands, by name from then on."""
+
+    def __init__(self, known: frozenset[str]) -> None:
+        self._known = set(known)
+
+    def type(self, type_: AvroType, namespace: str) -> list[str]:
+        """The parts of the text of a type that stands in a namespace."""
+        if isinstance(type_, Named):
+            if type_.full_name in self._known:
+                return [self.name(type_, namespace)]
+            self._known.add(type_.full_name)
+            return self.named(type_, namespace)
+        if isinstance(type_, Union):
+            parts = ["["]
+            for position, branch in enumerate(type_.branches):
+                if position:
+                    parts.append(",")
+                parts.extend(self.type(branch, namespace))
+            parts.append("]")
+            return parts
+        if isinstance(type_, Array):
+            inner = ['{"type":"array","items":', *self.type(type_.items, namespace)]
+            return [*inner, self.properties(type_.props), "}"]
+        if isinstance(type_, Map):
+            inner = ['{"type":"map","values":', *self.type(type_.values, namespace)]
+            return [*inner, self.properties(type_.props), "}"]
+        properties = self.properties(type_.props)
+        return [f'{{"type":"{type_.kind}"{properties}}}' if properties else f'"{type_.kind}"']
+
+    def name(self, named: Named, namespace: str) -> str:
+        """How an already defined type is named inside of a namespace."""
+        raise NotImplementedError
+
+    def named(self, named: Named, namespace: str) -> list[str]:
+        """A named type in full."""
+        raise NotImplementedError
+
+    def properties(self, props: Mapping[str, Any]) -> str:
+        """The properties that Avro doesn't know, each with a comma before it."""
+        raise NotImplementedError
+
+
+class _CanonicalWriter(_Writer):
+    """As Java's Schema.toString()."""
+
+    def name(self, named: Named, namespace: str) -> str:
+        short = named.namespace == namespace and named.namespace != "" and named.simple not in _AVRO_NAMES
+        return f'"{named.simple if short else named.full_name}"'
+
+    def named(self, named: Named, namespace: str) -> list[str]:
+        parts = [f'{{"type":"{self.kind(named)}","name":"{named.simple}"']
+        if named.namespace != namespace:
+            parts.append(f',"namespace":"{named.namespace}"')
+        doc = self.doc(named)
+        if doc is not None:
+            parts.append(f',"doc":{quoted(doc)}')
+        if isinstance(named, Record):
+            parts.append(',"fields":[')
+            for position, field in enumerate(named.fields):
+                parts.append(',{"name":"' if position else '{"name":"')
+                parts.append(f'{field.name}","type":')
+                parts.extend(self.type(field.type, named.namespace))
+                parts.append(self._field_attributes(field))
+            parts.append("]")
+        elif isinstance(named, Enum):
+            parts.append(',"symbols":[' + ",".join(f'"{symbol}"' for symbol in named.symbols) + "]")
+            if named.default is not None:
+                parts.append(f',"default":"{named.default}"')
+        elif isinstance(named, Fixed):
+            parts.append(f',"size":{named.size}')
+        parts.append(self.properties(named.props))
+        if named.aliases:
+            aliases = (self._alias(alias, named.namespace) for alias in self.aliases(named.aliases))
+            parts.append(f',"aliases":[{",".join(aliases)}]')
+        parts.append("}")
+        return parts
+
+    def _field_attributes(self, field: Field) -> str:
+        parts = []
+        if field.doc is not None:
+            parts.append(f',"doc":{quoted(field.doc)}')
+        if field.has_default:
+            parts.append(f',"default":{self.default(field)}')
+        if field.order != "ascending":
+            parts.append(f',"order":"{field.order}"')
+        if field.aliases:
+            parts.append(',"aliases":[' + ",".join(f'"{alias}"' for alias in self.aliases(field.aliases)) + "]")
+        parts.append(self.properties(field.props))
+        parts.append("}")
+        return "".join(parts)
+
+    def kind(self, named: Named) -> str:
+        """The word of the type: a record that is an error says so."""
+        return "error" if isinstance(named, Record) and named.is_error else named.kind
+
+    def doc(self, named: Named) -> str | None:
+        """The doc of a named type that is written, None for none."""
+        return named.doc
+
+    def aliases(self, aliases: tuple[str, ...]) -> Iterable[str]:
+        """Aliases in the order in which they are written."""
+        return aliases
+
+    def default(self, field: Field) -> str:
+        """The text of a field's default."""
+        return json_text(field.default)
+
+    @staticmethod
+    def _alias(alias: str, namespace: str) -> str:
+        """An alias without a namespace in a type that has one keeps its leading dot, so that it stays itself."""
+        space, _, simple = alias.rpartition(".")
+        if space == namespace and simple not in _AVRO_NAMES:
+            return f'"{simple}"'
+        return f'"{alias}"' if space else f'".{alias}"'
+
+    def properties(self, props: Mapping[str, Any]) -> str:
+        return "".join(f",{quoted(key)}:{json_text(value)}" for key, value in props.items()) if props else ""
+
+
+class _NormalizedWriter(_CanonicalWriter):
+    """As the canonical text, after what doesn't matter is put in order.
+
+    Properties and aliases are sorted, an empty doc of a named type is dropped, an error is written as a record, whole
+    numbers as defaults of floats get their decimal point, and a decimal's scale of 0, which is the default, is dropped.
+    """
+
+    def kind(self, named: Named) -> str:
+        return named.kind
+
+    def doc(self, named: Named) -> str | None:
+        return named.doc or None
+
+    def aliases(self, aliases: tuple[str, ...]) -> Iterable[str]:
+        return sorted(aliases)
+
+    def default(self, field: Field) -> str:
+        value = field.default
+        if field.type.kind in ("float", "double") and isinstance(value, int):
+            value = float(value)
+        return json_text(value, is_sorted=True)
+
+    def properties(self, props: Mapping[str, Any]) -> str:
+        if not props:
+            return ""
+        kept = sorted(key for key in props if not _is_redundant_scale(key, props))
+        return "".join(f",{quoted(key)}:{json_text(props[key], is_sorted=True)}" for key in kept)
+
+
+class _ParsingFormWriter(_Writer):
+    """Names, types, fields, symbols, sizes: what decides whether two schemas read the same bytes the same way."""
+
+    def name(self, named: Named, namespace: str) -> str:
+        return f'"{named.full_name}"'
+
+    def named(self, named: Named, namespace: str) -> list[str]:
+        parts = [f'{{"name":"{named.full_name}","type":"{named.kind}"']
+        if isinstance(named, Record):
+            parts.append(',"fields":[')
+            for position, field in enumerate(named.fields):
+                parts.append(',{"name":"' if position else '{"name":"')
+                parts.append(f'{field.name}","type":')
+                parts.extend(self.type(field.type, named.namespace))
+                parts.append("}")
+            parts.append("]")
+        elif isinstance(named, Enum):
+            parts.append(',"symbols":[' + ",".join(f'"{symbol}"' for symbol in named.symbols) + "]")
+        elif isinstance(named, Fixed):
+            parts.append(f',"size":{named.size}')
+        parts.append("}")
+        return parts
+
+    def properties(self, props: Mapping[str, Any]) -> str:
+        return ""
+
+
+def _is_redundant_scale(key: str, props: Mapping[str, Any]) -> bool:
+    return key == "scale" and props[key] == 0 and props.get("logicalType") == "decimal"
+
+
+def compact(value: Any) -> str:
+    """A JSON value on one line, for messages."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

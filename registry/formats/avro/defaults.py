@@ -1,0 +1,150 @@
+"""Whether a JSON value is a valid default of a type (Avro 1.12; a union's may match any of its branches)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from registry.formats.avro.model import Array, AvroType, Enum, Fixed, Map, Record, Union, type_label
+
+_RANGES: Final[Mapping[str, tuple[int, int]]] = {
+    "int": (-(2**31), 2**31 - 1),
+    "long": (-(2**63), 2**63 - 1),
+}
+_MAX_DEPTH: Final = 100
+
+# Java's parser takes these strings for floats and writes them back as strings.
+NON_FINITE: Final[Mapping[str, str]] = {
+    "NaN": "NaN",
+    "Infinity": "Infinity",
+    "+Infinity": "Infinity",
+    "-Infinity": "-Infinity",
+}
+
+
+def float_default(value: Any, type_: AvroType) -> Any:
+    """A float's or double's default given as a string, as the number it spells; any other value unchanged."""
+    if not isinstance(value, str) or type_.kind not in ("float", "double"):
+        return value
+    text = value.strip()
+    if text in NON_FINITE:
+        return NON_FINITE[text]
+    try:
+        number = float(text)
+    except ValueError:
+        return value
+    return number if "_" not in text and number - number == 0 else value
+
+
+def why_invalid(type_: AvroType, value: Any) -> str | None:
+    """Why the value can't be a default of the type, None if it can."""
+    return _DefaultCheck().why_not(type_, value, 0)
+
+
+class _DefaultCheck:
+    """Checks one default; each value is held against each type once, as unions of unions would multiply the work."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, int], str | None] = {}
+
+    def why_not(self, type_: AvroType, value: Any, depth: int) -> str | None:
+        """Why the value doesn't fit the type, None if it does."""
+        if type_.kind in _SIMPLE:
+            return _why_not_simple(type_, value)
+        if depth > _MAX_DEPTH:
+            return f"the default is nested deeper than {_MAX_DEPTH} levels"
+        key = (id(type_), id(value))
+        if key not in self._known:
+            self._known[key] = self._why_not_complex(type_, value, depth)
+        return self._known[key]
+
+    def _why_not_complex(self, type_: AvroType, value: Any, depth: int) -> str | None:
+        if isinstance(type_, Array):
+            if not isinstance(value, list):
+                return _expected("an array", value)
+            return self._first_reason(type_.items, value, depth)
+        if isinstance(type_, Map):
+            if not isinstance(value, dict):
+                return _expected("an object", value)
+            return self._first_reason(type_.values, value.values(), depth)
+        if isinstance(type_, Union):
+            if any(self.why_not(branch, value, depth + 1) is None for branch in type_.branches):
+                return None
+            return _expected(f"a value of one of the branches of {type_label(type_)}", value)
+        assert isinstance(type_, Record)
+        return self._why_no_record(type_, value, depth)
+
+    def _why_no_record(self, record: Record, value: Any, depth: int) -> str | None:
+        if not isinstance(value, dict):
+            return _expected("an object", value)
+        for field in record.fields:
+            if field.name not in value and not field.has_default:
+                return f'it lacks the field "{field.name}" of {record.full_name}, which has no default of its own'
+            item = value.get(field.name, field.default)
+            reason = self.why_not(field.type, item, depth + 1)
+            if reason is not None:
+                return f'in the field "{field.name}": {reason}'
+        return None
+
+    def _first_reason(self, type_: AvroType, values: Iterable[Any], depth: int) -> str | None:
+        reasons = (self.why_not(type_, value, depth + 1) for value in values)
+        return next((reason for reason in reasons if reason is not None), None)
+
+
+_SIMPLE: Final = frozenset({"null", "boolean", "int", "long", "float", "double", "bytes", "string", "fixed", "enum"})
+
+
+def _why_not_simple(type_: AvroType, value: Any) -> str | None:
+    kind = type_.kind
+    if kind == "string":
+        return None if isinstance(value, str) else _expected("a string", value)
+    if kind == "null":
+        return None if value is None else _expected("null", value)
+    if kind == "boolean":
+        return None if isinstance(value, bool) else _expected("true or false", value)
+    if kind in _RANGES:
+        return _why_no_integer(value, *_RANGES[kind])
+    if kind in ("float", "double"):
+        return _why_no_number(value)
+    if isinstance(type_, Enum):
+        is_symbol = isinstance(value, str) and value in type_.symbol_set
+        return None if is_symbol else _expected(f"one of {', '.join(type_.symbols[:20])}", value)
+    return _why_no_bytes(type_, value)
+
+
+def _why_no_integer(value: Any, low: int, high: int) -> str | None:
+    if not isinstance(value, int) or isinstance(value, bool):
+        return _expected("a whole number", value)
+    return None if low <= value <= high else f"{value} is outside of {low} to {high}"
+
+
+def _why_no_number(value: Any) -> str | None:
+    if isinstance(value, str) and value in NON_FINITE:
+        return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return _expected("a number", value)
+    try:
+        float(value)
+    except OverflowError:
+        return "the number is too large for a double"
+    return None
+
+
+def _why_no_bytes(type_: AvroType, value: Any) -> str | None:
+    if not isinstance(value, str):
+        return _expected("a string of the characters U+0000 to U+00FF, one a byte", value)
+    if any(ord(character) > 255 for character in value):
+        return "a character beyond U+00FF stands for no byte"
+    if isinstance(type_, Fixed) and len(value) != type_.size:
+        return f"it has {len(value)} bytes, the fixed {type_.full_name} has {type_.size}"
+    return None
+
+
+def _expected(what: str, value: Any) -> str:
+    if value is None:
+        shown = "null"
+    elif isinstance(value, bool):
+        shown = str(value).lower()
+    else:
+        shown = repr(value) if isinstance(value, str) else str(value)
+    return f"{what} is expected, found {shown if len(shown) <= 80 else shown[:79] + '…'}"

@@ -1,0 +1,64 @@
+"""What passes the check and yet changes values: lossy widenings, logical types, defaults of enums, aliases."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from registry.formats.avro.model import AvroType, Enum, Field, Named, Record
+
+_LOSSY: Final = frozenset({("int", "float"), ("long", "float"), ("long", "double")})
+
+Hazard = tuple[str, str, Field | None, tuple[object, ...]]
+
+
+def pair_hazard(reader: AvroType, writer: AvroType) -> Hazard | None:
+    """What changes when the writer's type is read as the reader's, None if nothing does."""
+    if reader.logical is not writer.logical:
+        rule = _logical_hazard(reader, writer)
+        if rule is not None:
+            return (rule, "", None, ())
+    if isinstance(reader, Enum) and isinstance(writer, Enum):
+        missing = writer.symbol_set - reader.symbol_set
+        if missing and reader.default is not None:
+            return ("ENUM_SYMBOL_DEFAULTED", "/symbols", None, (sorted(missing),))
+    if (writer.kind, reader.kind) in _LOSSY:
+        return ("WIDENING_LOSES_PRECISION", "", None, ())
+    if writer.kind == "bytes" and reader.kind == "string":
+        return ("BYTES_READ_AS_STRING", "", None, ())
+    return None
+
+
+def _logical_hazard(reader: AvroType, writer: AvroType) -> str | None:
+    ours, theirs = reader.logical, writer.logical
+    if ours == theirs or reader.kind in ("union", "null") or writer.kind in ("union", "null"):
+        return None
+    if ours is None or theirs is None:
+        named = ours or theirs
+        return None if named is not None and named.name == "uuid" else "LOGICAL_TYPE_CHANGED"
+    if ours.name == theirs.name:
+        if ours.scale != theirs.scale:
+            return "LOGICAL_TYPE_REINTERPRETED"
+        return "DECIMAL_PRECISION_NARROWED" if ours.precision < theirs.precision else None
+    same_unit = ours.name.removeprefix("local-") == theirs.name.removeprefix("local-")
+    return "LOGICAL_TYPE_CHANGED" if same_unit else "LOGICAL_TYPE_REINTERPRETED"
+
+
+def field_alias_hazards(reader: Record, writer: Record) -> list[Hazard]:
+    """Aliases of fields that the check accepts and decoders don't apply as meant."""
+    found: list[Hazard] = []
+    readers_of: dict[str, list[Field]] = {}
+    for field in reader.fields:
+        match = next((name for name in (field.name, *field.aliases) if name in writer.by_name), None)
+        if match is None:
+            continue
+        readers_of.setdefault(match, []).append(field)
+        if match != field.name and not _record_is_known_as(reader, writer):
+            found.append(("FIELD_ALIAS_ACROSS_NAMESPACES", f"/fields/{field.position}", field, ()))
+    for name, fields in readers_of.items():
+        if len(fields) > 1:
+            found.append(("FIELD_ALIASED_TWICE", f"/fields/{fields[-1].position}", fields[-1], (name, fields)))
+    return found
+
+
+def _record_is_known_as(reader: Named, writer: Named) -> bool:
+    return reader.full_name == writer.full_name or writer.full_name in reader.alias_set

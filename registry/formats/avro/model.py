@@ -1,0 +1,228 @@
+"""An Avro schema as objects: what the parser makes and all other modules of this package read.
+
+The objects are mutable only while they are parsed (a record must exist before its fields, which may name it); from
+then on they are shared between threads and must not be changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from typing import Any, Final
+
+from registry.formats.base import ResolvedReference
+
+PRIMITIVES: Final = frozenset({"null", "boolean", "int", "long", "float", "double", "bytes", "string"})
+
+NO_PROPERTIES: Final[Mapping[str, Any]] = {}
+
+
+class Missing:
+    """The type of MISSING: no default given, which differs from a default of null."""
+
+    def __repr__(self) -> str:
+        return "MISSING"
+
+
+MISSING: Final = Missing()
+
+
+class LogicalType:
+    """A valid logical type: its name and, for decimals, precision and scale."""
+
+    __slots__ = ("name", "precision", "scale")
+
+    def __init__(self, name: str, precision: int = 0, scale: int = 0) -> None:
+        self.name = name
+        self.precision = precision
+        self.scale = scale
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, LogicalType) and str(self) == str(other)
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+    def __str__(self) -> str:
+        return f"decimal({self.precision},{self.scale})" if self.name == "decimal" else self.name
+
+
+class AvroType:
+    """Base of all types: `kind` is Avro's name of it; `pointer` leads to its definition in the text `source`.
+
+    `source` is None for the schema's own text, else the name of the reference that defines it.
+    """
+
+    __slots__ = ("kind", "logical", "pointer", "props", "source")
+
+    def __init__(self, kind: str, pointer: str, source: str | None) -> None:
+        self.kind = kind
+        self.pointer = pointer
+        self.source = source
+        self.props: Mapping[str, Any] = NO_PROPERTIES
+        self.logical: LogicalType | None = None
+
+
+class Primitive(AvroType):
+    """null, boolean, int, long, float, double, bytes or string."""
+
+    __slots__ = ()
+
+
+class Named(AvroType):
+    """A type with a full name; `simple` is the part after the last dot, `aliases` are full names."""
+
+    __slots__ = ("alias_set", "aliases", "doc", "full_name", "namespace", "simple")
+
+    def __init__(self, kind: str, full_name: str, pointer: str, source: str | None) -> None:
+        super().__init__(kind, pointer, source)
+        self.full_name = full_name
+        self.namespace, _, self.simple = full_name.rpartition(".")
+        self.aliases: tuple[str, ...] = ()
+        self.alias_set: frozenset[str] = frozenset()
+        self.doc: str | None = None
+
+
+class Field:
+    """A field of a record; `default` is MISSING or a JSON value."""
+
+    __slots__ = ("aliases", "default", "doc", "name", "order", "pointer", "position", "props", "type")
+
+    def __init__(self, name: str, type_: AvroType, position: int, pointer: str) -> None:
+        self.name = name
+        self.type = type_
+        self.position = position
+        self.pointer = pointer
+        self.default: Any = MISSING
+        self.doc: str | None = None
+        self.order = "ascending"
+        self.aliases: tuple[str, ...] = ()
+        self.props: Mapping[str, Any] = NO_PROPERTIES
+
+    @property
+    def has_default(self) -> bool:
+        """Whether the field has a default, null included."""
+        return self.default is not MISSING
+
+
+class Record(Named):
+    """A record or, with `is_error`, an error; `by_name` finds a field."""
+
+    __slots__ = ("by_name", "fields", "is_error")
+
+    def __init__(self, full_name: str, pointer: str, source: str | None) -> None:
+        super().__init__("record", full_name, pointer, source)
+        self.is_error = False
+        self.fields: tuple[Field, ...] = ()
+        self.by_name: dict[str, Field] = {}
+
+
+class Enum(Named):
+    """An enum; `default` is the symbol that unknown ones are read as."""
+
+    __slots__ = ("default", "symbol_set", "symbols")
+
+    def __init__(self, full_name: str, pointer: str, source: str | None) -> None:
+        super().__init__("enum", full_name, pointer, source)
+        self.symbols: tuple[str, ...] = ()
+        self.symbol_set: frozenset[str] = frozenset()
+        self.default: str | None = None
+
+
+class Fixed(Named):
+    """A fixed; `size` in bytes."""
+
+    __slots__ = ("size",)
+
+    def __init__(self, full_name: str, pointer: str, source: str | None) -> None:
+        super().__init__("fixed", full_name, pointer, source)
+        self.size = 0
+
+
+class Array(AvroType):
+    """An array of `items`."""
+
+    __slots__ = ("items",)
+    items: AvroType
+
+    def __init__(self, pointer: str, source: str | None) -> None:
+        super().__init__("array", pointer, source)
+
+
+class Map(AvroType):
+    """A map from strings to `values`."""
+
+    __slots__ = ("values",)
+    values: AvroType
+
+    def __init__(self, pointer: str, source: str | None) -> None:
+        super().__init__("map", pointer, source)
+
+
+class Union(AvroType):
+    """One of several types; `pointers` lead to where each branch stands."""
+
+    __slots__ = ("branches",)
+
+    def __init__(self, branches: tuple[AvroType, ...], pointer: str, source: str | None) -> None:
+        super().__init__("union", pointer, source)
+        self.branches = branches
+
+
+class Document:
+    """A text that a schema refers to: its root type, and the full names that it defines itself."""
+
+    __slots__ = ("own_names", "reference", "root")
+
+    def __init__(self, root: AvroType, own_names: Set[str], reference: ResolvedReference) -> None:
+        self.root = root
+        self.own_names = own_names
+        self.reference = reference
+
+
+class Schema:
+    """A parsed Avro schema: its root type, all its named types, and which of them references define.
+
+    `documents` are what it refers to, directly or not, in the order in which they must be read.
+    """
+
+    __slots__ = ("documents", "external", "named", "root")
+
+    def __init__(
+        self,
+        root: AvroType,
+        named: dict[str, Named],
+        external: frozenset[str],
+        documents: tuple[Document, ...],
+    ) -> None:
+        self.root = root
+        self.named = named
+        self.external = external
+        self.documents = documents
+
+
+def type_label(type_: AvroType) -> str:
+    """A type as people write it: `string`, `long (timestamp-millis)`, `com.example.Order`, `array<int>`, `union<…>`.
+
+    Never longer than about 200 characters, whatever the type.
+    """
+    label = _label(type_, 3)
+    return label if len(label) <= 200 else label[:199] + "…"
+
+
+def _label(type_: AvroType, depth: int) -> str:
+    if isinstance(type_, Named):
+        label = type_.full_name
+    elif depth == 0:
+        label = "…"
+    elif isinstance(type_, Array):
+        label = f"array<{_label(type_.items, depth - 1)}>"
+    elif isinstance(type_, Map):
+        label = f"map<{_label(type_.values, depth - 1)}>"
+    elif isinstance(type_, Union):
+        shown = [_label(branch, depth - 1) for branch in type_.branches[:12]]
+        if len(type_.branches) > 12:
+            shown.append("…")
+        label = f"union<{', '.join(shown)}>"
+    else:
+        label = type_.kind
+    return f"{label} ({type_.logical})" if type_.logical is not None else label

@@ -1,0 +1,101 @@
+"""Which removed and added fields look like one field under two names, with a score and its reasons."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Final
+
+from registry.formats.avro.model import AvroType, Field, Union, type_label
+
+SUSPICION: Final = 0.6
+_MAX_CANDIDATES: Final = 12
+_MAX_COMPARISONS: Final = 4_000
+_NUMBERS: Final = frozenset({"int", "long", "float", "double"})
+_WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class Rename:
+    """A suspected rename; `score` from 0 to 1."""
+
+    old: Field
+    new: Field
+    score: float
+    reasons: tuple[str, ...]
+
+
+def suspected_renames(removed: Sequence[Field], added: Sequence[Field]) -> list[Rename]:
+    """The most likely renames, each field in at most one, best first; the work is bounded for large schemas."""
+    by_type: dict[str, list[Field]] = {}
+    for field in added:
+        by_type.setdefault(_family(field.type), []).append(field)
+    scored: list[Rename] = []
+    comparisons = 0
+    for old in removed:
+        same_type = by_type.get(_family(old.type), [])
+        if len(same_type) > _MAX_CANDIDATES:
+            same_type = sorted(same_type, key=lambda field: abs(field.position - old.position))[:_MAX_CANDIDATES]
+        comparisons += len(same_type)
+        if comparisons > _MAX_COMPARISONS:
+            break
+        scored.extend(rename for new in same_type if (rename := _compare(old, new)).score >= SUSPICION)
+    scored.sort(key=lambda rename: (-rename.score, rename.old.position, rename.new.position))
+    return _each_once(scored)
+
+
+def _each_once(scored: list[Rename]) -> list[Rename]:
+    taken_old: set[str] = set()
+    taken_new: set[str] = set()
+    chosen = []
+    for rename in scored:
+        if rename.old.name not in taken_old and rename.new.name not in taken_new:
+            taken_old.add(rename.old.name)
+            taken_new.add(rename.new.name)
+            chosen.append(rename)
+    return chosen
+
+
+def _compare(old: Field, new: Field) -> Rename:
+    is_same = type_label(old.type) == type_label(new.type)
+    reasons = ["the same type" if is_same else "a type that differs by null or width alone"]
+    score = 0.25 if is_same else 0.2
+    likeness = name_likeness(old.name, new.name)
+    score += 0.45 * likeness
+    if likeness >= 0.5:
+        reasons.append(f"alike names ({round(likeness * 100)} %)")
+    if old.position == new.position:
+        score += 0.2
+        reasons.append("the same position")
+    if old.doc and old.doc == new.doc:
+        score += 0.25
+        reasons.append("the same documentation")
+    if old.has_default and new.has_default and old.default == new.default and old.default is not None:
+        score += 0.1
+        reasons.append("the same default")
+    return Rename(old, new, round(min(score, 1.0), 2), tuple(reasons))
+
+
+def _family(type_: AvroType) -> str:
+    """What a rename keeps of a type: null and the width of a number may change with it."""
+    if isinstance(type_, Union):
+        branches = [branch for branch in type_.branches if branch.kind != "null"]
+        if len(branches) != 1:
+            return type_label(type_)
+        type_ = branches[0]
+    return "number" if type_.kind in _NUMBERS else type_label(type_)
+
+
+def name_likeness(old: str, new: str) -> float:
+    """How alike two names are, from 0 to 1: by their words (camelCase and snake_case) and by their letters."""
+    words_old, words_new = _words(old), _words(new)
+    common = len(words_old & words_new)
+    by_words = common / min(len(words_old), len(words_new)) if words_old and words_new else 0.0
+    by_letters = SequenceMatcher(None, old.lower(), new.lower()).ratio()
+    return max(by_letters, 0.9 * by_words)
+
+
+def _words(name: str) -> frozenset[str]:
+    return frozenset(word.lower() for word in _WORD.findall(name))

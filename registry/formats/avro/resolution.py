@@ -1,0 +1,277 @@
+"""Whether data of a writer can be read with a reader: all reasons against it, equal to Java's SchemaCompatibility 1.12.
+
+The walk makes a graph of (reader type, writer type) pairs, each once, without recursion, so that neither depth nor
+cycles cost more than their size. A pair that is being looked at counts as compatible; what is found to break is then
+carried back to all pairs that need it, which gives the greatest fixpoint: a recursive type breaks only if something in
+it does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from registry.errors import InvalidSchema
+from registry.formats.avro.hazards import field_alias_hazards, pair_hazard
+from registry.formats.avro.model import PRIMITIVES, Array, AvroType, Enum, Field, Fixed, Map, Named, Record, Union
+
+MAX_PAIRS: Final = 200_000
+
+# What a reader's primitive can read besides itself.
+READS: Final[dict[str, frozenset[str]]] = {
+    "null": frozenset({"null"}),
+    "boolean": frozenset({"boolean"}),
+    "int": frozenset({"int"}),
+    "long": frozenset({"long", "int"}),
+    "float": frozenset({"float", "int", "long"}),
+    "double": frozenset({"double", "int", "long", "float"}),
+    "bytes": frozenset({"bytes", "string"}),
+    "string": frozenset({"string", "bytes"}),
+}
+
+# A reason inside of one pair: (rule, place below the pair, the field or None, further values).
+Reason = tuple[str, str, Field | None, tuple[object, ...]]
+
+
+class Edge:
+    """From a pair to one inside it: the reader's and the writer's field, or the index of a writer's branch."""
+
+    __slots__ = ("branch", "pair", "reader_field", "writer_field")
+
+    def __init__(
+        self,
+        pair: Pair,
+        reader_field: Field | None = None,
+        writer_field: Field | None = None,
+        branch: int | None = None,
+    ) -> None:
+        self.pair = pair
+        self.reader_field = reader_field
+        self.writer_field = writer_field
+        self.branch = branch
+
+
+class Pair:
+    """A reader type and a writer type that meet somewhere.
+
+    `edges` must all hold; `options`, where given, are the reader's branches of which one must, and `positions` where
+    they stand in the union. `reasons` are what breaks in the pair itself, `hazards` what changes values there.
+    """
+
+    __slots__ = (
+        "edges",
+        "hazards",
+        "is_broken",
+        "open_options",
+        "options",
+        "parents",
+        "positions",
+        "reader",
+        "reasons",
+        "writer",
+    )
+
+    def __init__(self, reader: AvroType, writer: AvroType) -> None:
+        self.reader = reader
+        self.writer = writer
+        self.reasons: list[Reason] = []
+        self.hazards: list[Reason] = []
+        self.edges: list[Edge] = []
+        self.options: list[Pair] | None = None
+        self.positions: list[int] = []
+        self.open_options = 0
+        self.parents: list[Pair] = []
+        self.is_broken = False
+
+
+class Resolution:
+    """The graph of a reader and a writer; `root.is_broken` is the verdict."""
+
+    def __init__(self, reader: AvroType, writer: AvroType) -> None:
+        self._pairs: dict[tuple[int, int], Pair] = {}
+        self._todo: list[Pair] = []
+        self._union_indexes: dict[int, _UnionIndex] = {}
+        self.has_hazards = False
+        self.root = self._pair(reader, writer)
+        while self._todo:
+            self._expand(self._todo.pop())
+        self._carry_back()
+
+    def _pair(self, reader: AvroType, writer: AvroType) -> Pair:
+        key = (id(reader), id(writer))
+        pair = self._pairs.get(key)
+        if pair is None:
+            if len(self._pairs) >= MAX_PAIRS:
+                raise InvalidSchema(
+                    f"the two schemas have more than {MAX_PAIRS:,} pairs of types to compare: "
+                    "split the unions or the recursive types"
+                )
+            pair = self._pairs[key] = Pair(reader, writer)
+            self._todo.append(pair)
+        return pair
+
+    def _expand(self, pair: Pair) -> None:
+        reader, writer = pair.reader, pair.writer
+        if writer.kind == "union":
+            self._expand_writer_union(pair)
+        elif reader.kind == "union":
+            self._expand_reader_union(pair)
+        elif reader.kind == writer.kind:
+            self._expand_same_kind(pair)
+        elif writer.kind not in READS.get(reader.kind, ()):
+            pair.reasons.append((_mismatch_rule(reader, writer), "", None, ()))
+        if reader is not writer:
+            self._note_hazard(pair)
+
+    def _note_hazard(self, pair: Pair) -> None:
+        hazard = pair_hazard(pair.reader, pair.writer)
+        if hazard is not None:
+            pair.hazards.append(hazard)
+            self.has_hazards = True
+
+    def _expand_same_kind(self, pair: Pair) -> None:
+        reader, writer = pair.reader, pair.writer
+        if isinstance(reader, Array) and isinstance(writer, Array):
+            self._edge(pair, Edge(self._pair(reader.items, writer.items)))
+        elif isinstance(reader, Map) and isinstance(writer, Map):
+            self._edge(pair, Edge(self._pair(reader.values, writer.values)))
+        elif isinstance(reader, Named) and isinstance(writer, Named):
+            if not names_match(reader, writer):
+                pair.reasons.append(("NAME_CHANGED", "/name", None, ()))
+            if isinstance(reader, Record) and isinstance(writer, Record):
+                self._expand_record(pair, reader, writer)
+            elif isinstance(reader, Enum) and isinstance(writer, Enum):
+                missing = writer.symbol_set - reader.symbol_set
+                if missing and reader.default is None:
+                    pair.reasons.append(("ENUM_SYMBOL_MISSING", "/symbols", None, (sorted(missing),)))
+            elif isinstance(reader, Fixed) and isinstance(writer, Fixed) and reader.size != writer.size:
+                pair.reasons.append(("FIXED_SIZE_CHANGED", "/size", None, ()))
+
+    def _expand_record(self, pair: Pair, reader: Record, writer: Record) -> None:
+        uses_alias = False
+        for field in reader.fields:
+            if field.aliases:
+                found = writer_fields(writer, field)
+                if len(found) > 1:
+                    pair.reasons.append(("ALIAS_AMBIGUOUS", f"/fields/{field.position}", field, (found,)))
+                    continue
+                match = found[0] if found else None
+                uses_alias = uses_alias or (match is not None and match.name != field.name)
+            else:
+                match = writer.by_name.get(field.name)
+            if match is None:
+                if not field.has_default:
+                    pair.reasons.append(_missing_field(field))
+            elif field.type is not match.type or field.type.kind not in PRIMITIVES:
+                self._edge(pair, Edge(self._pair(field.type, match.type), field, match))
+        if uses_alias:
+            pair.hazards.extend(field_alias_hazards(reader, writer))
+            self.has_hazards = self.has_hazards or bool(pair.hazards)
+
+    def _expand_writer_union(self, pair: Pair) -> None:
+        assert isinstance(pair.writer, Union)
+        for position, branch in enumerate(pair.writer.branches):
+            self._edge(pair, Edge(self._pair(pair.reader, branch), branch=position))
+
+    def _expand_reader_union(self, pair: Pair) -> None:
+        reader, writer = pair.reader, pair.writer
+        assert isinstance(reader, Union)
+        index = self._union_indexes.get(id(reader))
+        if index is None:
+            index = self._union_indexes[id(reader)] = _UnionIndex(reader)
+        candidates = index.candidates(writer)
+        pair.positions = [position for position, _ in candidates]
+        pair.options = [self._pair(branch, writer) for _, branch in candidates]
+        pair.open_options = len(pair.options)
+        for option in pair.options:
+            option.parents.append(pair)
+        if len(pair.options) > 1 and isinstance(writer, Named):
+            pair.hazards.append(("UNION_BRANCH_AMBIGUOUS", "", None, ()))
+            self.has_hazards = True
+
+    @staticmethod
+    def _edge(pair: Pair, edge: Edge) -> None:
+        pair.edges.append(edge)
+        edge.pair.parents.append(pair)
+
+    def _carry_back(self) -> None:
+        """Marks as broken what needs something broken, until nothing changes."""
+        todo = [
+            pair for pair in self._pairs.values() if pair.reasons or (pair.options is not None and not pair.options)
+        ]
+        for pair in todo:
+            pair.is_broken = True
+        while todo:
+            broken = todo.pop()
+            for parent in broken.parents:
+                if parent.is_broken:
+                    continue
+                if parent.options is not None:
+                    parent.open_options -= 1
+                    if parent.open_options > 0:
+                        continue
+                parent.is_broken = True
+                todo.append(parent)
+
+
+class _UnionIndex:
+    """Finds the branches of a reader's union that may read a writer's type, without trying all of them."""
+
+    def __init__(self, union: Union) -> None:
+        self._by_kind: dict[str, list[tuple[int, AvroType]]] = {}
+        self._by_name: dict[tuple[str, str], list[tuple[int, AvroType]]] = {}
+        for position, branch in enumerate(union.branches):
+            if isinstance(branch, Named):
+                # A name without a dot is a simple one here: full names of aliases get one, so that they don't mix.
+                self._by_name.setdefault((branch.kind, branch.simple), []).append((position, branch))
+                for alias in branch.aliases:
+                    self._by_name.setdefault((branch.kind, f".{alias}"), []).append((position, branch))
+            else:
+                for kind in READS.get(branch.kind, (branch.kind,)):
+                    self._by_kind.setdefault(kind, []).append((position, branch))
+
+    def candidates(self, writer: AvroType) -> Sequence[tuple[int, AvroType]]:
+        """Position and branch of those that match the writer's kind and, for a named type, its name or by an alias."""
+        if not isinstance(writer, Named):
+            return self._by_kind.get(writer.kind, ())
+        same_name = self._by_name.get((writer.kind, writer.simple), [])
+        aliased = [
+            (position, branch)
+            for position, branch in self._by_name.get((writer.kind, f".{writer.full_name}"), ())
+            if isinstance(branch, Named) and branch.simple != writer.simple and names_match(branch, writer)
+        ]
+        return sorted(same_name + aliased, key=lambda item: item[0]) if aliased else same_name
+
+
+def names_match(reader: Named, writer: Named) -> bool:
+    """Whether two named types count as one: equal names, whatever the namespace, or an alias of the reader.
+
+    An alias without a namespace, in a type that has one, never matches (as in the reference implementation).
+    """
+    if reader.simple == writer.simple:
+        return True
+    return writer.full_name in reader.alias_set and not (reader.namespace and not writer.namespace)
+
+
+def writer_fields(writer: Record, field: Field) -> list[Field]:
+    """The fields of the writer that a reader's field matches by its name and its aliases.
+
+    A field whose alias is its own name counts twice, and is ambiguous, as in the reference implementation.
+    """
+    return [writer.by_name[name] for name in (field.name, *field.aliases) if name in writer.by_name]
+
+
+def _missing_field(field: Field) -> Reason:
+    """The reference implementation compares an enum that has a default symbol with the writer's record instead."""
+    if isinstance(field.type, Enum) and field.type.default is not None:
+        return ("FIELD_WITHOUT_DEFAULT", f"/fields/{field.position}/type", field, ("TYPE_MISMATCH",))
+    return ("FIELD_WITHOUT_DEFAULT", f"/fields/{field.position}", field, ())
+
+
+def _mismatch_rule(reader: AvroType, writer: AvroType) -> str:
+    if writer.kind == "null":
+        return "NULL_NOT_ACCEPTED"
+    return "TYPE_NARROWED" if reader.kind in _WIDER.get(writer.kind, ()) else "TYPE_CHANGED"
+
+
+_WIDER: Final = {kind: READS[kind] - {kind} for kind in ("long", "float", "double")}

@@ -1,0 +1,77 @@
+"""A state variable's rows, through Spark's `statestore` source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql.connect import functions as f
+from pyspark.sql.connect.session import SparkSession
+from pyspark.sql.types import DataType, StructType
+
+from registry.observations import StateVariableRead
+
+MAX_FIELDS = 500  # of one variable; beyond it, only the first ones are counted
+# the source's own columns → what they hold; the others are counted as they come
+PARTS = {
+    "key": "key",
+    "value": "value",
+    "list_element": "value",
+    "user_map_key": "map_key",
+    "user_map_value": "value",
+}
+
+
+class CountedField(NamedTuple):
+    """A field whose nulls are counted: its path for people, and its column."""
+
+    path: str
+    column: Column
+
+
+def start_coordinator(session: SparkSession) -> None:
+    """In a session that never streamed, reading state fails for want of a coordinator, which this call starts."""
+    _ = session.streams.active
+
+
+def read_rows(session: SparkSession, path: str, read: StateVariableRead) -> DataFrame:
+    """The rows of a state variable, one an entry for list and map state."""
+    reader = session.read.format("statestore").option("path", path).option("operatorId", read.operator)
+    if read.variable is not None:
+        reader = reader.option("stateVarName", read.variable).option("flattenCollectionTypes", "true")
+    if read.batch is not None:
+        reader = reader.option("batchId", read.batch)
+    if read.join_side is not None:
+        reader = reader.option("joinSide", read.join_side)
+    return reader.load()
+
+
+def counted_fields(schema: StructType) -> list[CountedField]:
+    """The fields of a state's rows, nested structs followed, in the order of the schema."""
+    found = [
+        field
+        for part in schema.fields
+        if part.name in PARTS
+        for field in _below(PARTS[part.name], *_unwrapped(part.dataType, f.col(_quoted(part.name))))
+    ]
+    return found[:MAX_FIELDS]
+
+
+def _unwrapped(kind: DataType, column: Column) -> tuple[DataType, Column]:
+    """The user's value, without the time of expiry that Spark keeps around it for variables with time to live."""
+    if isinstance(kind, StructType) and kind.names == ["value", "ttlExpirationMs"]:
+        return kind["value"].dataType, column.getField("value")
+    return kind, column
+
+
+def _below(path: str, kind: DataType, column: Column) -> Iterator[CountedField]:
+    if not isinstance(kind, StructType):
+        yield CountedField(path, column)
+        return
+    for field in kind.fields:
+        yield from _below(f"{path}.{field.name}", field.dataType, column.getField(field.name))
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

@@ -1,0 +1,71 @@
+"""Configs and modes, of a registry, a context or a subject. The subject need not exist yet."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from registry.subjects.models.places import Context, Registry
+
+LEVELS = ("NONE", "BACKWARD", "BACKWARD_TRANSITIVE", "FORWARD", "FORWARD_TRANSITIVE", "FULL", "FULL_TRANSITIVE")
+MODES = ("READWRITE", "READONLY", "READONLY_OVERRIDE", "IMPORT")
+
+
+class Scoped(models.Model):
+    """A row for a registry (no context), a context (no subject) or a subject in a context."""
+
+    registry = models.ForeignKey(Registry, on_delete=models.CASCADE, related_name="+")
+    context = models.ForeignKey(Context, on_delete=models.CASCADE, null=True, blank=True, related_name="+")
+    subject_name = models.CharField(max_length=1024, db_collation="C", null=True, blank=True)
+
+    class Meta:
+        abstract = True
+        constraints = [
+            models.UniqueConstraint(
+                fields=["registry", "context", "subject_name"], nulls_distinct=False, name="one_%(class)s_a_scope"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(subject_name=None) | models.Q(context__isnull=False),
+                name="%(class)s_of_a_subject_has_a_context",
+            ),
+        ]
+
+
+class Config(Scoped):
+    """Compatibility and what goes with it; a null means inherited."""
+
+    compatibility_level = models.CharField(max_length=20, null=True, blank=True)
+    normalize = models.BooleanField(null=True, blank=True)
+    alias = models.TextField(null=True, blank=True)
+    compatibility_group = models.TextField(null=True, blank=True)
+    default_metadata = models.JSONField(null=True, blank=True)
+    override_metadata = models.JSONField(null=True, blank=True)
+    default_rule_set = models.JSONField(null=True, blank=True)
+    override_rule_set = models.JSONField(null=True, blank=True)
+    profile = models.CharField(max_length=16, null=True, blank=True, help_text="whose verdict counts")
+
+    class Meta(Scoped.Meta):
+        constraints = [
+            *Scoped.Meta.constraints,
+            models.CheckConstraint(
+                condition=models.Q(compatibility_level=None) | models.Q(compatibility_level__in=LEVELS),
+                name="known_level",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.subject_name or 'all'}: {self.compatibility_level}"
+
+
+class Mode(Scoped):
+    """Whether versions may be added."""
+
+    mode = models.CharField(max_length=20)
+
+    class Meta(Scoped.Meta):
+        constraints = [
+            *Scoped.Meta.constraints,
+            models.CheckConstraint(condition=models.Q(mode__in=MODES), name="known_mode"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.subject_name or 'all'}: {self.mode}"

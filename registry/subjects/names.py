@@ -1,0 +1,64 @@
+"""Qualified subject names: `:.context:subject` ↔ (context, subject). Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from registry.errors import InvalidName
+
+DEFAULT_CONTEXT = "."
+MAX_LENGTH = 1024
+RESERVED = ("__GLOBAL", "__EMPTY")
+
+
+@dataclass(frozen=True)
+class SubjectName:
+    """A subject in a context; an empty subject stands for the context itself, where a call allows that."""
+
+    context: str
+    subject: str
+
+    @property
+    def qualified(self) -> str:
+        """The name as the REST dialects write it: the default context's subjects without a prefix."""
+        return self.subject if self.context == DEFAULT_CONTEXT else f":{self.context}:{self.subject}"
+
+
+def parse_subject(text: str, *, context: str = DEFAULT_CONTEXT) -> SubjectName:
+    """The context and subject that a name means below the context of the address; raises InvalidName.
+
+    Source: Confluent's qualified subjects (`:.ctx:subject`; `:.:` is the default context).
+    """
+    _check_characters(text)
+    if not text.startswith(":."):
+        if text in RESERVED:
+            raise InvalidName(f"The subject name {text!r} is reserved.", name=text)
+        return SubjectName(context, text)
+    context_name, colon, subject = text[1:].partition(":")
+    if not colon:
+        raise InvalidName(
+            f"{text!r} begins like a context but has no ':' after it; write :.context:subject.", name=text
+        )
+    if subject in RESERVED or context_name == ".__GLOBAL":
+        raise InvalidName(f"The name {text!r} is reserved.", name=text)
+    return SubjectName(check_context(context_name), subject)
+
+
+def check_context(name: str) -> str:
+    """The context's name with its dot; raises InvalidName. `ctx`, `.ctx` and `:.ctx:` mean the same."""
+    bare = name.strip(":") if name.startswith(":") else name
+    dotted = bare if bare.startswith(".") else f".{bare}"
+    if ":" in dotted or len(dotted) > 256:
+        raise InvalidName(
+            f"{name[:80]!r} is not a context name: it may hold no ':' and at most 255 characters.", name=name
+        )
+    _check_characters(dotted)
+    return dotted
+
+
+def _check_characters(text: str) -> None:
+    if len(text) > MAX_LENGTH:
+        raise InvalidName(f"A name of {len(text)} characters is too long; {MAX_LENGTH} are allowed.", name=text[:80])
+    for position, char in enumerate(text):
+        if ord(char) < 0x20 or 0x7F <= ord(char) < 0xA0 or 0xD800 <= ord(char) < 0xE000:
+            raise InvalidName(f"The name {text!r} has a control character at position {position + 1}.", name=text)

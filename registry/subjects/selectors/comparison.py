@@ -1,0 +1,180 @@
+"""Two versions side by side, and a proposal against everything that is there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from registry.errors import SubjectNotFound, VersionNotFound
+from registry.formats import FORMATS
+from registry.formats.base import Difference, ParsedSchema, Reference
+from registry.formats.compatibility import LevelStrip, check, check_all_levels
+from registry.formats.report import Report
+from registry.subjects.models import Registry, Subject
+from registry.subjects.names import SubjectName
+from registry.subjects.selectors.effective import EffectiveConfig, effective_config, effective_mode
+from registry.subjects.selectors.parsed import parse_schema, parse_stored, resolve_references
+from registry.subjects.selectors.places import get_subject
+from registry.subjects.selectors.versions import VersionInfo, live, parse_version, version_infos, version_row
+
+History = Sequence[tuple[int, ParsedSchema]]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two versions, what differs between them, and what each direction of reading makes of it.
+
+    `differences` is None where the formats differ, so that only the texts can be compared.
+    `backward` is the new schema reading the old one's data, `forward` the old one reading the new one's.
+    """
+
+    old: VersionInfo
+    new: VersionInfo
+    differences: tuple[Difference, ...] | None
+    same_meaning: bool
+    backward: Report | None
+    forward: Report | None
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What registering a text would do: the report under the level that counts, and under all seven.
+
+    `equal_version` is the live version that has this very schema already, so that nothing would be registered.
+    """
+
+    subject: SubjectName
+    schema: ParsedSchema
+    config: EffectiveConfig
+    report: Report
+    levels: LevelStrip
+    equal_version: int | None
+
+
+def history(subject: Subject) -> list[tuple[int, ParsedSchema]]:
+    """The live versions with their parsed schemas, ascending."""
+    rows = list(live(subject.versions.all()).select_related("schema").order_by("version"))
+    return list(zip((row.version for row in rows), parse_stored([row.schema for row in rows]), strict=True))
+
+
+def compare_versions(
+    registry: Registry, subject: SubjectName, *, old: int | str, new: int | str, new_registry: Registry | None = None
+) -> Comparison:
+    """Two versions of a subject; `new_registry` is where the new one is, if elsewhere.
+
+    Raises SubjectNotFound, VersionNotFound, InvalidVersion.
+    """
+    old_row = version_row(get_subject(registry, subject, deleted=True), parse_version(old), deleted=True)
+    new_row = version_row(
+        get_subject(new_registry or registry, subject, deleted=True), parse_version(new), deleted=True
+    )
+    old_info, new_info = version_infos([old_row, new_row])
+    if old_row.schema.schema_type != new_row.schema.schema_type:
+        return Comparison(old_info, new_info, None, same_meaning=False, backward=None, forward=None)
+    engine = FORMATS[new_row.schema.schema_type]
+    old_schema, new_schema = parse_stored([old_row.schema, new_row.schema])
+    pair = [(old_row.version, old_schema)]
+    return Comparison(
+        old=old_info,
+        new=new_info,
+        differences=engine.diff(old_schema, new_schema),
+        same_meaning=old_schema.fingerprint == new_schema.fingerprint,
+        backward=check(engine, new_schema, pair, "BACKWARD"),
+        forward=check(engine, new_schema, pair, "FORWARD"),
+    )
+
+
+def report_proposal(
+    registry: Registry, subject: SubjectName, *, text: str, schema_type: str, references: Sequence[Reference] = ()
+) -> Proposal:
+    """The compatibility report of a text that isn't registered. Raises InvalidSchema, InvalidReference."""
+    resolved = resolve_references(registry, references, context=subject.context)
+    schema = parse_schema(schema_type, text, tuple(reference for reference, _ in resolved))
+    config = effective_config(registry, subject)
+    engine = FORMATS[schema_type]
+    versions = _live_history(registry, subject)
+    return Proposal(
+        subject=subject,
+        schema=schema,
+        config=config,
+        report=check(engine, schema, versions, config.level),
+        levels=check_all_levels(engine, schema, versions),
+        equal_version=next((number for number, other in versions if other.canonical == schema.canonical), None),
+    )
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a text could be registered, and if not, the reasons in Confluent's shape."""
+
+    is_compatible: bool
+    messages: list[str]
+
+
+def check_proposal(
+    registry: Registry,
+    subject: SubjectName,
+    *,
+    text: str,
+    schema_type: str,
+    references: Sequence[Reference] = (),
+    version: int | str | None = None,
+) -> Verdict:
+    """The verdict under the level that counts, against one version or (None) against those that the level names.
+
+    An absent subject, or its latest version, is compatible with anything. Raises InvalidSchema,
+    InvalidReference, InvalidVersion, VersionNotFound.
+    """
+    number = None if version is None else parse_version(version)
+    resolved = resolve_references(registry, references, context=subject.context)
+    schema = parse_schema(schema_type, text, tuple(reference for reference, _ in resolved))
+    versions = _live_history(registry, subject)
+    if number is not None:
+        versions = [(found, other) for found, other in versions if found == number]
+        if not versions:
+            raise VersionNotFound(f"Version {number} not found.", version=number)
+    elif version is not None:
+        versions = versions[-1:]
+    level = effective_config(registry, subject).level
+    report = check(FORMATS[schema_type], schema, versions, level)
+    return Verdict(report.is_compatible, [] if report.is_compatible else report.messages())
+
+
+def _live_history(registry: Registry, subject: SubjectName) -> History:
+    try:
+        return history(get_subject(registry, subject))
+    except SubjectNotFound:
+        return []
+
+
+@dataclass(frozen=True)
+class SubjectState:
+    """What a registry holds of a subject, and the policy that counts for it; `history` is ascending."""
+
+    level: str
+    mode: str
+    history: tuple[tuple[int, ParsedSchema], ...]
+    next_version: int
+
+
+def state_of_subject(registry: Registry, subject: SubjectName) -> SubjectState:
+    """The state of a subject, of one that doesn't exist too."""
+    try:
+        row: Subject | None = get_subject(registry, subject, deleted=True)
+    except SubjectNotFound:
+        row = None
+    newest = row.versions.order_by("-version").values_list("version", flat=True).first() if row else None
+    return SubjectState(
+        level=effective_config(registry, subject).level,
+        mode=effective_mode(registry, subject).mode,
+        history=tuple(history(row)) if row else (),
+        next_version=(newest or 0) + 1,
+    )
+
+
+def stored_version(
+    registry: Registry, subject: SubjectName, version: int, *, deleted: bool = False
+) -> tuple[VersionInfo, ParsedSchema]:
+    """A version with its parsed schema, a live one unless told otherwise. Raises SubjectNotFound, VersionNotFound."""
+    row = version_row(get_subject(registry, subject, deleted=deleted), version, deleted=deleted)
+    return version_infos([row])[0], parse_stored([row.schema])[0]

@@ -1,0 +1,175 @@
+"""Lists of registries, contexts and subjects."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.conf import settings
+from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet
+
+from registry.subjects.models import Config, Context, Registry, SchemaVersion, Subject
+from registry.subjects.names import DEFAULT_CONTEXT, SubjectName
+from registry.subjects.selectors.effective import DEFAULT_LEVEL
+
+ALL_CONTEXTS = ":*:"
+
+
+@dataclass(frozen=True)
+class RegistryInfo:
+    """A registry and how much is in it."""
+
+    name: str
+    project: str
+    location: str
+    kind: str
+    subjects: int
+
+
+@dataclass(frozen=True)
+class SubjectRow:
+    """A line of the subject list: the versions of the same subject in every registry, by registry name."""
+
+    subject: SubjectName
+    schema_type: str
+    latest_version: int
+    live_versions: int
+    versions: dict[str, int]
+    level: str
+    level_is_own: bool
+    changed_at: datetime
+    changed_by: str
+
+
+def list_registries() -> list[RegistryInfo]:
+    """All registries, the configured default first."""
+    rows = Registry.objects.annotate(subject_count=Count("contexts__subjects"))
+    infos = [
+        RegistryInfo(row.name, row.project, row.location, row.kind, row.subject_count) for row in rows.order_by("pk")
+    ]
+    return sorted(infos, key=lambda info: info.name != settings.DEFAULT_REGISTRY)
+
+
+def list_contexts(registry: Registry) -> list[str]:
+    """`.` and the other contexts, sorted."""
+    names = Context.objects.filter(registry=registry).values_list("name", flat=True)
+    return sorted({DEFAULT_CONTEXT, *names})
+
+
+def list_subjects(
+    registry: Registry,
+    *,
+    context: str | None = None,
+    prefix: str = "",
+    deleted: bool = False,
+    deleted_only: bool = False,
+) -> list[str]:
+    """Qualified names, sorted: those with a live version; with `deleted` also the soft-deleted ones.
+
+    `context` None means every context. `deleted_only` gives those that have soft-deleted versions and no live one.
+    """
+    rows = Subject.objects.filter(context__registry=registry).select_related("context")
+    if context is not None:
+        rows = rows.filter(context__name=context)
+    if prefix:
+        rows = rows.filter(name__startswith=prefix)
+    any_live = Exists(SchemaVersion.objects.filter(subject=OuterRef("pk"), deleted_at=None))
+    any_version = Exists(SchemaVersion.objects.filter(subject=OuterRef("pk")))
+    rows = rows.filter(any_version, ~any_live) if deleted_only else rows.filter(any_version if deleted else any_live)
+    return sorted(SubjectName(row.context.name, row.name).qualified for row in rows)
+
+
+def subject_rows(
+    registry: Registry, *, text: str = "", schema_type: str = "", level: str = "", offset: int = 0, limit: int = 50
+) -> tuple[list[SubjectRow], int]:
+    """A page of the subject list and the number of all that match; a constant number of queries."""
+    rows = _matching(registry, text=text, schema_type=schema_type, level=level)
+    total = rows.count()
+    page = list(rows.order_by("-changed_at", "name")[offset : offset + limit])
+    newest = _newest_versions([row.pk for row in page])
+    elsewhere = _latest_by_registry(registry, [row.name for row in page])
+    levels = _own_levels(registry)
+    inherited = levels.get((None, None)) or DEFAULT_LEVEL
+    return [_subject_row(row, newest[row.pk], elsewhere, levels, inherited) for row in page], total
+
+
+def _matching(registry: Registry, *, text: str, schema_type: str, level: str) -> QuerySet[Subject]:
+    is_live = Q(versions__deleted_at=None)
+    rows = (
+        Subject.objects.filter(context__registry=registry)
+        .annotate(
+            live_versions=Count("versions", filter=is_live), changed_at=Max("versions__created_at", filter=is_live)
+        )
+        .filter(live_versions__gt=0)
+        .select_related("context")
+    )
+    for word in text.split():
+        rows = rows.filter(name__icontains=word)
+    if schema_type:
+        rows = rows.filter(
+            Exists(SchemaVersion.objects.filter(subject=OuterRef("pk"), schema__schema_type=schema_type))
+        )
+    if level:
+        own = Config.objects.filter(registry=registry, context=OuterRef("context"), subject_name=OuterRef("name"))
+        base = (
+            Config.objects.filter(registry=registry, context=None).values_list("compatibility_level", flat=True).first()
+        )
+        has_own = Exists(own.filter(compatibility_level__isnull=False))
+        wanted = Exists(own.filter(compatibility_level=level))
+        rows = rows.filter(wanted | ~has_own) if (base or DEFAULT_LEVEL) == level else rows.filter(wanted)
+    return rows
+
+
+def _newest_versions(subject_pks: list[int]) -> dict[int, SchemaVersion]:
+    rows = (
+        SchemaVersion.objects.filter(subject_id__in=subject_pks, deleted_at=None)
+        .select_related("schema")
+        .order_by("subject_id", "-version")
+        .distinct("subject_id")
+    )
+    return {row.subject_id: row for row in rows}
+
+
+def _latest_by_registry(registry: Registry, names: list[str]) -> dict[tuple[str, str], dict[str, int]]:
+    """(context, subject) → registry name → latest live version, over the registries of the same project and location."""
+    rows = (
+        SchemaVersion.objects.filter(
+            subject__name__in=names,
+            deleted_at=None,
+            subject__context__registry__project=registry.project,
+            subject__context__registry__location=registry.location,
+        )
+        .values("subject__context__name", "subject__name", "subject__context__registry__name")
+        .annotate(latest=Max("version"))
+    )
+    found: dict[tuple[str, str], dict[str, int]] = {}
+    for row in rows:
+        key = (row["subject__context__name"], row["subject__name"])
+        found.setdefault(key, {})[row["subject__context__registry__name"]] = row["latest"]
+    return found
+
+
+def _own_levels(registry: Registry) -> dict[tuple[str | None, str | None], str | None]:
+    rows = Config.objects.filter(registry=registry).values_list("context__name", "subject_name", "compatibility_level")
+    return {(context, subject): level for context, subject, level in rows}
+
+
+def _subject_row(
+    row: Subject,
+    newest: SchemaVersion,
+    elsewhere: dict[tuple[str, str], dict[str, int]],
+    levels: dict[tuple[str | None, str | None], str | None],
+    inherited: str,
+) -> SubjectRow:
+    own = levels.get((row.context.name, row.name))
+    return SubjectRow(
+        subject=SubjectName(row.context.name, row.name),
+        schema_type=newest.schema.schema_type,
+        latest_version=newest.version,
+        live_versions=row.live_versions,  # type: ignore[attr-defined]  # annotated
+        versions=elsewhere.get((row.context.name, row.name), {}),
+        level=own or levels.get((row.context.name, None)) or inherited,
+        level_is_own=own is not None,
+        changed_at=newest.created_at,
+        changed_by=newest.created_by,
+    )

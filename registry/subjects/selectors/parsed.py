@@ -1,0 +1,136 @@
+"""Stored schemas as parsed ones, cached: a definition never changes under its identity."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from registry.errors import InvalidReference, InvalidSchema
+from registry.formats import FORMATS
+from registry.formats.base import ParsedSchema, Reference, ResolvedReference
+from registry.subjects.models import Registry, Schema, SchemaReference, SchemaVersion
+from registry.subjects.names import DEFAULT_CONTEXT, parse_subject
+from registry.subjects.selectors.versions import parse_version
+
+CACHED_SCHEMAS = 4096
+MAX_REFERENCE_DEPTH = 64
+
+
+def parse_schema(schema_type: str, text: str, references: tuple[ResolvedReference, ...] = ()) -> ParsedSchema:
+    """The parsed schema. Raises InvalidSchema for a text that doesn't parse or a format that isn't known."""
+    if schema_type not in FORMATS:
+        known = ", ".join(sorted(FORMATS))
+        raise InvalidSchema(f"Invalid schema type {schema_type[:40]!r}: this server knows {known}.")
+    if references:
+        return FORMATS[schema_type].parse(text, references)
+    return _parse_alone(schema_type, text)
+
+
+@lru_cache(maxsize=CACHED_SCHEMAS)
+def _parse_alone(schema_type: str, text: str) -> ParsedSchema:
+    return FORMATS[schema_type].parse(text, ())
+
+
+@dataclass(frozen=True)
+class _Stored:
+    """A stored definition as a cache's key: what it says and what it refers to decide, not the graph itself.
+
+    A chain of references in which each schema is used twice is small as a graph and huge as a tree, so it
+    is never hashed or compared.
+    """
+
+    fingerprint: str
+    identity: str
+    schema_type: str = field(compare=False)
+    text: str = field(compare=False, repr=False)
+    references: tuple[ResolvedReference, ...] = field(compare=False, repr=False)
+
+
+@lru_cache(maxsize=CACHED_SCHEMAS)
+def _parse_stored(stored: _Stored) -> ParsedSchema:
+    return FORMATS[stored.schema_type].parse(stored.text, stored.references)
+
+
+def parse_stored(schemas: Sequence[Schema]) -> list[ParsedSchema]:
+    """The parsed forms of stored schemas, their references resolved; one query for each depth of references."""
+    resolver = _Resolver(_reference_graph({schema.pk for schema in schemas}))
+    return [
+        _parse_stored(
+            _Stored(row.fingerprint, row.identity, row.schema_type, row.canonical, resolver.references_of(row.pk))
+        )
+        for row in schemas
+    ]
+
+
+def _reference_graph(schema_pks: set[int]) -> dict[int, list[SchemaReference]]:
+    graph: dict[int, list[SchemaReference]] = {}
+    wanted = schema_pks
+    for _ in range(MAX_REFERENCE_DEPTH):
+        rows = (
+            SchemaReference.objects.filter(schema_id__in=wanted).select_related("target__schema").order_by("position")
+        )
+        for pk in wanted:
+            graph[pk] = []
+        for row in rows:
+            graph[row.schema_id].append(row)
+        wanted = {row.target.schema_id for row in rows} - graph.keys()
+        if not wanted:
+            return graph
+    raise InvalidReference(f"References are nested more than {MAX_REFERENCE_DEPTH} deep.")
+
+
+class _Resolver:
+    """Resolves each schema of a graph once.
+
+    A reference is to a version that was there before its referrer, so the graph has no cycle.
+    """
+
+    def __init__(self, graph: dict[int, list[SchemaReference]]) -> None:
+        self.graph = graph
+        self.resolved: dict[int, tuple[ResolvedReference, ...]] = {}
+
+    def references_of(self, schema_pk: int) -> tuple[ResolvedReference, ...]:
+        """What a schema refers to, with what that refers to."""
+        if schema_pk not in self.resolved:
+            self.resolved[schema_pk] = tuple(
+                self.to(row.name, row.subject_name, row.target) for row in self.graph[schema_pk]
+            )
+        return self.resolved[schema_pk]
+
+    def to(self, name: str, subject: str, target: SchemaVersion) -> ResolvedReference:
+        """A reference to a version."""
+        return ResolvedReference(
+            name=name,
+            subject=subject,
+            version=target.version,
+            text=target.schema.canonical,
+            references=self.references_of(target.schema_id),
+        )
+
+
+def resolve_references(
+    registry: Registry, references: Iterable[Reference], *, context: str = DEFAULT_CONTEXT
+) -> tuple[tuple[ResolvedReference, SchemaVersion], ...]:
+    """Each reference with its text and its live version; -1 means the latest. Raises InvalidReference."""
+    return tuple(_resolve(registry, reference, context) for reference in references)
+
+
+def _resolve(registry: Registry, reference: Reference, context: str) -> tuple[ResolvedReference, SchemaVersion]:
+    name = parse_subject(reference.subject, context=context)
+    number = parse_version(reference.version)
+    rows = SchemaVersion.objects.filter(
+        subject__context__registry=registry,
+        subject__context__name=name.context,
+        subject__name=name.subject,
+        deleted_at=None,
+    ).select_related("schema")
+    target = rows.filter(version=number).first() if number else rows.order_by("-version").first()
+    if target is None:
+        raise InvalidReference(
+            f'No schema reference found for subject "{reference.subject}" and version {reference.version}'
+            f" (named {reference.name!r}): register that version first.",
+            reference=reference.name,
+        )
+    resolver = _Resolver(_reference_graph({target.schema_id}))
+    return resolver.to(reference.name, reference.subject, target), target

@@ -1,0 +1,187 @@
+"""Versions and schemas, as the dialects and the pages read them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import QuerySet
+
+from registry.errors import InvalidVersion, SchemaNotFound, VersionNotFound
+from registry.formats.base import Reference
+from registry.subjects.models import Registry, Schema, SchemaReference, SchemaVersion, Subject
+from registry.subjects.names import DEFAULT_CONTEXT, SubjectName
+from registry.subjects.selectors.places import get_subject
+
+LATEST = ("latest", "-1")
+MAX_VERSION = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class SchemaInfo:
+    """A definition as it is stored."""
+
+    schema_id: int
+    context: str
+    schema_type: str
+    text: str
+    guid: str
+    fingerprint: str
+    references: tuple[Reference, ...]
+    metadata: dict[str, Any] | None
+    rule_set: dict[str, Any] | None
+
+
+@dataclass(frozen=True)
+class VersionInfo:
+    """A version of a subject with its definition. `id` is the version's own, across all registries."""
+
+    id: int
+    subject: SubjectName
+    version: int
+    schema: SchemaInfo
+    submitted: str
+    created_at: datetime
+    created_by: str
+    door: str
+    deleted: bool
+
+
+def parse_version(value: int | str) -> int | None:
+    """A version number from 1 to 2^31-1, or None for `latest` and -1. Raises InvalidVersion."""
+    text = str(value).strip()
+    if text in LATEST:
+        return None
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text[:12]) <= MAX_VERSION:
+        raise InvalidVersion(
+            f"The specified version '{text[:40]}' is not a valid version id. Allowed values are between"
+            ' [1, 2^31-1] and the string "latest"',
+            version=text[:40],
+        )
+    return int(text)
+
+
+def live(rows: QuerySet[SchemaVersion], *, deleted: bool = False) -> QuerySet[SchemaVersion]:
+    """The rows without the soft-deleted ones, unless they are asked for."""
+    return rows if deleted else rows.filter(deleted_at=None)
+
+
+def list_versions(registry: Registry, subject: SubjectName, *, deleted: bool = False) -> list[int]:
+    """Version numbers, ascending. Raises SubjectNotFound."""
+    row = get_subject(registry, subject, deleted=deleted)
+    return list(live(row.versions.all(), deleted=deleted).order_by("version").values_list("version", flat=True))
+
+
+def get_version(registry: Registry, subject: SubjectName, version: int | str, *, deleted: bool = False) -> VersionInfo:
+    """A version with its definition; `latest` and -1 mean the newest live one.
+
+    Raises InvalidVersion, SubjectNotFound, VersionNotFound.
+    """
+    number = parse_version(version)
+    row = get_subject(registry, subject, deleted=deleted)
+    return version_infos([version_row(row, number, deleted=deleted)])[0]
+
+
+def version_row(subject: Subject, number: int | None, *, deleted: bool = False) -> SchemaVersion:
+    """The row of a version (None: the newest). Raises VersionNotFound."""
+    rows = live(subject.versions.all(), deleted=deleted)
+    found = rows.filter(version=number).first() if number else rows.order_by("-version").first()
+    if found is None:
+        raise VersionNotFound(f"Version {number or 'latest'} not found.", version=number)
+    return found
+
+
+def version_infos(rows: Sequence[SchemaVersion]) -> list[VersionInfo]:
+    """The rows as values, in their order, with a constant number of queries."""
+    full = (
+        SchemaVersion.objects.filter(pk__in=[row.pk for row in rows])
+        .select_related("schema__context", "subject__context")
+        .in_bulk()
+    )
+    references = references_of([row.schema_id for row in full.values()])
+    return [_version_info(full[row.pk], references) for row in rows]
+
+
+def _version_info(row: SchemaVersion, references: dict[int, tuple[Reference, ...]]) -> VersionInfo:
+    return VersionInfo(
+        id=row.pk,
+        subject=SubjectName(row.subject.context.name, row.subject.name),
+        version=row.version,
+        schema=schema_info(row.schema, references.get(row.schema_id, ())),
+        submitted=row.submitted,
+        created_at=row.created_at,
+        created_by=row.created_by,
+        door=row.door,
+        deleted=row.deleted_at is not None,
+    )
+
+
+def schema_info(row: Schema, references: tuple[Reference, ...]) -> SchemaInfo:
+    """A schema row as a value."""
+    return SchemaInfo(
+        schema_id=row.schema_id,
+        context=row.context.name,
+        schema_type=row.schema_type,
+        text=row.canonical,
+        guid=str(row.guid),
+        fingerprint=row.fingerprint,
+        references=references,
+        metadata=row.metadata,
+        rule_set=row.rule_set,
+    )
+
+
+def references_of(schema_pks: Sequence[int]) -> dict[int, tuple[Reference, ...]]:
+    """References by the schemas that hold them, in one query."""
+    found: dict[int, list[Reference]] = {}
+    for row in SchemaReference.objects.filter(schema_id__in=schema_pks).select_related("target"):
+        found.setdefault(row.schema_id, []).append(Reference(row.name, row.subject_name, row.target.version))
+    return {pk: tuple(references) for pk, references in found.items()}
+
+
+def find_version(
+    registry: Registry, subject: SubjectName, identity: str, *, deleted: bool = False
+) -> VersionInfo | None:
+    """The newest version of the subject with that schema identity, or None. Raises SubjectNotFound."""
+    row = get_subject(registry, subject, deleted=deleted)
+    found = live(row.versions.filter(schema__identity=identity), deleted=deleted).order_by("-version").first()
+    return version_infos([found])[0] if found else None
+
+
+def get_schema(registry: Registry, schema_id: int, *, context: str = DEFAULT_CONTEXT) -> SchemaInfo:
+    """The definition with that id in the context, soft-deleted versions' included. Raises SchemaNotFound."""
+    row = find_schema(registry, schema_id, context=context)
+    if row is None:
+        raise SchemaNotFound(f"Schema {schema_id} not found", schema_id=schema_id)
+    return schema_info(row, references_of([row.pk]).get(row.pk, ()))
+
+
+def find_schema(registry: Registry, schema_id: int, *, context: str = DEFAULT_CONTEXT) -> Schema | None:
+    """The row of that id, or None."""
+    return (
+        Schema.objects.filter(context__registry=registry, context__name=context, schema_id=schema_id)
+        .select_related("context")
+        .first()
+    )
+
+
+def versions_of_schema(
+    registry: Registry, schema_id: int, *, context: str = DEFAULT_CONTEXT, deleted: bool = False
+) -> list[VersionInfo]:
+    """Every version that has the id, by subject and version. Raises SchemaNotFound."""
+    schema = find_schema(registry, schema_id, context=context)
+    if schema is None:
+        raise SchemaNotFound("Schema not found", schema_id=schema_id)
+    rows = live(schema.versions.all(), deleted=deleted).order_by("subject__name", "version")
+    return version_infos(list(rows))
+
+
+def referenced_by(registry: Registry, subject: SubjectName, version: int | str, *, deleted: bool = False) -> list[int]:
+    """Ids of the schemas that refer to a version, ascending. Raises as get_version does."""
+    row = version_row(get_subject(registry, subject, deleted=True), parse_version(version), deleted=True)
+    referrers = Schema.objects.filter(references__target=row)
+    if not deleted:
+        referrers = referrers.filter(versions__deleted_at=None)
+    return sorted(set(referrers.values_list("schema_id", flat=True)))

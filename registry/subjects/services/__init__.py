@@ -1,0 +1,18 @@
+"""Changing what is registered: one call each, for every door."""
+
+from registry.subjects.services.deletion import delete_subject, delete_version
+from registry.subjects.services.policy import delete_config, delete_mode, set_config, set_mode
+from registry.subjects.services.registration import RegisteredVersion, register_version
+from registry.subjects.services.registries import ensure_registry
+
+__all__ = [
+    "RegisteredVersion",
+    "delete_config",
+    "delete_mode",
+    "delete_subject",
+    "delete_version",
+    "ensure_registry",
+    "register_version",
+    "set_config",
+    "set_mode",
+]

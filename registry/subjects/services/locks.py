@@ -1,0 +1,92 @@
+"""The order in which everybody locks, so that no two wait for each other.
+
+role → policy (configs and modes of a registry) → subject → referenced versions by id → the context's counter.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable, Iterable
+from typing import ParamSpec, TypeVar
+
+from django.db import OperationalError, connection, transaction
+from psycopg.errors import DeadlockDetected, SerializationFailure
+
+from registry.subjects.models import Context, Registry, SchemaVersion, Subject
+
+#: first key of the advisory locks that stand for a registry's configs and modes: rows that may not exist yet
+POLICY_LOCK = 7201
+RETRIES = 3
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+def lock_policy(registry: Registry, *, exclusive: bool = False) -> None:
+    """Hold a registry's configs and modes as they are until the transaction ends; exclusive to change them."""
+    shared = "" if exclusive else "_shared"
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT pg_advisory_xact_lock{shared}(%s, %s)", [POLICY_LOCK, registry.pk])
+
+
+def lock_context(registry: Registry, name: str) -> Context:
+    """The context's row, made where it is new. It isn't locked: only `take_schema_id` does that, last."""
+    context, _ = Context.objects.get_or_create(registry=registry, name=name)
+    return context
+
+
+def lock_subject(context: Context, name: str) -> Subject:
+    """The subject's row, made where it is new, locked until the transaction ends."""
+    while True:
+        Subject.objects.bulk_create([Subject(context=context, name=name)], ignore_conflicts=True)
+        row = Subject.objects.select_for_update().filter(context=context, name=name).first()
+        if row is not None:  # None: deleted permanently between the two statements
+            return row
+
+
+def lock_referenced(rows: Iterable[SchemaVersion]) -> dict[int, SchemaVersion]:
+    """The live rows among these, held against deletion, by primary key."""
+    ids = sorted({row.pk for row in rows})
+    if not ids:
+        return {}
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT id FROM subjects_schemaversion WHERE id = ANY(%s) AND deleted_at IS NULL ORDER BY id FOR SHARE",
+            [ids],
+        )
+        alive = {pk for (pk,) in cursor.fetchall()}
+    return {row.pk: row for row in rows if row.pk in alive}
+
+
+def take_schema_id(context: Context) -> int:
+    """The next id of the context. It locks the counter until the transaction ends, so take it last."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE subjects_context SET next_schema_id = next_schema_id + 1 WHERE id = %s RETURNING next_schema_id - 1",
+            [context.pk],
+        )
+        (schema_id,) = cursor.fetchone()
+    return int(schema_id)
+
+
+def retry_deadlocks(service: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Run a service again when PostgreSQL ended its transaction to break a deadlock."""
+
+    @functools.wraps(service)
+    def wrapper(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        for attempt in range(RETRIES + 1):
+            try:
+                return service(*args, **kwargs)
+            except OperationalError as error:
+                broken = isinstance(error.__cause__, DeadlockDetected | SerializationFailure)
+                if not broken or attempt == RETRIES or connection.in_atomic_block:
+                    raise
+                time.sleep(0.01 * 2**attempt)
+        raise AssertionError("the loop returns or raises")
+
+    return wrapper
+
+
+def retried(service: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Run a service in one transaction, again when PostgreSQL ended it to break a deadlock."""
+    return retry_deadlocks(transaction.atomic(service))

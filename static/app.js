@@ -1,0 +1,84 @@
+/* What the pages do beyond links and forms; everything works without it. */
+(() => {
+  "use strict";
+
+  const typing = (element) => element.matches("input, textarea, select, [contenteditable]");
+
+  // Theme: apply at once, store through the same form (a cookie set by the server).
+  document.addEventListener("submit", (event) => {
+    const form = event.target.closest("[data-theme-form]");
+    if (!form || !event.submitter) return;
+    event.preventDefault();
+    const chosen = event.submitter.value;
+    const body = new FormData(form, event.submitter);
+    fetch(form.action, { method: "POST", body, credentials: "same-origin", redirect: "manual" }).then(
+      (answer) => {
+        if (!answer.ok && answer.type !== "opaqueredirect") throw new Error(`theme not stored: ${answer.status}`);
+      },
+    ).catch(() => form.submit());
+    if (chosen === "system") delete document.documentElement.dataset.theme;
+    else document.documentElement.dataset.theme = chosen;
+    for (const button of form.querySelectorAll("[aria-pressed]"))
+      button.setAttribute("aria-pressed", String(button === event.submitter));
+    form.closest("details").open = false;
+  });
+
+  // Menus close on Escape and on a click elsewhere.
+  document.addEventListener("click", (event) => {
+    for (const menu of document.querySelectorAll("[data-menu][open]"))
+      if (!menu.contains(event.target)) menu.open = false;
+  });
+
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape")
+      for (const menu of document.querySelectorAll("[data-menu][open]")) {
+        menu.open = false;
+        menu.querySelector("summary").focus();
+      }
+    if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target)) return;
+    if (event.key === "/") {
+      const box = document.querySelector("[data-search]");
+      if (box) {
+        event.preventDefault();
+        box.focus();
+        box.select();
+      }
+    }
+    if (event.key === "n" || event.key === "p") step(event.key === "n" ? 1 : -1);
+  });
+
+  // On a narrow screen the navigation scrolls: show where we are.
+  const here = document.querySelector(".nav [aria-current]");
+  if (here) here.parentElement.scrollLeft = here.offsetLeft - here.parentElement.clientWidth / 2 + here.offsetWidth / 2;
+
+  // n and p go through the changes of a comparison.
+  const step = (by) => {
+    const changes = [...document.querySelectorAll("[data-change]")];
+    if (!changes.length) return;
+    const at = changes.indexOf(document.activeElement?.closest?.("[data-change]"));
+    const next = changes[Math.min(Math.max(at < 0 ? (by > 0 ? 0 : changes.length - 1) : at + by, 0), changes.length - 1)];
+    next.focus();
+    next.scrollIntoView({ block: "center" });
+  };
+
+  // Copy buttons appear where there is a clipboard.
+  const offerCopies = (root) => {
+    if (!navigator.clipboard) return;
+    for (const button of root.querySelectorAll("[data-copy][hidden]")) {
+      button.hidden = false;
+      button.addEventListener("click", async () => {
+        const label = button.querySelector("span");
+        const before = label.textContent;
+        try {
+          await navigator.clipboard.writeText(document.querySelector(button.dataset.copy).textContent);
+          label.textContent = "Copied";
+        } catch {
+          label.textContent = "Copying was refused";
+        }
+        setTimeout(() => (label.textContent = before), 1600);
+      });
+    }
+  };
+  offerCopies(document);
+  document.addEventListener("htmx:afterSettle", (event) => offerCopies(event.target.parentElement ?? document));
+})();

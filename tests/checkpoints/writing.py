@@ -1,0 +1,83 @@
+"""Writing schema files and checkpoints as Spark does, to make those that no fixture can show."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Iterable
+from pathlib import Path
+
+ENCODER = '{"keyStateEncoderType":"NoPrefixKeyStateEncoderSpec"}'
+CONF = {
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    "spark.sql.streaming.stateStore.encodingFormat": "avro",
+}
+
+
+def utf(text: str) -> bytes:
+    """`DataOutputStream.writeUTF`, for characters whose modified UTF-8 is plain UTF-8."""
+    encoded = text.encode()
+    return struct.pack(">H", len(encoded)) + encoded
+
+
+def chunked(text: str, size: int = 65_535) -> bytes:
+    """A long text as Spark cuts it."""
+    pieces = [text[start : start + size] for start in range(0, len(text), size)]
+    return struct.pack(">i", len(pieces)) + b"".join(utf(piece) for piece in pieces)
+
+
+def struct_type(**fields: str) -> str:
+    """A StructType in JSON with fields of simple types."""
+    listed = [{"name": name, "type": kind, "nullable": True, "metadata": {}} for name, kind in fields.items()]
+    return json.dumps({"type": "struct", "fields": listed}, separators=(",", ":"))
+
+
+def family(name: str, value: str, value_id: int = 0, key: str | None = None) -> bytes:
+    """One column family of a v3 file."""
+    key_schema = key or struct_type(id="long")
+    parts = (utf(name), struct.pack(">h", 0), chunked(key_schema), struct.pack(">h", value_id), chunked(value))
+    return b"".join(parts) + chunked(ENCODER) + chunked("{    }")
+
+
+def v3(*families: bytes) -> bytes:
+    """A v3 schema file."""
+    return utf("v3") + struct.pack(">i", len(families)) + b"".join(families)
+
+
+def write_checkpoint(folder: Path, files: Iterable[tuple[int, bytes]], variables: Iterable[str] = ("totals",)) -> Path:
+    """A checkpoint of one transformWithState operator with the given schema files, each (batch, content)."""
+    written = list(files)
+    for name in ("offsets", "commits"):
+        (folder / name).mkdir(parents=True)
+    (folder / "metadata").write_text('{"id":"00000000-0000-4000-8000-000000000001"}')
+    last = max((batch for batch, _ in written), default=0)
+    described = {"batchWatermarkMs": 0, "batchTimestampMs": 1_780_000_000_000, "conf": CONF}
+    (folder / "offsets" / str(last)).write_text(f"v1\n{json.dumps(described)}\n{{}}")
+    (folder / "commits" / str(last)).write_text('v1\n{"nextBatchWatermarkMs":0}')
+    schemas = folder / "state" / "0" / "_stateSchema" / "default"
+    schemas.mkdir(parents=True)
+    paths = []
+    for batch, content in written:
+        path = schemas / f"{batch}_00000000-0000-4000-8000-{batch:012d}"
+        path.write_bytes(content)
+        paths.append(f"file:{path}")
+    operator = {
+        "operatorInfo": {"operatorId": 0, "operatorName": "transformWithStateExec"},
+        "stateStoreInfo": [
+            {"storeName": "default", "numColsPrefixKey": 0, "numPartitions": 2, "stateSchemaFilePaths": paths}
+        ],
+        "operatorPropertiesJson": json.dumps(
+            {
+                "timeMode": "NoTime",
+                "stateVariables": [
+                    {"stateName": name, "stateVariableType": "ValueState", "ttlEnabled": False} for name in variables
+                ],
+            }
+        ),
+    }
+    metadata = folder / "state" / "0" / "_metadata" / "v2"
+    metadata.mkdir(parents=True)
+    (metadata / str(last)).write_text(f"v2\n{json.dumps(operator)}")
+    return folder

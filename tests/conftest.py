@@ -1,0 +1,81 @@
+"""The fixed cast, and what tests share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from registry.access.roles import Actor, system_actor
+
+CAST = ("reader", "steward", "approver", "admin")
+
+
+class RawClient(Client):
+    """Sends the path as it is written, as a real server hands it over."""
+
+    def generic(self, method: str, path: str, *args: Any, **kwargs: Any) -> Any:
+        kwargs.setdefault("RAW_URI", str(path))
+        return super().generic(method, path, *args, **kwargs)
+
+
+@pytest.fixture
+def system() -> Actor:
+    """The product itself."""
+    return system_actor("tests", door="command")
+
+
+@pytest.fixture
+def registries(db: None, system: Actor) -> None:
+    """The three registries, prod closed, as the first start makes them."""
+    from dashboard.setup import make_registries
+
+    make_registries(by=system)
+
+
+@pytest.fixture
+def person(registries: None, system: Actor) -> Callable[[str], Actor]:
+    """The actor of one of the cast, with an account; `stranger` has one without a role."""
+    from registry.access.models import User
+    from registry.access.selectors import actor_of_user
+    from registry.access.services import ensure_person
+
+    def make(name: str) -> Actor:
+        role = name.rstrip("0123456789")
+        if role in CAST:
+            ensure_person(username=name, role=role, by=system)
+        else:
+            User.objects.get_or_create(username=name)
+        return actor_of_user(User.objects.get(username=name), door="ui")
+
+    return make
+
+
+@pytest.fixture
+def token(person: Callable[[str], Actor], system: Actor) -> Callable[[str], str]:
+    """A token of one of the cast."""
+    from registry.access.services import issue_token
+
+    def make(name: str) -> str:
+        person(name)
+        return issue_token(username=name, name="tests", by=system)
+
+    return make
+
+
+@pytest.fixture
+def api(token: Callable[[str], str]) -> Callable[[str], Client]:
+    """A client of the REST APIs with the token of one of the cast."""
+
+    def make(name: str) -> Client:
+        return RawClient(headers={"authorization": f"Bearer {token(name)}"})
+
+    return make
+
+
+@pytest.fixture(autouse=True)
+def quick_passwords(settings: Any) -> None:
+    """A hash that costs nothing: hundreds of accounts are made."""
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

@@ -1,0 +1,149 @@
+"""The demo's programs against the real parts: producers through our API, a broker, Spark, and the judgement of it all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.schema_registry import SchemaRegistryClient
+from confluent_kafka.schema_registry.avro import AvroDeserializer
+from confluent_kafka.serialization import MessageField, SerializationContext
+
+from dashboard.demo.producers import PHASES, UNKNOWN_SCHEMA_ID, Produced, produce
+from dashboard.demo.streaming_query import run_queries
+from registry.checkpoints import read_checkpoint
+from registry.checkpoints.observed import observe_schemas, rows_to_read
+from registry.drift.judge import Registered, RegisteredVersion, judge
+from registry.observations import NullMessages, PartitionRange, StateScan, TopicScan, TopicTotals
+from registry.pipeline import run
+from tests.pipeline.topics import ranges, scan_of
+
+pytestmark = [pytest.mark.broker, pytest.mark.slow]
+
+
+@dataclass(frozen=True)
+class Demo:
+    """What the producers did in this test, and where their messages lie: other tests may have written before."""
+
+    result: Produced
+    lines: list[str]
+    client: SchemaRegistryClient
+    bootstrap: str
+    written: dict[str, tuple[PartitionRange, ...]]
+
+    def scan(self, topic: str, schemas: dict[int, str]) -> TopicScan:
+        return replace(scan_of(self.bootstrap, topic, schemas), ranges=self.written[topic])
+
+
+@pytest.fixture
+def demo(live_server: Any, token: Callable[[str], str], kafka_bootstrap: str) -> Demo:
+    known = AdminClient({"bootstrap.servers": kafka_bootstrap}).list_topics(timeout=20).topics
+    topics = sorted({phase.topic for phase in PHASES})
+    before = {
+        topic: {part.partition: part.high for part in ranges(kafka_bootstrap, topic)}
+        for topic in topics
+        if topic in known
+    }
+    auth, lines = ("steward", token("steward")), []
+    result = produce(kafka_bootstrap, live_server.url, auth, lines.append)
+    written = {
+        topic: tuple(
+            replace(part, start=before.get(topic, {}).get(part.partition, 0)) for part in ranges(kafka_bootstrap, topic)
+        )
+        for topic in topics
+    }
+    client = SchemaRegistryClient({"url": live_server.url, "basic.auth.user.info": ":".join(auth)})
+    return Demo(result, lines, client, kafka_bootstrap, written)
+
+
+@pytest.mark.requirement("GOO-1", "CARD-4")
+def test_producers_register_two_compatible_versions_of_both_subjects(demo: Demo) -> None:
+    assert demo.client.get_versions("orders-value") == [1, 2]
+    assert demo.client.get_versions("customers-value") == [1, 2]
+    assert demo.client.get_versions("customers-key") == [1]
+    assert demo.client.get_version("orders-value", 2).schema_id == demo.result.schema_ids["orders_v2"]
+    written = {topic: sum(phase.count for phase in PHASES if phase.topic == topic) for topic in demo.written}
+    assert demo.result.messages == {"orders": written["orders"] + 5, "customers": written["customers"]}
+    assert {topic: sum(part.high - part.start for part in parts) for topic, parts in demo.written.items()} == (
+        demo.result.messages
+    )
+    assert len(demo.lines) == len(PHASES) + 5
+
+
+def test_a_consumer_reads_them_with_the_unchanged_deserializer(demo: Demo) -> None:
+    consumer = Consumer({"bootstrap.servers": demo.bootstrap, "group.id": "demo-test", "enable.auto.commit": False})
+    consumer.assign([TopicPartition("customers", part.partition, part.start) for part in demo.written["customers"]])
+    decode = AvroDeserializer(demo.client)
+    context = SerializationContext("customers", MessageField.VALUE)
+    read = []
+    try:
+        for _ in range(demo.result.messages["customers"]):
+            message = consumer.poll(20)
+            assert message is not None
+            assert message.error() is None
+            read.append(decode(message.value(), context))
+    finally:
+        consumer.close()
+    counts = {phase.value_schema: phase.count for phase in PHASES}
+    assert sum("loyalty_points" in customer for customer in read) == counts["customers_v2"]
+    assert all(customer["name"] for customer in read)
+
+
+@pytest.mark.spark
+@pytest.mark.requirement("CARD-3")
+def test_a_scan_finds_the_four_kinds_of_bad_messages_and_nothing_else(demo: Demo, spark_remote: str) -> None:
+    subjects = ("orders-value", "customers-value", "customers-key")
+    versions: dict[int, tuple[RegisteredVersion, ...]] = {}
+    schemas: dict[int, str] = {}
+    for subject in subjects:
+        for version in demo.client.get_versions(subject):
+            found = demo.client.get_version(subject, version)
+            versions[found.schema_id] = (RegisteredVersion(subject, version),)
+            schemas[found.schema_id] = found.schema.schema_str
+    seen = run(demo.scan("orders", schemas), remote=spark_remote)
+    found = judge(seen, Registered("dev", versions, {"value": ("orders-value",)}))
+    ids = demo.result.schema_ids
+    assert [(finding.rule, finding.count, finding.evidence.get("schema_id")) for finding in found] == [
+        ("UNKNOWN_SCHEMA_ID", 1, UNKNOWN_SCHEMA_ID),
+        ("ID_OF_OTHER_SUBJECT", 1, ids["customers_v2"]),
+        ("UNFRAMED_DATA", 1, None),
+        ("UNDECODABLE", 1, ids["orders_v2"]),
+    ]
+    assert sum(each.span.messages for each in seen if isinstance(each, NullMessages) and each.side == "value") == 1
+    assert [each.messages for each in seen if isinstance(each, TopicTotals)] == [demo.result.messages["orders"]]
+
+    seen = run(demo.scan("customers", schemas), remote=spark_remote)
+    expected = {"key": ("customers-key",), "value": ("customers-value",)}
+    assert judge(seen, Registered("dev", versions, expected)) == []
+
+
+@pytest.mark.spark
+@pytest.mark.requirement("CARD-3", "DBX-1", "DBX-3", "DBX-6")
+def test_the_query_runs_in_two_releases_and_its_renamed_field_is_found(
+    demo: Demo, spark_remote: str, tmp_path: Path
+) -> None:
+    lines: list[str] = []
+    path = run_queries(spark_remote, demo.bootstrap, tmp_path, lines.append)
+    assert [line.rpartition(" ran ")[0] for line in lines] == [
+        "streaming query customer_totals: first release",
+        "streaming query customer_totals: second release",
+    ]
+    checkpoint = read_checkpoint(str(path), [tmp_path])
+    rows = run(StateScan(str(path), rows_to_read(checkpoint)), remote=spark_remote)
+    found = judge([*observe_schemas(checkpoint), *rows], Registered("dev"))
+    assert [(finding.rule, finding.evidence["variable"]) for finding in found] == [
+        ("RENAME_SUSPECTED", "totals"),
+        ("STATE_SCHEMA_EVOLVED", "last_orders"),
+        ("STATE_SCHEMA_EVOLVED", "totals"),
+    ]
+    rename = found[0].evidence
+    assert (rename["field"], rename["added"], rename["batch"]) == ("last_status", "status", 1)
+    assert 0 < rename["filled_before"] == rename["rows_before"] <= 40
+
+    run_queries(spark_remote, demo.bootstrap, tmp_path, lines.append)
+    assert lines[2].startswith("streaming query customer_totals: second release")

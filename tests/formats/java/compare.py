@@ -1,0 +1,120 @@
+"""Compares the Avro engine with Java's SchemaCompatibility and Schema.toString() on random pairs of schemas.
+
+    python -m tests.formats.java.compare [pairs] [first seed]
+
+Needs `java` (17 or later) on the PATH; the jars are those of the installed pyspark, or all in the directory that
+AVRO_JARS names. Prints how many pairs agree, and the first ones that don't; exits with 1 if any doesn't.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from registry.errors import InvalidSchema
+from registry.formats.avro import AVRO
+from tests.formats.random_schemas import random_pair
+
+AMBIGUOUS = "matches multiple fields"
+JARS = ("avro-1*.jar", "jackson-core-2*.jar", "jackson-databind-2*.jar", "jackson-annotations-2*.jar", "slf4j-api*.jar")
+
+
+def class_path() -> str:
+    """The jars that the oracle needs; raises SystemExit if one is missing."""
+    folder = os.environ.get("AVRO_JARS")
+    if folder is None:
+        import pyspark
+
+        folder = str(Path(pyspark.__file__).parent / "jars")
+    found = []
+    for pattern in (*JARS, "commons-compress*.jar"):
+        jars = sorted(Path(folder).glob(pattern))
+        if not jars:
+            raise SystemExit(f"no {pattern} in {folder}: name a directory with the Avro jars in AVRO_JARS")
+        found.append(str(jars[0]))
+    return os.pathsep.join(found)
+
+
+def ask_java(questions: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Java's answers to the questions, in their order."""
+    oracle = Path(__file__).with_name("AvroOracle.java")
+    lines = "\n".join(json.dumps(question) for question in questions)
+    done = subprocess.run(
+        ["java", "-cp", class_path(), str(oracle)], input=lines, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def ask_engine(question: dict[str, Any]) -> dict[str, Any]:
+    """The engine's answer in the shape of Java's."""
+    try:
+        if "schema" in question:
+            return {"canonical": AVRO.parse(question["schema"]).canonical}
+        judgement = AVRO.judge(AVRO.parse(question["reader"]), AVRO.parse(question["writer"]))
+    except InvalidSchema as error:
+        return {"error": error.message}
+    verdict = "COMPATIBLE" if judgement.is_compatible else "INCOMPATIBLE"
+    return {"verdict": verdict, "items": [[item.kind, item.location, item.detail] for item in judgement.breaks]}
+
+
+def agreement(ours: dict[str, Any], theirs: dict[str, Any]) -> str:
+    """In one word, how far the two answers agree."""
+    if AMBIGUOUS in theirs.get("error", "") and "error" not in ours:
+        # Java stops at the first ambiguous alias, which Confluent's registry reports as incompatible.
+        # It also stops in a branch of a union that the decoder wouldn't take; there the engine goes by the decoder.
+        return "same ambiguous alias" if ours["verdict"] == "INCOMPATIBLE" else "java stops in an untaken branch"
+    if "fields not set yet" in theirs.get("error", ""):
+        return "java can't check the default of a recursive type"
+    if "error" in ours or "error" in theirs:
+        if "error" in ours and "error" in theirs:
+            return "both refuse"
+        return "only we refuse" if "error" in ours else "ONLY JAVA REFUSES"
+    if "canonical" in theirs:
+        return "same canonical" if ours["canonical"] == theirs["canonical"] else "OTHER CANONICAL"
+    if ours["verdict"] != theirs["verdict"]:
+        return "OTHER VERDICT"
+    mine, java = {tuple(item) for item in ours["items"]}, {tuple(item) for item in theirs["items"]}
+    if mine == java:
+        return "same " + ("breaks" if mine else "yes")
+    if {item[0] for item in mine} == {item[0] for item in java}:
+        return "other places"
+    return "other kinds"
+
+
+def questions_of(seed: int) -> list[dict[str, Any]]:
+    """What is asked of one pair: both texts, and both directions."""
+    first, second = random_pair(seed)
+    return [
+        {"schema": first},
+        {"schema": second},
+        {"reader": second, "writer": first},
+        {"reader": first, "writer": second},
+    ]
+
+
+def main(pairs: int, seed: int) -> int:
+    """Compares and prints; gives the exit code."""
+    questions = [question for number in range(seed, seed + pairs) for question in questions_of(number)]
+    counts: Counter[str] = Counter()
+    shown: Counter[str] = Counter()
+    for question, theirs in zip(questions, ask_java(questions), strict=True):
+        ours = ask_engine(question)
+        word = agreement(ours, theirs)
+        counts[word] += 1
+        if not word.startswith(("same", "both")) and shown[word] < int(os.environ.get("SHOW", "3")):
+            shown[word] += 1
+            print(word, json.dumps(question, indent=1), "engine", ours, "java  ", theirs, sep="\n")
+    print(dict(counts))
+    return 1 if any(word.isupper() for word in counts) else 0
+
+
+if __name__ == "__main__":
+    arguments = [int(argument) for argument in sys.argv[1:]]
+    sys.exit(main(*(arguments + [5_000, 1][len(arguments) :])))

@@ -1,0 +1,177 @@
+"""What holds for any schema and any change: verdicts against real encoding and decoding, canonical texts, errors."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from registry.errors import InvalidSchema
+from registry.formats.avro import AVRO
+from registry.formats.avro.codec import Codec
+from registry.formats.avro.covering import Coverage, TooMuchData
+from registry.formats.base import ParsedSchema
+from registry.formats.compatibility import LEVELS, check, check_all_levels
+from tests.formats.random_schemas import random_pair
+
+SEEDS = st.integers(min_value=0, max_value=2**48)
+# What decoders do differently from the established check is told as a hazard of its own.
+PARTS_FROM_DECODERS = {
+    "UNION_BRANCH_AMBIGUOUS",
+    "FIELD_ALIASED_TWICE",
+    "FIELD_ALIAS_ACROSS_NAMESPACES",
+    "BYTES_READ_AS_STRING",
+}
+
+
+def parsed_pair(seed: int) -> tuple[ParsedSchema, ParsedSchema] | None:
+    try:
+        first, second = (AVRO.parse(text) for text in random_pair(seed))
+    except InvalidSchema:
+        return None
+    return first, second
+
+
+@settings(max_examples=400, deadline=None)
+@given(SEEDS)
+def test_compatible_data_decode_and_incompatible_data_have_a_witness(seed: int) -> None:
+    pair = parsed_pair(seed)
+    if pair is None:
+        return
+    for reader, writer in (pair, pair[::-1]):
+        judgement = AVRO.judge(reader, writer)
+        witness = AVRO.witness(reader, writer)
+        if judgement.is_compatible:
+            hazards = {item.rule for item in judgement.hazards}
+            assert witness is None or not witness.found or hazards & PARTS_FROM_DECODERS, (reader.text, writer.text)
+        else:
+            assert witness is not None
+            assert witness.found or witness.reason
+
+
+def test_nearly_all_breaks_have_a_witness() -> None:
+    found = missing = 0
+    for seed in range(1_500):
+        pair = parsed_pair(seed)
+        for reader, writer in (pair, pair[::-1]) if pair else ():
+            breaks = AVRO.incompatibilities(reader, writer)
+            rules = {item.rule for item in breaks} | {cause.rule for item in breaks for cause in item.causes}
+            if not breaks or "ALIAS_AMBIGUOUS" in rules:
+                continue
+            witness = AVRO.witness(reader, writer)
+            assert witness is not None
+            if witness.found:
+                found += 1
+            elif "no finite datum" not in witness.reason:
+                missing += 1
+    assert found > 1_000
+    assert missing / found < 0.01
+
+
+@settings(max_examples=300, deadline=None)
+@given(SEEDS)
+def test_texts_are_stable(seed: int) -> None:
+    pair = parsed_pair(seed)
+    for schema in pair or ():
+        again = AVRO.parse(schema.canonical)
+        assert again == schema
+        assert again.fingerprint == schema.fingerprint
+        assert AVRO.diff(schema, again) == ()
+        normalized = AVRO.normalize(schema)
+        assert AVRO.normalize(AVRO.parse(normalized)) == normalized
+        assert json.loads(normalized) is not None
+
+
+@settings(max_examples=300, deadline=None)
+@given(SEEDS)
+def test_equal_schemas_have_no_differences_and_others_have_some(seed: int) -> None:
+    pair = parsed_pair(seed)
+    if pair is None:
+        return
+    old, new = pair
+    differences = AVRO.diff(old, new)
+    assert bool(differences) == (old.canonical != new.canonical), (old.canonical, new.canonical)
+    assert json.dumps([item.to_dict() for item in differences])
+
+
+@settings(max_examples=200, deadline=None)
+@given(SEEDS)
+def test_the_writers_own_data_go_there_and_back(seed: int) -> None:
+    pair = parsed_pair(seed)
+    for schema in pair or ():
+        codec = Codec(schema.model)
+        try:
+            for datum in Coverage(schema.model.root).data():
+                codec.decode(codec.encode(datum))
+        except TooMuchData:
+            continue
+
+
+@settings(max_examples=150, deadline=None)
+@given(SEEDS)
+def test_levels_follow_from_the_directions(seed: int) -> None:
+    pair = parsed_pair(seed)
+    if pair is None:
+        return
+    old, new = pair
+    verdicts = {level: check(AVRO, new, [(1, old)], level).is_compatible for level in LEVELS}
+    assert verdicts["BACKWARD"] == AVRO.judge(new, old).is_compatible
+    assert verdicts["FORWARD"] == AVRO.judge(old, new).is_compatible
+    assert verdicts["FULL"] == (verdicts["BACKWARD"] and verdicts["FORWARD"])
+    for level in ("BACKWARD", "FORWARD", "FULL"):
+        assert verdicts[level] == verdicts[f"{level}_TRANSITIVE"]
+    assert json.dumps(check_all_levels(AVRO, new, [(1, old)]).to_dict())
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.text() | st.binary().map(lambda data: data.decode("latin-1")))
+def test_any_text_parses_or_is_an_invalid_schema(text: str) -> None:
+    try:
+        AVRO.parse(text)
+    except InvalidSchema as error:
+        assert error.message
+
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=3)
+    | st.sampled_from(["record", "enum", "fixed", "array", "map", "error", "int", "string", "null", "R", "n.R", "float"]),
+    lambda inner: st.lists(inner, max_size=4)
+    | st.dictionaries(
+        st.sampled_from(["type", "name", "namespace", "fields", "items", "values", "symbols", "size", "default", "doc", "aliases", "order", "logicalType", "precision", "scale", "x"]),
+        inner,
+        max_size=6,
+    ),
+    max_leaves=20,
+)  # fmt: skip
+
+
+@settings(max_examples=800, deadline=None)
+@given(JSON_VALUES)
+def test_any_json_parses_or_is_an_invalid_schema(value: object) -> None:
+    try:
+        parsed = AVRO.parse(json.dumps(value))
+    except InvalidSchema as error:
+        assert error.message
+        return
+    assert AVRO.parse(parsed.canonical) == parsed
+    assert AVRO.judge(parsed, parsed) is not None
+
+
+@settings(max_examples=200, deadline=None)
+@given(SEEDS, st.data())
+def test_a_cut_or_changed_text_parses_or_is_an_invalid_schema(seed: int, data: st.DataObject) -> None:
+    text = random_pair(seed)[0]
+    begin = data.draw(st.integers(0, len(text)))
+    end = data.draw(st.integers(begin, min(len(text), begin + 10)))
+    changed = text[:begin] + data.draw(st.text(alphabet='{}[]",:\\/*a1', max_size=4)) + text[end:]
+    try:
+        AVRO.parse(changed)
+    except InvalidSchema as error:
+        assert error.message
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_generator_gives_the_same_for_a_seed(seed: int) -> None:
+    assert random_pair(seed) == random_pair(seed)

@@ -1,0 +1,232 @@
+"""Scans of real topics, on a real broker, through a real Spark Connect server."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import pytest
+from confluent_kafka import Producer
+
+from registry.errors import BrokerUnavailable, InvalidSource
+from registry.observations import (
+    Bounds,
+    FramedMessages,
+    KafkaConnection,
+    NullMessages,
+    Observation,
+    OtherGroups,
+    PartitionRange,
+    PartitionRead,
+    SchemaNotUsed,
+    TopicScan,
+    TopicTotals,
+    UndecodableMessages,
+    UnframedMessages,
+)
+from registry.pipeline import run
+from tests.pipeline.topics import USER, Message, framed, make_topic, scan_of, string, zigzag
+
+pytestmark = [pytest.mark.spark, pytest.mark.broker, pytest.mark.slow]
+T = TypeVar("T")
+
+
+def only(kind: type[T], seen: Iterable[Observation]) -> list[T]:
+    return [each for each in seen if isinstance(each, kind)]
+
+
+def places(found: Iterable[Any], *names: str) -> dict[tuple[Any, ...], tuple[int, int, int]]:
+    """Names' values → messages, first and last offset."""
+    return {
+        tuple(getattr(each, name) for name in names): (
+            each.span.messages,
+            each.span.first_offset,
+            each.span.last_offset,
+        )
+        for each in found
+    }
+
+
+@pytest.mark.requirement("CARD-3", "DEB-5")
+def test_everything_that_can_stand_in_a_topic_is_told_apart(kafka_bootstrap: str, spark_remote: str) -> None:
+    good, key = framed(7, string("Ada")), framed(9, zigzag(5))
+    messages: list[Message] = [
+        (0, key, good),
+        (0, key, good),
+        (0, None, framed(8, b"\x02")),
+        (0, b"plain", None),
+        (0, b"plain", framed(7, zigzag(50) + b"short")),
+        (0, b"", b'{"a": 1}'),
+        (1, b"\x00\x01", b"[1]"),
+        (1, b"\x00\x00\x00\x00", b"<a/>"),
+        (1, b"\xff\xfe", b"Obj\x01rest"),
+        (1, b"k", b"hello"),
+        (1, b"k", b""),
+        (1, b"k", b"\x1f\x8b\x08"),
+        (1, framed(9, b""), b"\x00\x00\x00\x07"),
+    ]
+    topic = make_topic(kafka_bootstrap, messages)
+    seen = run(scan_of(kafka_bootstrap, topic, {7: USER, 9: '"int"'}), remote=spark_remote)
+    assert only(PartitionRead, seen) == [PartitionRead(0, 0, 6, 0, 6, 6), PartitionRead(1, 0, 7, 0, 7, 7)]
+    assert places(only(FramedMessages, seen), "side", "partition", "schema_id") == {
+        ("key", 0, 9): (2, 0, 1),
+        ("key", 1, 9): (1, 6, 6),
+        ("value", 0, 7): (3, 0, 4),
+        ("value", 0, 8): (1, 2, 2),
+    }
+    assert places(only(UndecodableMessages, seen), "side", "partition", "schema_id") == {
+        ("key", 1, 9): (1, 6, 6),
+        ("value", 0, 7): (1, 4, 4),
+    }
+    assert places(only(NullMessages, seen), "side", "partition") == {("key", 0): (1, 2, 2), ("value", 0): (1, 3, 3)}
+    assert places(only(UnframedMessages, seen), "side", "partition", "hint") == {
+        ("key", 0, "text"): (2, 3, 4),
+        ("key", 0, "empty"): (1, 5, 5),
+        ("key", 1, "binary"): (3, 0, 2),
+        ("key", 1, "text"): (3, 3, 5),
+        ("value", 0, "json_object"): (1, 5, 5),
+        ("value", 1, "json_array"): (1, 0, 0),
+        ("value", 1, "xml"): (1, 1, 1),
+        ("value", 1, "avro_file"): (1, 2, 2),
+        ("value", 1, "text"): (1, 3, 3),
+        ("value", 1, "empty"): (1, 4, 4),
+        ("value", 1, "gzip"): (1, 5, 5),
+        ("value", 1, "binary"): (1, 6, 6),
+    }
+    totals = seen[-1]
+    size = sum(len(key or b"") + len(value or b"") for _, key, value in messages)
+    assert isinstance(totals, TopicTotals)
+    assert (totals.topic, totals.messages, totals.bytes, totals.bound_reached) == (topic, 13, size, None)
+    first = only(FramedMessages, seen)[0].span
+    assert 1_700_000_000_000 < first.first_time <= first.last_time
+
+
+# What a few bytes can declare: each has to be an undecodable message, and nothing worse.
+POISON = {
+    "a string of 1.5 GB": ("string", zigzag(1_500_000_000)),
+    "bytes of 1.5 GB": ("bytes", zigzag(1_500_000_000) + b"x"),
+    "a string of negative length": ("string", zigzag(-1)),
+    "a list of a trillion": ({"type": "array", "items": "string"}, zigzag(2**40) + string("hi")),
+    "a map of a trillion": ({"type": "map", "values": "null"}, zigzag(2**40) + zigzag(-1)),
+    "a list that goes backwards": ({"type": "array", "items": "string"}, zigzag(2**19) + zigzag(-1)),
+    "a branch that isn't there": (["null", "int"], zigzag(7)),
+    "a symbol that isn't there": ({"type": "enum", "name": "E", "symbols": ["A"]}, zigzag(5)),
+    "nothing at all": ("string", b""),
+}
+
+
+def test_poison_is_counted_and_the_server_lives(kafka_bootstrap: str, spark_remote: str) -> None:
+    schemas = {number: json.dumps(schema) for number, (schema, _) in enumerate(POISON.values(), start=1)}
+    bodies = [(0, None, framed(number, body)) for number, (_, body) in enumerate(POISON.values(), start=1)]
+    topic = make_topic(kafka_bootstrap, [*bodies, (0, None, framed(1, string("fine")))])
+    for _ in range(2):
+        seen = run(scan_of(kafka_bootstrap, topic, schemas), remote=spark_remote)
+        found = {each.schema_id: each.span.messages for each in only(UndecodableMessages, seen)}
+        assert found == dict.fromkeys(schemas, 1)
+        assert {each.schema_id: each.span.messages for each in only(FramedMessages, seen)}[1] == 2
+
+
+# Schemas that are Avro, or nearly, and how far Spark can decode with them: id → (text, decodes?)
+ODD_SCHEMAS = {
+    1: (USER, True),
+    2: ('{"type":"record","name":"List","fields":[{"name":"next","type":["null","List"]}]}', False),
+    3: ('{"type":"array","items":"null"}', False),
+    4: ("this is no schema", False),
+    5: ('{"type":"record","name":"R","fields":[{"name":"x","type":"Missing"}]}', False),
+    6: ('["null","string",{"type":"map","values":"double"}]', True),
+    7: ('{"type":"record","name":"a.b.C","fields":[{"name":"when","type":{"type":"int","logicalType":"date"}}]}', True),
+}
+ODD_BODIES = {
+    1: string("x"),
+    2: b"\x00",
+    3: b"\x00",
+    4: b"x",
+    5: b"x",
+    6: zigzag(1) + string("y"),
+    7: zigzag(2**31 - 1),
+}
+
+
+def test_schemas_that_spark_cannot_use_are_named_and_hide_no_other(kafka_bootstrap: str, spark_remote: str) -> None:
+    topic = make_topic(kafka_bootstrap, [(0, None, framed(number, body)) for number, body in ODD_BODIES.items()])
+    schemas = {number: text for number, (text, _) in ODD_SCHEMAS.items()}
+    seen = run(scan_of(kafka_bootstrap, topic, schemas), remote=spark_remote)
+    assert {each.schema_id for each in only(SchemaNotUsed, seen)} == {n for n, (_, ok) in ODD_SCHEMAS.items() if not ok}
+    assert only(UndecodableMessages, seen) == []
+    assert {each.schema_id for each in only(FramedMessages, seen)} == set(ODD_BODIES)
+
+
+def test_aborted_messages_are_not_seen(kafka_bootstrap: str, spark_remote: str) -> None:
+    topic = make_topic(kafka_bootstrap, [(0, None, framed(1, string("before")))], partitions=1)
+    producer = Producer({"bootstrap.servers": kafka_bootstrap, "transactional.id": topic})
+    producer.init_transactions(30)
+    for commit, schema_id in ((False, 666), (True, 1)):
+        producer.begin_transaction()
+        producer.produce(topic, framed(schema_id, string("x")))
+        producer.flush(30)
+        (producer.commit_transaction if commit else producer.abort_transaction)(30)
+    seen = run(scan_of(kafka_bootstrap, topic, {1: USER}), remote=spark_remote)
+    assert {each.schema_id for each in only(FramedMessages, seen)} == {1}
+    (read,) = only(PartitionRead, seen)
+    assert (read.end, read.messages) == (5, 2)  # two messages, an aborted one, and two marks of the transactions
+
+
+def test_a_bounded_scan_says_so_and_the_next_one_goes_on_where_it_ended(
+    kafka_bootstrap: str, spark_remote: str
+) -> None:
+    messages = [(number % 3, None, framed(number % 2 + 1, string(str(number)))) for number in range(900)]
+    topic = make_topic(kafka_bootstrap, messages, partitions=3)
+    spec = scan_of(kafka_bootstrap, topic, bounds=Bounds(max_messages=400))
+    counted = 0
+    for expected in (("messages", 400), ("messages", 400), (None, 100)):
+        seen = run(spec, remote=spark_remote)
+        totals = only(TopicTotals, seen)[0]
+        assert (totals.bound_reached, totals.messages) == expected
+        counted += sum(each.span.messages for each in only(FramedMessages, seen))
+        ends = {read.partition: read.end for read in only(PartitionRead, seen)}
+        spec = replace(spec, ranges=tuple(replace(part, start=ends[part.partition]) for part in spec.ranges))
+    assert counted == 900
+
+
+def test_the_bound_of_bytes_ends_a_scan(kafka_bootstrap: str, spark_remote: str, monkeypatch: Any) -> None:
+    monkeypatch.setattr("registry.pipeline.slices.FIRST_SLICE", 10)
+    topic = make_topic(kafka_bootstrap, [(0, None, framed(1, bytes(1_000))) for _ in range(200)], partitions=1)
+    seen = run(scan_of(kafka_bootstrap, topic, bounds=Bounds(max_bytes=50_000)), remote=spark_remote)
+    totals = only(TopicTotals, seen)[0]
+    assert totals.bound_reached == "bytes"
+    assert 50_000 <= totals.bytes <= 60_000
+
+
+def test_bogus_ids_are_folded_and_known_ones_kept(kafka_bootstrap: str, spark_remote: str) -> None:
+    bogus: list[Message] = [(0, None, framed(10_000 + number, b"x")) for number in range(3_000)]
+    topic = make_topic(kafka_bootstrap, [*bogus, (0, None, framed(1, string("x")))], partitions=1)
+    seen = run(scan_of(kafka_bootstrap, topic, {1: USER}, Bounds(max_groups=50)), remote=spark_remote)
+    framed_ids = {each.schema_id for each in only(FramedMessages, seen)}
+    assert 1 in framed_ids
+    assert len(framed_ids) <= 50
+    (other,) = only(OtherGroups, seen)
+    assert (other.groups, other.span.messages) == (3_001 - len(framed_ids), 3_001 - len(framed_ids))
+    totals = only(TopicTotals, seen)[0]
+    assert (totals.messages, totals.bound_reached) == (3_001, "groups")
+
+
+def test_progress_counts_tasks_and_names_the_phase(kafka_bootstrap: str, spark_remote: str) -> None:
+    topic = make_topic(kafka_bootstrap, [(0, None, framed(1, b"x"))])
+    reported: list[tuple[int, int, str]] = []
+    run(scan_of(kafka_bootstrap, topic), remote=spark_remote, on_progress=lambda *step: reported.append(step))
+    assert reported[-1][2] == f"reading messages 1 to 1 of 1 from {topic}"
+    assert all(0 <= done <= total for done, total, _ in reported)
+
+
+def test_a_broker_that_does_not_answer_is_named(spark_remote: str) -> None:
+    spec = TopicScan(KafkaConnection("127.0.0.1:9"), "orders", (PartitionRange(0, 0, 5, 0, 5),))
+    with pytest.raises(BrokerUnavailable, match=r"127\.0\.0\.1:9 didn't answer"):
+        run(spec, remote=spark_remote)
+
+
+def test_a_topic_that_is_gone_is_named(kafka_bootstrap: str, spark_remote: str) -> None:
+    spec = TopicScan(KafkaConnection(kafka_bootstrap), "never-made", (PartitionRange(0, 0, 5, 0, 5),))
+    with pytest.raises(InvalidSource, match="never-made"):
+        run(spec, remote=spark_remote)

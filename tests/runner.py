@@ -1,0 +1,49 @@
+"""`python3 manage.py test`: every test with the real parts. `--quick` leaves out broker, Spark and browser.
+
+Whatever else is given goes to pytest, so `manage.py test tests/formats -k union` works.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+QUICK = "not slow and not broker and not spark and not browser"
+CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+def main(arguments: list[str]) -> int:
+    """Run the tests; gives pytest's exit code."""
+    quick = "--quick" in arguments
+    rest = [argument for argument in arguments if argument != "--quick"]
+    os.chdir(Path(__file__).resolve().parent.parent)
+    if quick:
+        rest += ["-m", QUICK]
+    else:
+        ensure_chromium()
+    return int(pytest.main(rest))
+
+
+def ensure_chromium() -> None:
+    """Find a Chromium for the browser tests, install Debian's where that is possible, or end with what to do."""
+    if chromium_path():
+        return
+    if shutil.which("apt-get") and os.geteuid() == 0:
+        print("installing Debian's Chromium for the browser tests …", flush=True)
+        for command in (["apt-get", "update", "-qq"], ["apt-get", "install", "-y", "-qq", "chromium"]):
+            subprocess.run(
+                command, check=False, stdout=subprocess.DEVNULL, env=os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
+            )
+        if chromium_path():
+            return
+    sys.exit("The browser tests need Chromium: install it and put it on PATH, or run `manage.py test --quick`.")
+
+
+def chromium_path() -> str | None:
+    """The Chromium on PATH, or None."""
+    return next(filter(None, map(shutil.which, CHROMIUM_NAMES)), None)

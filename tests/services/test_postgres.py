@@ -1,0 +1,132 @@
+"""The embedded PostgreSQL's files and roles."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from psycopg.errors import InsufficientPrivilege
+
+from dashboard.services import postgres
+from dashboard.services.errors import PartFailed
+from dashboard.services.layout import Layout
+from dashboard.services.part import running
+from dashboard.services.parts import POSTGRES
+from dashboard.services.process import Watchdog
+
+
+@pytest.fixture(scope="module")
+def layout(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Layout]:
+    watchdog = Watchdog()
+    watchdog.start()
+    yield Layout.at(tmp_path_factory.mktemp("postgres"), watchdog)
+    watchdog.close()
+
+
+@pytest.fixture(scope="module")
+def server(layout: Layout) -> Iterator[Layout]:
+    with running(layout, POSTGRES):
+        yield layout
+
+
+def test_the_application_cannot_change_what_the_owner_made_unless_it_is_granted(server: Layout) -> None:
+    with psycopg.connect(postgres.url(server, postgres.OWNER), autocommit=True) as owner:
+        owner.execute("CREATE TABLE audit (what text)")
+        owner.execute(f"GRANT SELECT, INSERT ON audit TO {postgres.APPLICATION}")
+    with psycopg.connect(postgres.url(server, postgres.APPLICATION), autocommit=True) as application:
+        application.execute("INSERT INTO audit VALUES ('x')")
+        for statement in (
+            "UPDATE audit SET what = 'y'",
+            "DELETE FROM audit",
+            "TRUNCATE audit",
+            "ALTER TABLE audit ADD other int",
+            "DROP TABLE audit",
+            "GRANT UPDATE ON audit TO schemadesk_app",
+            "SET ROLE schemadesk_owner",
+            "CREATE TABLE own (x int)",
+            "CREATE DATABASE other",
+            "CREATE ROLE other SUPERUSER",
+        ):
+            with pytest.raises((InsufficientPrivilege, psycopg.Warning)):
+                _strictly(application, statement)
+        assert application.execute("SELECT * FROM audit").fetchall() == [("x",)]
+
+
+def _strictly(connection: psycopg.Connection, statement: str) -> None:
+    """A GRANT without the right to it is a warning only."""
+    notices: list[str] = []
+    connection.add_notice_handler(lambda notice: notices.append(str(notice.severity_nonlocalized)))
+    connection.execute(statement.encode())
+    if "WARNING" in notices:
+        raise psycopg.Warning(statement)
+
+
+def test_no_role_of_ours_is_a_superuser_or_may_make_databases(server: Layout) -> None:
+    with psycopg.connect(postgres.url(server, postgres.APPLICATION)) as connection:
+        rows = connection.execute(
+            "SELECT rolname FROM pg_roles WHERE rolname LIKE 'schemadesk%' "
+            "AND NOT (rolsuper OR rolcreatedb OR rolcreaterole OR rolbypassrls)"
+        ).fetchall()
+    assert {name for (name,) in rows} == {postgres.OWNER, postgres.APPLICATION}
+
+
+def test_it_listens_on_no_port_and_its_socket_is_private(server: Layout) -> None:
+    with psycopg.connect(postgres.url(server, postgres.APPLICATION)) as connection:
+        assert connection.execute("SHOW listen_addresses").fetchone() == ("",)
+        assert connection.execute("SHOW server_encoding").fetchone() == ("UTF8",)
+    assert server.sockets.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.slow
+def test_rows_survive_kill_9(tmp_path: Path) -> None:
+    watchdog = Watchdog()
+    watchdog.start()
+    layout = Layout.at(tmp_path / "data", watchdog)
+    try:
+        with running(layout, POSTGRES) as children:
+            with psycopg.connect(postgres.url(layout, postgres.OWNER), autocommit=True) as owner:
+                owner.execute("CREATE TABLE kept AS SELECT 42 AS answer")
+            children[0].process.send_signal(signal.SIGKILL)
+            children[0].process.wait()
+        with running(layout, POSTGRES), psycopg.connect(postgres.url(layout, postgres.OWNER)) as owner:
+            assert owner.execute("SELECT answer FROM kept").fetchone() == (42,)
+    finally:
+        watchdog.close()
+
+
+def test_files_of_another_major_version_are_refused_with_the_way_out(layout: Layout, tmp_path: Path) -> None:
+    other = Layout.at(tmp_path / "data", layout.watchdog)
+    (other.data / "postgres").mkdir()
+    (other.data / "postgres/PG_VERSION").write_text("11\n")
+    with pytest.raises(PartFailed, match=r"written by PostgreSQL 11.*pg_dump"):
+        postgres.prepare(other)
+
+
+def test_what_an_interrupted_initdb_left_is_made_anew(layout: Layout, tmp_path: Path) -> None:
+    other = Layout.at(tmp_path / "data", layout.watchdog, durable=False)
+    (other.data / "postgres.new").mkdir()
+    (other.data / "postgres.new/half").write_text("")
+    postgres.prepare(other)
+    assert (other.data / "postgres/PG_VERSION").exists()
+    assert not (other.data / "postgres/half").exists()
+
+
+def test_without_the_wheel_one_on_path_is_taken(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    wheel = postgres.find_programs().folder
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    for name in ("postgres", "initdb"):
+        script = folder / name
+        script.write_text(f'#!/bin/sh\nexec "{wheel / name}" "$@"\n')
+        script.chmod(0o755)
+    monkeypatch.setattr(postgres.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(shutil, "which", lambda name, **more: str(folder / name))
+    postgres.find_programs.cache_clear()
+    try:
+        assert postgres.find_programs().folder == folder
+    finally:
+        postgres.find_programs.cache_clear()

@@ -1,0 +1,203 @@
+"""A pytest plugin (`-p tests.services_plugin`) that gives the tests a PostgreSQL and a Valkey of their own.
+
+They start before pytest-django reads the settings, in a folder of the session, and end with it, even by `kill -9`.
+A `DATABASE_URL` or `REDIS_URL` that is set already is used instead.
+
+As in production, the tests' connection is the application's role: it owns no table and can't change the audit. The
+test database is made, migrated, emptied (after a `transaction=True` test) and dropped as the owner. A test that has to
+do something as the owner says `with as_owner(): …`.
+
+The fixtures `kafka_bootstrap` and `spark_remote` start a broker and a Spark Connect server at their first use, once a
+session; tests that use them are marked `broker` and `spark`. `KAFKA_BOOTSTRAP` and `SPARK_REMOTE` replace them.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import threading
+from collections.abc import Generator, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from dashboard.services import postgres, valkey
+from dashboard.services.folders import private_folder
+from dashboard.services.layout import Layout
+from dashboard.services.part import Part, running
+from dashboard.services.parts import POSTGRES, VALKEY
+from dashboard.services.process import Watchdog
+from dashboard.services.standalone import kafka_broker, spark_connect
+
+
+class Services:
+    """The parts of one test session; they start beside the collection of tests."""
+
+    def __init__(self) -> None:
+        self.folder = _session_folder()
+        self.stack = ExitStack()
+        self._failure: BaseException | None = None
+        self._thread: threading.Thread | None = None
+        self.watchdog = Watchdog()
+        self._sockets: Path | None = None
+
+    def start(self) -> None:
+        """Sets the addresses and begins to start what isn't given from outside."""
+        self.watchdog.start()
+        layout = Layout.at(self.folder / "base", self.watchdog, durable=False)
+        self._sockets = layout.sockets
+        parts = []
+        if "DATABASE_URL" not in os.environ:
+            parts.append(POSTGRES)
+            os.environ["DATABASE_URL"] = postgres.url(layout, postgres.APPLICATION)
+            os.environ["DATABASE_OWNER_URL"] = postgres.url(layout, postgres.OWNER)
+        if "REDIS_URL" not in os.environ:
+            parts.append(VALKEY)
+            os.environ["REDIS_URL"] = valkey.url(layout)
+        self._thread = threading.Thread(target=self._run, args=(layout, parts), daemon=True)
+        self._thread.start()
+
+    def _run(self, layout: Layout, parts: list[Part]) -> None:
+        try:
+            self.stack.enter_context(running(layout, *parts))
+        except BaseException as error:  # noqa: BLE001 - told to the session by wait()
+            self._failure = error
+
+    def wait(self) -> None:
+        """Returns when all parts are ready; ends the session when one failed."""
+        if self._thread:
+            self._thread.join()
+        if self._failure:
+            pytest.exit(
+                f"The tests' services did not start: {self._failure}", returncode=pytest.ExitCode.INTERNAL_ERROR
+            )
+
+    def stop(self) -> None:
+        """Ends all parts and removes their folder."""
+        if self._thread:
+            self._thread.join()
+        try:
+            self.stack.close()
+        finally:
+            self.watchdog.close()
+            for folder in filter(None, (self.folder, self._sockets)):
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _session_folder() -> Path:
+    """A fresh folder named after this process; those of sessions that were killed are removed."""
+    base = private_folder(Path(tempfile.gettempdir()) / f"schemadesk-tests-{os.geteuid()}")
+    for old in base.iterdir():
+        pid = old.name.partition("-")[0]
+        if pid.isdigit() and not _alive(int(pid)):
+            shutil.rmtree(old, ignore_errors=True)
+    return Path(tempfile.mkdtemp(prefix=f"{os.getpid()}-", dir=base))
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+SERVICES = pytest.StashKey[Services]()
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None, Any, Any]:
+    """Before pytest-django reads the settings in the same hook: a wrapper runs first."""
+    options = early_config.known_args_namespace
+    if not (getattr(options, "help", False) or getattr(options, "version", 0) or options.collectonly):
+        services = early_config.stash[SERVICES] = Services()
+        services.start()
+        # Not through pytest_unconfigure alone: that isn't called when a conftest can't be imported.
+        early_config.add_cleanup(services.stop)
+    return (yield)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Registered now, so after pytest-django, whose fixture of the same name it replaces."""
+    config.pluginmanager.register(Database(), "schemadesk-database")
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """The first test may use everything."""
+    if services := session.config.stash.get(SERVICES, None):
+        services.wait()
+
+
+class Database:
+    """The test database, made by its owner and used by the application's role."""
+
+    @pytest.fixture(scope="session")
+    @classmethod
+    def django_db_setup(
+        cls, request: pytest.FixtureRequest, django_test_environment: None, django_db_blocker: Any
+    ) -> Iterator[None]:
+        """Makes and migrates the database, and drops it at the end."""
+        from django.test import TransactionTestCase
+        from django.test.utils import setup_databases, teardown_databases
+
+        verbosity = request.config.option.verbose
+        with django_db_blocker.unblock(), as_owner():
+            made = setup_databases(verbosity=verbosity, interactive=False)
+        empty = TransactionTestCase._fixture_teardown
+
+        def empty_as_owner(self: TransactionTestCase) -> None:
+            with as_owner():
+                empty(self)
+
+        with mock.patch.object(TransactionTestCase, "_fixture_teardown", empty_as_owner):
+            yield
+        with django_db_blocker.unblock(), as_owner():
+            teardown_databases(made, verbosity=verbosity)
+
+
+@pytest.fixture(scope="session")
+def kafka_bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a Kafka broker, `host:port`."""
+    if given := os.environ.get("KAFKA_BOOTSTRAP"):
+        yield given
+        return
+    with kafka_broker(tmp_path_factory.mktemp("kafka")) as bootstrap:
+        yield bootstrap
+
+
+@pytest.fixture(scope="session")
+def spark_remote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a Spark Connect server, `sc://…` with its token."""
+    if given := os.environ.get("SPARK_REMOTE"):
+        yield given
+        return
+    with spark_connect(tmp_path_factory.mktemp("spark")) as remote:
+        yield remote
+
+
+@contextmanager
+def as_owner() -> Iterator[None]:
+    """Inside, Django's default connection is the owner's (DATABASE_OWNER_URL), not the application's.
+
+    The connection is closed on the way in and out: not for use inside a transaction.
+    """
+    from django.db import connection
+    from psycopg.conninfo import conninfo_to_dict
+
+    login = conninfo_to_dict(os.environ.get("DATABASE_OWNER_URL") or os.environ["DATABASE_URL"])
+    owner = {"USER": str(login.get("user") or ""), "PASSWORD": str(login.get("password") or "")}
+    # Only these two are put back: the name of the database changes inside when the test database is made.
+    application = {name: connection.settings_dict[name] for name in owner}
+    connection.close()
+    connection.settings_dict.update(owner)
+    try:
+        yield
+    finally:
+        connection.close()
+        connection.settings_dict.update(application)

@@ -1,0 +1,129 @@
+"""Every template in every state, with sample data: rendered by the tests, served and photographed by `python -m tests.site.shoot`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.contrib.auth.models import AnonymousUser
+from django.http import HttpRequest
+from django.template.loader import render_to_string
+
+from tests.site.samples import comparison, drift, home, promotions, report, subjects
+
+FORM_DATA = {"login": '<b>"steward"', "password": ""}
+
+
+class SignIn(forms.Form):
+    """The sign-in form's fields, as django-allauth names them, and those of changing a password."""
+
+    login = forms.CharField()
+    password = forms.CharField()
+    remember = forms.BooleanField(required=False)
+    oldpassword = forms.CharField()
+    password1 = forms.CharField()
+    password2 = forms.CharField()
+
+    def clean(self) -> None:
+        """Refuse, so that every error is shown."""
+        raise forms.ValidationError("The user name or the password is wrong.")
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A template and what it is shown with; `signed_in` is whether somebody is."""
+
+    template: str
+    page: Any
+    signed_in: bool = True
+
+
+class Person:
+    """Somebody who is signed in, as templates see a user."""
+
+    is_authenticated = True
+
+    def get_username(self) -> str:
+        """The name in the menu."""
+        return "steward"
+
+
+SAMPLES: dict[str, Sample] = {
+    "subjects": Sample("subjects/list.html", subjects.LIST),
+    "subjects-prod": Sample("subjects/list.html", subjects.LIST_PROD, signed_in=False),
+    "subjects-empty": Sample("subjects/list.html", subjects.LIST_EMPTY),
+    "subjects-no-match": Sample("subjects/list.html", subjects.LIST_NO_MATCH),
+    "subject": Sample("subjects/subject.html", subjects.SUBJECT),
+    "subject-source": Sample("subjects/subject.html", subjects.SUBJECT_SOURCE),
+    "subject-settings": Sample("subjects/subject.html", subjects.SUBJECT_SETTINGS),
+    "subject-broken": Sample("subjects/subject.html", subjects.SUBJECT_BROKEN),
+    "subject-deleted": Sample("subjects/subject.html", subjects.SUBJECT_DELETED),
+    "compare": Sample("subjects/compare.html", comparison.COMPARE),
+    "compare-split": Sample("subjects/compare.html", comparison.COMPARE_SPLIT),
+    "compare-same": Sample("subjects/compare.html", comparison.COMPARE_SAME),
+    "compare-equal": Sample("subjects/compare.html", comparison.COMPARE_EQUAL),
+    "compare-problem": Sample("subjects/compare.html", comparison.COMPARE_PROBLEM),
+    "report": Sample("subjects/report.html", report.REPORT),
+    "report-empty": Sample("subjects/report.html", report.REPORT_EMPTY),
+    "report-syntax": Sample("subjects/report.html", report.REPORT_SYNTAX),
+    "report-ok": Sample("subjects/report.html", report.REPORT_OK),
+    "report-first": Sample("subjects/report.html", report.REPORT_FIRST),
+    "home": Sample("home/home.html", home.HOME),
+    "home-quiet": Sample("home/home.html", home.HOME_QUIET),
+    "home-signed-out": Sample("home/home.html", home.HOME_SIGNED_OUT, signed_in=False),
+    "home-first": Sample("home/home.html", home.HOME_FIRST),
+    "home-first-forbidden": Sample("home/home.html", home.HOME_FIRST_FORBIDDEN, signed_in=False),
+    "home-first-loading": Sample("home/home.html", home.HOME_FIRST_LOADING),
+    "sources": Sample("drift/sources.html", drift.SOURCE_LIST),
+    "sources-empty": Sample("drift/sources.html", drift.SOURCE_LIST_EMPTY),
+    "source-add": Sample("drift/source_add.html", drift.TOPIC_FORM),
+    "source-add-state": Sample("drift/source_add.html", drift.STATE_FORM),
+    "source": Sample("drift/source.html", drift.SOURCE),
+    "source-running": Sample("drift/source.html", drift.SOURCE_RUNNING),
+    "source-queued": Sample("drift/source.html", drift.SOURCE_QUEUED),
+    "source-never": Sample("drift/source.html", drift.SOURCE_NEVER),
+    "source-read-nothing": Sample("drift/source.html", drift.SOURCE_EMPTY),
+    "source-failed": Sample("drift/source.html", drift.SOURCE_FAILED),
+    "findings": Sample("drift/findings.html", drift.FINDING_LIST),
+    "findings-clean": Sample("drift/findings.html", drift.FINDING_LIST_CLEAN),
+    "findings-not-scanned": Sample("drift/findings.html", drift.FINDING_LIST_UNKNOWN),
+    "findings-no-match": Sample("drift/findings.html", drift.FINDING_LIST_NO_MATCH),
+    "finding": Sample("drift/finding.html", drift.FINDING),
+    "finding-state": Sample("drift/finding.html", drift.FINDING_STATE),
+    "finding-resolved": Sample("drift/finding.html", drift.FINDING_DONE),
+    "promotions": Sample("promotions/list.html", promotions.LIST),
+    "promotions-empty": Sample("promotions/list.html", promotions.LIST_EMPTY),
+    "promotions-no-match": Sample("promotions/list.html", promotions.LIST_NO_MATCH),
+    "promotion-request": Sample("promotions/request.html", promotions.FORM),
+    "promotion-request-errors": Sample("promotions/request.html", promotions.FORM_EMPTY),
+    "promotion": Sample("promotions/promotion.html", promotions.PROMOTION),
+    "promotion-own": Sample("promotions/promotion.html", promotions.PROMOTION_OWN),
+    "promotion-breaks": Sample("promotions/promotion.html", promotions.PROMOTION_BREAKS),
+    "promotion-approved": Sample("promotions/promotion.html", promotions.PROMOTION_APPROVED),
+    "promotion-failed": Sample("promotions/promotion.html", promotions.PROMOTION_FAILED),
+    "environments": Sample("environments/board.html", promotions.BOARD),
+    "environments-empty": Sample("environments/board.html", promotions.BOARD_EMPTY),
+    "audit": Sample("audit/list.html", promotions.AUDIT),
+    "audit-empty": Sample("audit/list.html", promotions.AUDIT_EMPTY),
+    "message-not-found": Sample("errors/message.html", home.NOT_FOUND),
+    "message-forbidden": Sample("errors/message.html", home.FORBIDDEN, signed_in=False),
+    "login": Sample("account/login.html", None, signed_in=False),
+    "logout": Sample("account/logout.html", None),
+    "password-change": Sample("account/password_change.html", None),
+    "account-inactive": Sample("account/account_inactive.html", None, signed_in=False),
+    "signup-closed": Sample("account/signup_closed.html", None, signed_in=False),
+    "error-400": Sample("400.html", None),
+    "error-403": Sample("403.html", None),
+    "error-403-csrf": Sample("403_csrf.html", None),
+    "error-404": Sample("404.html", None),
+    "error-500": Sample("500.html", None),
+}
+
+
+def render(key: str, request: HttpRequest, part: str = "") -> str:
+    """A sample as HTML; `part` renders only that partial of its template."""
+    sample = SAMPLES[key]
+    request.user = Person() if sample.signed_in else AnonymousUser()  # type: ignore[assignment]
+    context: dict[str, Any] = {"form": SignIn(FORM_DATA)} if sample.page is None else {"page": sample.page}
+    return render_to_string(f"{sample.template}#{part}" if part else sample.template, context, request)

@@ -1,0 +1,237 @@
+"""Sample pages: sources, scans, findings."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dashboard.presenters.drift import (
+    Column,
+    EvidenceTable,
+    FindingList,
+    FindingPage,
+    FindingRow,
+    ScanProgress,
+    ScanRow,
+    SourceForm,
+    SourceList,
+    SourcePage,
+    SourceRow,
+)
+from dashboard.presenters.frame import (
+    Action,
+    ActiveFilter,
+    Choice,
+    Crumb,
+    Fact,
+    Field,
+    Filter,
+    Link,
+    Paging,
+    Problem,
+    Search,
+    Section,
+)
+from dashboard.presenters.looks import FindingState, ScanState, Severity, SourceKind
+from tests.site.samples.cast import DEV, HOSTILE, LONG, NOW, PROD, ago, frame
+
+SCAN = Action(label="Scan now", url="/ui/sources/1/scan", method="post", icon="refresh-cw")
+ADD = Action(label="Add a source", url="/ui/sources/add", tone="primary", icon="plus")
+NO_SCAN = replace(SCAN, allowed=False, reason="A scan of it runs already.")
+CHECKPOINT = "/var/lib/schemadesk/demo/checkpoints/order-totals"
+
+SOURCES = (
+    SourceRow(
+        url="/gallery/source", kind=SourceKind.KAFKA_TOPIC, name="orders", environment=DEV, state=ScanState.DONE,
+        scanned_at=ago(minutes=2), read="5,120 messages of 3 partitions", open_findings=4,
+        findings_url="/ui/findings?source=1", next_scan_at=NOW + (NOW - ago(minutes=3)), scan=SCAN,
+    ),
+    SourceRow(
+        url="/gallery/source", kind=SourceKind.STATE_STORE, name=CHECKPOINT, environment=DEV, state=ScanState.DONE,
+        scanned_at=ago(minutes=2), read="2 state variables, 1,204 rows as of batch 8", open_findings=1,
+        findings_url="/ui/findings?source=2", scan=SCAN,
+    ),
+    SourceRow(
+        url="/gallery/source", kind=SourceKind.KAFKA_TOPIC, name="customers", environment=DEV, state=ScanState.RUNNING,
+        read="", scan=NO_SCAN,
+    ),
+    SourceRow(
+        url="/gallery/source", kind=SourceKind.KAFKA_TOPIC, name="payments.v2", environment=PROD, state=ScanState.FAILED,
+        scanned_at=ago(hours=3), error="The Kafka cluster at broker-2:9092 doesn’t answer within 8 s.", scan=SCAN,
+    ),
+    SourceRow(
+        url="/gallery/source", kind=SourceKind.KAFKA_TOPIC, name="returns", environment=DEV, state=ScanState.EMPTY,
+        scanned_at=ago(minutes=9), read="The topic is empty: nothing was read.", scan=SCAN,
+    ),
+    SourceRow(url="/gallery/source", kind=SourceKind.STATE_STORE, name=f"/data/{HOSTILE}", environment=PROD, state=ScanState.NEVER, scan=SCAN),
+)  # fmt: skip
+SOURCE_LIST = SourceList(
+    frame=frame("Sources", Section.SOURCES),
+    rows=SOURCES,
+    add=ADD,
+    coverage="2 of 6 were scanned in the last 24 h; 1 can’t be read.",
+)
+SOURCE_LIST_EMPTY = replace(SOURCE_LIST, rows=(), coverage="", frame=frame("Sources", Section.SOURCES, busy=False))
+
+TOPIC_FORM = SourceForm(
+    frame=frame("Add a source", Section.SOURCES, Crumb(label="Sources", url="/ui/sources")),
+    kind=SourceKind.KAFKA_TOPIC,
+    kinds=((SourceKind.KAFKA_TOPIC, "/gallery/source-add"), (SourceKind.STATE_STORE, "/gallery/source-add-state")),
+    fields=(
+        Field(name="name", label="Topic", required=True, code=True, placeholder="orders"),
+        Field(name="bootstrap", label="Bootstrap servers", required=True, code=True, value="127.0.0.1:9092", help="host:port, several with commas."),
+        Field(name="registry", label="Held against the registry", required=True, kind="select",
+              choices=(Choice(value="dev", label="dev"), Choice(value="prod", label="prod"))),
+        Field(name="every", label="Scan", kind="select", required=True,
+              choices=(Choice(value="300", label="every 5 minutes", selected=True), Choice(value="", label="only on demand"))),
+    ),
+    submit=Action(label="Add and scan", url="/ui/sources/add", method="post"),
+)  # fmt: skip
+STATE_FORM = replace(
+    TOPIC_FORM,
+    kind=SourceKind.STATE_STORE,
+    fields=(
+        Field(name="name", label="Checkpoint", required=True, code=True, value="/etc",
+              errors=("/etc lies outside the folders that may be read.",),
+              help="A folder below one of the allowed roots: /var/lib/schemadesk."),
+        *TOPIC_FORM.fields[2:],
+    ),
+    problem=Problem(
+        what="/etc lies outside the folders that may be read", where="field Checkpoint",
+        cure="Give a path below /var/lib/schemadesk, or let an administrator add the folder to SCHEMADESK_CHECKPOINT_ROOTS.",
+    ),
+)  # fmt: skip
+
+PARTITIONS = EvidenceTable(
+    title="Read by partition",
+    columns=(Column(label="Partition", kind="number"), Column(label="From offset", kind="number"), Column(label="To offset", kind="number"), Column(label="Messages", kind="number")),
+    rows=(("0", "0", "1,731", "1,731"), ("1", "0", "1,702", "1,702"), ("2", "0", "1,687", "1,687")),
+)  # fmt: skip
+IDS = EvidenceTable(
+    title="Schema ids seen",
+    columns=(Column(label="Schema id", kind="number"), Column(label="Is", kind="code"), Column(label="Messages", kind="number"), Column(label="First offset", kind="code"), Column(label="Last offset", kind="code")),
+    rows=(
+        ("9", "orders-value version 2", "3,913", "0@0", "2@1642"),
+        ("14", "orders-value version 3", "1,204", "0@402", "2@1686"),
+        ("9001", "not registered", "1", "1@880", "1@880"),
+        ("5", "customers-value version 1", "2", "2@77", "2@81"),
+    ),
+)  # fmt: skip
+DONE = ScanProgress(
+    scan_id=41, state=ScanState.DONE, url="/ui/scans/41/progress", running=False, finished_at=ago(minutes=2), queued_by="schedule",
+    summary="5,120 messages of 3 partitions, offsets 0 to 1,731, everything there was; 4 findings.", read=(PARTITIONS, IDS),
+)  # fmt: skip
+RUNNING = ScanProgress(
+    scan_id=42, state=ScanState.RUNNING, url="/ui/scans/42/progress", running=True, phase="Reading 3 partitions", done=2, total=5,
+    started_at=ago(seconds=7), queued_by="steward",
+)  # fmt: skip
+QUEUED = replace(RUNNING, state=ScanState.QUEUED, phase="", done=0, total=0, started_at=None, queued_at=ago(seconds=1))
+READ_NOTHING = replace(DONE, state=ScanState.EMPTY, summary="The topic is empty: there is no offset to read.", read=())
+FAILED = replace(
+    DONE, state=ScanState.FAILED,
+    problem=Problem(
+        what="The scan couldn’t read the topic", where="orders at 127.0.0.1:9092",
+        cure="Check that the broker runs and that this machine reaches it, then scan again.",
+        detail="Local: Broker transport failure", since=ago(minutes=2),
+    ),
+)  # fmt: skip
+
+
+def finding(sentence: str, severity: Severity, location: str, **more: object) -> FindingRow:
+    """A sample finding."""
+    base = FindingRow(
+        url="/gallery/finding", severity=severity, state=FindingState.OPEN, sentence=sentence, rule="UNKNOWN_SCHEMA_ID", source="orders",
+        source_kind=SourceKind.KAFKA_TOPIC, source_url="/gallery/source", location=location, environment=DEV, count=1,
+        first_seen=ago(days=2), last_seen=ago(minutes=2),
+    )  # fmt: skip
+    return replace(base, **more)  # type: ignore[arg-type]
+
+
+FINDINGS = (
+    finding("1 message carries schema id 9001, which no subject of this registry has.", Severity.BREAK, "orders:1@880"),
+    finding("2 messages carry the schema of another subject, customers-value version 1.", Severity.BREAK, "orders:2@77–81",
+            rule="ID_OF_OTHER_SUBJECT", count=2),
+    finding("1 message isn’t framed with a schema id; it looks like a JSON object.", Severity.RISK, "orders:0@1203", rule="UNFRAMED"),
+    finding("The field total of the state variable totals looks renamed to amount: its values are lost.", Severity.RISK,
+            "operator 0, totals, value.amount", rule="STATE_RENAME_SUSPECTED", source=CHECKPOINT, source_kind=SourceKind.STATE_STORE,
+            count=1204),
+    finding("The state variable totals has used 2 of 16 value schemas.", Severity.NOTICE, "operator 0, totals", rule="STATE_EVOLUTIONS_USED",
+            source=CHECKPOINT, source_kind=SourceKind.STATE_STORE, state=FindingState.ACKNOWLEDGED),
+    finding(f"A name that others chose: {HOSTILE}", Severity.NOTICE, LONG, state=FindingState.RESOLVED, count=1_204_331, environment=PROD),
+)  # fmt: skip
+FINDING_SEARCH = Search(
+    url="/ui/findings", label="Search findings", placeholder="Search findings, for example orders",
+    filters=(
+        Filter(name="severity", label="Severity", choices=(Choice(value="", label="Any severity", selected=True), Choice(value="break", label="Break", count=2))),
+        Filter(name="state", label="State", choices=(Choice(value="open", label="Open", selected=True, count=4), Choice(value="", label="Any state"))),
+        Filter(name="kind", label="Kind", choices=(Choice(value="", label="Any source", selected=True), Choice(value="kafka_topic", label="Kafka topic"))),
+    ),
+)  # fmt: skip
+FINDING_LIST = FindingList(
+    frame=frame("Findings", Section.FINDINGS), search=FINDING_SEARCH, rows=FINDINGS, paging=Paging(first=1, last=6, total=6),
+    coverage="2 of 6 sources were scanned in the last 24 h; 1 can’t be read.",
+)  # fmt: skip
+NONE_YET = Paging(first=0, last=0)
+FINDING_LIST_CLEAN = replace(
+    FINDING_LIST, rows=(), search=Search(url="/ui/findings"), paging=NONE_YET, clean="Nothing in 5,120 messages of 12 partitions and 2 state variables differs from what is registered.", clean_at=ago(minutes=2)
+)  # fmt: skip
+FINDING_LIST_UNKNOWN = replace(FINDING_LIST, rows=(), search=Search(url="/ui/findings"), paging=NONE_YET, coverage="")
+FINDING_LIST_NO_MATCH = replace(
+    FINDING_LIST, rows=(), paging=NONE_YET, search=replace(FINDING_SEARCH, query="zz", active=(ActiveFilter(label="severity: break", url="?"),))
+)  # fmt: skip
+FINDING = FindingPage(
+    frame=frame("Unknown schema id 9001", Section.FINDINGS, Crumb(label="Findings", url="/ui/findings")),
+    finding=FINDINGS[0],
+    what_it_means="The message says it was written with schema 9001. No subject of the registry dev has that id, so no consumer can look it up: reading stops at this message.",
+    remedies=(
+        "Find the producer: the partition and offset below lead to it.",
+        "If it writes with another registry, point it at this one, or import that registry’s schema under its id.",
+        "Skip or repair the message before a consumer stops on it.",
+    ),
+    evidence=(
+        EvidenceTable(
+            title="Where it was seen",
+            columns=(Column(label="Topic", kind="code"), Column(label="Partition", kind="number"), Column(label="First offset", kind="number"), Column(label="Last offset", kind="number"), Column(label="Messages", kind="number"), Column(label="First written")),
+            rows=(("orders", "1", "880", "880", "1", "2026-11-19 14:02:11 UTC"),),
+            note="of 1,702 messages in partition 1",
+        ),
+    ),
+    facts=(Fact(label="Schema id", value="9001", code=True), Fact(label="Scan", value="41")),
+    related=(Link(label="orders-value", url="/gallery/subject"), Link(label="The scan", url="/gallery/source")),
+    acknowledge=Action(label="Acknowledge", url="/ui/findings/1/acknowledge", method="post"),
+    reason=Field(name="reason", label="Reason", kind="textarea", rows=3, required=True, help="Why it may stay for now; others read it here."),
+)  # fmt: skip
+FINDING_STATE = replace(
+    FINDING,
+    finding=FINDINGS[3],
+    evidence=(
+        EvidenceTable(
+            title="State schemas of the variable",
+            columns=(Column(label="Operator", kind="number"), Column(label="Variable", kind="code"), Column(label="Field", kind="code"), Column(label="From batch", kind="number"), Column(label="Rows", kind="number"), Column(label="Null", kind="number")),
+            rows=(("0", "totals", "value.total: bigint", "0", "–", "–"), ("0", "totals", "value.amount: bigint", "5", "1,204", "1,190")),
+            hidden_rows=3,
+        ),
+    ),
+    acknowledge=Action(label="Acknowledge", url="", allowed=False, reason="Your role is reader: stewards and admins acknowledge findings."),
+    reason=None,
+)  # fmt: skip
+FINDING_DONE = replace(
+    FINDING, finding=FINDINGS[5], acknowledge=None, reason=None, acknowledged_by=HOSTILE, acknowledged_reason=HOSTILE, resolved_at=ago(hours=1), evidence=(),
+)  # fmt: skip
+
+SOURCE = SourcePage(
+    frame=frame("orders", Section.SOURCES, Crumb(label="Sources", url="/ui/sources"), code=True),
+    kind=SourceKind.KAFKA_TOPIC, name="orders", environment=DEV, state=ScanState.DONE,
+    facts=(Fact(label="Cluster", value="127.0.0.1:9092", code=True), Fact(label="Schedule", value="every 5 minutes"), Fact(label="Added by", value="steward, 2 days ago")),
+    scan=replace(SCAN, tone="primary"), progress=DONE,
+    scans=(
+        ScanRow(scan_id=41, state=ScanState.DONE, started_at=ago(minutes=2), queued_by="schedule", took="12 s", read="5,120 messages of 3 partitions"),
+        ScanRow(scan_id=40, state=ScanState.EMPTY, started_at=ago(minutes=7), queued_by="schedule", took="4 s", read="nothing new since offset 1,731"),
+        ScanRow(scan_id=39, state=ScanState.FAILED, started_at=ago(minutes=12), queued_by="steward", took="8 s", error="The Kafka cluster at 127.0.0.1:9092 doesn’t answer within 8 s."),
+    ),
+    findings=FINDINGS[:3], findings_url="/ui/findings?source=1", next_scan_at=NOW + (NOW - ago(minutes=3)),
+)  # fmt: skip
+SOURCE_RUNNING = replace(SOURCE, state=ScanState.RUNNING, progress=RUNNING, scan=replace(NO_SCAN))
+SOURCE_QUEUED = replace(SOURCE, state=ScanState.QUEUED, progress=QUEUED, scans=(), findings=())
+SOURCE_NEVER = replace(SOURCE, state=ScanState.NEVER, progress=None, scans=(), findings=(), next_scan_at=None)
+SOURCE_EMPTY = replace(SOURCE, state=ScanState.EMPTY, progress=READ_NOTHING, findings=())
+SOURCE_FAILED = replace(SOURCE, state=ScanState.FAILED, progress=FAILED, findings=())

@@ -1,0 +1,68 @@
+"""Sample pages: home in its states, messages."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dashboard.presenters.frame import Action, Link, MessagePage, Problem, Section
+from dashboard.presenters.home import ActivityItem, FirstStep, HealthItem, HomePage
+from dashboard.presenters.looks import Health
+from tests.site.samples.cast import HOSTILE, ago, frame
+from tests.site.samples.drift import FINDINGS
+from tests.site.samples.promotions import REQUESTS
+
+HOME = HomePage(
+    frame=frame("Home", Section.HOME),
+    waiting=REQUESTS[:2],
+    mine=REQUESTS[2:3],
+    findings=FINDINGS[:4],
+    findings_total=5,
+    health=(
+        HealthItem(label="Database", health=Health.UP),
+        HealthItem(label="Spark", health=Health.UP, sentence="4.2.0, last scan", at=ago(minutes=2)),
+        HealthItem(label="Kafka", health=Health.DEGRADED, sentence="1 of 2 clusters answers; since", at=ago(hours=3)),
+        HealthItem(label="Workers", health=Health.UP, sentence="2 of 2, nothing queued"),
+        HealthItem(label="Remote registries", health=Health.OFF, sentence="none connected"),
+    ),
+    activity=(
+        ActivityItem(sentence="orders-value version 3 registered in dev", who="orders-producer", at=ago(minutes=4), url="/gallery/subject", door="Confluent API"),
+        ActivityItem(sentence="Scan 41 of orders: 4 findings", who="schedule", at=ago(minutes=2), url="/gallery/source"),
+        ActivityItem(sentence=HOSTILE, who=HOSTILE, at=ago(days=1)),
+    ),
+)  # fmt: skip
+HOME_QUIET = replace(
+    HOME, frame=frame("Home", Section.HOME, busy=False), waiting=(), mine=(), findings=(), findings_total=0, activity=(),
+    last_decision="You approved customers-value version 1 for prod 12 days ago.",
+)  # fmt: skip
+HOME_SIGNED_OUT = replace(
+    HOME, signed_in=False, waiting=(), mine=(), demo_progress="Producers wrote 2,400 of 5,120 messages; the Spark query comes next.",
+    problems=(Problem(what="Spark doesn’t answer: scans wait", where="sc://127.0.0.1:15002", cure="It is restarted by the supervisor; see its log.", since=ago(minutes=6)),),
+)  # fmt: skip
+STEPS = (
+    FirstStep(title="Point a producer here", sentence="Any client of Confluent’s registry works unchanged: give it this address.", command="schema.registry.url=http://127.0.0.1:8081"),
+    FirstStep(title="Add what to scan", sentence="A Kafka topic, or the checkpoint of a Spark query.", action=Action(label="Add a source", url="/ui/sources/add")),
+    FirstStep(title="Promote the first version", sentence="From dev to staging to prod, asked for by one person and approved by another.", done=True),
+)  # fmt: skip
+HOME_FIRST = HomePage(
+    frame=frame("Welcome to Schemadesk", Section.HOME, busy=False), first_steps=STEPS,
+    demo=Action(label="Load the demo", url="/ui/demo", method="post", tone="primary", icon="play"),
+)  # fmt: skip
+HOME_FIRST_FORBIDDEN = replace(
+    HOME_FIRST,
+    demo=replace(
+        HOME_FIRST.demo or STEPS[0].action,
+        allowed=False,
+        reason="Sign in as admin to load it: the password was printed at the first start.",
+    ),
+)  # type: ignore[type-var]
+HOME_FIRST_LOADING = replace(
+    HOME_FIRST, demo=None, demo_progress="Producers write orders and customers: 2,400 of 5,120 messages."
+)
+NOT_FOUND = MessagePage(
+    frame=frame("That subject isn’t there", Section.SUBJECTS), status=404, request_id="7c1f0a",
+    problem=Problem(what="There is no subject of that name in dev", where=HOSTILE, cure="Check the name: it is case-sensitive. It may be in another environment."),
+    nearest=(Link(label="orders-value", url="/gallery/subject"), Link(label=HOSTILE, url="/gallery/subject")),
+)  # fmt: skip
+FORBIDDEN = MessagePage(
+    frame=frame("Not allowed", Section.NONE), status=403, problem=Problem(what="Your role is reader: approving takes the role approver", where="request 13", cure="Ask an administrator for the role."),
+)  # fmt: skip

@@ -1,0 +1,179 @@
+"""Sample pages: the compatibility report."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dashboard.presenters.frame import (
+    Action,
+    Choice,
+    Crumb,
+    Field,
+    Section,
+)
+from dashboard.presenters.looks import Verdict
+from dashboard.presenters.report import (
+    LevelResult,
+    MatrixCell,
+    MatrixRow,
+    ReportFinding,
+    ReportPage,
+    ReportResult,
+    SyntaxProblem,
+    snippet,
+)
+from tests.site.samples.cast import ago, frame, subject_crumbs, subject_url
+from tests.site.samples.subjects import NEW, OLD
+
+PROPOSED = NEW.replace('"type": "long", "logicalType"', '"type": "long" "logicalType"')
+REPORT_EMPTY = ReportPage(
+    frame=frame(
+        "Check a new version",
+        Section.SUBJECTS,
+        *subject_crumbs(),
+        Crumb(label="orders-value", url="/gallery/subject", code=True),
+    ),
+    registry="dev",
+    subject="orders-value",
+    subject_url="/gallery/subject",
+    report_url=subject_url("dev", "orders-value", "report"),
+    level="BACKWARD_TRANSITIVE",
+    level_sentence="Checked against orders-value in dev under all seven levels, BACKWARD_TRANSITIVE being in force.",
+    schema=Field(
+        name="schema",
+        label="Schema",
+        kind="textarea",
+        rows=14,
+        code=True,
+        required=True,
+        value=OLD,
+        help="Starts as the newest version; change it or paste your own.",
+    ),
+    format_choices=(Choice(value="AVRO", label="Avro", selected=True),),
+)
+REPORT_SYNTAX = replace(
+    REPORT_EMPTY,
+    schema=replace(
+        REPORT_EMPTY.schema, value=PROPOSED, errors=("line 12, column 64: expected a comma or a closing brace",)
+    ),
+    syntax=SyntaxProblem(
+        message="expected a comma or a closing brace",
+        line=12,
+        column=54,
+        snippet=snippet(PROPOSED, 12, 54),
+        cure='put a comma between "long" and "logicalType".',
+    ),
+)
+RESULT = ReportResult(
+    verdict=Verdict.BREAKS,
+    headline="a new topic, or repair it",
+    level="BACKWARD_TRANSITIVE",
+    checked_at=ago(seconds=2),
+    sentence="A reader with this schema fails on the data of 2 of the 3 versions. It would pass under NONE and FORWARD.",
+    levels=tuple(
+        LevelResult(
+            level=level,
+            verdict=Verdict.OK if level in ("NONE", "FORWARD") else Verdict.BREAKS,
+            configured=level == "BACKWARD_TRANSITIVE",
+        )
+        for level in (
+            "NONE",
+            "BACKWARD",
+            "BACKWARD_TRANSITIVE",
+            "FORWARD",
+            "FORWARD_TRANSITIVE",
+            "FULL",
+            "FULL_TRANSITIVE",
+        )
+    ),
+    matrix=(
+        MatrixRow(
+            version=3,
+            url="/gallery/subject",
+            note="newest",
+            new_reads_old=MatrixCell(verdict=Verdict.OK),
+            old_reads_new=MatrixCell(verdict=Verdict.OK, asked=False),
+        ),
+        MatrixRow(
+            version=2,
+            url="/gallery/subject",
+            new_reads_old=MatrixCell(verdict=Verdict.BREAKS, failures=1),
+            old_reads_new=MatrixCell(verdict=Verdict.BREAKS, failures=2, asked=False),
+        ),
+        MatrixRow(
+            version=1,
+            url="/gallery/subject",
+            new_reads_old=MatrixCell(verdict=Verdict.BREAKS, failures=1),
+            old_reads_new=MatrixCell(verdict=Verdict.UNKNOWN, asked=False),
+        ),
+    ),
+    findings=(
+        ReportFinding(
+            anchor="r-1",
+            rule="READER_FIELD_MISSING_DEFAULT",
+            path="Order.channel",
+            verdict=Verdict.BREAKS,
+            sentence="The reader has the field channel without a default, and the writer doesn’t have it.",
+            direction="New reader, old data",
+            versions=(1, 2),
+            why="Old data holds no channel and there is nothing to fill it with.",
+            remedy="give the field a default.",
+            patch='{"name": "channel", "type": "string", "default": "web"}',
+        ),
+        ReportFinding(
+            anchor="r-2",
+            rule="DEFAULT_MISSING",
+            path="Order.channel",
+            verdict=Verdict.CARE,
+            sentence="A field without a default can’t be removed later.",
+            direction="Both directions",
+            versions=(),
+            remedy="give every new field a default.",
+        ),
+    ),
+)
+REPORT = replace(
+    REPORT_EMPTY,
+    result=RESULT,
+    schema=replace(REPORT_EMPTY.schema, value=NEW),
+    register=Action(
+        label="Register as version 4",
+        url="",
+        allowed=False,
+        reason="BACKWARD_TRANSITIVE forbids it: repair the finding first.",
+    ),
+)
+REPORT_OK = replace(
+    REPORT,
+    result=replace(
+        RESULT,
+        verdict=Verdict.OK,
+        headline="Upgrade consumers first",
+        findings=(),
+        sentence="A reader with this schema reads the data of all 3 versions.",
+        levels=tuple(replace(item, verdict=Verdict.OK) for item in RESULT.levels),
+        matrix=tuple(
+            replace(
+                item,
+                new_reads_old=MatrixCell(verdict=Verdict.OK),
+                old_reads_new=MatrixCell(verdict=Verdict.OK, asked=False),
+            )
+            for item in RESULT.matrix
+        ),
+        identical_to=2,
+        identical_url="/gallery/subject",
+    ),
+)
+REPORT_FIRST = replace(
+    REPORT,
+    result=replace(
+        RESULT,
+        verdict=Verdict.OK,
+        headline="",
+        findings=(),
+        matrix=(),
+        first_version=True,
+        sentence="It parses and its references resolve.",
+        levels=tuple(replace(item, verdict=Verdict.OK) for item in RESULT.levels),
+    ),
+)

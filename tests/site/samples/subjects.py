@@ -1,0 +1,435 @@
+"""Sample pages: the list of subjects, one subject."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dashboard.presenters.frame import (
+    Action,
+    ActiveFilter,
+    Choice,
+    Filter,
+    Paging,
+    Problem,
+    Search,
+    Section,
+)
+from dashboard.presenters.looks import Verdict
+from dashboard.presenters.subjects import (
+    FieldRow,
+    Lane,
+    LaneCell,
+    ReferenceRow,
+    SelectedVersion,
+    Setting,
+    SubjectList,
+    SubjectPage,
+    SubjectRow,
+    VersionChip,
+    VersionRow,
+)
+from tests.site.samples.cast import ARABIC, DEV, HOSTILE, LONG, PROD, STAGING, ago, frame, subject_crumbs, subject_url
+
+OLD = """{
+  "type": "record",
+  "name": "Order",
+  "namespace": "com.example.shop",
+  "doc": "An order as the shop accepted it.",
+  "fields": [
+    {"name": "id", "type": "string"},
+    {"name": "customer_id", "type": "long"},
+    {"name": "amount", "type": "int"},
+    {"name": "currency", "type": "string", "default": "EUR"},
+    {"name": "fax", "type": ["null", "string"], "default": null},
+    {"name": "status", "type": {"type": "enum", "name": "Status", "symbols": ["NEW", "PAID"]}},
+    {"name": "placed_at", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+    {"name": "note", "type": ["null", "string"], "default": null}
+  ]
+}
+"""
+NEW = (
+    OLD.replace('"amount", "type": "int"', '"amount", "type": "long"')
+    .replace('    {"name": "fax", "type": ["null", "string"], "default": null},\n', "")
+    .replace('["NEW", "PAID"]', '["NEW", "PAID", "REFUNDED"]')
+    .replace(
+        '    {"name": "note", "type": ["null", "string"], "default": null}\n',
+        '    {"name": "note", "type": ["null", "string"], "default": null},\n'
+        '    {"name": "channel", "type": "string"},\n'
+        '    {"name": "email", "type": ["null", "string"], "default": null, "doc": "Where the receipt goes."}\n',
+    )
+)
+
+
+def chips(dev: int | None, staging: int | None, prod: int | None) -> tuple[VersionChip, ...]:
+    """Versions of a subject by environment."""
+    newest = max(value or 0 for value in (dev, staging, prod))
+    return tuple(
+        VersionChip(environment=place, version=value, behind=newest - value if value else 0, url="/gallery/subject")
+        for place, value in ((DEV, dev), (STAGING, staging), (PROD, prod))
+    )
+
+
+def row(name: str, versions: tuple[VersionChip, ...], **more: object) -> SubjectRow:
+    """A subject in the list."""
+    base = SubjectRow(
+        name=name,
+        url=subject_url("dev", name),
+        format="Avro",
+        level="BACKWARD",
+        level_inherited=True,
+        versions=versions,
+        changed_at=ago(hours=2),
+        changed_by="reader@shop",
+    )
+    return replace(base, **more)  # type: ignore[arg-type]
+
+
+ROWS = (
+    row(
+        "orders-value",
+        chips(3, 2, 2),
+        level="BACKWARD_TRANSITIVE",
+        level_inherited=False,
+        open_findings=3,
+        findings_url="/ui/findings?subject=orders-value",
+        changed_at=ago(minutes=4),
+        changed_by="orders-producer",
+    ),
+    row("orders-key", chips(1, 1, 1), changed_at=ago(days=12), changed_by="orders-producer"),
+    row("customers-value", chips(2, 2, 1), pending="request 12", pending_url="/ui/promotions/12", changed_by="steward"),
+    row("payments-value", chips(7, 6, 5), level="FULL_TRANSITIVE", level_inherited=False, changed_at=ago(days=3)),
+    row(
+        "shipments-value", chips(4, None, None), format="Protobuf", changed_at=ago(hours=31), changed_by="ci-logistics"
+    ),
+    row("returns/refunds & more-value", chips(1, None, None), context=".warehouse", format="JSON Schema"),
+    row(HOSTILE, chips(1, None, None), changed_by=HOSTILE, changed_at=ago(seconds=40)),
+    row(ARABIC, chips(2, 1, None), changed_at=ago(days=45), changed_by="steward"),
+    row(LONG, chips(12, 12, 12), level="NONE", level_inherited=False, changed_at=None),
+)
+SEARCH = Search(
+    url="/ui/registries/dev/subjects",
+    label="Search subjects",
+    placeholder="Search subjects, for example orders",
+    filters=(
+        Filter(
+            name="format",
+            label="Format",
+            choices=(
+                Choice(value="", label="Any format", selected=True),
+                Choice(value="AVRO", label="Avro", count=412),
+                Choice(value="PROTOBUF", label="Protobuf", count=31),
+                Choice(value="JSON", label="JSON Schema", count=9),
+            ),
+        ),
+        Filter(
+            name="level",
+            label="Compatibility",
+            choices=(
+                Choice(value="", label="Any level", selected=True),
+                Choice(value="BACKWARD", label="BACKWARD", count=398),
+                Choice(value="NONE", label="NONE", count=2),
+            ),
+        ),
+    ),
+)
+LIST = SubjectList(
+    frame=frame("Subjects", Section.SUBJECTS),
+    registry="dev",
+    search=SEARCH,
+    rows=ROWS,
+    paging=Paging(first=1, last=9, total=452, next_url="?after=9"),
+)
+LIST_PROD = replace(
+    LIST,
+    frame=frame("Subjects", Section.SUBJECTS, current="prod"),
+    registry="prod",
+    problems=(
+        Problem(
+            what="The registry mirror-eu doesn’t answer: its subjects are shown as they were 40 minutes ago",
+            where="https registry of mirror-eu, port 8443",
+            cure="Check that the address is reachable from this machine; the next try is in 5 minutes.",
+            detail="ConnectTimeout: timed out after 10 s",
+            since=ago(minutes=40),
+        ),
+    ),
+)
+LIST_EMPTY = replace(
+    LIST,
+    search=Search(url="/ui/registries/dev/subjects", placeholder="Search subjects"),
+    rows=(),
+    paging=Paging(first=0, last=0, total=0),
+    add_command="python3 manage.py add_schema --registry dev --subject orders-value order.avsc",
+)
+LIST_NO_MATCH = replace(
+    LIST,
+    search=replace(SEARCH, query=HOSTILE, active=(ActiveFilter(label="format: JSON", url="?"),)),
+    rows=(),
+    paging=Paging(first=0, last=0, total=0),
+)
+
+FIELDS = (
+    FieldRow(
+        name="id",
+        path="Order.id",
+        anchor="f-id",
+        type="string",
+        required=True,
+        since=1,
+        doc="Given by the shop; never reused.",
+    ),
+    FieldRow(name="customer_id", path="Order.customer_id", anchor="f-customer", type="long", required=True, since=1),
+    FieldRow(
+        name="amount", path="Order.amount", anchor="f-amount", type="long", required=True, since=1, doc="In cents."
+    ),
+    FieldRow(name="currency", path="Order.currency", anchor="f-currency", type="string", default='"EUR"', since=1),
+    FieldRow(
+        name="status",
+        path="Order.status",
+        anchor="f-status",
+        type="enum Status {NEW, PAID, REFUNDED}",
+        required=True,
+        since=1,
+    ),
+    FieldRow(
+        name="placed_at",
+        path="Order.placed_at",
+        anchor="f-placed",
+        type="timestamp-millis (long)",
+        required=True,
+        since=1,
+    ),
+    FieldRow(name="items", path="Order.items", anchor="f-items", type="array of record Item", required=True, since=2),
+    FieldRow(
+        name="sku",
+        path="Order.items[].sku",
+        anchor="f-sku",
+        type="string",
+        depth=1,
+        required=True,
+        since=2,
+        aliases=("article", "stock_keeping_unit"),
+    ),
+    FieldRow(
+        name="price",
+        path="Order.items[].price",
+        anchor="f-price",
+        type="decimal(12, 2) (bytes)",
+        depth=1,
+        required=True,
+        since=2,
+    ),
+    FieldRow(
+        name="discount",
+        path="Order.items[].discount",
+        anchor="f-discount",
+        type="null or record Discount",
+        depth=1,
+        default="null",
+        since=3,
+    ),
+    FieldRow(
+        name="percent",
+        path="Order.items[].discount.percent",
+        anchor="f-percent",
+        type="double",
+        depth=2,
+        required=True,
+        since=3,
+    ),
+    FieldRow(
+        name="email", path="Order.email", anchor="f-email", type="null or string", default="null", since=3, doc=HOSTILE
+    ),
+)
+
+
+def versions(selected: int) -> tuple[VersionRow, ...]:
+    """The versions of the sample subject."""
+
+    def url(version: int) -> str:
+        return subject_url("dev", "orders-value", version=version)
+
+    return (
+        VersionRow(
+            version=3,
+            schema_id=14,
+            url=url(3),
+            summary="+2 fields, −1 field, amount widened, 1 symbol added.",
+            verdict=Verdict.BREAKS,
+            compare_url=subject_url("dev", "orders-value", "compare", from_=2, to=3),
+            registered_at=ago(minutes=4),
+            registered_by="orders-producer",
+            via="REST API, token ci-orders",
+            live_in=(DEV,),
+            selected=selected == 3,
+        ),
+        VersionRow(
+            version=2,
+            schema_id=9,
+            url=url(2),
+            summary="+1 field with a default.",
+            verdict=Verdict.OK,
+            compare_url=subject_url("dev", "orders-value", "compare", from_=1, to=2),
+            registered_at=ago(days=9),
+            registered_by="steward",
+            via="request 7",
+            live_in=(DEV, STAGING, PROD),
+            selected=selected == 2,
+        ),
+        VersionRow(
+            version=1,
+            schema_id=3,
+            url=url(1),
+            summary="First version, 8 fields.",
+            registered_at=ago(days=80),
+            registered_by="orders-producer",
+            via="REST API",
+            live_in=(DEV,),
+            selected=selected == 1,
+        ),
+    )
+
+
+def tabs(version: int) -> tuple[tuple[str, str, str], ...]:
+    """The tabs of a version."""
+    names = (("structure", "Structure"), ("source", "Source"), ("settings", "Compatibility and mode"))
+    return tuple((code, label, f"/gallery/subject-{code}?version={version}") for code, label in names)
+
+
+SELECTED = SelectedVersion(
+    version=3,
+    schema_id=14,
+    format="Avro",
+    tab="structure",
+    tab_urls=tabs(3),
+    fields=FIELDS,
+    fields_hidden=0,
+    root="com.example.shop.Order",
+    root_doc="An order as the shop accepted it.",
+    source=NEW,
+    raw_url="/schemas/ids/14/schema",
+    references=(ReferenceRow(name="com.example.shop.Item", subject="items-value", version=4, url="/gallery/subject"),),
+    settings=(
+        Setting(
+            label="Compatibility level",
+            value="BACKWARD_TRANSITIVE",
+            origin="set for this subject; the registry’s is BACKWARD",
+            sentence="A new schema must read the data of all 3 versions. Upgrade consumers first.",
+            own=True,
+        ),
+        Setting(
+            label="Mode",
+            value="READWRITE",
+            origin="inherited from the registry dev",
+            sentence="New versions can be registered and settings changed.",
+        ),
+    ),
+)
+SUBJECT = SubjectPage(
+    frame=frame("orders-value", Section.SUBJECTS, *subject_crumbs(), code=True),
+    registry="dev",
+    subject="orders-value",
+    format="Avro",
+    level="BACKWARD_TRANSITIVE",
+    level_sentence="set here, the registry’s default is BACKWARD. A new schema must read the data of all 3 versions.",
+    upgrade_order="Upgrade consumers first",
+    versions=versions(3),
+    compare_url=subject_url("dev", "orders-value", "compare"),
+    report_url=subject_url("dev", "orders-value", "report"),
+    lanes=(
+        Lane(
+            environment=DEV,
+            cells=(
+                LaneCell(version=1, present=True, direct=True, since=ago(days=80), url="/gallery/subject", schema_id=3),
+                LaneCell(version=2, present=True, since=ago(days=9), url="/gallery/subject", schema_id=9),
+                LaneCell(
+                    version=3,
+                    present=True,
+                    current=True,
+                    direct=True,
+                    since=ago(minutes=4),
+                    url="/gallery/subject",
+                    schema_id=14,
+                ),
+            ),
+        ),
+        Lane(
+            environment=STAGING,
+            cells=(
+                LaneCell(version=1),
+                LaneCell(version=2, present=True, current=True, linked=True, url="/gallery/subject", schema_id=5),
+                LaneCell(version=3),
+            ),
+        ),
+        Lane(
+            environment=PROD,
+            cells=(
+                LaneCell(version=1),
+                LaneCell(version=2, present=True, current=True, linked=True, url="/gallery/subject", schema_id=2),
+                LaneCell(version=3),
+            ),
+        ),
+    ),
+    selected=SELECTED,
+    compare_from=tuple(Choice(value=str(v), label=f"version {v}", selected=v == 2) for v in (3, 2, 1)),
+    compare_to=tuple(Choice(value=str(v), label=f"version {v}", selected=v == 3) for v in (3, 2, 1)),
+    promote=Action(
+        label="Promote version 3",
+        url="/ui/promotions/request?subject=orders-value&version=3",
+        tone="primary",
+        icon="git-pull-request-arrow",
+    ),
+    open_findings=3,
+    findings_url="/ui/findings?subject=orders-value",
+)
+SUBJECT_SOURCE = replace(SUBJECT, selected=replace(SELECTED, tab="source"))
+SUBJECT_SETTINGS = replace(
+    SUBJECT,
+    frame=frame("orders-value", Section.SUBJECTS, *subject_crumbs("prod"), code=True, current="prod"),
+    mode="READONLY",
+    selected=replace(SELECTED, tab="settings"),
+    promote=Action(
+        label="Promote", url="", allowed=False, reason="prod is the last environment: there is nowhere to promote to."
+    ),
+)
+SUBJECT_BROKEN = replace(
+    SUBJECT,
+    frame=frame(HOSTILE, Section.SUBJECTS, *subject_crumbs(), code=True),
+    subject=HOSTILE,
+    versions=versions(3)[2:],
+    lanes=(),
+    compare_from=(),
+    compare_to=(),
+    selected=replace(
+        SELECTED,
+        fields=(),
+        references=(),
+        root="",
+        root_doc="",
+        problem=Problem(
+            what="This version’s text can’t be read as Avro",
+            where="line 3, column 14",
+            cure="The other tabs still work; register a repaired version.",
+            detail='unknown type "Nope"',
+        ),
+    ),
+    promote=Action(
+        label="Promote version 1",
+        url="",
+        allowed=False,
+        reason="Your role is reader: stewards and admins request promotions.",
+    ),
+)
+SUBJECT_DELETED = replace(
+    SUBJECT,
+    frame=frame(LONG, Section.SUBJECTS, *subject_crumbs(), code=True),
+    subject=LONG,
+    versions=(),
+    lanes=(),
+    selected=None,
+    promote=None,
+    problem=Problem(
+        what="All versions of this subject are soft-deleted",
+        where=LONG,
+        cure="Register a schema under the same name to bring it back, or delete it permanently through the API.",
+    ),
+)

@@ -1,0 +1,144 @@
+"""The gallery in a real browser under the real Content-Security-Policy: nothing is refused, nothing scrolls sideways."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from tests.site.shoot import ARGS, CHROMIUM
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.requirement("CARD-4")]
+
+SHOWN = (
+    "home", "home-first", "subjects", "subject", "subject-source", "compare", "compare-split", "report", "report-syntax", "sources",
+    "source", "findings", "finding", "promotions", "promotion", "promotion-own", "environments", "audit", "login", "message-not-found",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    command = [sys.executable, "-m", "tests.site.shoot", "--serve"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None and server.stdin is not None
+        yield server.stdout.readline().strip()
+        server.stdin.close()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as play:
+        launched = play.chromium.launch(executable_path=CHROMIUM, args=ARGS)
+        yield launched
+        launched.close()
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    opened = context.new_page()
+    opened.complaints = []  # type: ignore[attr-defined]
+    opened.on("console", lambda message: opened.complaints.append(message.text))  # type: ignore[attr-defined]
+    opened.on("pageerror", lambda error: opened.complaints.append(str(error)))  # type: ignore[attr-defined]
+    yield opened
+    context.close()
+
+
+@pytest.mark.parametrize("width", [1280, 640, 390, 320])
+def test_pages_fit_and_break_no_policy(page: Page, address: str, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    for name in SHOWN:
+        page.goto(f"{address}/gallery/{name}")
+        page.evaluate("document.fonts.ready.then(() => true)")
+        wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        assert wide <= 0, f"{name} at {width} px scrolls sideways by {wide} px"
+        assert page.evaluate("getComputedStyle(document.body).fontFamily").startswith('"Plex Sans"')
+        drawn = page.evaluate(
+            "document.querySelector('.brand use') ? document.querySelector('.brand svg').getBBox().width : 1"
+        )
+        assert drawn > 0, "the icons' sprite did not load"
+    assert page.complaints == []  # type: ignore[attr-defined]
+
+
+def test_the_chosen_theme_holds_at_once_and_is_sent(page: Page, address: str) -> None:
+    sent: list[str] = []
+    page.on("request", lambda request: sent.append(request.post_data or "") if request.method == "POST" else None)
+    page.goto(f"{address}/gallery/subject")
+    ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    page.get_by_text("Light or dark").locator("..").click()
+    with page.expect_request("**/ui/theme"):
+        page.get_by_role("button", name="Dark", exact=True).click()
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") != ground
+    assert "dark" in sent[0] and "csrfmiddlewaretoken" in sent[0]
+    assert page.locator("details[open]").count() == 0
+
+
+def test_keyboard(page: Page, address: str) -> None:
+    page.goto(f"{address}/gallery/subjects")
+    page.keyboard.press("Tab")
+    skip = page.locator(".skip")
+    assert skip.evaluate("element => element === document.activeElement")
+    assert (skip.bounding_box() or {"y": -1})["y"] >= 0
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.id") == "search"
+    page.goto(f"{address}/gallery/compare")
+    for key, expected in (("n", "c-1"), ("n", "c-2"), ("p", "c-1"), ("p", "c-1")):
+        page.keyboard.press(key)
+        assert page.evaluate("document.activeElement.id") == expected
+
+
+def test_typing_in_the_search_asks_for_the_list_alone(page: Page, address: str) -> None:
+    page.goto(f"{address}/gallery/subjects")
+    page.route(
+        "**/ui/registries/dev/subjects?*", lambda route: route.fulfill(body='<div id="list">found</div>', content_type="text/html")
+    )  # fmt: skip
+    with page.expect_request("**/ui/registries/dev/subjects?*") as asked:
+        page.locator("#search").press_sequentially("orders", delay=10)
+    assert asked.value.headers["hx-target"] == "list"
+    page.locator("#list", has_text="found").wait_for()
+    assert page.evaluate("document.activeElement.id") == "search"
+    assert "q=orders" in page.url
+
+
+def test_progress_is_asked_for_until_the_scan_is_done(page: Page, address: str) -> None:
+    answers = iter(["running", "running", "done"])
+    bodies = {
+        "running": '<section id="progress" hx-get="/ui/scans/42/progress" hx-trigger="every 1s" hx-swap="outerHTML">still</section>',
+        "done": '<div id="progress">all read</div>',
+    }
+    asked: list[str] = []
+
+    def answer(route) -> None:  # type: ignore[no-untyped-def]
+        asked.append(route.request.url)
+        route.fulfill(body=bodies[next(answers)], content_type="text/html")
+
+    page.route("**/ui/scans/42/progress", answer)
+    page.goto(f"{address}/gallery/source-running")
+    page.locator("#progress", has_text="all read").wait_for(timeout=8_000)
+    page.wait_for_timeout(1_500)
+    assert len(asked) == 3
+
+
+def test_reading_and_deciding_work_without_javascript(browser: Browser, address: str) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{address}/gallery/promotion")
+    page.get_by_label("Comment").fill("fine")
+    with page.expect_request("**/ui/promotions/13/approve") as sent:
+        page.get_by_role("button", name="Approve").click()
+    assert sent.value.method == "POST"
+    assert "comment=fine" in (sent.value.post_data or "")
+    assert "plan_hash=5f0c9a1e" in (sent.value.post_data or "")
+    page.goto(f"{address}/gallery/promotion")
+    with page.expect_request("**/ui/promotions/13/reject"):
+        page.get_by_role("button", name="Reject").click()
+    page.goto(f"{address}/gallery/compare")
+    page.get_by_role("link", name="Side by side").click()
+    assert page.locator(".diff-split").count() == 1
+    context.close()

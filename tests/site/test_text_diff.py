@@ -1,0 +1,96 @@
+"""The text comparison: what is drawn is the whole truth of the two texts."""
+
+from __future__ import annotations
+
+import time
+from itertools import pairwise, takewhile
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from dashboard.presenters.line_match import match_lines
+from dashboard.presenters.text_diff import MAX_ROWS, Row, lines_of, text_diff
+
+pytestmark = pytest.mark.requirement("CARD-2")
+
+LINES = st.lists(st.sampled_from(["{", "}", '  "a": 1,', '  "a": 2,', '  "b": 1', "", "x" * 500]), max_size=30)
+
+
+def text_of(rows: tuple[Row, ...], side: str) -> list[tuple[int, str]]:
+    lines = [getattr(row, side) for row in rows if getattr(row, side) is not None]
+    return [(line.number, "".join(piece.text for piece in line.segments)) for line in lines]
+
+
+@given(LINES, LINES)
+def test_both_texts_can_be_read_back(old: list[str], new: list[str]) -> None:
+    assume(lines_of("\n".join(old)) != lines_of("\n".join(new)))
+    diff = text_diff("\n".join(old), "\n".join(new), context=1000)
+    for side, text in (("old", "\n".join(old)), ("new", "\n".join(new))):
+        assert text_of(diff.rows, side) == list(enumerate(lines_of(text), start=1))
+        assert sorted(text_of(diff.unified, side)) == list(enumerate(lines_of(text), start=1))
+
+
+@given(LINES, LINES)
+def test_skipped_lines_are_counted(old: list[str], new: list[str]) -> None:
+    diff = text_diff("\n".join(old), "\n".join(new))
+    skipped = sum(row.skipped for row in diff.rows)
+    assert len(text_of(diff.rows, "old")) + skipped == len(lines_of("\n".join(old)))
+    assert len(text_of(diff.rows, "new")) + skipped == len(lines_of("\n".join(new)))
+    assert diff.added == sum(1 for row in diff.unified if row.kind == "added")
+    assert diff.removed == sum(1 for row in diff.unified if row.kind == "removed")
+
+
+def test_alike_lines_face_each_other_and_the_changed_word_is_marked() -> None:
+    diff = text_diff('fax: string\namount: "int", cents', 'amount: "long", cents')
+    assert [row.kind for row in diff.rows] == ["removed", "changed"]
+    changed = diff.rows[1]
+    assert changed.old is not None and changed.new is not None
+    assert [piece.text for piece in changed.old.segments if piece.changed] == ["int"]
+    assert [piece.text for piece in changed.new.segments if piece.changed] == ["long"]
+
+
+@given(LINES, LINES)
+def test_lines_that_stay_are_equal_on_both_sides(old: list[str], new: list[str]) -> None:
+    pairs = match_lines(old, new)
+    assert all(old[i] == new[j] for i, j in pairs)
+    assert all(a[0] < b[0] and a[1] < b[1] for a, b in pairwise(pairs))
+    common = len(list(takewhile(lambda both: both[0] == both[1], zip(old, new, strict=False))))
+    assert [pair for pair in pairs if pair[0] < common][:common] == [(at, at) for at in range(common)]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("{\n}\n" * 5_000, "{\n{\n}\n" * 4_000),
+        ("{\n}\n" * 499, "{\n{\n}\n" * 330),
+        ("".join(f"a{n}\n" for n in range(20_000)), "".join(f"a{n}\n" for n in reversed(range(20_000)))),
+        ("x" * 1_000_000, "y" * 1_000_000),
+        (
+            "".join(f"{n} " + "x y " * 90 + "\n" for n in range(2_000)),
+            "".join(f"{n} " + "y x x " * 60 + "\n" for n in range(2_000)),
+        ),
+        ("".join(f"a{n}\n" + "x\n" * 45 for n in range(400)), "".join(f"a{n}\n" + "y\n" * 45 for n in range(400))),
+    ],
+    ids=["braces", "few braces", "reversed", "one long line", "many words", "many blocks"],
+)
+def test_hostile_texts_take_bounded_time(old: str, new: str) -> None:
+    begun = time.process_time()
+    text_diff(old, new)
+    assert time.process_time() - begun < 1.5
+
+
+def test_equal_texts() -> None:
+    assert text_diff("a\nb", "a\nb").identical
+    assert not text_diff("a\nb", "a\nc").identical
+
+
+def test_a_schema_of_2000_fields_takes_under_a_second_and_draws_a_bounded_page() -> None:
+    old = "\n".join(f'    {{\n      "name": "f{index}",\n      "type": "int"\n    }},' for index in range(2_000))
+    new = old.replace('"int"', '"long"')
+    begun = time.process_time()
+    diff = text_diff(old, new)
+    assert time.process_time() - begun < 1
+    assert len(diff.rows) == MAX_ROWS
+    assert diff.added == diff.removed == 2_000
+    assert diff.hidden_rows > 0

@@ -1,0 +1,54 @@
+"""The names of pages that templates link to, and the gallery's own pages; for the gallery alone."""
+
+from __future__ import annotations
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import include, path
+
+from tests.site import gallery
+
+
+def show(request: HttpRequest, key: str) -> HttpResponse:
+    """A sample page as a browser gets it."""
+    if key not in gallery.SAMPLES:
+        raise Http404(key)
+    return HttpResponse(gallery.render(key, request))
+
+
+def index(request: HttpRequest) -> HttpResponse:
+    """All sample pages by name."""
+    return HttpResponse("".join(f'<p><a href="/gallery/{key}">{key}</a></p>' for key in gallery.SAMPLES))
+
+
+UI = [
+    path("", index, name="home"),
+    path("demo", index, name="demo_load"),
+    path("theme", index, name="theme"),
+    path("registries/<str:registry>/subjects", index, name="subjects"),
+    path("sources", index, name="sources"),
+    path("sources/add", index, name="source_add"),
+    path("sources/<int:source_id>", index, name="source"),
+    path("sources/<int:source_id>/scan", index, name="source_scan"),
+    path("scans/<int:scan_id>/progress", index, name="scan_progress"),
+    path("findings", index, name="findings"),
+    path("findings/<int:finding_id>", index, name="finding"),
+    path("findings/<int:finding_id>/acknowledge", index, name="finding_acknowledge"),
+    path("promotions", index, name="promotions"),
+    path("promotions/request", index, name="promotion_request"),
+    path("promotions/<int:request_id>", index, name="promotion"),
+    path("promotions/<int:request_id>/approve", index, name="promotion_approve"),
+    path("promotions/<int:request_id>/reject", index, name="promotion_reject"),
+    path("promotions/<int:request_id>/withdraw", index, name="promotion_withdraw"),
+    path("promotions/<int:request_id>/apply", index, name="promotion_apply"),
+    path("environments", index, name="environments"),
+    path("audit", index, name="audit"),
+]
+
+urlpatterns = [
+    path("gallery/", index),
+    path("gallery/<str:key>", show),
+    path("ui/", include((UI, "ui"))),
+    path("accounts/login/", index, name="account_login"),
+    path("accounts/logout/", index, name="account_logout"),
+    path("accounts/password/change/", index, name="account_change_password"),
+]

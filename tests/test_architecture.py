@@ -1,0 +1,72 @@
+"""Who may import whom, as docs/architecture.md has it."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+TABLE = ROOT / "docs" / "architecture.md"
+ROW = re.compile(r"^\| (?P<packages>`[^|]+`) \| (?P<allowed>[^|]+) \|$", re.MULTILINE)
+
+
+def rules() -> dict[str, set[str]]:
+    """Package → what it may import, from the table that people read."""
+    found = {}
+    for row in ROW.finditer(TABLE.read_text()):
+        allowed = set(re.findall(r"`([^`]+)`", row["allowed"]))
+        for package in re.findall(r"`([^`]+)`", row["packages"]):
+            found[package] = allowed
+    return found
+
+
+def imports_of(path: Path) -> set[str]:
+    tree = ast.parse(path.read_text())
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return {name for name in names if name.split(".")[0] not in sys.stdlib_module_names}
+
+
+def allowed(name: str, package: str, may: set[str]) -> bool:
+    return any(name == prefix or name.startswith(f"{prefix}.") for prefix in {package, *may})
+
+
+@pytest.mark.parametrize("package", sorted(rules()))
+def test_a_package_imports_what_the_table_allows(package: str) -> None:
+    place = ROOT / package.replace(".", "/")
+    files = [place.with_suffix(".py")] if place.with_suffix(".py").exists() else sorted(place.rglob("*.py"))
+    assert files, f"{package} stands in the table but not in the tree"
+    wrong = [
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path in files
+        for name in sorted(imports_of(path))
+        if not allowed(name, package, rules()[package])
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_package_stands_in_the_table() -> None:
+    packages = {f"registry.{path.stem}" for path in (ROOT / "registry").iterdir() if not path.name.startswith("_")}
+    assert packages <= set(rules())
+
+
+def test_nobody_imports_the_site() -> None:
+    wrong = [
+        str(path)
+        for path in (ROOT / "registry").rglob("*.py")
+        if any(name.split(".")[0] == "dashboard" for name in imports_of(path))
+    ]
+    assert not wrong
+
+
+def test_no_module_has_a_name_that_says_nothing() -> None:
+    vague = {"utils", "helpers", "common", "manager", "misc"}
+    assert not [path for path in ROOT.glob("[rdt]*/**/*.py") if path.stem in vague]

@@ -1,0 +1,68 @@
+"""Docs that are true: reference pages equal the tables, links lead somewhere, every requirement has its test."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from dashboard.reference import PAGES, stale_pages
+
+ROOT = Path(__file__).resolve().parent.parent
+LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#]+)(?:#[^)]*)?\)")
+DOCS = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")])
+
+
+def test_reference_pages_are_what_the_tables_say() -> None:
+    assert stale_pages(write=False) == [], "run manage.py reference"
+    assert PAGES
+
+
+@pytest.mark.parametrize("page", DOCS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    broken = [target for target in LINK.findall(page.read_text()) if not (page.parent / target).exists()]
+    assert broken == []
+
+
+def test_commands_in_the_readme_exist() -> None:
+    named = set(re.findall(r"manage\.py (\w+)", (ROOT / "README.md").read_text()))
+    commands = {path.stem for path in ROOT.glob("*/**/management/commands/*.py")} | {"test"}
+    assert named - commands == set()
+
+
+def test_what_the_tree_in_the_docs_names_is_there() -> None:
+    tree = (ROOT / "docs" / "architecture.md").read_text().split("```")[1]
+    top = [line.split()[0] for line in tree.splitlines() if line and not line.startswith(" ")]
+    missing = [name for name in top if not (ROOT / name).exists()]
+    assert missing == []
+
+
+def test_every_dependency_has_its_reason() -> None:
+    names = re.findall(r'^    "([a-z0-9-]+)', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
+    reasons = (ROOT / "docs" / "decisions" / "0002-dependencies.md").read_text()
+    assert [name for name in names if f"`{name}`" not in reasons and name not in reasons] == []
+
+
+def test_every_requirement_has_a_test_or_is_listed_as_open() -> None:
+    tested = set()
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        for ids in re.findall(r"mark\.requirement\(([^)]*)\)", path.read_text()):
+            tested |= set(re.findall(r"[A-Z]+-\d+", ids))
+    page = (ROOT / "docs" / "requirements.md").read_text()
+    every = set(re.findall(r"^\| ([A-Z]+-\d+) \|", page, re.MULTILINE))
+    listed_open = set(re.findall(r"^\| ([A-Z]+-\d+) \|.*\| not yet \|$", page, re.MULTILINE))
+    assert every - tested == listed_open, "docs/requirements.md must say `not yet` for exactly those without a test"
+    assert tested <= every
+
+
+def test_no_address_of_a_package_index_stands_in_the_tree() -> None:
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    hosts = ["pypi" + ".org", "pythonhosted" + ".org", "repo1." + "maven", "registry." + "npmjs", "crates" + ".io"]
+    named = [
+        name
+        for name in tracked
+        if (ROOT / name).is_file() and any(host in (ROOT / name).read_text(errors="ignore") for host in hosts)
+    ]
+    assert named == []
