@@ -74,7 +74,11 @@ def run_command(argv: "list[str]") -> int:
         from tests.runner import main as run_tests
 
         return run_tests(argv[2:])
-    if command not in ("up", "lock_jars"):
+    if command == "up":
+        from dashboard.services.up import main as up
+
+        return up(argv[2:])
+    if command != "lock_jars":
         from dashboard.services.state import adopt_running
 
         adopt_running()

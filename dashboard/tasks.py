@@ -11,7 +11,7 @@ from django.core.cache import cache
 from dashboard.demo_run import load_demo
 
 logger = logging.getLogger(__name__)
-DEMO_LOCK = "demo is loading"
+DEMO_LOCK = "demo-is-loading"
 DEMO_SECONDS = 600
 
 

@@ -21,5 +21,6 @@ urlpatterns = [
     path("ui/accounts/", include("dashboard.account_urls")),
     path("ui/", include("dashboard.page_urls")),
     path("api/v1/", include("registry.api.product.urls")),
+    path("", health.site_or_api),
     path("", include("registry.api.confluent.urls")),
 ]

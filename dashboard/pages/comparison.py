@@ -17,6 +17,7 @@ from dashboard.presenters.looks import ChangeKind, Verdict
 from dashboard.presenters.text_diff import text_diff
 from registry.errors import NotFound, SchemadeskError
 from registry.formats.base import Difference
+from registry.formats.compatibility import LEVELS
 from registry.formats.report import Report, ReportItem
 from registry.promotions.selectors import list_environments
 from registry.subjects import selectors
@@ -50,7 +51,8 @@ def compare_page(request: HttpRequest, registry: str, subject: str) -> ComparePa
     comparison, problem = None, None
     try:
         found = selectors.compare_versions(place, name, old=old, new=new)
-        comparison = present_comparison(found, registry, registry)
+        level = selectors.effective_config(place, name).level
+        comparison = present_comparison(found, registry, registry, level=level)
     except SchemadeskError as error:
         problem = Problem(what=error.message, cure="Choose two versions that the subject has.")
     view = "split" if request.GET.get("view") == "split" else "unified"
@@ -98,8 +100,13 @@ def _choices(numbers: Sequence[int], chosen: str) -> tuple[Choice, ...]:
     )
 
 
-def present_comparison(found: selectors.Comparison, old_registry: str, new_registry: str) -> Comparison:
-    """A comparison of two versions as cards, groups and text; also inside a promotion request."""
+def present_comparison(found: selectors.Comparison, old_registry: str, new_registry: str, *, level: str) -> Comparison:
+    """A comparison of two versions as cards, groups and text; also inside a promotion request.
+
+    A direction that fails breaks where the level in force asks for it; elsewhere it needs care: the order
+    of the upgrade matters.
+    """
+    asked = LEVELS[level].directions
     sides = _side(found.old, old_registry), _side(found.new, new_registry)
     text = text_diff(pretty(found.old), pretty(found.new))
     if found.differences is None or found.backward is None or found.forward is None:
@@ -114,8 +121,8 @@ def present_comparison(found: selectors.Comparison, old_registry: str, new_regis
                 what="Schemas of two formats can't be compared field by field.", cure="Read the texts below."
             ),
         )
-    cards = [_card(number, item, found) for number, item in enumerate(found.differences, start=1)]
-    cards = [*cards, *_cards_without_difference(found, cards)]
+    cards = [_card(number, item, found, asked) for number, item in enumerate(found.differences, start=1)]
+    cards = [*cards, *_cards_without_difference(found, cards, asked)]
     count = {verdict: sum(card.verdict is verdict for card in cards) for verdict in Verdict}
     verdict = next((verdict for verdict in WORST_FIRST if count[verdict]), Verdict.OK)
     return Comparison(
@@ -173,7 +180,14 @@ def _overall(report: Report) -> Verdict:
     return Verdict.CARE if report.hazards else Verdict.OK
 
 
-def _card(number: int, item: Difference, found: selectors.Comparison) -> ChangeCard:
+def _judged(backward: Verdict, forward: Verdict, asked: Sequence[str]) -> Verdict:
+    """The verdict of a change from its two directions, under the directions that the level asks for."""
+    pairs = (("BACKWARD", backward), ("FORWARD", forward))
+    weighed = [Verdict.CARE if each is Verdict.BREAKS and name not in asked else each for name, each in pairs]
+    return min(weighed, key=WORST_FIRST.index)
+
+
+def _card(number: int, item: Difference, found: selectors.Comparison, asked: Sequence[str]) -> ChangeCard:
     backward, forward = (_items_at(report, item) for report in (found.backward, found.forward))
     verdicts = _worst(backward), _worst(forward)
     said = next(iter(sorted([*backward, *forward], key=lambda entry: entry.severity != "break")), None)
@@ -184,7 +198,7 @@ def _card(number: int, item: Difference, found: selectors.Comparison) -> ChangeC
         kind=KINDS[item.kind],
         path=item.path,
         sentence=f"{item.message[:1].upper()}{item.message[1:]}{suspected}",
-        verdict=min(verdicts, key=WORST_FIRST.index),
+        verdict=_judged(*verdicts, asked),
         new_reads_old=verdicts[0],
         old_reads_new=verdicts[1],
         before=_value(item.before),
@@ -209,7 +223,9 @@ def _worst(items: Sequence[ReportItem]) -> Verdict:
     return min((SEVERITIES[item.severity] for item in items), key=WORST_FIRST.index, default=Verdict.OK)
 
 
-def _cards_without_difference(found: selectors.Comparison, cards: Sequence[ChangeCard]) -> list[ChangeCard]:
+def _cards_without_difference(
+    found: selectors.Comparison, cards: Sequence[ChangeCard], asked: Sequence[str]
+) -> list[ChangeCard]:
     """Reported problems at places that no difference stands for: none may stay unseen."""
     extra: list[ChangeCard] = []
     for backward, report in ((True, found.backward), (False, found.forward)):
@@ -217,6 +233,7 @@ def _cards_without_difference(found: selectors.Comparison, cards: Sequence[Chang
             if any(_same_place(item.named_path, card.path) for card in [*cards, *extra]):
                 continue
             verdict = SEVERITIES[item.severity]
+            directions = (verdict, Verdict.OK) if backward else (Verdict.OK, verdict)
             extra.append(
                 ChangeCard(
                     anchor=f"change-{len(cards) + len(extra) + 1}",
@@ -224,9 +241,9 @@ def _cards_without_difference(found: selectors.Comparison, cards: Sequence[Chang
                     kind=ChangeKind.CHANGED,
                     path=item.named_path,
                     sentence=item.message,
-                    verdict=verdict,
-                    new_reads_old=verdict if backward else Verdict.OK,
-                    old_reads_new=Verdict.OK if backward else verdict,
+                    verdict=_judged(*directions, asked),
+                    new_reads_old=directions[0],
+                    old_reads_new=directions[1],
                     before=_value(item.before),
                     after=_value(item.after),
                     why=item.why,
@@ -258,4 +275,4 @@ def compare_with_target(source: str, target: str, subject: SubjectName, version:
         found = selectors.compare_versions(goal, subject, old=latest, new=version, new_registry=get_registry(source))
     except NotFound:  # the target has no such subject yet, or the source's version has been deleted since
         return None
-    return present_comparison(found, target, source)
+    return present_comparison(found, target, source, level=selectors.effective_config(goal, subject).level)

@@ -50,6 +50,10 @@ from registry.subjects.selectors import list_registries
 
 SHOWN_SCANS = 15
 SHOWN_ROWS = 50
+#: numbers that name something; a separator of thousands would spoil them
+NAMES = frozenset(
+    {"partition", "start", "end", "first_offset", "last_offset", "schema_id", "operator", "version", "batch"}
+)
 
 
 def source_list(request: HttpRequest) -> SourceList:
@@ -93,7 +97,7 @@ def _source_row(request: HttpRequest, source: SourceInfo, order: list[str]) -> S
     scan = source.last_scan
     return SourceRow(
         url=reverse("ui:source", args=[source.id]),
-        kind=SourceKind(source.kind),
+        kind=SourceKind.of(source.kind),
         name=source.name,
         environment=environment_of(source.registry, order),
         state=scan_state(scan),
@@ -109,7 +113,7 @@ def _source_row(request: HttpRequest, source: SourceInfo, order: list[str]) -> S
 
 def scan_state(scan: ScanInfo | None) -> ScanState:
     """How a scan is drawn; a scan that read nothing is "not scanned"."""
-    return ScanState(scan.verdict) if scan else ScanState.NEVER
+    return ScanState.of(scan.verdict) if scan else ScanState.NEVER
 
 
 def what_was_read(scan: ScanInfo) -> str:
@@ -225,7 +229,7 @@ def source_page(request: HttpRequest, source_id: int) -> SourcePage:
             code=True,
             crumbs=(Crumb(label="Sources", url=reverse("ui:sources")),),
         ),
-        kind=SourceKind(source.kind),
+        kind=SourceKind.of(source.kind),
         name=source.name,
         environment=environment_of(source.registry, order),
         state=scan_state(source.last_scan),
@@ -326,7 +330,10 @@ def _table(title: str, rows: Any, columns: tuple[tuple[str, str], ...], *, note:
     return EvidenceTable(
         title=title,
         columns=tuple(Column(label=label, kind=kind) for (label, _), kind in zip(columns, kinds, strict=True)),
-        rows=tuple(tuple(_cell(row.get(key)) for _, key in columns) for row in rows[:SHOWN_ROWS]),
+        rows=tuple(
+            tuple(str(row[key]) if key in NAMES and key in row else _cell(row.get(key)) for _, key in columns)
+            for row in rows[:SHOWN_ROWS]
+        ),
         note=note,
         hidden_rows=max(0, len(rows) - SHOWN_ROWS),
     )
@@ -342,12 +349,12 @@ def finding_row(info: FindingInfo, order: list[str]) -> FindingRow:
     """A finding in a list."""
     return FindingRow(
         url=reverse("ui:finding", args=[info.id]),
-        severity=Severity(info.severity),
-        state=FindingState(info.state),
+        severity=Severity.of(info.severity),
+        state=FindingState.of(info.state),
         sentence=info.sentence,
         rule=info.rule,
         source=info.source_name,
-        source_kind=SourceKind(info.source_kind),
+        source_kind=SourceKind.of(info.source_kind),
         source_url=reverse("ui:source", args=[info.source_id]),
         location=info.location,
         environment=environment_of(info.registry, order),
@@ -487,7 +494,11 @@ FACT_LABELS = {
 
 def _evidence_facts(evidence: dict[str, Any]) -> tuple[Fact, ...]:
     facts = [
-        Fact(label=label, value=_fact(evidence[key]), code=key in ("topic", "variable", "field", "added", "type"))
+        Fact(
+            label=label,
+            value=str(evidence[key]) if key in NAMES else _fact(evidence[key]),
+            code=key in ("topic", "variable", "field", "added", "type"),
+        )
         for key, label in FACT_LABELS.items()
         if evidence.get(key) not in (None, "", [])
     ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import cast
 
 from django.http import HttpRequest
 from django.utils import timezone
@@ -11,7 +10,6 @@ from django.utils import timezone
 from dashboard.links import subject_url
 from dashboard.presenters.frame import Crumb, Environment, Frame, Section
 from dashboard.presenters.looks import EnvironmentKind
-from registry.access.models import User
 from registry.access.roles import READER, Actor, Grant
 from registry.access.selectors import actor_of_user, anonymous_actor
 from registry.drift.selectors import count_findings
@@ -35,7 +33,7 @@ def page_actor(request: HttpRequest) -> Actor:
 
 def _actor(request: HttpRequest) -> Actor:
     if request.user.is_authenticated:
-        return actor_of_user(cast("User", request.user), door="ui")
+        return actor_of_user(request.user, door="ui")
     nobody = anonymous_actor(door="ui")
     return Actor(name=nobody.name, door="ui", grants=(Grant(READER),)) if nobody.grants else nobody
 

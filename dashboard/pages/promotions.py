@@ -69,7 +69,7 @@ def request_row(info: RequestInfo, order: list[str]) -> RequestRow:
         version=info.version,
         source=environment_of(info.source, order),
         target=environment_of(info.target, order),
-        state=RequestState(info.state),
+        state=RequestState.of(info.state),
         requested_by=info.requested_by,
         requested_at=info.requested_at,
         verdict=worst_check(info),
@@ -170,7 +170,7 @@ def promotion(request: HttpRequest, request_id: int) -> PromotionPage:
             crumbs=(Crumb(label="Promotions", url=reverse("ui:promotions")),),
         ),
         number=info.id,
-        state=RequestState(info.state),
+        state=RequestState.of(info.state),
         subject=info.subject.qualified,
         subject_url=subject_url(info.source, info.subject.qualified, version=info.version),
         version=info.version,
@@ -191,7 +191,7 @@ def promotion(request: HttpRequest, request_id: int) -> PromotionPage:
         unified_url="?view=unified",
         split_url="?view=split",
         checks=tuple(
-            CheckRow(check=Check(check["verdict"]), name=check["name"], sentence=check["sentence"])
+            CheckRow(check=Check.of(check["verdict"]), name=check["name"], sentence=check["sentence"])
             for check in info.plan["checks"]
         ),
         plan=tuple(_plan_step(step, info) for step in info.plan["steps"]),
@@ -218,7 +218,7 @@ def _decision_sentence(info: RequestInfo) -> str:
     if info.release:
         return f"{info.target} has it as version {info.release.version} with schema id {info.release.schema_id}."
     if failing:
-        return failing[0]
+        return str(failing[0])
     writes = [step for step in info.plan["steps"] if step["action"] == "register"]
     return f"{len(writes)} version{'s' if len(writes) != 1 else ''} would be written to {info.target}; nothing there breaks."
 

@@ -327,14 +327,13 @@ def _selected(
     tab = request.GET.get("tab", "structure")
     tab = tab if tab in dict(TABS) else "structure"
     url = subject_url(registry.name, name.qualified, version=info.version)
-    fields, problem = _fields(registry, name, info)
     return SelectedVersion(
         version=info.version,
         schema_id=info.schema.schema_id,
         format=info.schema.schema_type,
         tab=tab,
         tab_urls=tuple((code, label, f"{url}&tab={code}") for code, label in TABS),
-        fields=fields if tab == "structure" else (),
+        fields=_fields(registry, name, info) if tab == "structure" else (),
         source=pretty(info) if tab == "source" else "",
         raw_url=_raw_url(registry.name, name, info.version),
         references=tuple(
@@ -347,7 +346,6 @@ def _selected(
             for ref in info.schema.references
         ),
         settings=_settings(registry, name) if tab == "settings" else (),
-        problem=problem,
     )
 
 
@@ -362,10 +360,8 @@ def _raw_url(registry: str, name: SubjectName, version: int) -> str:
     return f"/registries/{quote(registry, safe='')}/subjects/{quote(name.qualified, safe='')}/versions/{version}/schema"
 
 
-def _fields(
-    registry: Registry, name: SubjectName, info: selectors.VersionInfo
-) -> tuple[tuple[FieldRow, ...], Problem | None]:
-    fields = selectors.outline_of(registry, name, info.version)
+def _fields(registry: Registry, name: SubjectName, info: selectors.VersionInfo) -> tuple[FieldRow, ...]:
+    origins = selectors.field_origins(registry, name)
     return tuple(
         FieldRow(
             name=field.name,
@@ -377,9 +373,10 @@ def _fields(
             default=field.default,
             doc=field.doc,
             aliases=field.aliases,
+            since=origins.get(field.path),
         )
-        for number, field in enumerate(fields, start=1)
-    ), None
+        for number, field in enumerate(selectors.outline_of(registry, name, info.version), start=1)
+    )
 
 
 def _settings(registry: Registry, name: SubjectName) -> tuple[Setting, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Self
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,11 @@ class Shown(Enum):
         member._value_ = value
         member.look = Look(tone, icon, word)
         return member
+
+    @classmethod
+    def of(cls, value: str) -> Self:
+        """The state with that name in data. Raises ValueError for a name that no state has."""
+        return cls(value)  # type: ignore[call-arg]  # a lookup by value; __new__ is only for the members
 
     @property
     def code(self) -> str:

@@ -75,7 +75,7 @@ def _major_version(program: Path) -> int:
 
 @dataclass(frozen=True)
 class Disguise:
-    """How to run a program that refuses to run as root: words before it, and a user number."""
+    """How to run a program that refuses to run as root: the words before it, and whom its files must belong to."""
 
     words: tuple[str, ...] = ()
     user: int | None = None
@@ -86,19 +86,23 @@ def disguise() -> Disguise:
     """Nothing for an ordinary user; for root a user namespace of its own, else the user nobody.
 
     In the namespace the process is still root to the file system. Where namespaces are forbidden (most containers)
-    nobody keeps the one capability that lets it reach a data folder below root's home.
+    nobody keeps the one capability that lets it reach a data folder below root's home. Raises PartMissing when
+    neither can be had.
     """
     if os.geteuid() != 0:
         return Disguise()
     nobody = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
-    reaching = ("--inh-caps=+dac_override", "--ambient-caps=+dac_override")
-    for words in (("unshare", "--user"), (*nobody, *reaching)):
+    reaching = (*nobody, "--inh-caps=+dac_override", "--ambient-caps=+dac_override")
+    for found in (Disguise(("unshare", "--user")), Disguise(reaching, NOBODY)):
         if (
-            shutil.which(words[0])
-            and subprocess.run([*words, "true"], capture_output=True, check=False).returncode == 0
+            shutil.which(found.words[0])
+            and subprocess.run([*found.words, "true"], capture_output=True, check=False).returncode == 0
         ):
-            return Disguise(words, NOBODY if words[0] == "setpriv" else None)
-    return Disguise((), NOBODY)
+            return found
+    raise PartMissing(
+        "PostgreSQL doesn't run as root, and here neither `unshare --user` nor `setpriv` can give it another user. "
+        "Run this as an ordinary user, or set DATABASE_URL to a server."
+    )
 
 
 def prepare(layout: Layout) -> None:
@@ -118,7 +122,8 @@ def prepare(layout: Layout) -> None:
     fresh = layout.data / "postgres.new"
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir(mode=0o700)
-    _give_to(disguise().user, fresh, layout.sockets)
+    if (user := disguise().user) is not None:
+        os.chown(fresh, user, -1)
     locale = ["--locale=C", "--encoding=UTF8"]
     if programs.major >= FIRST_WITH_BUILTIN_LOCALES:
         locale += ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
@@ -130,11 +135,6 @@ def prepare(layout: Layout) -> None:
 
 def _disguised(program: str) -> list[str]:
     return [*disguise().words, str(find_programs().folder / program)]
-
-
-def _give_to(user: int | None, *folders: Path) -> None:
-    for folder in folders if user is not None else ():
-        os.chown(folder, user or -1, -1)
 
 
 def command(layout: Layout) -> Command:
@@ -152,9 +152,7 @@ def command(layout: Layout) -> Command:
     argv = [*_disguised("postgres"), "-D", str(layout.data / "postgres")]
     for setting in settings:
         argv += ["-c", setting]
-    identity = disguise()
-    user = identity.user if not identity.words else None
-    return Command(argv, layout.plain_environment(), layout.data, STOP, user)
+    return Command(argv, layout.plain_environment(), layout.data, STOP)
 
 
 def probe(layout: Layout) -> str | None:

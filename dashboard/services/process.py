@@ -24,13 +24,12 @@ DEFAULT_LADDER = "TERM:5"
 
 @dataclass(frozen=True)
 class Command:
-    """A program to run: `environment` is the whole of it; `user` is a number, for a supervisor that is root."""
+    """A program to run; `environment` is the whole of it."""
 
     argv: Sequence[str]
     environment: Mapping[str, str]
     folder: Path
     ladder: str = DEFAULT_LADDER
-    user: int | None = None
 
 
 @dataclass
@@ -152,9 +151,6 @@ def start(command: Command, output_to: Path | int, watchdog: Watchdog) -> Child:
                 cwd=command.folder,
                 start_new_session=True,
                 umask=0o077,
-                user=command.user,
-                group=command.user,
-                extra_groups=None if command.user is None else [],
             )
         except OSError as error:
             raise PartFailed(f"{command.argv[0]} can't be started in {command.folder}: {error}") from error

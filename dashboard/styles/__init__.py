@@ -24,7 +24,7 @@ SPRITE_TARGET = ROOT / "static" / "icons.svg"
 _DRAWN = ("viewBox", "fill", "stroke", "stroke-width", "stroke-linecap", "stroke-linejoin")
 
 
-class StylesNotBuilt(RuntimeError):  # noqa: N818  named for what is wrong, as all errors here
+class StylesNotBuilt(RuntimeError):
     """Tailwind's command is missing or refused the sources; the message is its own."""
 
 

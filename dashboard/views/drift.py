@@ -64,7 +64,7 @@ def source_scan(request: HttpRequest, source_id: int) -> HttpResponse:
     """Scan now; htmx gets the scan's progress, a browser without it the source's page."""
     scan_id = services.queue_scan(source_id=source_id, by=page_actor(request))
     run_scan.delay(scan_id)
-    return _progress(request, scan_id) if request.htmx else redirect("ui:source", source_id)
+    return _progress(request, scan_id) if getattr(request, "htmx", None) else redirect("ui:source", source_id)
 
 
 @require_safe

@@ -7,12 +7,15 @@ import ipaddress
 from django.core.cache import cache
 from django.db import DatabaseError, connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect
+from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_safe
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge, generate_latest
 from redis.exceptions import RedisError
 
 from registry.access.roles import may
 from registry.api.authentication import authenticate
+from registry.api.confluent.views import Root
 from registry.drift.selectors import count_findings
 from registry.errors import NotSignedIn
 from registry.subjects.selectors import list_registries
@@ -47,6 +50,14 @@ def _valkey() -> str:
     except (RedisError, OSError) as error:
         return f"doesn't answer ({type(error).__name__})"
     return "ok"
+
+
+@csrf_exempt
+def site_or_api(request: HttpRequest) -> HttpResponse:
+    """The root: a browser is led to the pages, a program gets the API's answer."""
+    if request.method == "GET" and "text/html" in request.META.get("HTTP_ACCEPT", ""):
+        return redirect("ui:home")
+    return Root.as_view()(request)
 
 
 @require_safe

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery
 
 from registry.drift.models import Finding, Scan, Source
 from registry.errors import FindingNotFound, SourceNotFound
@@ -84,7 +84,7 @@ class FindingInfo:
 
 def list_sources() -> list[SourceInfo]:
     """All sources, those with open findings first; three queries."""
-    rows = list(_sources().order_by("-open_count", "kind", "name"))
+    rows = list(_sources().order_by(F("open_count").desc(), "kind", "name"))
     scans = Scan.objects.in_bulk([row.last_scan_id for row in rows if row.last_scan_id])
     return [_source_info(row, scans.get(row.last_scan_id)) for row in rows]
 

@@ -110,7 +110,8 @@ class Incompatibility:
 
     `rule` is the finest name of the case, `kind` the reference implementation's name for it, `location` the place
     as that implementation writes it, `detail` its message. `before` is the writer's side, `after` the reader's.
-    `causes` says why each candidate was refused, where the reader offered several.
+    `causes` says why each candidate was refused, where the reader offered several. `example` is a value that a hazard
+    changes, as a sentence.
     """
 
     rule: str
@@ -130,6 +131,7 @@ class Incompatibility:
     reader_source: str | None = None
     writer_source: str | None = None
     causes: tuple[Incompatibility, ...] = ()
+    example: str = ""
 
 
 @dataclass(frozen=True, slots=True)

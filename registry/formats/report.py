@@ -59,6 +59,7 @@ class ReportItem:
     location: str
     detail: str
     causes: tuple[ReportItem, ...] = ()
+    example: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """The item as JSON values."""
@@ -82,6 +83,7 @@ class ReportItem:
             "remedy": self.remedy,
             "location": self.location,
             "detail": self.detail,
+            "example": self.example,
             "causes": [cause.to_dict() for cause in self.causes],
         }
 
@@ -179,6 +181,7 @@ def item_from(
         remedy=remedy,
         location=found.location,
         detail=found.detail,
+        example=found.example,
         causes=tuple(item_from(cause, direction, version, new, old) for cause in found.causes),
     )
 

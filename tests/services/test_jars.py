@@ -107,7 +107,7 @@ def test_a_jar_that_does_not_come_is_named(
     layout: Layout, lock: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     comes(monkeypatch, thing=CONTENT)
-    with pytest.raises(PartFailed, match="org.example:other:2.0-1"):
+    with pytest.raises(PartFailed, match=r"org\.example:other:2\.0-1"):
         jars.provide("kafka", layout, "kafka")
     assert cached(tmp_path) == []
 

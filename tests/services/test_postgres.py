@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import psycopg
 import pytest
 from psycopg.errors import InsufficientPrivilege
 
 from dashboard.services import postgres
-from dashboard.services.errors import PartFailed
+from dashboard.services.errors import PartFailed, PartMissing
 from dashboard.services.layout import Layout
 from dashboard.services.part import running
 from dashboard.services.parts import POSTGRES
@@ -130,3 +132,31 @@ def test_without_the_wheel_one_on_path_is_taken(monkeypatch: pytest.MonkeyPatch,
         assert postgres.find_programs().folder == folder
     finally:
         postgres.find_programs.cache_clear()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root needs to become somebody else")
+def test_root_without_namespaces_becomes_nobody_and_reaches_its_files(
+    layout: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = {name: shutil.which(name) for name in ("setpriv", "true", "sh")}
+    if not all(found.values()):
+        pytest.skip("this machine has no setpriv")
+    for name, program in found.items():
+        (tmp_path / "bin").mkdir(exist_ok=True)
+        (tmp_path / "bin" / name).symlink_to(str(program))
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    postgres.disguise.cache_clear()
+    try:
+        assert postgres.disguise().words[0] == "setpriv"
+        for _ in range(2):
+            again = Layout.at(tmp_path / "data", layout.watchdog)
+            with running(again, POSTGRES) as children:
+                assert psutil.Process(children[0].pid).uids().effective == postgres.NOBODY
+                psycopg.connect(postgres.url(again, postgres.APPLICATION)).close()
+        (tmp_path / "bin" / "setpriv").unlink()
+        postgres.disguise.cache_clear()
+        with pytest.raises(PartMissing, match="DATABASE_URL"):
+            postgres.disguise()
+    finally:
+        postgres.disguise.cache_clear()

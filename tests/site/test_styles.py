@@ -63,3 +63,14 @@ def test_htmx_is_the_version_that_is_written_down() -> None:
 )
 def test_weight(name: str, limit: int) -> None:
     assert (styles.ROOT / "static" / name).stat().st_size <= limit
+
+
+def test_every_icon_that_code_names_is_in_the_sprite() -> None:
+    drawn = set(re.findall(r'symbol id="([\w-]+)"', styles.SPRITE_TARGET.read_text()))
+    named = {
+        (path.name, icon)
+        for path in (styles.ROOT / "dashboard").rglob("*.py")
+        for icon in re.findall(r'\bicon="([\w-]+)"', path.read_text())
+    }
+    assert named
+    assert {(file, icon) for file, icon in named if icon not in drawn} == set()

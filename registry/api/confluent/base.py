@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -22,7 +24,7 @@ class ConfluentView(APIView):
     door = "confluent"
     schema = None  # the OpenAPI page describes our own API
     authentication_classes = (TokenAuthentication,)
-    renderer_classes = RENDERERS
+    renderer_classes: Sequence[type[BaseRenderer]] = RENDERERS
     parser_classes = PARSERS
     action = "schema.read"
 

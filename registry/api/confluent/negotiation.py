@@ -14,7 +14,7 @@ class V1Renderer(JSONRenderer):
     """The default."""
 
     media_type = "application/vnd.schemaregistry.v1+json"
-    format = None
+    format = ""
     charset = None
 
 
@@ -34,7 +34,7 @@ class TextRenderer(BaseRenderer):
     """For the raw text of a schema."""
 
     media_type = "text/plain"
-    format = None
+    format = ""
     charset = "utf-8"
 
     def render(self, data: Any, accepted_media_type: str | None = None, renderer_context: Any = None) -> bytes:

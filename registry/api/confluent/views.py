@@ -28,7 +28,9 @@ class Root(ConfluentView):
         """An empty object, by which clients see that the server is there."""
         return Response({})
 
-    post = get
+    def post(self, request: Request, **address: Any) -> Response:
+        """The same."""
+        return Response({})
 
 
 class SchemaTypes(ConfluentView):

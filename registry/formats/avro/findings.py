@@ -89,8 +89,10 @@ class _Walk:
         inner = set() if depth == 0 else seen
         if depth < _MAX_CAUSE_DEPTH:
             for position, option in zip(pair.positions, pair.options or (), strict=True):
-                there = option_place(pair, position, place)
                 wanted = min(_MAX_CAUSES - len(causes), self._causes_left)
+                if wanted <= 0:
+                    break
+                there = option_place(pair, position, place)
                 found = list(islice(self._breaks(option, there, depth + 1, inner), wanted))
                 self._causes_left -= len(found)
                 causes.extend(found)

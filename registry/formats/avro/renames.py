@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -12,7 +13,7 @@ from registry.formats.avro.model import AvroType, Field, Union, type_label
 
 SUSPICION: Final = 0.6
 _MAX_CANDIDATES: Final = 12
-_MAX_COMPARISONS: Final = 4_000
+_MAX_COMPARISONS: Final = 2_500
 _NUMBERS: Final = frozenset({"int", "long", "float", "double"})
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
@@ -29,21 +30,39 @@ class Rename:
 
 def suspected_renames(removed: Sequence[Field], added: Sequence[Field]) -> list[Rename]:
     """The most likely renames, each field in at most one, best first; the work is bounded for large schemas."""
-    by_type: dict[str, list[Field]] = {}
-    for field in added:
-        by_type.setdefault(_family(field.type), []).append(field)
+    if not removed or not added:
+        return []
+    candidates = _Candidates(added)
+    wanted = max(2, min(_MAX_CANDIDATES, _MAX_COMPARISONS // len(removed)))
     scored: list[Rename] = []
-    comparisons = 0
-    for old in removed:
-        same_type = by_type.get(_family(old.type), [])
-        if len(same_type) > _MAX_CANDIDATES:
-            same_type = sorted(same_type, key=lambda field: abs(field.position - old.position))[:_MAX_CANDIDATES]
-        comparisons += len(same_type)
-        if comparisons > _MAX_COMPARISONS:
-            break
-        scored.extend(rename for new in same_type if (rename := _compare(old, new)).score >= SUSPICION)
+    for old in removed[:_MAX_COMPARISONS]:
+        compared = (_compare(old, new) for new in candidates.of(old, wanted))
+        scored.extend(rename for rename in compared if rename.score >= SUSPICION)
     scored.sort(key=lambda rename: (-rename.score, rename.old.position, rename.new.position))
     return _each_once(scored)
+
+
+class _Candidates:
+    """The added fields that a removed one is compared with: those of its words, and those nearest to its position."""
+
+    def __init__(self, added: Sequence[Field]) -> None:
+        self._by_family: dict[str, list[Field]] = {}
+        self._by_words: dict[tuple[str, frozenset[str]], list[Field]] = {}
+        for field in added:
+            family = _family(field.type)
+            self._by_family.setdefault(family, []).append(field)
+            self._by_words.setdefault((family, _words(field.name)), []).append(field)
+
+    def of(self, old: Field, wanted: int) -> list[Field]:
+        """At most `wanted` fields of the same family of types."""
+        family = _family(old.type)
+        near = self._by_family.get(family, [])
+        if len(near) > wanted:
+            begin = bisect_left(near, old.position, key=lambda field: field.position) - wanted // 2
+            begin = max(0, min(begin, len(near) - wanted))
+            near = near[begin : begin + wanted]
+        same_words = self._by_words.get((family, _words(old.name)), [])[:wanted]
+        return list(dict.fromkeys([*same_words, *near]))[:wanted]
 
 
 def _each_once(scored: list[Rename]) -> list[Rename]:

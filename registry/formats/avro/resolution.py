@@ -15,7 +15,7 @@ from registry.errors import InvalidSchema
 from registry.formats.avro.hazards import field_alias_hazards, pair_hazard
 from registry.formats.avro.model import PRIMITIVES, Array, AvroType, Enum, Field, Fixed, Map, Named, Record, Union
 
-MAX_PAIRS: Final = 200_000
+MAX_PAIRS: Final = 50_000
 
 # What a reader's primitive can read besides itself.
 READS: Final[dict[str, frozenset[str]]] = {
@@ -162,7 +162,7 @@ class Resolution:
             if match is None:
                 if not field.has_default:
                     pair.reasons.append(_missing_field(field))
-            elif field.type is not match.type or field.type.kind not in PRIMITIVES:
+            elif not _is_plainly_equal(field.type, match.type):
                 self._edge(pair, Edge(self._pair(field.type, match.type), field, match))
         if uses_alias:
             pair.hazards.extend(field_alias_hazards(reader, writer))
@@ -240,7 +240,7 @@ class _UnionIndex:
             for position, branch in self._by_name.get((writer.kind, f".{writer.full_name}"), ())
             if isinstance(branch, Named) and branch.simple != writer.simple and names_match(branch, writer)
         ]
-        return sorted(same_name + aliased, key=lambda item: item[0]) if aliased else same_name
+        return sorted([*same_name, *aliased], key=lambda item: item[0]) if aliased else same_name
 
 
 def names_match(reader: Named, writer: Named) -> bool:
@@ -259,6 +259,22 @@ def writer_fields(writer: Record, field: Field) -> list[Field]:
     A field whose alias is its own name counts twice, and is ambiguous, as in the reference implementation.
     """
     return [writer.by_name[name] for name in (field.name, *field.aliases) if name in writer.by_name]
+
+
+def _is_plainly_equal(reader: AvroType, writer: AvroType) -> bool:
+    """Whether there is nothing to look at: equal primitives, or a union, array or map of them."""
+    if reader.kind != writer.kind or reader.logical is not writer.logical:
+        return False
+    if reader.kind in PRIMITIVES:
+        return True
+    if isinstance(reader, Union) and isinstance(writer, Union):
+        # Plain primitives are shared objects, so that this compares identities.
+        return reader.branches == writer.branches and all(branch.kind in PRIMITIVES for branch in reader.branches)
+    if isinstance(reader, Array) and isinstance(writer, Array):
+        return reader.items is writer.items and reader.items.kind in PRIMITIVES
+    if isinstance(reader, Map) and isinstance(writer, Map):
+        return reader.values is writer.values and reader.values.kind in PRIMITIVES
+    return False
 
 
 def _missing_field(field: Field) -> Reason:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from registry.formats.avro.examples import example
 from registry.formats.avro.model import Enum, Field, Fixed, Named, type_label
 from registry.formats.avro.resolution import Pair, Reason
 from registry.formats.avro.rules import RULES
@@ -50,6 +51,7 @@ def finding(reason: Reason, pair: Pair, place: Place, causes: tuple[Incompatibil
         reader_source=place.reader_source if own_reader == place.reader_pointer else pair.reader.source,
         writer_source=place.writer_source if own_writer == place.writer_pointer else pair.writer.source,
         causes=causes,
+        example=example(rule_id, pair.reader, pair.writer),
     )
 
 

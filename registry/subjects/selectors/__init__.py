@@ -14,6 +14,7 @@ from registry.subjects.selectors.effective import effective_config, effective_mo
 from registry.subjects.selectors.listing import SubjectRow, list_contexts, list_registries, list_subjects, subject_rows
 from registry.subjects.selectors.presence import (
     SubjectPresence,
+    field_origins,
     outline_of,
     presence_of,
     summarize_versions,
@@ -44,6 +45,7 @@ __all__ = [
     "compare_versions",
     "effective_config",
     "effective_mode",
+    "field_origins",
     "find_schema",
     "find_version",
     "get_schema",

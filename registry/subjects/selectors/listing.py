@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.conf import settings
-from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet
 
 from registry.subjects.models import Config, Context, Registry, SchemaVersion, Subject
 from registry.subjects.names import DEFAULT_CONTEXT, SubjectName
@@ -85,7 +85,7 @@ def subject_rows(
     """A page of the subject list and the number of all that match; a constant number of queries."""
     rows = _matching(registry, text=text, schema_type=schema_type, level=level)
     total = rows.count()
-    page = list(rows.order_by("-changed_at", "name")[offset : offset + limit])
+    page = list(rows.order_by(F("changed_at").desc(), "name")[offset : offset + limit])
     newest = _newest_versions([row.pk for row in page])
     elsewhere = _latest_by_registry(registry, [row.name for row in page])
     levels = _own_levels(registry)

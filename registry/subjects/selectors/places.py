@@ -8,6 +8,8 @@ from registry.errors import RegistryNotFound, SubjectNotFound
 from registry.subjects.models import Context, Registry, Subject
 from registry.subjects.names import DEFAULT_CONTEXT, SubjectName
 
+__all__ = ["Registry", "find_context", "get_registry", "get_subject"]
+
 
 def get_registry(name: str = "", *, project: str = "", location: str = "") -> Registry:
     """The registry row; project, location and name default to the configured ones. Raises RegistryNotFound."""

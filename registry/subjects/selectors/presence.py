@@ -77,7 +77,7 @@ def summarize_versions(registry: Registry, subject: SubjectName) -> dict[int, Ve
 
 
 def _sentence(differences: tuple[Difference, ...]) -> str:
-    counts = Counter(difference.kind for difference in differences)
+    counts = Counter[str](difference.kind for difference in differences)
     return ", ".join(words.format(counts[kind]) for kind, words in KIND_WORDS.items() if counts[kind]) or "no change"
 
 
@@ -85,3 +85,12 @@ def outline_of(registry: Registry, subject: SubjectName, version: int) -> tuple[
     """The fields of a version, nested ones after their parent. Raises SubjectNotFound, VersionNotFound."""
     _, schema = stored_version(registry, subject, version, deleted=True)
     return FORMATS[schema.schema_type].outline(schema)
+
+
+def field_origins(registry: Registry, subject: SubjectName) -> dict[str, int]:
+    """The path of every field that a live version has, with the version that brought it (back)."""
+    origins: dict[str, int] = {}
+    for number, schema in history(get_subject(registry, subject, deleted=True)):
+        paths = [field.path for field in FORMATS[schema.schema_type].outline(schema)]
+        origins = {path: origins.get(path, number) for path in paths}
+    return origins

@@ -159,7 +159,7 @@ FINDINGS = (
     finding(f"A name that others chose: {HOSTILE}", Severity.NOTICE, LONG, state=FindingState.RESOLVED, count=1_204_331, environment=PROD),
 )  # fmt: skip
 FINDING_SEARCH = Search(
-    url="/ui/findings", label="Search findings", placeholder="Search findings, for example orders",
+    url="/ui/findings", label="Search findings", placeholder="orders",
     filters=(
         Filter(name="severity", label="Severity", choices=(Choice(value="", label="Any severity", selected=True), Choice(value="break", label="Break", count=2))),
         Filter(name="state", label="State", choices=(Choice(value="open", label="Open", selected=True, count=4), Choice(value="", label="Any state"))),

@@ -50,7 +50,7 @@ REQUESTS = (
     request(8, "orders-key", 1, RequestState.WITHDRAWN, requested_at=ago(days=41)),
 )  # fmt: skip
 SEARCH = Search(
-    url="/ui/promotions", placeholder="Search by subject", label="Search requests",
+    url="/ui/promotions", placeholder="orders-value", label="Search requests",
     filters=(Filter(name="state", label="State", choices=(Choice(value="", label="Any state", selected=True), Choice(value="open", label="Open", count=3))),),
 )  # fmt: skip
 LIST = RequestList(
@@ -161,7 +161,7 @@ BOARD = EnvironmentBoard(
         EnvironmentRule(environment=STAGING, rule="1 review; the requester may approve.", subjects=398, level="BACKWARD", mode="READWRITE"),
         EnvironmentRule(environment=PROD, rule="1 review by somebody else; changes by release only.", subjects=377, level="FULL_TRANSITIVE", mode="READONLY"),
     ),
-    search=Search(url="/ui/environments", placeholder="Search subjects", label="Search subjects"),
+    search=Search(url="/ui/environments", placeholder="orders", label="Search subjects"),
     rows=(
         BoardRow(subject="orders-value", url="/gallery/subject", cells=(
             BoardCell(environment=DEV, version=3, schema_id=14, url="/gallery/subject", since=ago(minutes=4), promote=Action(label="Promote", url="/ui/promotions/request", icon="arrow-right")),
@@ -178,7 +178,7 @@ BOARD = EnvironmentBoard(
 BOARD_EMPTY = replace(BOARD, rows=(), search=Search(url="/ui/environments"), paging=Paging(first=0, last=0))
 
 AUDIT = AuditList(
-    frame=frame("Audit", Section.AUDIT), search=Search(url="/ui/audit", placeholder="Search who, what, why", label="Search the log"),
+    frame=frame("Audit", Section.AUDIT), search=Search(url="/ui/audit", placeholder="steward", label="Search the log"),
     rows=(
         AuditRow(number=912, at=ago(minutes=3), who="steward", door="page", what="Promotion request created", row="promotionrequest 14", why="orders-value 3 to staging", url="/gallery/promotion",
                  changes=(AuditChange(column="state", before=None, after="in review"), AuditChange(column="subject_name", before=None, after="orders-value"))),

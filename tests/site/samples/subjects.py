@@ -109,7 +109,7 @@ ROWS = (
 SEARCH = Search(
     url="/ui/registries/dev/subjects",
     label="Search subjects",
-    placeholder="Search subjects, for example orders",
+    placeholder="orders",
     filters=(
         Filter(
             name="format",
@@ -155,7 +155,7 @@ LIST_PROD = replace(
 )
 LIST_EMPTY = replace(
     LIST,
-    search=Search(url="/ui/registries/dev/subjects", placeholder="Search subjects"),
+    search=Search(url="/ui/registries/dev/subjects", placeholder="orders"),
     rows=(),
     paging=Paging(first=0, last=0, total=0),
     add_command="python3 manage.py add_schema --registry dev --subject orders-value order.avsc",
