@@ -1,0 +1,57 @@
+"""The tests' own database: the application's role is in them what it is in production."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from django.core.cache import cache
+from django.db import DatabaseError, connection, transaction
+
+from dashboard.services.postgres import APPLICATION, OWNER
+from tests.services_plugin import as_owner
+
+
+def value(statement: str) -> object:
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
+        return cursor.fetchone()[0]
+
+
+@pytest.mark.django_db
+def test_tests_run_as_the_application_which_owns_nothing() -> None:
+    assert value("SELECT session_user::text") == value("SELECT current_user::text") == APPLICATION
+    assert value("SELECT count(*) FROM pg_class WHERE relowner = (SELECT oid FROM pg_roles WHERE rolname = user)") == 0
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("statement", ["UPDATE audit_auditevent SET why = ''", "DELETE FROM {0}", "TRUNCATE {0}"])
+def test_the_application_cannot_change_the_audit(statement: str) -> None:
+    with pytest.raises(DatabaseError, match="permission denied"), transaction.atomic():
+        value(statement.format("audit_auditevent"))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_test_can_act_as_the_owner_for_a_moment() -> None:
+    with as_owner():
+        assert value("SELECT current_user::text") == OWNER
+    assert value("SELECT current_user::text") == APPLICATION
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_a_test_with_real_transactions_wrote_is_gone_in_the_next_one() -> None:
+    from django.contrib.contenttypes.models import ContentType
+
+    assert not ContentType.objects.filter(app_label="left by a test").exists()
+    ContentType.objects.create(app_label="left by a test", model="x")
+
+
+test_what_a_test_with_real_transactions_wrote_is_gone_again = (
+    test_what_a_test_with_real_transactions_wrote_is_gone_in_the_next_one
+)
+
+
+def test_the_queue_answers() -> None:
+    assert os.environ["REDIS_URL"]
+    cache.set("asked", "answered", 5)
+    assert cache.get("asked") == "answered"
