@@ -139,7 +139,7 @@ def _has_batches(checkpoint: Path) -> bool:
     return commits.is_dir() and any(entry.name.isdigit() for entry in commits.iterdir())
 
 
-def _orders(session: SparkSession, bootstrap: str) -> DataFrame:
+def _orders(session: SparkSession, bootstrap: str, release: Release) -> DataFrame:
     """The orders of the topic, a row each; what is no order is left out.
 
     The query decodes with the schemas it was built with, newest first: an older body is too short for the newer
@@ -150,15 +150,15 @@ def _orders(session: SparkSession, bootstrap: str) -> DataFrame:
         .option("kafka.bootstrap.servers", bootstrap)
         .option("subscribe", "orders")
         .option("startingOffsets", "earliest")
-        .option("maxOffsetsPerTrigger", FIRST_RELEASE_OFFSETS)
-        .load()
     )
+    if release is FIRST:
+        messages = messages.option("maxOffsetsPerTrigger", FIRST_RELEASE_OFFSETS)
     body = f.expr("CASE WHEN length(value) > 5 AND substring(value, 1, 1) = X'00' THEN substring(value, 6) END")
     fields = ("order_id", "customer_id", "status")
     newest, oldest = (
         from_avro(body, _schema_text(name), {"mode": "PERMISSIVE"}) for name in ("orders_v2", "orders_v1")
     )
-    decoded = messages.select(newest.alias("v2"), oldest.alias("v1"))
+    decoded = messages.load().select(newest.alias("v2"), oldest.alias("v1"))
     columns = [f.coalesce(f"v2.{name}", f"v1.{name}").alias(name) for name in fields]
     amount = f.coalesce("v2.amount_cents", f.col("v1.amount_cents").cast("bigint")).alias("amount_cents")
     orders = decoded.select(*columns, amount, f.col("v2.currency").alias("currency"))
@@ -167,7 +167,7 @@ def _orders(session: SparkSession, bootstrap: str) -> DataFrame:
 
 def _start(session: SparkSession, bootstrap: str, checkpoint: Path, release: Release, trigger: dict[str, Any]) -> Any:
     states = (
-        _orders(session, bootstrap)
+        _orders(session, bootstrap, release)
         .groupBy("customer_id")
         .transformWithState(
             statefulProcessor=CustomerTotals(release), outputStructType=OUTPUT, outputMode="Update", timeMode="None"

@@ -137,8 +137,6 @@ def _plural(number: int, word: str) -> str:
 
 def _scan_action(request: HttpRequest, source: SourceInfo) -> Action:
     reason = refusal(page_actor(request), "source.scan", registry=source.registry)
-    if not reason and source.last_scan and source.last_scan.unfinished:
-        reason = "A scan is queued or running."
     return Action(
         label="Scan now",
         url=reverse("ui:source_scan", args=[source.id]),

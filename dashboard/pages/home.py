@@ -14,6 +14,7 @@ from django.urls import reverse
 from dashboard.pages.drift import coverage_of, finding_row
 from dashboard.pages.frame import make_frame, page_actor
 from dashboard.pages.promotions import request_row
+from dashboard.pages.subjects import DOORS
 from dashboard.presenters.audit import AuditChange, AuditList, AuditRow
 from dashboard.presenters.frame import Action, Paging, Search, Section
 from dashboard.presenters.home import ActivityItem, FirstStep, HealthItem, HomePage
@@ -69,7 +70,7 @@ def home_page(request: HttpRequest) -> HomePage:
         findings=tuple(finding_row(info, order) for info in findings),
         findings_total=drift.count_findings().get("open", 0),
         health=_health(sources),
-        activity=tuple(_activity(entry) for entry in list_events(limit=SHOWN)),
+        activity=_activity(list_events(limit=SHOWN * 10)),
         first_steps=_first_steps(request) if empty else (),
         demo=_demo_action(actor) if empty and not loading and settings.UNDER_UP else None,
         demo_progress="The demo is loading: producers write, a query runs twice, then both are scanned. Load this page again in a minute."
@@ -125,15 +126,24 @@ def _first_steps(request: HttpRequest) -> tuple[FirstStep, ...]:
     )
 
 
-def _activity(entry: AuditEntry) -> ActivityItem:
-    return ActivityItem(
-        sentence=f"{VERBS[entry.operation]} {TABLES.get(entry.table, entry.table)} {entry.row_id}"
-        + (f": {entry.why}" if entry.why else ""),
-        who=entry.actor,
-        at=entry.at,
-        door=entry.door,
-        url=reverse("ui:audit"),
+def _activity(entries: list[AuditEntry]) -> tuple[ActivityItem, ...]:
+    """What was done, once a transaction: one registration changes several rows. Scans have a place of their own."""
+    done = {entry.transaction_id: entry for entry in reversed(entries) if entry.door != "task"}
+    newest = sorted(done.values(), key=lambda entry: -entry.id)[:SHOWN]
+    return tuple(
+        ActivityItem(
+            sentence=_capital(entry.why or f"{TABLES.get(entry.table, entry.table)} {VERBS[entry.operation]}"),
+            who=entry.actor,
+            at=entry.at,
+            door=DOORS.get(entry.door, entry.door),
+            url=f"{reverse('ui:audit')}?{urlencode({'q': entry.why or entry.actor})}",
+        )
+        for entry in newest
     )
+
+
+def _capital(sentence: str) -> str:
+    return sentence[:1].upper() + sentence[1:]
 
 
 def audit_list(request: HttpRequest) -> AuditList:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import threading
 import time
@@ -18,7 +19,7 @@ class Console:
         self._terminal = self._stream.isatty()
         self._lock = threading.Lock()
         self._status = ""
-        self._next_word = 0.0
+        self._next_word = time.monotonic() + 2
 
     def say(self, part: str, text: str) -> None:
         """A line about `part`; an empty name is for all of it."""
@@ -30,6 +31,8 @@ class Console:
         """What is being waited for: the terminal's last line, or a line every ten seconds where there is none."""
         with self._lock:
             if self._terminal:
+                # A line that wraps could not be taken back.
+                text = text[: shutil.get_terminal_size().columns - 1]
                 if text != self._status:
                     self._status = text
                     self._write(f"\r\033[K{text}")

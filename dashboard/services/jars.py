@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 from xml.sax.saxutils import quoteattr
 
 from dashboard.services.errors import JarMismatch, PartFailed, PartMissing
@@ -163,8 +164,7 @@ def ask_ivy(jars: Sequence[Jar], folder: Path, layout: Layout, part: str, *, tra
         settings.write_text(_settings(folder / "ivy-cache", poms=transitive), encoding="utf-8")
     pattern = f"{folder}/[organisation]/[module]/[revision]/[artifact]-[revision].[ext]"
     options = ["-settings", str(settings), "-ivy", str(folder / "ivy.xml"), "-cache", str(folder / "ivy-cache")]
-    argv = [find_java().program, "-jar", str(_ivy()), *options, "-confs", "default", "-retrieve", pattern]
-    # Ivy's JVM takes proxies from the usual Java options only.
+    argv = [find_java().program, *_proxy(), "-jar", str(_ivy()), *options, "-confs", "default", "-retrieve", pattern]
     environment = {**layout.plain_environment(), **_java_options()}
     command = Command([*argv, "-types", "jar", "bundle"], environment, folder)
     try:
@@ -183,6 +183,14 @@ def _ivy() -> Path:
     if not found:
         raise PartMissing("PySpark's folder `jars` has no ivy-*.jar, with which jars are fetched; install it again.")
     return found[-1]
+
+
+def _proxy() -> list[str]:
+    """The proxy that the environment names, in Java's words: a JVM doesn't look there."""
+    found = urlsplit(os.environ.get("HTTPS_PROXY") or os.environ.get("https_proxy") or "")
+    if not found.hostname:
+        return []
+    return [f"-Dhttps.proxyHost={found.hostname}", f"-Dhttps.proxyPort={found.port or 80}"]
 
 
 def _java_options() -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import urllib.error
 import urllib.request
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from dashboard.services.process import Command
 CELERY = ("-m", "celery", "--app", "dashboard.celery:app")
 # Neither is needed by workers that don't talk to each other, and each costs seconds when one starts or stops.
 QUIET = ("--without-gossip", "--without-mingle")
+IMPORTING = threading.Lock()
 # The first signal lets a worker finish its tasks, the second drops them; they are delivered again.
 WORKER_STOP = "TERM:6,QUIT:2"
 
@@ -94,8 +96,10 @@ def worker_probe(queue: str) -> Callable[[Layout], str | None]:
     """Says that the worker of a queue answers a ping over the broker."""
 
     def probe(layout: Layout) -> str | None:
-        from celery import Celery
-        from kombu.exceptions import OperationalError
+        # Celery replaces its own module while it is imported: two probes in two threads must not do that at once.
+        with IMPORTING:
+            from celery import Celery
+            from kombu.exceptions import OperationalError
 
         with Celery("probe", broker=celery_broker(layout), set_as_current=False) as app:
             app.conf.broker_connection_retry_on_startup = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -47,6 +48,8 @@ def command(layout: Layout) -> Command:
 
     home = Path(pyspark.__file__).parent
     folder = layout.folder("spark")
+    # What a server that was killed kept for its own use.
+    shutil.rmtree(folder / "local", ignore_errors=True)
     words = ["--class", SERVER, "--name", "schemadesk", "--properties-file", str(_write_properties(layout, folder))]
     environment = {
         **layout.plain_environment(),

@@ -44,6 +44,7 @@ class Supervisor:
         """Runs until a signal says stop; 0 then. Raises PartFailed, everything being ended, when a part can't run."""
         for keeper in self._keepers:
             self._layout.turn_log(keeper.name)
+        self._console.say("", f"starting {', '.join(keeper.name for keeper in self._keepers if not keeper.part.late)}")
         with self._signals():
             try:
                 self._loop()

@@ -23,7 +23,7 @@ def ensure_person(*, username: str, role: str, by: Actor) -> str | None:
     """
     if role not in ROLES:
         raise InvalidInput(f"There is no role {role!r}; the roles are {', '.join(ROLES)}.")
-    record(by=by, why=f"make {role} {username}")
+    record(by=by, why=f"give {username} the role {role}")
     user, created = User.objects.get_or_create(username=username)
     RoleGrant.objects.get_or_create(user=user, role=role)
     if not created:

@@ -14,6 +14,7 @@ class AuditEntry:
     """One change of one row; `before` and `after` hold only the columns that differ in an update."""
 
     id: int
+    transaction_id: int
     at: datetime
     actor: str
     door: str
@@ -43,6 +44,6 @@ def _entry(row: AuditEvent) -> AuditEntry:
         changed = [key for key in after if before.get(key) != after[key]]
         before, after = ({key: side.get(key) for key in changed} for side in (before, after))
     return AuditEntry(
-        id=row.pk, at=row.at, actor=row.actor, door=row.door, why=row.why, operation=row.operation,
+        id=row.pk, transaction_id=row.transaction_id, at=row.at, actor=row.actor, door=row.door, why=row.why, operation=row.operation,
         table=row.table, row_id=row.row_id, before=before, after=after,
     )  # fmt: skip

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -13,10 +15,15 @@ from pyspark.errors import PySparkException
 from pyspark.sql.connect.session import SparkSession
 from pyspark.sql.connect.shell.progress import ProgressHandler, StageInfo
 
-from registry.errors import ScanInterrupted, SchemadeskError, SparkUnavailable
-from registry.pipeline.session import first_line
+from registry.errors import ScanInterrupted, SparkUnavailable
+from registry.pipeline.session import close_session, first_line
+
+logger = logging.getLogger(__name__)
 
 INTERRUPT_EVERY = 0.5  # seconds: an interrupt between two operations ends nothing, so it is repeated
+# Spark takes one interrupt an operation. One that comes while a cold server still compiles the query works late (11 s
+# were seen) or is lost, and no second one is taken: then the session is given up, so that the caller goes on.
+GIVE_UP_AFTER = 20.0  # seconds
 CANCELED = "OPERATION_CANCELED"
 LOST = ("StatusCode.UNAVAILABLE", "INVALID_HANDLE.SESSION")
 OnProgress = Callable[[int, int, str], None]
@@ -69,9 +76,10 @@ class Control(ProgressHandler):
         self._phase = phase
         self._raise_if_ended()
         self._notify(0, 0)
+        self._raise_if_ended()
         try:
             result = action()
-        except PySparkException as error:
+        except (PySparkException, ValueError) as error:  # ValueError: the session was given up
             self._raise_if_ended(error)
             text = str(error)
             if CANCELED in text:
@@ -113,19 +121,26 @@ class Control(ProgressHandler):
             self._on_progress(done, total, self._phase)
         except Exception as error:  # noqa: BLE001  whatever the caller's own code raises ends the scan and goes back to it
             self._refused = error
-            threading.Thread(target=self._interrupt, daemon=True).start()
+            threading.Thread(target=self._end, name=f"end of {self._tag}", daemon=True).start()
 
     def _watch(self) -> None:
         if self._finished.wait(max(0.0, self.seconds_left)):
             return
         self._expired.set()
+        self._end()
+
+    def _end(self) -> None:
+        """Interrupt what runs until it has ended; give the session up when it doesn't."""
+        give_up = time.monotonic() + GIVE_UP_AFTER
         while not self._finished.is_set():
+            if time.monotonic() >= give_up:
+                logger.warning("%s doesn't end after its interrupt; its session is given up", self._tag)
+                close_session(self._session)
+                return
             self._interrupt()
             self._finished.wait(INTERRUPT_EVERY)
 
     def _interrupt(self) -> None:
-        try:
+        # Where the server is gone or the session closed meanwhile, the action itself ends with that error.
+        with suppress(PySparkException, ValueError):
             self._session.interruptTag(self._tag)
-        except (PySparkException, SchemadeskError, ValueError):
-            # The server is gone or the session closed meanwhile: the action itself ends with that error.
-            return

@@ -102,6 +102,8 @@ def open_session(remote: str, *, session_id: str | None = None, user_id: str = U
 
 def close_session(session: SparkSession) -> None:
     """Release the session on the server; one that is gone already (a restarted server) is as good as released."""
+    if session.client.is_closed:
+        return
     with suppress(PySparkException):
         session.client.release_session()
     session.client.close()

@@ -79,9 +79,9 @@ def content(person: Callable[[str], Actor]) -> dict[str, int]:
 
 
 PAGES = {
-    "home": ("/ui/", ["request", "orders-value", "900001"]),
+    "home": ("/ui/", ["orders-value", "900001", "Waiting for"]),
     "subjects": ("/ui/registries/dev/subjects", ["orders-value", "BACKWARD"]),
-    "subject": (SUBJECT, ["Version 2", "Its number.", "+1", "Promote"]),
+    "subject": (SUBJECT, ["Version 2", "Its number.", "1 added", "Promote"]),
     "source text": (f"{SUBJECT}?tab=source&version=1", ["&quot;An order.&quot;"]),
     "settings": (f"{SUBJECT}?tab=settings", ["READWRITE", "nothing is set"]),
     "compare": (f"{SUBJECT}compare?from=1&to=2", ["note", "Deploy in any order"]),

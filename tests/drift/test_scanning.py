@@ -49,7 +49,9 @@ def judged(name: str = "a", **values: Any) -> JudgedFinding:
     return JudgedFinding(**(base | values))
 
 
-def scan(source: Source, by: Actor, *found: JudgedFinding, complete: bool = True, read: dict[str, Any] | None = None) -> Scan:
+def scan(
+    source: Source, by: Actor, *found: JudgedFinding, complete: bool = True, read: dict[str, Any] | None = None
+) -> Scan:
     claim = services.claim_scan(services.queue_scan(source_id=source.pk, by=by))
     assert claim is not None
     assert keep_result(claim, ScanResult(found, read or READ, complete, {"0": 5}))

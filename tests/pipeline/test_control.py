@@ -94,6 +94,20 @@ def test_what_the_callers_progress_raises_ends_the_scan_and_comes_back(session: 
     assert session.range(3).count() == 3
 
 
+def test_a_server_that_does_not_heed_the_interrupt_is_given_up(
+    session: Any, monkeypatch: pytest.MonkeyPatch, spark_remote: str
+) -> None:
+    monkeypatch.setattr("registry.pipeline.control.GIVE_UP_AFTER", 1.0)
+    monkeypatch.setattr(Control, "_interrupt", lambda self: None)
+    began = time.monotonic()
+    with Control(session, seconds=2) as control, pytest.raises(ScanInterrupted, match="deadline of 2 s"):
+        control.run("counting", endless(session))
+    assert time.monotonic() - began < 15
+    again = open_session(spark_remote)
+    assert again.range(3).count() == 3
+    close_session(again)
+
+
 def test_a_wrong_token_is_refused_with_words_and_without_the_token(spark_remote: str) -> None:
     wrong = parse_remote(spark_remote).url(token="wrong-and-secret")
     with pytest.raises(SparkUnavailable, match="refused the session") as caught:

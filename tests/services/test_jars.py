@@ -155,3 +155,19 @@ def test_a_lock_file_that_cannot_be_used_is_named(tmp_path: Path, text: str) -> 
     path.write_text(text)
     with pytest.raises(PartFailed, match=str(path)):
         jars.locked_jars("kafka", path)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ("", []),
+        ("http://proxy.example:3128", ["-Dhttps.proxyHost=proxy.example", "-Dhttps.proxyPort=3128"]),
+        ("http://user:secret@proxy.example", ["-Dhttps.proxyHost=proxy.example", "-Dhttps.proxyPort=80"]),
+    ],
+)
+def test_the_proxy_of_the_environment_is_told_to_java(
+    monkeypatch: pytest.MonkeyPatch, given: str, words: list[str]
+) -> None:
+    monkeypatch.delenv("https_proxy", raising=False)
+    monkeypatch.setenv("HTTPS_PROXY", given)
+    assert jars._proxy() == words

@@ -70,7 +70,7 @@ def test_kill_9_during_a_start_leaves_nothing(stand_in: Start) -> None:
     """A child waits for its watchdog's line: there is no moment in which it could be lost."""
     for pause in (0.0, 0.01, 0.02, 0.04):
         up = stand_in(*(part(f"part-{number}") for number in range(6)))
-        up.wait_for("waiting for")
+        up.wait_for("starting part-0, part-1")
         time.sleep(pause)
         up.end(signal.SIGKILL)
         assert up.left(10) == [], f"after {pause} s"

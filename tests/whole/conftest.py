@@ -24,7 +24,14 @@ from tests.runner import chromium_path
 ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 600
 #: what the embedded parts replace: the tests' own services must not leak into the product that is started here
-REPLACED = ("DATABASE_URL", "DATABASE_OWNER_URL", "REDIS_URL", "KAFKA_BOOTSTRAP", "SPARK_REMOTE", "DJANGO_SETTINGS_MODULE")
+REPLACED = (
+    "DATABASE_URL",
+    "DATABASE_OWNER_URL",
+    "REDIS_URL",
+    "KAFKA_BOOTSTRAP",
+    "SPARK_REMOTE",
+    "DJANGO_SETTINGS_MODULE",
+)
 CHROMIUM = [
     "--no-sandbox",
     "--disable-gpu",
@@ -75,7 +82,9 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
         running = House(f"http://127.0.0.1:{port}", {}, log.read_text, process, data)
         running.wait_for(lambda: bool(re.search(r"^demo +done", log.read_text(), re.MULTILINE)), "the demo")
         running.wait_for(lambda: len(scanned(running)) == 3, "a scan of each source", 180)
-        passwords = dict(re.findall(r"^prepare +(reader|steward|approver|admin) +(\S+)$", log.read_text(), re.MULTILINE))
+        passwords = dict(
+            re.findall(r"^prepare +(reader|steward|approver|admin) +(\S+)$", log.read_text(), re.MULTILINE)
+        )
         yield House(running.url, passwords, log.read_text, process, data)
     finally:
         process.send_signal(signal.SIGTERM)

@@ -15,7 +15,13 @@ from registry.subjects.selectors.comparison import history, stored_version
 from registry.subjects.selectors.places import get_subject
 
 #: how the kinds of differences are counted in a version's one-line summary
-KIND_WORDS = {"added": "+{}", "removed": "−{}", "changed": "{} changed", "renamed": "{} renamed", "moved": "{} moved"}
+KIND_WORDS = {
+    "added": "{} added",
+    "removed": "{} removed",
+    "changed": "{} changed",
+    "renamed": "{} renamed",
+    "moved": "{} moved",
+}
 
 
 @dataclass(frozen=True)

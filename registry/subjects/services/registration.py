@@ -79,7 +79,7 @@ def register_version(
     place = get_registry(registry)
     require(by, "promotion.apply" if release else "version.register", registry=place.name, subject=subject.qualified)
     submission = _prepare(place, subject, text, schema_type, references, normalize, metadata, rule_set)
-    record(by=by, why=f"register a version of {subject.qualified}")
+    record(by=by, why=f"register a version of {subject.qualified} in {place.name}")
     lock_policy(place)
     _refuse_by_mode(place, subject, release=release)
     context = lock_context(place, subject.context)
