@@ -10,7 +10,12 @@ class Migration(migrations.Migration):
 
     dependencies = [("access", "0001_initial"), ("audit", "0002_audit")]
     operations = [
-        govern("access_user", hide=("password",)),
+        govern(
+            "access_user",
+            hide=("password",),
+            # not last_login: a sign-in changes nothing that is governed
+            events="INSERT OR UPDATE OF username, password, email, is_active, is_staff, is_superuser OR DELETE",
+        ),
         govern("access_rolegrant"),
         govern("access_apitoken", hide=("digest",)),
     ]
