@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -38,7 +39,9 @@ def spark_connect(data_dir: Path) -> Iterator[str]:
 def _layout(data_dir: Path, names: tuple[str, ...]) -> Iterator[Layout]:
     watchdog = Watchdog()
     watchdog.start()
+    layout = Layout.at(data_dir, watchdog, durable=False, ports=kept_ports(data_dir, names))
     try:
-        yield Layout.at(data_dir, watchdog, durable=False, ports=kept_ports(data_dir, names))
+        yield layout
     finally:
         watchdog.close()
+        shutil.rmtree(layout.sockets, ignore_errors=True)

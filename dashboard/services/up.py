@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from argparse import ArgumentParser
 from collections.abc import Callable, Mapping, Sequence
@@ -79,6 +80,7 @@ def up(options: Options, console: Console | None = None) -> int:
     # The watchdog holds the folder's lock too: until it has ended what a killed `up` left, nobody else may start.
     watchdog = Watchdog(keep=(claimed.descriptor,))
     watchdog.start()
+    layout: Layout | None = None
     try:
         port, remark = ports.web_port(options.port, USUAL_PORT)
         if remark:
@@ -91,6 +93,8 @@ def up(options: Options, console: Console | None = None) -> int:
         return Supervisor(layout, items, console, f"Schemadesk is at {address}   (Ctrl-C stops it)").run()
     finally:
         watchdog.close()
+        if layout:
+            shutil.rmtree(layout.sockets, ignore_errors=True)
         claimed.release()
 
 

@@ -102,14 +102,28 @@ def limits_of(settings: Mapping[str, str]) -> Limits:
 def read_operator_info(files: CheckpointFiles, operator: str) -> OperatorInfo | None:
     """The newest metadata of an operator's folder; None when it has none (queries from before Spark 3.5)."""
     base = ("state", operator, "_metadata")
-    numbers = sorted(int(entry.name) for entry in files.entries(*base, "v2") if _is_number(entry.name))
-    parts: tuple[str, ...]
+    numbers = _metadata_numbers(files, operator)
     if numbers:
-        parts = (*base, "v2", str(numbers[-1]))
-    elif files.is_file(*base, "metadata"):
-        parts = (*base, "metadata")
-    else:
-        return None
+        return _read_info(files, (*base, "v2", str(numbers[-1])))
+    if files.is_file(*base, "metadata"):
+        return _read_info(files, (*base, "metadata"))
+    return None
+
+
+def earlier_variables(files: CheckpointFiles, operator: str) -> dict[str, tuple[str, bool]]:
+    """Kind and TTL of the variables in all metadata that an operator still has, for those that were removed since."""
+    known: dict[str, tuple[str, bool]] = {}
+    for number in _metadata_numbers(files, operator):
+        known.update(_read_info(files, ("state", operator, "_metadata", "v2", str(number))).variables)
+    return known
+
+
+def _metadata_numbers(files: CheckpointFiles, operator: str) -> list[int]:
+    entries = files.entries("state", operator, "_metadata", "v2")
+    return sorted(int(entry.name) for entry in entries if _is_number(entry.name))
+
+
+def _read_info(files: CheckpointFiles, parts: tuple[str, ...]) -> OperatorInfo:
     where = files.shown(*parts)
     lines = _lines(files.read(*parts, limit=LOG_LIMIT), where)
     if lines[0] not in ("v1", "v2"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from registry.checkpoints.families import EVOLVING, KINDS, OPERATORS, STORES, internal_meaning
@@ -21,6 +22,7 @@ from registry.checkpoints.logs import (
     DEFAULT_ENCODING,
     OperatorInfo,
     batch_numbers,
+    earlier_variables,
     limits_of,
     read_batches,
     read_operator_info,
@@ -70,6 +72,9 @@ def _operator(files: CheckpointFiles, folder: str, encoding: str, problems: list
         missing = missing_schema_files(info, store, written)
         problems.extend(f"operator {folder}: the schema file {name} is missing" for name in missing)
         history += written
+    removed = {family.name for stored in history for family in stored.content.families} - set(info.variables)
+    if any(internal_meaning(name) is None for name in removed):
+        info = replace(info, variables=earlier_variables(files, folder) | dict(info.variables))
     built_in = {} if history else {store: partition_schema(files, folder, store) for store in stores}
     families = _families(history) if history else _store_families(built_in)
     known = [(name, versions) for name, versions in families.items() if internal_meaning(name) is None]

@@ -117,7 +117,14 @@ def test_variables_that_go_and_come_back(tmp_path: Path) -> None:
     assert [version.batch for version in by_name["other"].versions] == [0, 7]
     assert by_name["other"].removed_at is None
 
-    (operator,) = read_checkpoint(str(write_checkpoint(tmp_path / "d", files[:2])), [tmp_path]).operators
+    written = write_checkpoint(tmp_path / "d", files[:2], variables=["kept"])
+    before = (written / "state/0/_metadata/v2/3").read_text()
+    other_too = json.loads(before.split("\n")[1])
+    listed = [{"stateName": "other", "stateVariableType": "ListState", "ttlEnabled": False}]
+    other_too["operatorPropertiesJson"] = json.dumps({"stateVariables": listed})
+    (written / "state/0/_metadata/v2/0").write_text(f"v2\n{json.dumps(other_too)}")
+    (operator,) = read_checkpoint(str(written), [tmp_path]).operators
+    assert {variable.name: variable.kind for variable in operator.variables} == {"kept": "value", "other": "list"}
     assert {variable.name: variable.removed_at for variable in operator.variables} == {"kept": None, "other": 3}
 
 

@@ -8,11 +8,13 @@ import queue
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import psutil
 import pytest
@@ -102,6 +104,16 @@ def is_alive(process: psutil.Process) -> bool:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
+
+
+@pytest.fixture(autouse=True, scope="session")
+def sockets_of_their_own() -> Iterator[None]:
+    """The folders for sockets go into one that is removed; a temporary folder of pytest's has too long a path."""
+    with (
+        tempfile.TemporaryDirectory(prefix="sd-", dir="/tmp") as folder,
+        mock.patch.dict(os.environ, XDG_RUNTIME_DIR=folder),
+    ):
+        yield
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from registry.errors import InvalidReference, InvalidSchema
 from registry.formats import FORMATS
 from registry.formats.base import ParsedSchema, Reference, ResolvedReference
 from registry.subjects.models import Registry, Schema, SchemaReference, SchemaVersion
-from registry.subjects.names import DEFAULT_CONTEXT, parse_subject
+from registry.subjects.names import DEFAULT_CONTEXT, SubjectName, parse_subject
 from registry.subjects.selectors.versions import parse_version
 
 CACHED_SCHEMAS = 4096
@@ -112,25 +112,44 @@ class _Resolver:
 def resolve_references(
     registry: Registry, references: Iterable[Reference], *, context: str = DEFAULT_CONTEXT
 ) -> tuple[tuple[ResolvedReference, SchemaVersion], ...]:
-    """Each reference with its text and its live version; -1 means the latest. Raises InvalidReference."""
-    return tuple(_resolve(registry, reference, context) for reference in references)
+    """Each reference with its text and its live version; -1 means the latest. Raises InvalidReference.
+
+    The number of queries grows with the depth of the references, not with their number.
+    """
+    wanted = [
+        (item, (parse_subject(item.subject, context=context), parse_version(item.version))) for item in references
+    ]
+    targets = _live_targets(registry, {place for _, place in wanted}) if wanted else {}
+    for reference, place in wanted:
+        if place not in targets:
+            raise InvalidReference(
+                f'No schema reference found for subject "{reference.subject}" and version {reference.version}'
+                f" (named {reference.name!r}): register that version first.",
+                reference=reference.name,
+            )
+    resolver = _Resolver(_reference_graph({row.schema_id for row in targets.values()}))
+    return tuple(
+        (resolver.to(reference.name, reference.subject, targets[place]), targets[place]) for reference, place in wanted
+    )
 
 
-def _resolve(registry: Registry, reference: Reference, context: str) -> tuple[ResolvedReference, SchemaVersion]:
-    name = parse_subject(reference.subject, context=context)
-    number = parse_version(reference.version)
+#: a subject and a version of it, None for the latest
+_Place = tuple[SubjectName, int | None]
+
+
+def _live_targets(registry: Registry, places: set[_Place]) -> dict[_Place, SchemaVersion]:
+    """The live versions at those places; a place without one is left out."""
     rows = SchemaVersion.objects.filter(
-        subject__context__registry=registry,
-        subject__context__name=name.context,
-        subject__name=name.subject,
-        deleted_at=None,
-    ).select_related("schema")
-    target = rows.filter(version=number).first() if number else rows.order_by("-version").first()
-    if target is None:
-        raise InvalidReference(
-            f'No schema reference found for subject "{reference.subject}" and version {reference.version}'
-            f" (named {reference.name!r}): register that version first.",
-            reference=reference.name,
-        )
-    resolver = _Resolver(_reference_graph({target.schema_id}))
-    return resolver.to(reference.name, reference.subject, target), target
+        subject__context__registry=registry, subject__name__in={name.subject for name, _ in places}, deleted_at=None
+    )
+    columns = ("pk", "subject__context__name", "subject__name", "version")
+    found: dict[_Place, int] = {}
+    numbered = rows.filter(version__in={number for _, number in places})
+    for pk, context, subject, version in numbered.values_list(*columns):
+        found[SubjectName(context, subject), version] = pk
+    if any(number is None for _, number in places):
+        latest = rows.order_by("subject_id", "-version").distinct("subject_id")
+        for pk, context, subject, _ in latest.values_list(*columns):
+            found[SubjectName(context, subject), None] = pk
+    targets = SchemaVersion.objects.select_related("schema").in_bulk(found[place] for place in places & found.keys())
+    return {place: targets[found[place]] for place in places & found.keys() if found[place] in targets}

@@ -22,8 +22,7 @@ def set_config(
     """
     wanted = None if level is None else parse_level(level)
     place, context = _begin(registry, subject, by, "config.change", "set compatibility")
-    if effective_mode(place, subject).mode.startswith("READONLY"):
-        raise OperationNotPermitted(f"Subject {subject.qualified if subject else None} is in read-only mode")
+    _refuse_readonly(place, subject)
     values = {"compatibility_level": wanted, "normalize": normalize}
     given = {name: value for name, value in values.items() if value is not None}
     row, _ = Config.objects.update_or_create(
@@ -34,8 +33,9 @@ def set_config(
 
 @retried
 def delete_config(*, registry: str, subject: SubjectName | None, by: Actor) -> OwnConfig:
-    """Unset it and give what it was. Raises SubjectConfigNotFound where a subject had none."""
+    """Unset it and give what it was. Raises SubjectConfigNotFound where a subject had none, OperationNotPermitted."""
     place, context = _begin(registry, subject, by, "config.change", "unset compatibility")
+    _refuse_readonly(place, subject)
     rows = Config.objects.filter(registry=place, context=context, subject_name=_subject_name(subject))
     found = rows.first()
     old = OwnConfig(found.compatibility_level, found.normalize) if found else None
@@ -94,6 +94,12 @@ def _begin(
     if subject is None:
         return place, None
     return place, find_context(place, subject.context) or lock_context(place, subject.context)
+
+
+def _refuse_readonly(registry: Registry, subject: SubjectName | None) -> None:
+    mode = effective_mode(registry, subject).mode
+    if mode.startswith("READONLY"):
+        raise OperationNotPermitted(f"Subject {subject.qualified if subject else None} is in read-only mode", mode=mode)
 
 
 def _subject_name(subject: SubjectName | None) -> str | None:

@@ -16,7 +16,7 @@ from registry.subjects.identity import Identity, identify
 from registry.subjects.models import Context, Registry, Schema, SchemaReference, SchemaVersion, Subject
 from registry.subjects.names import SubjectName
 from registry.subjects.selectors.comparison import history
-from registry.subjects.selectors.effective import EffectiveConfig, effective_config, effective_mode
+from registry.subjects.selectors.effective import effective_config, effective_mode
 from registry.subjects.selectors.parsed import parse_schema, resolve_references
 from registry.subjects.selectors.places import get_registry
 from registry.subjects.services.locks import (
@@ -45,13 +45,19 @@ class _Submission:
     """What is to be registered, parsed before any lock is taken."""
 
     schema: ParsedSchema
-    canonical: str
-    identity: Identity
     references: tuple[Reference, ...]
     targets: tuple[SchemaVersion, ...]
     submitted: str
     metadata: dict[str, Any] | None
     rule_set: dict[str, Any] | None
+
+    def canonical(self, *, normalize: bool) -> str:
+        """The text to store."""
+        return FORMATS[self.schema.schema_type].normalize(self.schema) if normalize else self.schema.canonical
+
+    def identity(self, canonical: str) -> Identity:
+        """What makes it the same schema as another one, with that text."""
+        return identify(self.schema.schema_type, canonical, self.references, self.metadata, self.rule_set)
 
 
 @retried
@@ -78,19 +84,21 @@ def register_version(
         raise InvalidName("The specified subject '' is not valid: a subject needs a name.", name="")
     place = get_registry(registry)
     require(by, "promotion.apply" if release else "version.register", registry=place.name, subject=subject.qualified)
-    submission = _prepare(place, subject, text, schema_type, references, normalize, metadata, rule_set)
+    submission = _prepare(place, subject, text, schema_type, references, metadata, rule_set)
     record(by=by, why=f"register a version of {subject.qualified} in {place.name}")
     lock_policy(place)
     _refuse_by_mode(place, subject, release=release)
+    config = effective_config(place, subject)
+    canonical = submission.canonical(normalize=config.normalize if normalize is None else normalize)
     context = lock_context(place, subject.context)
     row = lock_subject(context, subject.subject)
     held = lock_referenced(submission.targets)
-    there = _live_version(row, submission.identity)
+    there = _live_version(row, submission.identity(canonical))
     if there is not None:
         return _registered(there, created=False)
     _refuse_lost_references(submission, held)
-    _refuse_incompatible(place, subject, row, submission.schema)
-    schema = _store_schema(context, submission)
+    _refuse_incompatible(subject, row, submission.schema, config.level)
+    schema = _store_schema(context, submission, canonical)
     return _registered(_add_version(row, schema, submission.submitted, by), created=True)
 
 
@@ -106,7 +114,9 @@ def submission_identity(
     rule_set: dict[str, Any] | None = None,
 ) -> str:
     """The identity that a text would be stored under, for look-ups. Raises InvalidSchema, InvalidReference."""
-    return _prepare(registry, subject, text, schema_type, references, normalize, metadata, rule_set).identity.digest
+    submission = _prepare(registry, subject, text, schema_type, references, metadata, rule_set)
+    wants_normal = effective_config(registry, subject).normalize if normalize is None else normalize
+    return submission.identity(submission.canonical(normalize=wants_normal)).digest
 
 
 def _prepare(
@@ -115,7 +125,6 @@ def _prepare(
     text: str,
     schema_type: str,
     references: Sequence[Reference],
-    normalize: bool | None,
     metadata: dict[str, Any] | None,
     rule_set: dict[str, Any] | None,
 ) -> _Submission:
@@ -123,15 +132,9 @@ def _prepare(
         raise InvalidSchema("Empty schema")
     resolved = resolve_references(registry, references, context=subject.context)
     parsed = parse_schema(schema_type, text, tuple(reference for reference, _ in resolved))
-    config: EffectiveConfig | None = effective_config(registry, subject) if normalize is None else None
-    wants_normal = normalize or (config is not None and config.normalize)
-    canonical = FORMATS[schema_type].normalize(parsed) if wants_normal else parsed.canonical
-    fixed = tuple(Reference(item.name, item.subject, item.version) for item, _ in resolved)
     return _Submission(
         schema=parsed,
-        canonical=canonical,
-        identity=identify(schema_type, canonical, fixed, metadata, rule_set),
-        references=fixed,
+        references=tuple(item.reference for item, _ in resolved),
         targets=tuple(target for _, target in resolved),
         submitted=text,
         metadata=metadata,
@@ -167,8 +170,7 @@ def _refuse_lost_references(submission: _Submission, held: dict[int, SchemaVersi
             )
 
 
-def _refuse_incompatible(registry: Registry, subject: SubjectName, row: Subject, schema: ParsedSchema) -> None:
-    level = effective_config(registry, subject).level
+def _refuse_incompatible(subject: SubjectName, row: Subject, schema: ParsedSchema, level: str) -> None:
     report = check(FORMATS[schema.schema_type], schema, history(row), level)
     if not report.is_compatible:
         raise IncompatibleSchema(
@@ -179,9 +181,10 @@ def _refuse_incompatible(registry: Registry, subject: SubjectName, row: Subject,
         )
 
 
-def _store_schema(context: Context, submission: _Submission) -> Schema:
+def _store_schema(context: Context, submission: _Submission, canonical: str) -> Schema:
     """The context's schema of that identity, or a new one with the next id; two writers agree on the counter's lock."""
-    known = Schema.objects.filter(context=context, identity=submission.identity.digest)
+    identity = submission.identity(canonical)
+    known = Schema.objects.filter(context=context, identity=identity.digest)
     found = known.first()
     if found is not None:
         return found
@@ -193,10 +196,10 @@ def _store_schema(context: Context, submission: _Submission) -> Schema:
         context=context,
         schema_id=take_schema_id(context),
         schema_type=submission.schema.schema_type,
-        canonical=submission.canonical,
-        identity=submission.identity.digest,
+        canonical=canonical,
+        identity=identity.digest,
         fingerprint=submission.schema.fingerprint,
-        guid=submission.identity.guid,
+        guid=identity.guid,
         metadata=submission.metadata,
         rule_set=submission.rule_set,
     )
