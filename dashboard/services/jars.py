@@ -25,6 +25,7 @@ from dashboard.services.folders import cache_folder
 from dashboard.services.java import find_java
 from dashboard.services.layout import PROJECT, Layout
 from dashboard.services.process import Command, run
+from dashboard.services.trust import trust_options
 
 LOCK_FILE = PROJECT / "jars.lock"
 ADDRESSES_FROM = "SCHEMADESK_IVY_SETTINGS"
@@ -164,7 +165,8 @@ def ask_ivy(jars: Sequence[Jar], folder: Path, layout: Layout, part: str, *, tra
         settings.write_text(_settings(folder / "ivy-cache", poms=transitive), encoding="utf-8")
     pattern = f"{folder}/[organisation]/[module]/[revision]/[artifact]-[revision].[ext]"
     options = ["-settings", str(settings), "-ivy", str(folder / "ivy.xml"), "-cache", str(folder / "ivy-cache")]
-    argv = [find_java().program, *_proxy(), "-jar", str(_ivy()), *options, "-confs", "default", "-retrieve", pattern]
+    java = [find_java().program, *_proxy(), *trust_options(folder)]
+    argv = [*java, "-jar", str(_ivy()), *options, "-confs", "default", "-retrieve", pattern]
     environment = {**layout.plain_environment(), **_java_options()}
     command = Command([*argv, "-types", "jar", "bundle"], environment, folder)
     try:
