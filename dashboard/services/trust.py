@@ -7,10 +7,12 @@ connections itself has that proxy's authority among its own, and Python finds it
 from __future__ import annotations
 
 import ssl
+import warnings
 from pathlib import Path
 
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, pkcs12
+from cryptography.utils import CryptographyDeprecationWarning
 
 # Guards nothing: Java wants a password to check the file by, and what is inside is public.
 PASSWORD = "trusted"  # noqa: S105
@@ -24,10 +26,11 @@ def trust_options(folder: Path) -> list[str]:
     found = ssl.create_default_context().get_ca_certs(binary_form=True)
     if not found:
         return []
-    trusted = [
-        pkcs12.PKCS12Certificate(x509.load_der_x509_certificate(certificate), f"authority-{number}".encode())
-        for number, certificate in enumerate(found)
-    ]
+    with warnings.catch_warnings():
+        # Some old authorities have serial numbers that today's rules forbid; that is theirs to mend.
+        warnings.simplefilter("ignore", CryptographyDeprecationWarning)
+        loaded = [x509.load_der_x509_certificate(certificate) for certificate in found]
+    trusted = [pkcs12.PKCS12Certificate(each, f"authority-{number}".encode()) for number, each in enumerate(loaded)]
     store = folder / "trusted.p12"
     store.write_bytes(pkcs12.serialize_java_truststore(trusted, BestAvailableEncryption(PASSWORD.encode())))
     return [
