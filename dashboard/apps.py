@@ -6,7 +6,7 @@ from django.apps import AppConfig
 
 
 class DashboardConfig(AppConfig):
-    """Loads the Celery application, so that tasks find their broker in every process."""
+    """Loads the Celery application, so that tasks find their broker in every process, and the deployment checks."""
 
     name = "dashboard"
 

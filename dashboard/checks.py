@@ -1,0 +1,34 @@
+"""What `manage.py check --deploy` says beside Django's own checks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.checks import CheckMessage, Tags, Warning, register
+from django.db import DatabaseError, connection
+
+OWNED = """
+SELECT pg_has_role(current_user, c.relowner, 'USAGE') FROM pg_class c
+WHERE c.oid = to_regclass('audit_auditevent')
+"""
+
+
+@register(Tags.security, deploy=True)
+def audit_is_out_of_reach(**_options: Any) -> list[CheckMessage]:
+    """Warn where the application runs as a role that owns the audit table, and so could rewrite it."""
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(OWNED)
+            row = cursor.fetchone()
+    except DatabaseError as error:
+        message = f"Who owns the audit table couldn't be asked: {type(error).__name__}."
+        return [Warning(message, hint="Run this check where the database answers.", id="schemadesk.W002")]
+    if row is None or not row[0]:
+        return []
+    return [
+        Warning(
+            "The application's database role owns the audit table and could change what is written there.",
+            hint="Migrate as an owner role (DATABASE_OWNER_URL) and run as another (DATABASE_URL).",
+            id="schemadesk.W001",
+        )
+    ]
