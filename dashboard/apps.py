@@ -11,5 +11,5 @@ class DashboardConfig(AppConfig):
     name = "dashboard"
 
     def ready(self) -> None:
-        """Import the Celery application."""
-        from dashboard import celery  # noqa: F401
+        """Import the Celery application and the checks."""
+        from dashboard import celery, checks  # noqa: F401
