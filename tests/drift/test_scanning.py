@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from datetime import timedelta
 from typing import Any
 
@@ -180,3 +181,11 @@ def test_who_may(source: Source, person, system: Actor) -> None:
             services.acknowledge(finding_id=finding, reason="x", by=person(name))
     with pytest.raises(InvalidInput):
         services.acknowledge(finding_id=finding, reason=" ", by=person("approver"))
+
+
+@pytest.mark.slow
+def test_a_server_that_listens_and_is_no_broker_is_told_apart(registries: None, system: Actor) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        with pytest.raises(BrokerUnavailable, match="doesn't answer within"):
+            services.add_source(registry="dev", kind="kafka_topic", name="orders", bootstrap=address, by=system)

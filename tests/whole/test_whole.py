@@ -127,7 +127,7 @@ def test_one_asks_another_approves_and_prod_has_it(sign_in: Callable[..., Page],
 def test_what_is_broken_is_said_on_the_page(sign_in: Callable[..., Page]) -> None:
     page = sign_in("steward")
     for kind, fields, words in (
-        ("kafka_topic", {"name": "nothing-here", "bootstrap": "127.0.0.1:1"}, "answer within"),
+        ("kafka_topic", {"name": "nothing-here", "bootstrap": "127.0.0.1:1"}, "No Kafka broker answers"),
         ("state_store", {"name": "/etc"}, "/etc"),
     ):
         answer = page.request.get(f"/ui/sources/add?kind={kind}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import socket
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,6 +30,7 @@ from registry.subjects.models import Registry
 from registry.subjects.selectors import all_versions, self_contained_schemas
 
 TIMEOUT_SECONDS = 8
+CONNECT_SECONDS = 3
 TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 BOOTSTRAP = re.compile(r"[A-Za-z0-9.\-\[\]:]{1,255}:\d{1,5}(,[A-Za-z0-9.\-\[\]:]{1,255}:\d{1,5}){0,9}")
 
@@ -47,6 +49,7 @@ def check_address(name: str, bootstrap: str) -> CheckedSource:
 
 def partitions_of(topic: str, bootstrap: str) -> list[int]:
     """The topic's partitions. Raises BrokerUnavailable, InvalidSource for a topic that isn't there."""
+    _require_listener(bootstrap)
     admin = AdminClient(_settings(bootstrap))
     try:
         found = admin.list_topics(topic, timeout=TIMEOUT_SECONDS).topics[topic]
@@ -70,6 +73,23 @@ def ranges_of(topic: str, bootstrap: str) -> tuple[PartitionRange, ...]:
         raise unavailable(bootstrap, error) from error
     finally:
         consumer.close()
+
+
+def _require_listener(bootstrap: str) -> None:
+    """Raise BrokerUnavailable at once where no server takes a connection: the client would wait its whole time-out."""
+    reasons = []
+    for server in bootstrap.split(","):
+        host, _, port = server.rpartition(":")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_SECONDS).close()
+        except (OSError, OverflowError) as error:
+            reasons.append(f"{server}: {error}")
+        else:
+            return
+    raise BrokerUnavailable(
+        f"No Kafka broker answers at {bootstrap} ({'; '.join(reasons)}). Check the address, and that the broker runs.",
+        bootstrap=bootstrap,
+    )
 
 
 def unavailable(bootstrap: str, error: KafkaException) -> BrokerUnavailable:
