@@ -6,10 +6,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Case, Count, F, IntegerField, OuterRef, Q, QuerySet, Subquery, Value, When
 
-from registry.drift.models import Finding, Scan, Source
+from registry.drift.models import SEVERITIES, Finding, Scan, Source
 from registry.errors import FindingNotFound, SourceNotFound
+
+WORST_FIRST = Case(
+    *(When(severity=severity, then=Value(rank)) for rank, severity in enumerate(SEVERITIES)),
+    output_field=IntegerField(),
+)
 
 
 @dataclass(frozen=True)
@@ -122,7 +127,7 @@ def list_findings(
         )
     filters = {"state": state, "severity": severity, "source__kind": kind, "source_id": source_id}
     rows = rows.filter(**{name: value for name, value in filters.items() if value})
-    return [_finding_info(row) for row in rows.order_by("severity", "-last_seen", "-id")[:limit]]
+    return [_finding_info(row) for row in rows.order_by(WORST_FIRST, "-last_seen", "-id")[:limit]]
 
 
 def open_findings_by_subject(registry_name: str) -> dict[str, int]:

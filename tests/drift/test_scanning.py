@@ -189,3 +189,8 @@ def test_a_server_that_listens_and_is_no_broker_is_told_apart(registries: None, 
         address = f"127.0.0.1:{server.getsockname()[1]}"
         with pytest.raises(BrokerUnavailable, match="doesn't answer within"):
             services.add_source(registry="dev", kind="kafka_topic", name="orders", bootstrap=address, by=system)
+
+
+def test_findings_come_worst_first(source: Source, system: Actor) -> None:
+    scan(source, system, *(judged(name[0], severity=name) for name in ("notice", "break", "risk")))
+    assert [info.severity for info in selectors.list_findings()] == ["break", "risk", "notice"]
