@@ -70,3 +70,12 @@ def test_nobody_imports_the_site() -> None:
 def test_no_module_has_a_name_that_says_nothing() -> None:
     vague = {"utils", "helpers", "common", "manager", "misc"}
     assert not [path for path in ROOT.glob("[rdt]*/**/*.py") if path.stem in vague]
+
+
+@pytest.mark.requirement("CARD-5")
+def test_the_top_level_and_the_packages_are_those_asked_for() -> None:
+    wanted = ("manage.py", "pyproject.toml", "README.md", "registry", "dashboard", "templates", "static", "tests")
+    assert [name for name in wanted if not (ROOT / name).exists()] == []
+    locked = (ROOT / "requirements.lock").read_text() + (ROOT / "requirements-dev.lock").read_text()
+    packages = ("django", "djangorestframework", "fastavro", "celery", "redis", "psycopg", "pytest-django")
+    assert [name for name in packages if not re.search(rf"^{name}==", locked, re.MULTILINE)] == []

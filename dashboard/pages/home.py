@@ -11,9 +11,10 @@ from django.core.cache import cache
 from django.http import HttpRequest
 from django.urls import reverse
 
-from dashboard.pages.drift import coverage_of, finding_row
+from dashboard.pages.finding_row import finding_row
 from dashboard.pages.frame import make_frame, page_actor
 from dashboard.pages.promotions import request_row
+from dashboard.pages.sources import coverage_of
 from dashboard.pages.subjects import DOORS
 from dashboard.presenters.audit import AuditChange, AuditList, AuditRow
 from dashboard.presenters.frame import Action, Paging, Search, Section

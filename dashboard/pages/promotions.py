@@ -1,17 +1,16 @@
-"""Requests: the list, the form, one request; and the board of environments."""
+"""Requests: the list, the form, one request."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
-from urllib.parse import urlencode
 
 from django.http import HttpRequest
 from django.urls import reverse
 
 from dashboard.links import subject_url
 from dashboard.pages.comparison import compare_with_target
-from dashboard.pages.frame import environment_of, make_frame, page_actor, subjects_url
+from dashboard.pages.frame import environment_of, make_frame, page_actor
 from dashboard.presenters.frame import (
     Action,
     ActiveFilter,
@@ -27,11 +26,7 @@ from dashboard.presenters.frame import (
 )
 from dashboard.presenters.looks import Check, RequestState, ReviewState, Verdict
 from dashboard.presenters.promotions import (
-    BoardCell,
-    BoardRow,
     CheckRow,
-    EnvironmentBoard,
-    EnvironmentRule,
     PlanStep,
     PromotionForm,
     PromotionPage,
@@ -45,11 +40,8 @@ from registry.access.roles import Actor, refusal
 from registry.errors import SchemadeskError
 from registry.promotions import selectors
 from registry.promotions.selectors import RequestInfo
-from registry.subjects import selectors as subjects
-from registry.subjects.selectors.places import get_registry
 
 VERDICTS = {"pass": Verdict.OK, "warn": Verdict.CARE, "fail": Verdict.BREAKS}
-BOARD_ROWS = 50
 STATES = ("in review", "approved", "applied", "rejected", "withdrawn", "failed")
 
 
@@ -334,79 +326,3 @@ def _timeline(info: RequestInfo) -> tuple[TimelineEntry, ...]:
         waiting = "Waits for review" if info.state == "in review" else "Waits to be applied"
         entries.append(TimelineEntry(sentence=waiting, mood="now"))
     return tuple(entries)
-
-
-def board(request: HttpRequest) -> EnvironmentBoard:
-    """Subjects by environment, those of the first environment that has them."""
-    order = selectors.list_environments()
-    query = request.GET.get("q", "").strip()
-    offset = int(request.GET["offset"]) if request.GET.get("offset", "").isdigit() else 0
-    first = get_registry(order[0])
-    rows, total = subjects.subject_rows(first, text=query, offset=offset, limit=BOARD_ROWS)
-    base = reverse("ui:environments")
-    return EnvironmentBoard(
-        frame=make_frame(request, title="Environments", section=Section.ENVIRONMENTS),
-        rules=tuple(_environment_rule(name, order) for name in order),
-        search=Search(url=base, query=query, label="Search subjects", placeholder="orders"),
-        rows=tuple(_board_row(request, row, order) for row in rows),
-        paging=Paging(
-            first=offset + 1 if rows else 0,
-            last=offset + len(rows),
-            total=total,
-            previous_url=f"{base}?{urlencode({'q': query, 'offset': max(0, offset - BOARD_ROWS)})}" if offset else "",
-            next_url=f"{base}?{urlencode({'q': query, 'offset': offset + BOARD_ROWS})}"
-            if offset + len(rows) < total
-            else "",
-        ),
-    )
-
-
-def _environment_rule(name: str, order: list[str]) -> EnvironmentRule:
-    registry = get_registry(name)
-    mode = subjects.effective_mode(registry).mode
-    rule = (
-        "Changes by release only: one review by somebody else."
-        if mode == "READONLY"
-        else "Open: clients register directly."
-    )
-    counts = {info.name: info.subjects for info in subjects.list_registries()}
-    return EnvironmentRule(
-        environment=environment_of(name, order, url=subjects_url(name)),
-        rule=rule,
-        subjects=counts.get(name, 0),
-        level=subjects.effective_config(registry).level,
-        mode=mode,
-    )
-
-
-def _board_row(request: HttpRequest, row: subjects.SubjectRow, order: list[str]) -> BoardRow:
-    name = row.subject.qualified
-    return BoardRow(
-        subject=name,
-        url=subject_url(order[0], name),
-        cells=tuple(_board_cell(request, row, place, order) for place in order),
-    )
-
-
-def _board_cell(request: HttpRequest, row: subjects.SubjectRow, place: str, order: list[str]) -> BoardCell:
-    name, newest = row.subject.qualified, row.versions.get(order[0], 0)
-    version = row.versions.get(place)
-    reason = refusal(page_actor(request), "promotion.request", registry=place, subject=name)
-    behind = newest - version if version and place != order[0] else 0
-    query = urlencode({"source": order[0], "target": place, "subject": name, "version": newest})
-    can_ask = place != order[0] and (version is None or behind > 0)
-    return BoardCell(
-        environment=environment_of(place, order),
-        version=version,
-        url=subject_url(place, name) if version else "",
-        note="not there yet" if version is None else f"{behind} behind" if behind > 0 else "",
-        behind=max(0, behind),
-        promote=Action(
-            label=f"Promote version {newest}",
-            url=f"{reverse('ui:promotion_request')}?{query}",
-            allowed=not reason,
-            reason=reason,
-        )
-        if can_ask
-        else None,
-    )

@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from dashboard.pages import drift as pages
+from dashboard.pages import findings, sources
 from dashboard.pages.frame import page_actor
 from dashboard.views.parts import render_page
 from registry.access.roles import require
@@ -20,7 +20,7 @@ from registry.errors import Conflict, InvalidInput, NotSignedIn, SchemadeskError
 def source_list(request: HttpRequest) -> HttpResponse:
     """All sources with their last scans."""
     require(page_actor(request), "schema.read")
-    return render(request, "drift/sources.html", {"page": pages.source_list(request)})
+    return render(request, "drift/sources.html", {"page": sources.source_list(request)})
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -48,7 +48,7 @@ def source_add(request: HttpRequest) -> HttpResponse:
         else:
             run_scan.delay(services.queue_scan(source_id=number, by=actor))
             return redirect("ui:source", number)
-    page = pages.source_form(request, problem)
+    page = sources.source_form(request, problem)
     return render(request, "drift/source_add.html", {"page": page}, status=422 if problem else 200)
 
 
@@ -56,7 +56,7 @@ def source_add(request: HttpRequest) -> HttpResponse:
 def source_page(request: HttpRequest, source_id: int) -> HttpResponse:
     """A source: its last scans, what they read, its findings."""
     require(page_actor(request), "schema.read")
-    return render(request, "drift/source.html", {"page": pages.source_page(request, source_id)})
+    return render(request, "drift/source.html", {"page": sources.source_page(request, source_id)})
 
 
 @require_POST
@@ -75,21 +75,21 @@ def scan_progress(request: HttpRequest, scan_id: int) -> HttpResponse:
 
 
 def _progress(request: HttpRequest, scan_id: int) -> HttpResponse:
-    return render(request, "drift/progress.html", {"progress": pages.progress_of(selectors.get_scan(scan_id))})
+    return render(request, "drift/progress.html", {"progress": sources.progress_of(selectors.get_scan(scan_id))})
 
 
 @require_safe
 def finding_list(request: HttpRequest) -> HttpResponse:
     """What needs a decision."""
     require(page_actor(request), "schema.read")
-    return render_page(request, "drift/findings.html", pages.finding_list(request), {"list": "list"})
+    return render_page(request, "drift/findings.html", findings.finding_list(request), {"list": "list"})
 
 
 @require_safe
 def finding_page(request: HttpRequest, finding_id: int) -> HttpResponse:
     """A finding with its evidence."""
     require(page_actor(request), "schema.read")
-    return render(request, "drift/finding.html", {"page": pages.finding_page(request, finding_id)})
+    return render(request, "drift/finding.html", {"page": findings.finding_page(request, finding_id)})
 
 
 @require_POST

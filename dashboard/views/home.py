@@ -10,7 +10,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST, require_safe
 
 from dashboard.pages import home as pages
-from dashboard.pages import promotions
+from dashboard.pages.board import board
 from dashboard.pages.frame import page_actor
 from dashboard.tasks import run_demo
 from registry.access.roles import require
@@ -53,7 +53,7 @@ def theme(request: HttpRequest) -> HttpResponse:
 def environments(request: HttpRequest) -> HttpResponse:
     """Subjects by environment."""
     require(page_actor(request), "schema.read")
-    return render(request, "environments/board.html", {"page": promotions.board(request)})
+    return render(request, "environments/board.html", {"page": board(request)})
 
 
 @require_safe

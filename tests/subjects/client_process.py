@@ -23,14 +23,15 @@ if not settings.configured:  # in the fork server, not in pytest
     os.environ.setdefault("SECRET_KEY", "for clients that sign nothing")
     django.setup()
 
-from django.db import connection  # noqa: E402 - needs Django set up
+from django.db import OperationalError, connection
 
-from registry.access.roles import system_actor  # noqa: E402
-from registry.errors import SchemadeskError  # noqa: E402
-from registry.subjects import services  # noqa: E402
+from registry.access.roles import system_actor
+from registry.errors import SchemadeskError
+from registry.subjects import services
 
 PATIENCE = 60  # seconds for all clients to come to the barrier
-LONGEST_PAUSE = 0.003
+#: the longest pause before a statement, by lot for each client: the slow ones give the others time in between
+PACES = (0, 0.002, 0.02)
 
 
 @dataclass(frozen=True)
@@ -63,15 +64,19 @@ class Outcome:
 
 
 def run(pipe: Connection, barrier: Barrier, database: dict[str, Any]) -> None:
-    """Take (seed, calls) from the pipe until None comes; run the calls together with the other clients."""
+    """Take (seed, calls) from the pipe until None comes; run the calls together with the other clients.
+
+    The answer is the outcomes and the deadlocks that PostgreSQL had to break, also where the service tried again.
+    """
     connection.settings_dict.update(database)
     while (task := pipe.recv()) is not None:
         seed, calls = task
         connection.ensure_connection()
         barrier.wait(PATIENCE)
-        with connection.execute_wrapper(_dawdle(random.Random(seed))):
+        deadlocks: list[str] = []
+        with connection.execute_wrapper(_watch(random.Random(seed), deadlocks)):
             outcomes = [perform(call) for call in calls]
-        pipe.send(outcomes)
+        pipe.send((outcomes, deadlocks))
     connection.close()
 
 
@@ -88,12 +93,17 @@ def perform(call: Call) -> Outcome:
     return Outcome(call, value, error, crash, began, time.monotonic())
 
 
-def _dawdle(dice: random.Random) -> Callable[..., Any]:
-    """Pauses before some statements, so that other seeds give other interleavings."""
+def _watch(dice: random.Random, deadlocks: list[str]) -> Callable[..., Any]:
+    """Pauses before some statements, so that other seeds give other interleavings; notes deadlocks."""
+    longest_pause = dice.choice(PACES)
 
     def execute(run_statement: Callable[..., Any], *statement: Any) -> Any:
         if dice.random() < 0.3:
-            time.sleep(dice.uniform(0, LONGEST_PAUSE))
-        return run_statement(*statement)
+            time.sleep(dice.uniform(0, longest_pause))
+        try:
+            return run_statement(*statement)
+        except OperationalError as error:
+            deadlocks.append(f"{statement[0]}: {error}")
+            raise
 
     return execute

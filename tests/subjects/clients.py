@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -17,30 +18,45 @@ class Clients:
     def __init__(self, count: int) -> None:
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload(["tests.subjects.client_process"])
-        barrier = context.Barrier(count)
+        self.barrier = context.Barrier(count)  # kept: its semaphores go with it
         database = {name: connection.settings_dict[name] for name in ("NAME", "USER", "PASSWORD", "HOST", "PORT")}
         self.pipes, self.processes = [], []
         for _ in range(count):
             ours, theirs = context.Pipe()
-            process = context.Process(target=run, args=(theirs, barrier, database), daemon=True)
+            process = context.Process(target=run, args=(theirs, self.barrier, database), daemon=True)
             process.start()
             theirs.close()
             self.pipes.append(ours)
             self.processes.append(process)
 
     def race(self, tasks: Sequence[Iterable[Call]], seed: int = 0) -> list[Outcome]:
-        """Give each client its calls, all to begin together; gives all outcomes. A call that crashed is a failure."""
+        """Give each client its calls, all to begin together; gives all outcomes.
+
+        A call that crashed is a failure, and so is a deadlock: everybody locks in one order.
+        """
+        self.begin(tasks, seed)
+        return self.outcomes()
+
+    def begin(self, tasks: Sequence[Iterable[Call]], seed: int = 0) -> None:
+        """Let a race begin."""
         assert len(tasks) <= len(self.pipes), f"{len(tasks)} tasks for {len(self.pipes)} clients"
         for number, pipe in enumerate(self.pipes):
             pipe.send((seed * 1000 + number, list(tasks[number]) if number < len(tasks) else []))
+
+    def outcomes(self) -> list[Outcome]:
+        """The outcomes of the race that has begun."""
         outcomes: list[Outcome] = []
+        deadlocks: list[str] = []
         for pipe in self.pipes:
             if not pipe.poll(PATIENCE):
                 self.kill()
                 raise AssertionError(f"a client did not answer within {PATIENCE} seconds")
-            outcomes += pipe.recv()
+            performed, broken = pipe.recv()
+            outcomes += performed
+            deadlocks += broken
         crashed = [outcome for outcome in outcomes if outcome.crash]
         assert not crashed, f"{len(crashed)} of {len(outcomes)} calls crashed, the first one:\n{crashed[0]}"
+        assert not deadlocks, f"{len(deadlocks)} deadlocks, the first one:\n{deadlocks[0]}"
         return outcomes
 
     def kill(self) -> None:
@@ -53,8 +69,9 @@ class Clients:
         for pipe, process in zip(self.pipes, self.processes, strict=True):
             if process.is_alive():
                 pipe.send(None)
+        deadline = time.monotonic() + 10
         for process in self.processes:
-            process.join(10)
+            process.join(max(0, deadline - time.monotonic()))
         self.kill()
 
 

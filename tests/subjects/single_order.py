@@ -82,7 +82,7 @@ def _register(place: Place, *, subject: str, text: str, references: Any = (), **
     there = next((row for row in reversed(rows) if row[1] == definition and not row[2]), None)
     if not errors and there:
         return Result(place, (there[0], dict(place.ids)[definition], False))
-    if not targets and not _fits(place, subject, text):
+    if not targets and not _fits(text, rows, place.setting("levels", subject, "BACKWARD")):
         errors.add("IncompatibleSchema")
     if errors:
         return Result(place, errors=frozenset(errors))
@@ -94,9 +94,9 @@ def _register(place: Place, *, subject: str, text: str, references: Any = (), **
     return Result(place.put("subjects", subject, (*rows, (version, definition, False))), (version, schema_id, True))
 
 
-def _fits(place: Place, subject: str, text: str) -> bool:
-    live = [(row[0], parsed(row[1][0])) for row in place.rows(subject) if not row[2]]
-    level = place.setting("levels", subject, "BACKWARD")
+@lru_cache(maxsize=4096)
+def _fits(text: str, rows: tuple[Row, ...], level: str) -> bool:
+    live = [(row[0], parsed(row[1][0])) for row in rows if not row[2]]
     return check(FORMATS["AVRO"], parsed(text), live, level).is_compatible
 
 
@@ -198,7 +198,7 @@ def find_order(start: Place, outcomes: Sequence[Outcome], end: Place) -> list[Ou
 
 
 def _next_steps(place: Place, outcomes: Sequence[Outcome], waiting: frozenset[int]) -> list[tuple[int, Place]]:
-    """The calls that may come next with what they make of the state; one that changes nothing is taken at once."""
+    """The calls that may come next with what they make of the state; one that can change nothing is taken at once."""
     first_end = min((outcomes[number].ended for number in waiting), default=0.0)
     steps = []
     for number in sorted(waiting, key=lambda number: -outcomes[number].ended):
@@ -208,7 +208,7 @@ def _next_steps(place: Place, outcomes: Sequence[Outcome], waiting: frozenset[in
         result = after(place, outcome.call)
         if not _agrees(outcome, result):
             continue
-        if result.place == place:
+        if outcome.error or (outcome.call.service == "register_version" and not outcome.value.created):
             return [(number, place)]
         steps.append((number, result.place))
     return steps

@@ -74,7 +74,6 @@ def _begin(registry: str, subject: SubjectName, by: Actor, *, permanent: bool) -
     action = "version.delete_permanently" if permanent else "version.delete"
     require(by, action, registry=place.name, subject=subject.qualified)
     record(by=by, why=f"delete {subject.qualified}{' permanently' if permanent else ''}")
-    # A permanent deletion takes settings along, and schemas that another subject may be about to use.
     lock_policy(place, exclusive=permanent)
     mode = effective_mode(place, subject).mode
     if mode.startswith("READONLY"):

@@ -1,6 +1,9 @@
 """The order in which everybody locks, so that no two wait for each other.
 
 role → policy (configs and modes of a registry) → subject → referenced versions by id → the context's counter.
+
+A permanent deletion takes the policy lock exclusively, so it is alone in its registry: it takes along a subject's config
+and mode, and schemas that a registration of another subject may be about to use.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ _R = TypeVar("_R")
 
 
 def lock_policy(registry: Registry, *, exclusive: bool = False) -> None:
-    """Hold a registry's configs and modes as they are until the transaction ends; exclusive to change them."""
+    """Hold a registry's configs, modes, subjects and schemas until the transaction ends; exclusive to change or remove."""
     shared = "" if exclusive else "_shared"
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT pg_advisory_xact_lock{shared}(%s, %s)", [POLICY_LOCK, registry.pk])
@@ -36,12 +39,9 @@ def lock_context(registry: Registry, name: str) -> Context:
 
 
 def lock_subject(context: Context, name: str) -> Subject:
-    """The subject's row, made where it is new, locked until the transaction ends."""
-    while True:
-        Subject.objects.bulk_create([Subject(context=context, name=name)], ignore_conflicts=True)
-        row = Subject.objects.select_for_update().filter(context=context, name=name).first()
-        if row is not None:  # None: deleted permanently between the two statements
-            return row
+    """The subject's row, made where it is new, locked until the transaction ends; the policy lock keeps it there."""
+    Subject.objects.bulk_create([Subject(context=context, name=name)], ignore_conflicts=True)
+    return Subject.objects.select_for_update().get(context=context, name=name)
 
 
 def lock_referenced(rows: Iterable[SchemaVersion]) -> dict[int, SchemaVersion]:

@@ -1,0 +1,31 @@
+"""A finding in a list."""
+
+from __future__ import annotations
+
+from django.urls import reverse
+
+from dashboard.pages.frame import environment_of
+from dashboard.presenters.drift import (
+    FindingRow,
+)
+from dashboard.presenters.looks import FindingState, Severity, SourceKind
+from registry.drift.selectors import FindingInfo
+
+
+def finding_row(info: FindingInfo, order: list[str]) -> FindingRow:
+    """A finding in a list."""
+    return FindingRow(
+        url=reverse("ui:finding", args=[info.id]),
+        severity=Severity.of(info.severity),
+        state=FindingState.of(info.state),
+        sentence=info.sentence,
+        rule=info.rule,
+        source=info.source_name,
+        source_kind=SourceKind.of(info.source_kind),
+        source_url=reverse("ui:source", args=[info.source_id]),
+        location=info.location,
+        environment=environment_of(info.registry, order),
+        count=info.count,
+        first_seen=info.first_seen,
+        last_seen=info.last_seen,
+    )

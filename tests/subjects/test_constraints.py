@@ -1,0 +1,175 @@
+"""The database keeps what must hold, whatever the code above it does: raw SQL through the application's role."""
+
+from __future__ import annotations
+
+import pytest
+from django.apps import apps
+from django.db import IntegrityError, connection, transaction
+from django.db.models import ForeignKey
+
+from registry.access.roles import Actor
+from registry.subjects.models import Registry, Schema, SchemaVersion
+from registry.subjects.names import SubjectName
+from registry.subjects.services import register_version, set_config, set_mode
+
+#: constraint → the statement that it refuses; there are: registries 900001 and 900002, context 900011, subject 900021,
+#: schemas 900031 (plain) and 900032 (refers to version 900041), versions 900041 and 900042, a reference, a config and a
+#: mode of subject "orders", of its context and of its registry. The sequences are far from these ids.
+REFUSED = {
+    "one_registry": "UPDATE subjects_registry SET name = 'other' WHERE id = 900001",
+    "remote_registry_has_url": "UPDATE subjects_registry SET kind = 'remote' WHERE id = 900001",
+    "registry_has_name": "UPDATE subjects_registry SET name = '' WHERE id = 900001",
+    "one_context": "INSERT INTO subjects_context (registry_id, name, next_schema_id, created_at) VALUES (900001, '.', 1, now())",
+    "context_begins_with_dot": "UPDATE subjects_context SET name = 'lab' WHERE id = 900011",
+    "schema_ids_from_one": "UPDATE subjects_context SET next_schema_id = 0 WHERE id = 900011",
+    "one_subject": "INSERT INTO subjects_subject (context_id, name, created_at) VALUES (900011, 'orders', now())",
+    "one_config_a_scope": "INSERT INTO subjects_config (registry_id, context_id, subject_name) VALUES (900001, 900011, 'orders')",
+    "config_of_a_subject_has_a_context": "INSERT INTO subjects_config (registry_id, subject_name) VALUES (900001, 'x')",
+    "known_level": "UPDATE subjects_config SET compatibility_level = 'SIDEWAYS'",
+    "one_mode_a_scope": "INSERT INTO subjects_mode (registry_id, context_id, subject_name, mode)"
+    " VALUES (900001, 900011, 'orders', 'READONLY')",
+    "mode_of_a_subject_has_a_context": "INSERT INTO subjects_mode (registry_id, subject_name, mode)"
+    " VALUES (900001, 'x', 'READONLY')",
+    "known_mode": "UPDATE subjects_mode SET mode = 'OPEN'",
+    "one_schema_id": "UPDATE subjects_schema SET schema_id = 1 WHERE id = 900032",
+    "one_id_a_definition": "UPDATE subjects_schema SET identity = (SELECT identity FROM subjects_schema WHERE id = 900031)"
+    " WHERE id = 900032",
+    "known_schema_type": "UPDATE subjects_schema SET schema_type = 'XML' WHERE id = 900031",
+    "schema_id_from_one": "UPDATE subjects_schema SET schema_id = 0 WHERE id = 900031",
+    "one_version": "UPDATE subjects_schemaversion SET version = 1 WHERE id = 900042",
+    "one_live_version_a_schema": "UPDATE subjects_schemaversion SET schema_id = 900031 WHERE id = 900042",
+    "versions_from_one": "UPDATE subjects_schemaversion SET version = 0 WHERE id = 900041",
+    "one_reference_a_position": "INSERT INTO subjects_schemareference (schema_id, position, name, subject_name, target_id)"
+    " VALUES (900032, 0, 'Order', 'orders', 900041)",
+}
+#: the same for scopes that have nulls, which SQL takes for different unless told otherwise
+REFUSED_NULLS = [
+    "INSERT INTO subjects_config (registry_id) VALUES (900001)",
+    "INSERT INTO subjects_config (registry_id, context_id) VALUES (900001, 900011)",
+    "INSERT INTO subjects_mode (registry_id, mode) VALUES (900001, 'READONLY')",
+    "INSERT INTO subjects_mode (registry_id, context_id, mode) VALUES (900001, 900011, 'READONLY')",
+]
+#: what would leave a row that points to nothing: column → statement
+DANGLING = {
+    "context.registry": "UPDATE subjects_context SET registry_id = 0 WHERE id = 900011",
+    "subject.context": "UPDATE subjects_subject SET context_id = 0 WHERE id = 900021",
+    "schema.context": "UPDATE subjects_schema SET context_id = 0 WHERE id = 900031",
+    "schemaversion.subject": "UPDATE subjects_schemaversion SET subject_id = 0 WHERE id = 900041",
+    "schemaversion.schema": "DELETE FROM subjects_schema WHERE id = 900032",
+    "schemareference.schema": "UPDATE subjects_schemareference SET schema_id = 0",
+    "schemareference.target": "DELETE FROM subjects_schemaversion WHERE id = 900041",
+    "config.registry": "UPDATE subjects_config SET registry_id = 0 WHERE context_id IS NULL",
+    "config.context": "UPDATE subjects_config SET context_id = 0 WHERE context_id IS NOT NULL",
+    "mode.registry": "UPDATE subjects_mode SET registry_id = 0 WHERE context_id IS NULL",
+    "mode.context": "UPDATE subjects_mode SET context_id = 0 WHERE context_id IS NOT NULL",
+}
+
+
+@pytest.fixture
+def rows(db: None) -> None:
+    """The rows that REFUSED names."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            INSERT INTO subjects_registry (id, project, location, name, kind, url, created_at)
+                 VALUES (900001, 'p', 'l', 'main', 'local', '', now()), (900002, 'p', 'l', 'other', 'local', '', now());
+            INSERT INTO subjects_context (id, registry_id, name, next_schema_id, created_at) VALUES (900011, 900001, '.', 3, now());
+            INSERT INTO subjects_subject (id, context_id, name, created_at) VALUES (900021, 900011, 'orders', now());
+            INSERT INTO subjects_schema (id, context_id, schema_id, schema_type, canonical, identity, fingerprint, guid,
+                                         imported, created_at)
+                 VALUES (900031, 900011, 1, 'AVRO', '"int"', 'a', 'a', gen_random_uuid(), false, now()),
+                        (900032, 900011, 2, 'AVRO', '"long"', 'b', 'b', gen_random_uuid(), false, now());
+            INSERT INTO subjects_schemaversion (id, subject_id, version, schema_id, submitted, created_at, created_by, door)
+                 VALUES (900041, 900021, 1, 900031, '"int"', now(), 'me', 'ui'), (900042, 900021, 2, 900032, '"long"', now(), 'me', 'ui');
+            INSERT INTO subjects_schemareference (schema_id, position, name, subject_name, target_id)
+                 VALUES (900032, 0, 'Order', 'orders', 900041);
+            INSERT INTO subjects_config (registry_id, context_id, subject_name)
+                 VALUES (900001, 900011, 'orders'), (900001, 900011, null), (900001, null, null);
+            INSERT INTO subjects_mode (registry_id, context_id, subject_name, mode)
+                 VALUES (900001, 900011, 'orders', 'READWRITE'), (900001, 900011, null, 'READWRITE'), (900001, null, null, 'READWRITE');
+            """
+        )
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+
+
+def refusal(statement: str) -> tuple[str, str]:
+    """The table and the constraint that refuse a statement; empty where none does."""
+    try:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute(statement)
+    except IntegrityError as error:
+        found = error.__cause__.diag
+        return found.table_name, found.constraint_name
+    return "", ""
+
+
+@pytest.mark.requirement("CARD-1")
+@pytest.mark.parametrize("constraint", REFUSED)
+def test_a_constraint_refuses_its_violation(rows: None, constraint: str) -> None:
+    assert refusal(REFUSED[constraint])[1] == constraint
+
+
+@pytest.mark.requirement("CARD-1")
+@pytest.mark.parametrize("statement", REFUSED_NULLS)
+def test_a_scope_without_context_or_subject_is_one_scope_too(rows: None, statement: str) -> None:
+    assert refusal(statement)[1] in {"one_config_a_scope", "one_mode_a_scope"}
+
+
+@pytest.mark.requirement("CARD-1")
+@pytest.mark.parametrize("column", DANGLING)
+def test_nothing_points_to_nothing(rows: None, column: str) -> None:
+    model, _, name = column.partition(".")
+    table, constraint = refusal(DANGLING[column])
+    assert table == f"subjects_{model}"
+    assert f"_{name}_id_" in constraint
+
+
+def test_every_constraint_has_its_case() -> None:
+    models = list(apps.get_app_config("subjects").get_models())
+    named = {constraint.name for model in models for constraint in model._meta.constraints}
+    assert named == REFUSED.keys()
+    keys = [field for model in models for field in model._meta.get_fields() if isinstance(field, ForeignKey)]
+    assert {f"{field.model._meta.model_name}.{field.name}" for field in keys} == DANGLING.keys()
+
+
+def test_a_soft_deleted_version_leaves_room_for_its_schema(rows: None) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE subjects_schemaversion SET deleted_at = now() WHERE id = 900041")
+        cursor.execute("UPDATE subjects_schemaversion SET schema_id = 900031 WHERE id = 900042")
+    assert SchemaVersion.objects.filter(schema=900031).count() == 2
+
+
+def test_an_import_may_bring_a_second_id_for_a_definition(rows: None) -> None:
+    Schema.objects.filter(pk=900032).update(identity="a", imported=True)
+    assert Schema.objects.filter(identity="a").count() == 2
+
+
+def test_the_application_role_writes_these_tables_and_owns_none(rows: None) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT tableowner = current_user FROM pg_tables WHERE tablename LIKE 'subjects_%'")
+        assert {owned for (owned,) in cursor.fetchall()} == {False}
+
+
+@pytest.mark.requirement("CARD-1")
+def test_what_the_services_write_is_where_the_tables_are_read(registries: None, system: Actor) -> None:
+    """Plain SQL, as somebody with a database client would look."""
+    subject = SubjectName(".lab", "orders")
+    text = '{"type":"record","name":"Order","fields":[]}'
+    register_version(registry="dev", subject=subject, text=text, by=system)
+    set_config(registry="dev", subject=subject, level="FULL", by=system)
+    set_mode(registry="dev", subject=subject, mode="READONLY", by=system)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            SELECT r.name, c.name, s.name, v.version, d.schema_id, d.canonical, v.submitted, v.created_by, v.door,
+                   k.compatibility_level, m.mode
+              FROM subjects_registry r JOIN subjects_context c ON c.registry_id = r.id
+              JOIN subjects_subject s ON s.context_id = c.id JOIN subjects_schemaversion v ON v.subject_id = s.id
+              JOIN subjects_schema d ON d.id = v.schema_id AND d.context_id = c.id
+              JOIN subjects_config k ON k.context_id = c.id AND k.subject_name = s.name
+              JOIN subjects_mode m ON m.context_id = c.id AND m.subject_name = s.name
+            """
+        )
+        row = ("dev", ".lab", "orders", 1, 1, text, text, "tests", "command", "FULL", "READONLY")
+        assert cursor.fetchall() == [row]
+    assert Registry.objects.count() == 3
