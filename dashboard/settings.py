@@ -20,12 +20,15 @@ ANONYMOUS_ROLE              role of a program without a token; honoured only und
 from __future__ import annotations
 
 import os
+import secrets
 import sys
 from pathlib import Path
 from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 from psycopg.conninfo import conninfo_to_dict
+
+from dashboard.redis_url import celery_form
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 DATA_DIR = Path(os.environ.get("SCHEMADESK_DATA", BASE_DIR / "var"))
@@ -39,7 +42,7 @@ def _secret_key() -> str:
     if key:
         return key
     if Path(sys.argv[0]).name == "manage.py" or "pytest" in sys.modules:
-        return "only for commands that sign nothing " * 2
+        return secrets.token_urlsafe(50)  # a command signs nothing that has to outlive it
     raise ImproperlyConfigured("set SECRET_KEY_FILE (a file with 50 or more random characters) or SECRET_KEY")
 
 
@@ -65,10 +68,11 @@ def _database(url: str) -> dict[str, Any]:
     }
 
 
-OWNER_COMMANDS = {"migrate", "flush", "sqlmigrate", "makemigrations"}
-USE_POOL = UNDER_UP and not {"pytest", *OWNER_COMMANDS} & ({*sys.argv[1:2]} | set(sys.modules))
+OWNER_COMMANDS = ("migrate", "flush", "sqlmigrate", "makemigrations")
+_as_owner = sys.argv[1:2] and sys.argv[1] in OWNER_COMMANDS
+USE_POOL = UNDER_UP and not _as_owner and "pytest" not in sys.modules
 _database_url = os.environ.get("DATABASE_URL", "postgresql:///schemadesk")
-if len(sys.argv) > 1 and sys.argv[1] in OWNER_COMMANDS:
+if _as_owner:
     _database_url = os.environ.get("DATABASE_OWNER_URL", _database_url)
 DATABASES = {"default": _database(_database_url)}
 # The role that gets no rights on the audit table but to read; granted after every migration.
@@ -77,15 +81,7 @@ DATABASE_APPLICATION_ROLE = os.environ.get("DATABASE_APPLICATION_ROLE", "schemad
 REDIS_URL = os.environ.get("REDIS_URL", "redis://127.0.0.1:6379/0")
 CACHES = {"default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}}
 
-
-def _celery_url(url: str) -> str:
-    """Celery's spelling of a Unix-socket address."""
-    if not url.startswith("unix://"):
-        return url
-    return "redis+socket://" + url.removeprefix("unix://").replace("db=", "virtual_host=")
-
-
-CELERY_BROKER_URL = _celery_url(REDIS_URL)
+CELERY_BROKER_URL = celery_form(REDIS_URL)
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_DEFAULT_QUEUE = "default"

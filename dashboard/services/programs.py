@@ -8,6 +8,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable
 
+from dashboard.redis_url import celery_form
 from dashboard.services.layout import PROJECT, Layout
 from dashboard.services.ports import LOOPBACK
 from dashboard.services.process import Command
@@ -101,7 +102,7 @@ def worker_probe(queue: str) -> Callable[[Layout], str | None]:
             from celery import Celery
             from kombu.exceptions import OperationalError
 
-        with Celery("probe", broker=celery_broker(layout), set_as_current=False) as app:
+        with Celery("probe", broker=celery_form(layout.product["REDIS_URL"]), set_as_current=False) as app:
             app.conf.broker_connection_retry_on_startup = False
             try:
                 answers = app.control.ping(destination=[f"{queue}@schemadesk"], timeout=0.5)
@@ -110,14 +111,6 @@ def worker_probe(queue: str) -> Callable[[Layout], str | None]:
         return f"queue {queue}" if answers else None
 
     return probe
-
-
-def celery_broker(layout: Layout) -> str:
-    """Celery's form of the address that REDIS_URL holds in redis-py's."""
-    url = layout.product["REDIS_URL"]
-    if not url.startswith("unix://"):
-        return url
-    return "redis+socket://" + url.removeprefix("unix://").replace("db=", "virtual_host=")
 
 
 def beat_command(layout: Layout) -> Command:
