@@ -146,6 +146,30 @@ class Report:
             messages.append(f"{{validateFields: 'false', compatibility: '{self.level}'}}")
         return messages
 
+    def to_text(self) -> str:
+        """The report for a terminal: the verdict, then every item with its place, reason and cure."""
+        verdict = "compatible" if self.is_compatible else "incompatible"
+        asked = ", ".join(map(str, self.versions))
+        head = f"{verdict} under {self.level}" + (
+            f", checked against version {asked}" if asked else "; nothing to check"
+        )
+        return "\n".join([head, *(_item_text(item) for item in self.items)])
+
+
+_READING: Final[Mapping[Direction, str]] = {"BACKWARD": "the new schema reads", "FORWARD": "the new schema is read by"}
+
+
+def _item_text(item: ReportItem) -> str:
+    place = f" (line {item.line}, column {item.column})" if item.line is not None else ""
+    lines = [
+        f"{item.severity.upper()} {item.rule} at {item.named_path}{place}: "
+        f"{_READING[item.direction]} version {item.against_version}",
+        f"    {item.message}",
+        f"    why: {item.why}" if item.why else "",
+        f"    cure: {item.remedy}" if item.remedy else "",
+    ]
+    return "\n".join(filter(None, lines))
+
 
 def item_from(
     found: Incompatibility, direction: Direction, version: int, new: ParsedSchema, old: ParsedSchema
