@@ -19,6 +19,7 @@ _ADMINS = frozenset({ADMIN})
 ACTIONS: dict[str, frozenset[str]] = {
     "schema.read": _EVERYONE,
     "version.register": _STEWARDS,
+    "version.force": _ADMINS,
     "version.delete": _STEWARDS,
     "version.delete_permanently": _ADMINS,
     "config.change": _STEWARDS,
@@ -37,6 +38,7 @@ ACTIONS: dict[str, frozenset[str]] = {
 ACTION_WORDS = {
     "schema.read": "read schemas",
     "version.register": "register versions",
+    "version.force": "register versions that break the level",
     "version.delete": "delete versions",
     "version.delete_permanently": "delete versions permanently",
     "config.change": "change compatibility settings",

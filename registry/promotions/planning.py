@@ -6,7 +6,7 @@ from registry.errors import InvalidInput
 from registry.promotions.models import Environment
 from registry.promotions.plan import Plan, TargetState, Wanted, plan_promotion
 from registry.subjects.names import SubjectName, parse_subject
-from registry.subjects.selectors import state_of_subject, stored_version
+from registry.subjects.selectors import faithful_text, state_of_subject, stored_version
 from registry.subjects.selectors.places import Registry
 
 MAX_VERSIONS = 200
@@ -35,7 +35,8 @@ def _with_references(registry: Registry, subject: SubjectName, version: int) -> 
         )
         for ref in qualified:
             visit(parse_subject(ref.subject), ref.version)
-        found[name.qualified, number] = Wanted(name.qualified, number, schema, info.submitted, qualified)
+        text = faithful_text(registry, info)
+        found[name.qualified, number] = Wanted(name.qualified, number, schema, text, qualified)
 
     visit(subject, version)
     return list(found.values())

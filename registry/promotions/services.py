@@ -155,6 +155,7 @@ def _run_step(request: PromotionRequest, step: Step, by: Actor) -> int:
             by=by,
             schema_type=step.schema_type,
             references=step.references,
+            normalize=False,  # the text is the one that was approved, as it is
             release=True,
         )
     info, schema = stored_version(registry, subject, step.target_version)

@@ -269,3 +269,10 @@ def test_who_may(api: Callable[[str], Client], registries: None) -> None:
     assert Client(headers={"authorization": "Bearer wrong"}).get("/subjects").json()["error_code"] == 401
     assert send(api("reader"), "/subjects/a/versions", V1).status_code == 403
     assert api("stranger").get("/subjects").status_code == 403
+
+
+@pytest.mark.requirement("ORA-1")
+def test_force_is_for_those_with_the_right(api: Callable[[str], Client], steward: Client) -> None:
+    send(steward, "/subjects/orders-value/versions", V1)
+    assert send(steward, "/subjects/orders-value/versions?force=true", BREAKING).status_code == 403
+    assert send(api("admin"), "/subjects/orders-value/versions?force=true", BREAKING).json()["version"] == 2

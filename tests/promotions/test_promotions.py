@@ -9,7 +9,7 @@ import pytest
 
 from registry.access.roles import Actor
 from registry.audit.models import AuditEvent
-from registry.errors import InvalidInput, NotAllowed, OperationNotPermitted, PlanChanged, WrongState
+from registry.errors import IncompatibleSchema, InvalidInput, NotAllowed, OperationNotPermitted, PlanChanged, WrongState
 from registry.promotions import selectors, services
 from registry.promotions.models import Release
 from registry.subjects.names import SubjectName
@@ -181,3 +181,44 @@ def test_a_closed_registry_takes_releases_only_and_an_override_stops_those(cast:
         services.approve(request_id=number, by=cast["approver"])
     with pytest.raises(WrongState, match="READONLY_OVERRIDE"):
         services.approve(request_id=number, by=cast["approver"])
+
+
+def test_a_normalized_version_is_promoted_as_it_is_stored(cast: dict[str, Actor]) -> None:
+    untidy = {
+        "fields": [{"type": "long", "name": "id", "doc": "d"}],
+        "name": "Order",
+        "type": "record",
+        "aliases": ["B", "A"],
+    }
+    register(untidy, cast["steward"], normalize=True)
+    stored = get_version(get_registry("dev"), ORDERS, 1).schema
+    assert json.loads(stored.text)["aliases"] == ["A", "B"]
+    number = ask(cast)
+    services.approve(request_id=number, by=cast["approver"])
+    services.apply(request_id=number, by=cast["approver"])
+    live = get_version(get_registry("prod"), ORDERS, 1).schema
+    assert (live.text, live.fingerprint) == (stored.text, stored.fingerprint)
+
+
+def test_what_was_submitted_travels_along(cast: dict[str, Actor]) -> None:
+    text = json.dumps(V1, indent=4).replace('"fields"', '// the fields\n "fields"')
+    register_version(registry="dev", subject=ORDERS, text=text, by=cast["steward"])
+    number = ask(cast)
+    services.approve(request_id=number, by=cast["approver"])
+    services.apply(request_id=number, by=cast["approver"])
+    assert get_version(get_registry("prod"), ORDERS, 1).submitted == text
+
+
+@pytest.mark.requirement("ORA-1")
+def test_a_forced_version_needs_the_right_and_leaves_a_trace(cast: dict[str, Actor]) -> None:
+    register(V1, cast["steward"])
+    broken = {**V1, "fields": [{"name": "id", "type": "string"}]}
+    with pytest.raises(IncompatibleSchema):
+        register(broken, cast["admin"])
+    with pytest.raises(NotAllowed, match="break the level"):
+        register(broken, cast["steward"], force="the topic is new")
+    register(broken, cast["admin"], force="the topic is new")
+    assert list_versions(get_registry("dev"), ORDERS) == [1, 2]
+    trace = AuditEvent.objects.filter(table="subjects_schemaversion").first()
+    assert trace is not None
+    assert (trace.actor, trace.why) == ("admin", "register a version of orders-value in dev, forced: the topic is new")

@@ -139,6 +139,7 @@ class Versions(ConfluentView):
             normalize=flag(request, "normalize") or None,
             metadata=body.metadata,
             rule_set=body.rule_set,
+            force="asked for by the client" if flag(request, "force") else "",
         )
         stored = get_version(self.registry, self.named_subject, done.version)
         return Response({**version_answer(stored), "id": done.schema_id})

@@ -178,3 +178,10 @@ def stored_version(
     """A version with its parsed schema, a live one unless told otherwise. Raises SubjectNotFound, VersionNotFound."""
     row = version_row(get_subject(registry, subject, deleted=deleted), version, deleted=deleted)
     return version_infos([row])[0], parse_stored([row.schema])[0]
+
+
+def faithful_text(registry: Registry, info: VersionInfo) -> str:
+    """The text as it was submitted, where it says what is stored; the stored one where normalizing changed it."""
+    found = resolve_references(registry, info.schema.references, context=info.subject.context)
+    submitted = parse_schema(info.schema.schema_type, info.submitted, tuple(reference for reference, _ in found))
+    return info.submitted if submitted.canonical == info.schema.text else info.schema.text

@@ -10,7 +10,7 @@ from registry.access.roles import Actor, require
 from registry.audit.services import record
 from registry.errors import IncompatibleSchema, InvalidName, InvalidReference, InvalidSchema, OperationNotPermitted
 from registry.formats import FORMATS
-from registry.formats.base import ParsedSchema, Reference
+from registry.formats.base import ParsedSchema, Reference, ResolvedReference
 from registry.formats.compatibility import check
 from registry.subjects.identity import Identity, identify
 from registry.subjects.models import Context, Registry, Schema, SchemaReference, SchemaVersion, Subject
@@ -45,7 +45,7 @@ class _Submission:
     """What is to be registered, parsed before any lock is taken."""
 
     schema: ParsedSchema
-    references: tuple[Reference, ...]
+    resolved: tuple[ResolvedReference, ...]
     targets: tuple[SchemaVersion, ...]
     submitted: str
     metadata: dict[str, Any] | None
@@ -54,6 +54,17 @@ class _Submission:
     def canonical(self, *, normalize: bool) -> str:
         """The text to store."""
         return FORMATS[self.schema.schema_type].normalize(self.schema) if normalize else self.schema.canonical
+
+    @property
+    def references(self) -> tuple[Reference, ...]:
+        """The references with the versions that they came to mean."""
+        return tuple(item.reference for item in self.resolved)
+
+    def fingerprint(self, canonical: str) -> str:
+        """The fingerprint of the text to store: normalizing changes it where it changes the text."""
+        if canonical == self.schema.canonical:
+            return self.schema.fingerprint
+        return parse_schema(self.schema.schema_type, canonical, self.resolved).fingerprint
 
     def identity(self, canonical: str) -> Identity:
         """What makes it the same schema as another one, with that text."""
@@ -73,10 +84,12 @@ def register_version(
     metadata: dict[str, Any] | None = None,
     rule_set: dict[str, Any] | None = None,
     release: bool = False,
+    force: str = "",
 ) -> RegisteredVersion:
     """Add a version to a subject, or give the one that it has already for this schema.
 
-    `release` is set by an approved promotion alone: it passes READONLY, not READONLY_OVERRIDE.
+    `release` is set by an approved promotion alone: it passes READONLY, not READONLY_OVERRIDE. `force` is the
+    reason of somebody with the right to pass the level (ORA-1); it stands in the audit.
     Raises NotAllowed, InvalidName, InvalidSchema, InvalidReference, OperationNotPermitted and
     IncompatibleSchema; then nothing has changed and no id is used up.
     """
@@ -85,7 +98,10 @@ def register_version(
     place = get_registry(registry)
     require(by, "promotion.apply" if release else "version.register", registry=place.name, subject=subject.qualified)
     submission = _prepare(place, subject, text, schema_type, references, metadata, rule_set)
-    record(by=by, why=f"register a version of {subject.qualified} in {place.name}")
+    if force:
+        require(by, "version.force", registry=place.name, subject=subject.qualified)
+    forced = f", forced: {force}" if force else ""
+    record(by=by, why=f"register a version of {subject.qualified} in {place.name}{forced}")
     lock_policy(place)
     _refuse_by_mode(place, subject, release=release)
     config = effective_config(place, subject)
@@ -97,7 +113,8 @@ def register_version(
     if there is not None:
         return _registered(there, created=False)
     _refuse_lost_references(submission, held)
-    _refuse_incompatible(subject, row, submission.schema, config.level)
+    if not force:
+        _refuse_incompatible(subject, row, submission.schema, config.level)
     schema = _store_schema(context, submission, canonical)
     return _registered(_add_version(row, schema, submission.submitted, by), created=True)
 
@@ -130,12 +147,13 @@ def _prepare(
 ) -> _Submission:
     if not text.strip():
         raise InvalidSchema("Empty schema")
-    resolved = resolve_references(registry, references, context=subject.context)
-    parsed = parse_schema(schema_type, text, tuple(reference for reference, _ in resolved))
+    found = resolve_references(registry, references, context=subject.context)
+    resolved = tuple(reference for reference, _ in found)
+    parsed = parse_schema(schema_type, text, resolved)
     return _Submission(
         schema=parsed,
-        references=tuple(item.reference for item, _ in resolved),
-        targets=tuple(target for _, target in resolved),
+        resolved=resolved,
+        targets=tuple(target for _, target in found),
         submitted=text,
         metadata=metadata,
         rule_set=rule_set,
@@ -198,7 +216,7 @@ def _store_schema(context: Context, submission: _Submission, canonical: str) -> 
         schema_type=submission.schema.schema_type,
         canonical=canonical,
         identity=identity.digest,
-        fingerprint=submission.schema.fingerprint,
+        fingerprint=submission.fingerprint(canonical),
         guid=identity.guid,
         metadata=submission.metadata,
         rule_set=submission.rule_set,

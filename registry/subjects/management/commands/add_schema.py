@@ -1,0 +1,65 @@
+"""`manage.py add_schema SUBJECT FILE`: add a schema, or with `--evolve` its next version."""
+
+from __future__ import annotations
+
+import getpass
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from registry.access.roles import system_actor
+from registry.errors import IncompatibleSchema, InvalidSchema, SchemadeskError
+from registry.formats import FORMATS
+from registry.subjects.names import SubjectName, parse_subject
+from registry.subjects.selectors import list_subjects
+from registry.subjects.selectors.places import get_registry
+from registry.subjects.services import register_version
+
+
+class Command(BaseCommand):
+    """Registers a file, checked at that moment against the versions that the subject's level names."""
+
+    help = "Add a schema from a file; with --evolve as the next version of a subject that is there."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """SUBJECT and FILE."""
+        parser.add_argument("subject")
+        parser.add_argument("file", type=Path)
+        parser.add_argument("--evolve", action="store_true", help="the subject is there; add its next version")
+        parser.add_argument(
+            "--force", metavar="REASON", default="", help="pass the level; the reason stands in the audit"
+        )
+        parser.add_argument("--registry", default="", help="default: the default registry")
+        parser.add_argument("--type", choices=sorted(FORMATS), default="AVRO", help="the format (default: AVRO)")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Print version and schema id, or every reason of a refusal."""
+        try:
+            subject = parse_subject(options["subject"])
+            self._refuse_surprise(subject, options["registry"], evolve=options["evolve"])
+            done = register_version(
+                registry=options["registry"],
+                subject=subject,
+                text=options["file"].read_text(encoding="utf-8"),
+                schema_type=options["type"],
+                force=options["force"],
+                by=system_actor(getpass.getuser(), "command"),
+            )
+        except IncompatibleSchema as error:
+            raise CommandError(error.report.to_text()) from error
+        except InvalidSchema as error:
+            place = f" (line {error.line}, column {error.column})" if error.line is not None else ""
+            raise CommandError(f"{options['file']}: {error.message}{place}") from error
+        except (SchemadeskError, OSError, UnicodeDecodeError) as error:
+            raise CommandError(str(error)) from error
+        state = "added" if done.created else "was there already"
+        self.stdout.write(f"{subject.qualified} version {done.version}, schema id {done.schema_id}, {state}")
+
+    def _refuse_surprise(self, subject: SubjectName, registry: str, *, evolve: bool) -> None:
+        there = subject.qualified in list_subjects(get_registry(registry), context=subject.context)
+        if there and not evolve:
+            raise CommandError(f"{subject.qualified} is there already; add its next version with --evolve.")
+        if evolve and not there:
+            raise CommandError(f"{subject.qualified} isn't there yet; add it without --evolve.")
