@@ -15,6 +15,8 @@ from registry.formats.compatibility import check_all_levels
 
 LIMIT_SECONDS = 8  # far above what is measured, far below what a quadratic walk would take
 
+pytestmark = pytest.mark.slow
+
 
 def enums(count: int, symbols: list[str], *, same_simple_name: bool = False) -> list[Any]:
     names = (f"n{number}.E" if same_simple_name else f"n.E{number}" for number in range(count))

@@ -14,6 +14,8 @@ import pytest
 
 from tests.services.conftest import ROOT
 
+pytestmark = pytest.mark.slow
+
 PYTHON = getattr(sys, "_base_executable", sys.executable)
 FAKE_UV = """#!/bin/sh
 echo "$@" >> {log}

@@ -20,6 +20,8 @@ from dashboard.services.part import running
 from dashboard.services.parts import POSTGRES
 from dashboard.services.process import Watchdog
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def layout(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Layout]:

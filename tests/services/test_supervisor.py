@@ -12,6 +12,8 @@ import pytest
 
 from tests.services.conftest import SIGNALS, Supervised, is_alive, part
 
+pytestmark = pytest.mark.slow
+
 Start = Callable[..., Supervised]
 # A grandchild in a session and process group of its own, such as Spark's Python workers make.
 ESCAPING = "setsid sh -c 'sleep 601' & sleep 602"

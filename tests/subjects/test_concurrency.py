@@ -18,12 +18,9 @@ from tests.subjects.clients import Clients
 from tests.subjects.scenarios import CLIENTS, FITTING, PLAIN, RIVALS, SCENARIOS, Calls, Racers, anything
 from tests.subjects.single_order import Definition, Place, find_order, parsed
 
-pytestmark = pytest.mark.usefixtures("transactional_db", "registries")
+pytestmark = [pytest.mark.usefixtures("transactional_db", "registries"), pytest.mark.slow]
 #: each seed is another interleaving; `RACE_ROUNDS=500` looks for rarer ones
-ROUNDS = [
-    pytest.param(range(3), id="few"),
-    pytest.param(range(3, int(os.environ.get("RACE_ROUNDS", "8"))), id="many", marks=pytest.mark.slow),
-]
+SEEDS = range(int(os.environ.get("RACE_ROUNDS", "8")))
 
 
 def found(context: str) -> Place:
@@ -66,9 +63,8 @@ def registered(outcomes: Sequence[Outcome]) -> list[tuple[int, int, bool]]:
 
 
 @pytest.mark.requirement("GOO-1")
-@pytest.mark.parametrize("rounds", ROUNDS)
-def test_the_same_schema_under_one_subject_is_one_version(clients: Clients, rounds: range) -> None:
-    for seed in rounds:
+def test_the_same_schema_under_one_subject_is_one_version(clients: Clients) -> None:
+    for seed in SEEDS:
         calls = place_of_its_own("same", seed)
         outcomes = clients.race([[calls.register("orders", PLAIN)]] * CLIENTS, seed)
         assert registered(outcomes) == [*[(1, 1, False)] * (CLIENTS - 1), (1, 1, True)]
@@ -78,9 +74,8 @@ def test_the_same_schema_under_one_subject_is_one_version(clients: Clients, roun
 
 
 @pytest.mark.requirement("GOO-1")
-@pytest.mark.parametrize("rounds", ROUNDS)
-def test_the_same_schema_under_many_subjects_has_one_id(clients: Clients, rounds: range) -> None:
-    for seed in rounds:
+def test_the_same_schema_under_many_subjects_has_one_id(clients: Clients) -> None:
+    for seed in SEEDS:
         calls = place_of_its_own("many", seed)
         outcomes = clients.race([[calls.register(f"orders-{number}", PLAIN)] for number in range(CLIENTS)], seed)
         assert registered(outcomes) == [(1, 1, True)] * CLIENTS
@@ -89,9 +84,8 @@ def test_the_same_schema_under_many_subjects_has_one_id(clients: Clients, rounds
 
 
 @pytest.mark.requirement("GOO-1")
-@pytest.mark.parametrize("rounds", ROUNDS)
-def test_schemas_that_fit_get_versions_and_ids_without_holes(clients: Clients, rounds: range) -> None:
-    for seed in rounds:
+def test_schemas_that_fit_get_versions_and_ids_without_holes(clients: Clients) -> None:
+    for seed in SEEDS:
         calls = place_of_its_own("fitting", seed)
         outcomes = clients.race([[calls.register("orders", text)] for text in FITTING], seed)
         assert registered(outcomes) == [(number, number, True) for number in range(1, CLIENTS + 1)]
@@ -99,9 +93,8 @@ def test_schemas_that_fit_get_versions_and_ids_without_holes(clients: Clients, r
 
 
 @pytest.mark.requirement("GOO-1")
-@pytest.mark.parametrize("rounds", ROUNDS)
-def test_schemas_that_do_not_fit_never_both_get_in(clients: Clients, rounds: range) -> None:
-    for seed in rounds:
+def test_schemas_that_do_not_fit_never_both_get_in(clients: Clients) -> None:
+    for seed in SEEDS:
         calls = place_of_its_own("misfits", seed)
         perform(calls.register("orders", PLAIN))
         outcomes = clients.race([[calls.register("orders", text)] for text in [*RIVALS[:12], *FITTING[:4]]], seed)
@@ -116,12 +109,11 @@ def test_schemas_that_do_not_fit_never_both_get_in(clients: Clients, rounds: ran
 
 
 @pytest.mark.requirement("GOO-1", "GOO-3", "GOO-5", "GOO-6")
-@pytest.mark.parametrize("rounds", ROUNDS)
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.__name__)
 def test_a_race_is_some_order_of_its_calls(
-    clients: Clients, scenario: Callable[[Calls, random.Random], Racers], rounds: range
+    clients: Clients, scenario: Callable[[Calls, random.Random], Racers]
 ) -> None:
-    for seed in rounds:
+    for seed in SEEDS:
         dice = random.Random(seed)
         calls = Calls(f".{scenario.__name__}{seed}")
         before, racers = scenario(calls, dice)

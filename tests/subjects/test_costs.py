@@ -37,6 +37,7 @@ def diamond(register: Register, level: int) -> None:
 
 
 @pytest.mark.requirement("GOO-5")
+@pytest.mark.slow
 def test_diamonds_of_references_cost_what_they_are_and_not_what_they_unfold_to(
     dev: Registry, register: Register, monkeypatch: pytest.MonkeyPatch
 ) -> None:
