@@ -1,4 +1,4 @@
-"""The list of subjects, and the page of one."""
+"""The page of one subject."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from dashboard.links import subject_url
 from dashboard.pages.frame import environment_of, make_frame, page_actor, subjects_url
-from dashboard.presenters.frame import Action, ActiveFilter, Choice, Crumb, Filter, Paging, Problem, Search, Section
+from dashboard.presenters.frame import Action, Choice, Crumb, Problem, Section
 from dashboard.presenters.looks import Verdict
 from dashboard.presenters.subjects import (
     FieldRow,
@@ -19,22 +19,17 @@ from dashboard.presenters.subjects import (
     ReferenceRow,
     SelectedVersion,
     Setting,
-    SubjectList,
     SubjectPage,
-    SubjectRow,
-    VersionChip,
     VersionRow,
 )
 from registry.access.roles import refusal
 from registry.drift.selectors import open_findings_by_subject
-from registry.formats import FORMATS
 from registry.formats.compatibility import LEVELS
-from registry.promotions.selectors import list_environments, list_requests, releases_of
+from registry.promotions.selectors import list_environments, releases_of
 from registry.subjects import selectors
 from registry.subjects.names import DEFAULT_CONTEXT, SubjectName, parse_subject
 from registry.subjects.selectors.places import Registry, get_registry, get_subject
 
-PAGE_ROWS = 50
 LANE_VERSIONS = 12
 TABS = (("structure", "Structure"), ("source", "Source"), ("settings", "Settings"))
 ORDER_WORDS = {
@@ -54,115 +49,6 @@ MODE_SENTENCES = {
 def level_order(level: str) -> str:
     """The headline that a level implies."""
     return ORDER_WORDS.get(LEVELS[level].upgrade_order, "No order is safe")
-
-
-def subject_list(request: HttpRequest, registry: str) -> SubjectList:
-    """The page of a registry's subjects, filtered and paged by the query."""
-    place = get_registry(registry)
-    query = request.GET.get("q", "").strip()
-    schema_type, level = request.GET.get("format", ""), request.GET.get("level", "")
-    offset = max(0, int(request.GET["offset"])) if request.GET.get("offset", "").isdigit() else 0
-    rows, total = selectors.subject_rows(
-        place, text=query, schema_type=schema_type, level=level, offset=offset, limit=PAGE_ROWS
-    )
-    base = subjects_url(registry)
-    chosen = {"q": query, "format": schema_type, "level": level}
-    return SubjectList(
-        frame=make_frame(request, title="Subjects", section=Section.SUBJECTS, registry=registry),
-        registry=registry,
-        search=_search(base, chosen),
-        rows=_rows(place, rows),
-        paging=_paging(base, chosen, offset, len(rows), total),
-        add_command=f"curl -X POST -H 'Content-Type: application/json' {request.scheme}://{request.get_host()}"
-        + ("" if registry == "dev" else f"/registries/{quote(registry)}")
-        + '/subjects/orders-value/versions -d \'{"schema": "\\"string\\""}\'',
-    )
-
-
-def _search(base: str, chosen: dict[str, str]) -> Search:
-    filters = (
-        Filter(name="format", label="Format", choices=_choices(sorted(FORMATS), chosen["format"], "Any format")),
-        Filter(name="level", label="Compatibility", choices=_choices(LEVELS, chosen["level"], "Any level")),
-    )
-    active = tuple(
-        ActiveFilter(label=f"{name}: {value}", url=_with(base, {**chosen, name: ""}))
-        for name, value in chosen.items()
-        if value
-    )
-    return Search(
-        url=base, query=chosen["q"], label="Search subjects", placeholder="orders", filters=filters, active=active
-    )
-
-
-def _choices(values: object, chosen: str, any_word: str) -> tuple[Choice, ...]:
-    names = list(values)  # type: ignore[call-overload]
-    return (
-        Choice(value="", label=any_word, selected=not chosen),
-        *(Choice(value=name, label=name, selected=name == chosen) for name in names),
-    )
-
-
-def _with(base: str, query: dict[str, object]) -> str:
-    given = {name: value for name, value in query.items() if value}
-    return f"{base}?{urlencode(given)}" if given else base
-
-
-def _paging(base: str, chosen: dict[str, str], offset: int, shown: int, total: int) -> Paging:
-    def at(start: int) -> str:
-        return _with(base, {**chosen, "offset": start})
-
-    return Paging(
-        first=offset + 1 if shown else 0,
-        last=offset + shown,
-        total=total,
-        previous_url=at(max(0, offset - PAGE_ROWS)) if offset else "",
-        next_url=at(offset + PAGE_ROWS) if offset + shown < total else "",
-    )
-
-
-def _rows(registry: Registry, rows: list[selectors.SubjectRow]) -> tuple[SubjectRow, ...]:
-    order = list_environments()
-    columns = order if registry.name in order else [registry.name]
-    findings = open_findings_by_subject(registry.name)
-    pending = {info.subject.qualified: info.id for info in list_requests(state="open")}
-    return tuple(_row(registry.name, row, columns, order, findings, pending) for row in rows)
-
-
-def _row(
-    registry: str,
-    row: selectors.SubjectRow,
-    columns: list[str],
-    order: list[str],
-    findings: dict[str, int],
-    pending: dict[str, int],
-) -> SubjectRow:
-    name = row.subject.qualified
-    newest = max(row.versions.values(), default=0)
-    request = pending.get(name)
-    return SubjectRow(
-        name=row.subject.subject,
-        context="" if row.subject.context == DEFAULT_CONTEXT else row.subject.context,
-        url=subject_url(registry, name),
-        format=row.schema_type,
-        level=row.level,
-        level_inherited=not row.level_is_own,
-        versions=tuple(
-            VersionChip(
-                environment=environment_of(place, order),
-                version=row.versions.get(place),
-                behind=newest - row.versions[place] if place in row.versions else 0,
-                url=subject_url(place, name) if place in row.versions else "",
-            )
-            for place in columns
-        ),
-        version_count=row.live_versions,
-        open_findings=findings.get(name, 0),
-        findings_url=reverse("ui:findings") + "?" + urlencode({"q": name}),
-        pending=f"request {request}" if request else "",
-        pending_url=reverse("ui:promotion", args=[request]) if request else "",
-        changed_at=row.changed_at,
-        changed_by=row.changed_by,
-    )
 
 
 def subject_page(request: HttpRequest, registry: str, subject: str) -> SubjectPage:

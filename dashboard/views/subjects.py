@@ -8,6 +8,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from dashboard.pages import comparison, report, subjects
 from dashboard.pages.frame import page_actor
+from dashboard.pages.subject_list import subject_list as list_page
 from dashboard.views.parts import render_page
 from registry.access.roles import require
 from registry.subjects.names import parse_subject
@@ -22,7 +23,7 @@ def _require_read(request: HttpRequest, registry: str, subject: str = "") -> Non
 def subject_list(request: HttpRequest, registry: str) -> HttpResponse:
     """All subjects of a registry; htmx gets the list alone."""
     _require_read(request, registry)
-    return render_page(request, "subjects/list.html", subjects.subject_list(request, registry), {"list": "list"})
+    return render_page(request, "subjects/list.html", list_page(request, registry), {"list": "list"})
 
 
 @require_safe
