@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from urllib.parse import quote, urlencode
 
 from django.http import HttpRequest
@@ -64,15 +65,14 @@ def _search(base: str, chosen: dict[str, str]) -> Search:
     )
 
 
-def _choices(values: object, chosen: str, any_word: str) -> tuple[Choice, ...]:
-    names = list(values)  # type: ignore[call-overload]
+def _choices(values: Iterable[str], chosen: str, any_word: str) -> tuple[Choice, ...]:
     return (
         Choice(value="", label=any_word, selected=not chosen),
-        *(Choice(value=name, label=name, selected=name == chosen) for name in names),
+        *(Choice(value=name, label=name, selected=name == chosen) for name in values),
     )
 
 
-def _with(base: str, query: dict[str, object]) -> str:
+def _with(base: str, query: Mapping[str, object]) -> str:
     given = {name: value for name, value in query.items() if value}
     return f"{base}?{urlencode(given)}" if given else base
 
