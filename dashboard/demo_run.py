@@ -58,7 +58,7 @@ def _scan(kind: str, name: str, by: Actor, on_line: OnLine, *, bootstrap: str = 
     except WrongState as error:
         on_line(error.message)
         return
-    run_scan.delay(queue_scan(source_id=source, by=by))
+    run_scan.delay_on_commit(queue_scan(source_id=source, by=by))
     on_line(f"{name} is a source now, scanned every {SCAN_EVERY_SECONDS} s")
 
 

@@ -46,7 +46,7 @@ def source_add(request: HttpRequest) -> HttpResponse:
         except SchemadeskError as error:
             problem = error
         else:
-            run_scan.delay(services.queue_scan(source_id=number, by=actor))
+            run_scan.delay_on_commit(services.queue_scan(source_id=number, by=actor))
             return redirect("ui:source", number)
     page = sources.source_form(request, problem)
     return render(request, "drift/source_add.html", {"page": page}, status=422 if problem else 200)
@@ -63,7 +63,7 @@ def source_page(request: HttpRequest, source_id: int) -> HttpResponse:
 def source_scan(request: HttpRequest, source_id: int) -> HttpResponse:
     """Scan now; htmx gets the scan's progress, a browser without it the source's page."""
     scan_id = services.queue_scan(source_id=source_id, by=page_actor(request))
-    run_scan.delay(scan_id)
+    run_scan.delay_on_commit(scan_id)
     return _progress(request, scan_id) if getattr(request, "htmx", None) else redirect("ui:source", source_id)
 
 
