@@ -9,9 +9,9 @@ from django.urls import reverse
 
 from dashboard.links import subject_url
 from dashboard.pages.frame import environment_of, make_frame, page_actor, subjects_url
+from dashboard.pages.subject_list import PAGE_ROWS, page_offset, paging_of
 from dashboard.presenters.frame import (
     Action,
-    Paging,
     Search,
     Section,
 )
@@ -26,35 +26,26 @@ from registry.promotions import selectors
 from registry.subjects import selectors as subjects
 from registry.subjects.selectors.places import get_registry
 
-BOARD_ROWS = 50
-
 
 def board(request: HttpRequest) -> EnvironmentBoard:
     """Subjects by environment, those of the first environment that has them."""
     order = selectors.list_environments()
     query = request.GET.get("q", "").strip()
-    offset = int(request.GET["offset"]) if request.GET.get("offset", "").isdigit() else 0
+    offset = page_offset(request)
     first = get_registry(order[0])
-    rows, total = subjects.subject_rows(first, text=query, offset=offset, limit=BOARD_ROWS)
+    rows, total = subjects.subject_rows(first, text=query, offset=offset, limit=PAGE_ROWS)
+    counts = {info.name: info.subjects for info in subjects.list_registries()}
     base = reverse("ui:environments")
     return EnvironmentBoard(
         frame=make_frame(request, title="Environments", section=Section.ENVIRONMENTS),
-        rules=tuple(_environment_rule(name, order) for name in order),
+        rules=tuple(_environment_rule(name, order, counts.get(name, 0)) for name in order),
         search=Search(url=base, query=query, label="Search subjects", placeholder="orders"),
         rows=tuple(_board_row(request, row, order) for row in rows),
-        paging=Paging(
-            first=offset + 1 if rows else 0,
-            last=offset + len(rows),
-            total=total,
-            previous_url=f"{base}?{urlencode({'q': query, 'offset': max(0, offset - BOARD_ROWS)})}" if offset else "",
-            next_url=f"{base}?{urlencode({'q': query, 'offset': offset + BOARD_ROWS})}"
-            if offset + len(rows) < total
-            else "",
-        ),
+        paging=paging_of(base, {"q": query}, offset, len(rows), total),
     )
 
 
-def _environment_rule(name: str, order: list[str]) -> EnvironmentRule:
+def _environment_rule(name: str, order: list[str], count: int) -> EnvironmentRule:
     registry = get_registry(name)
     mode = subjects.effective_mode(registry).mode
     rule = (
@@ -62,11 +53,10 @@ def _environment_rule(name: str, order: list[str]) -> EnvironmentRule:
         if mode == "READONLY"
         else "Open: clients register directly."
     )
-    counts = {info.name: info.subjects for info in subjects.list_registries()}
     return EnvironmentRule(
         environment=environment_of(name, order, url=subjects_url(name)),
         rule=rule,
-        subjects=counts.get(name, 0),
+        subjects=count,
         level=subjects.effective_config(registry).level,
         mode=mode,
     )

@@ -32,7 +32,7 @@ def subject_list(request: HttpRequest, registry: str) -> SubjectList:
     place = get_registry(registry)
     query = request.GET.get("q", "").strip()
     schema_type, level = request.GET.get("format", ""), request.GET.get("level", "")
-    offset = max(0, int(request.GET["offset"])) if request.GET.get("offset", "").isdigit() else 0
+    offset = page_offset(request)
     rows, total = selectors.subject_rows(
         place, text=query, schema_type=schema_type, level=level, offset=offset, limit=PAGE_ROWS
     )
@@ -43,7 +43,7 @@ def subject_list(request: HttpRequest, registry: str) -> SubjectList:
         registry=registry,
         search=_search(base, chosen),
         rows=_rows(place, rows),
-        paging=_paging(base, chosen, offset, len(rows), total),
+        paging=paging_of(base, chosen, offset, len(rows), total),
         add_command=f"curl -X POST -H 'Content-Type: application/json' {request.scheme}://{request.get_host()}"
         + ("" if registry == "dev" else f"/registries/{quote(registry)}")
         + '/subjects/orders-value/versions -d \'{"schema": "\\"string\\""}\'',
@@ -77,7 +77,15 @@ def _with(base: str, query: Mapping[str, object]) -> str:
     return f"{base}?{urlencode(given)}" if given else base
 
 
-def _paging(base: str, chosen: dict[str, str], offset: int, shown: int, total: int) -> Paging:
+def page_offset(request: HttpRequest) -> int:
+    """Where the page begins that the query asks for; 0 for what is no number."""
+    given = request.GET.get("offset", "")
+    return int(given) if given.isdigit() else 0
+
+
+def paging_of(base: str, chosen: dict[str, str], offset: int, shown: int, total: int) -> Paging:
+    """The pages before and after, PAGE_ROWS each, with the same filters."""
+
     def at(start: int) -> str:
         return _with(base, {**chosen, "offset": start})
 
