@@ -10,6 +10,7 @@ from django.http import HttpRequest
 
 from dashboard.links import subject_url
 from dashboard.pages.frame import environment_of, make_frame, subjects_url
+from dashboard.pages.numbers import whole_number
 from dashboard.pages.subjects import pretty
 from dashboard.presenters.comparison import ChangeCard, ChangeGroup, ComparePage, Comparison, DirectionSummary, Side
 from dashboard.presenters.frame import Choice, Crumb, Problem, Section
@@ -89,7 +90,8 @@ def compare_page(request: HttpRequest, registry: str, subject: str) -> ComparePa
 
 def _before(numbers: Sequence[int], new: str) -> int:
     """The version before the new one: never the same on both sides where there are two."""
-    earlier = [number for number in numbers if new.isdigit() and number < int(new)]
+    limit = whole_number(new, digits=10)
+    earlier = [number for number in numbers if limit is not None and number < limit]
     return earlier[-1] if earlier else numbers[0]
 
 

@@ -11,6 +11,7 @@ from dashboard.links import subject_url
 from dashboard.pages.evidence import evidence_facts, evidence_tables
 from dashboard.pages.finding_row import finding_row
 from dashboard.pages.frame import make_frame, page_actor
+from dashboard.pages.numbers import whole_number
 from dashboard.pages.sources import coverage_of, plural
 from dashboard.presenters.drift import (
     FindingList,
@@ -45,7 +46,7 @@ def finding_list(request: HttpRequest) -> FindingList:
         state="" if state == "all" else state,
         severity=severity,
         kind=kind,
-        source_id=int(source) if source.isdigit() else None,
+        source_id=whole_number(source),
         text=query,
         limit=SHOWN,
     )

@@ -13,6 +13,7 @@ from django.urls import reverse
 
 from dashboard.pages.finding_row import finding_row
 from dashboard.pages.frame import make_frame, page_actor
+from dashboard.pages.numbers import whole_number
 from dashboard.pages.promotions import request_row
 from dashboard.pages.sources import coverage_of
 from dashboard.pages.subjects import DOORS
@@ -151,9 +152,7 @@ def audit_list(request: HttpRequest) -> AuditList:
     """The log, newest first, by keyset."""
     query = request.GET.get("q", "").strip()
     before = request.GET.get("before", "")
-    entries = list_events(
-        text=query, before_id=int(before) if before.isdigit() and len(before) < 19 else None, limit=AUDIT_ROWS
-    )
+    entries = list_events(text=query, before_id=whole_number(before, digits=18), limit=AUDIT_ROWS)
     base = reverse("ui:audit")
     older = f"{base}?{urlencode({'q': query, 'before': entries[-1].id})}" if len(entries) == AUDIT_ROWS else ""
     return AuditList(

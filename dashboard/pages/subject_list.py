@@ -10,6 +10,7 @@ from django.urls import reverse
 
 from dashboard.links import subject_url
 from dashboard.pages.frame import environment_of, make_frame, subjects_url
+from dashboard.pages.numbers import whole_number
 from dashboard.presenters.frame import ActiveFilter, Choice, Filter, Paging, Search, Section
 from dashboard.presenters.subjects import (
     SubjectList,
@@ -79,8 +80,7 @@ def _with(base: str, query: Mapping[str, object]) -> str:
 
 def page_offset(request: HttpRequest) -> int:
     """Where the page begins that the query asks for; 0 for what is no number."""
-    given = request.GET.get("offset", "")
-    return int(given) if given.isdigit() else 0
+    return whole_number(request.GET.get("offset", "")) or 0
 
 
 def paging_of(base: str, chosen: dict[str, str], offset: int, shown: int, total: int) -> Paging:

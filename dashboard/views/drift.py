@@ -9,6 +9,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from dashboard.pages import findings, sources
 from dashboard.pages.frame import page_actor
+from dashboard.pages.numbers import whole_number
 from dashboard.views.parts import render_page
 from registry.access.roles import require
 from registry.drift import selectors, services
@@ -33,14 +34,15 @@ def source_add(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         try:
             every = request.POST.get("every_seconds", "").strip()
-            if every and not every.isdigit():
+            seconds = whole_number(every)
+            if every and seconds is None:
                 raise InvalidInput(f"{every[:20]!r} is not a number of seconds.")
             number = services.add_source(
                 registry=request.POST.get("registry", ""),
                 kind=request.POST.get("kind", ""),
                 name=request.POST.get("name", "").strip(),
                 bootstrap=request.POST.get("bootstrap", "").strip(),
-                every_seconds=int(every) if every else None,
+                every_seconds=seconds,
                 by=actor,
             )
         except SchemadeskError as error:

@@ -249,3 +249,23 @@ def test_the_theme_is_kept_and_leads_nowhere_else(browser: Callable[[str], Clien
 
 def test_the_demo_is_for_ones_own_machine_alone(browser: Callable[[str], Client]) -> None:
     assert browser("admin").post("/ui/demo").status_code == 403
+
+
+@pytest.mark.parametrize("number", ["²", "٣", "9" * 40, "-1", "1e3"])
+@pytest.mark.parametrize(
+    "address",
+    ["/ui/registries/dev/subjects?offset=", "/ui/environments?offset=", "/ui/findings?source=", "/ui/audit?before="],
+)
+def test_a_number_that_is_none_breaks_no_page(
+    browser: Callable[[str], Client], content: dict[str, int], address: str, number: str
+) -> None:
+    assert browser("reader").get(address + number).status_code == 200
+
+
+@pytest.mark.parametrize("number", ["²", "٣", "9" * 40, "1e3"])
+def test_a_version_that_is_none_is_named(
+    browser: Callable[[str], Client], content: dict[str, int], number: str
+) -> None:
+    answer = browser("reader").get(f"{SUBJECT}compare?to={number}")
+    assert answer.status_code == 404
+    assert "is not a valid version id" in answer.content.decode()
