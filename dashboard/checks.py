@@ -1,11 +1,14 @@
-"""What `manage.py check --deploy` says beside Django's own checks."""
+"""What `manage.py check` says beside Django's own checks; some of it only with `--deploy`."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from django.core.checks import CheckMessage, Tags, Warning, register
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.db import DatabaseError, connection
+
+from dashboard.spring_path import problem_of
 
 OWNED = """
 SELECT pg_has_role(current_user, c.relowner, 'USAGE') FROM pg_class c
@@ -32,3 +35,12 @@ def audit_is_out_of_reach(**_options: Any) -> list[CheckMessage]:
             id="schemadesk.W001",
         )
     ]
+
+
+@register(Tags.urls)
+def spring_has_a_path_of_its_own(**_options: Any) -> list[CheckMessage]:
+    """Refuse a root path of the Spring dialect that would hide other addresses; the dialect isn't served there."""
+    problem = problem_of(settings.SPRING_PATH)
+    if not problem:
+        return []
+    return [Error(problem, hint="Set SPRING_PATH to a path of its own, such as spring/.", id="schemadesk.E001")]

@@ -13,6 +13,8 @@ SCHEMADESK_DATA             folder of what `up` keeps
 SCHEMADESK_UP               "1" under `up` on one's own machine: what is open there stays closed elsewhere
 SCHEMADESK_HOSTS            comma-separated host names the site answers to
 SCHEMADESK_CHECKPOINT_ROOTS colon-separated folders below which checkpoints may be read
+SPRING_PATH                 root path of the Spring dialect (`spring/`); never the root of the site
+SPRING_ALLOW_DELETION       "1" lets the Spring dialect delete, for good; its released server's default is off too
 ANONYMOUS_ROLE              role of a program without a token; honoured only under `up` (there: steward)
 =========================== ====================================================================
 """
@@ -210,6 +212,7 @@ REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
     "UNAUTHENTICATED_USER": None,
+    "URL_FORMAT_OVERRIDE": None,  # `format` is a parameter of Confluent's API
     "EXCEPTION_HANDLER": "registry.api.product.errors.handle",
 }
 SPECTACULAR_SETTINGS = {
@@ -237,6 +240,8 @@ DEFAULT_LOCATION = os.environ.get("SCHEMADESK_LOCATION", "local")
 DEFAULT_REGISTRY = os.environ.get("SCHEMADESK_REGISTRY", "dev")
 ANONYMOUS_ROLE = os.environ.get("ANONYMOUS_ROLE", "steward") if UNDER_UP else ""
 INCOMPATIBLE_ERROR_CODE = int(os.environ.get("INCOMPATIBLE_ERROR_CODE", "409"))
+SPRING_PATH = os.environ.get("SPRING_PATH", "spring/")
+SPRING_ALLOW_DELETION = os.environ.get("SPRING_ALLOW_DELETION", "") == "1"
 KAFKA_BOOTSTRAP = os.environ.get("KAFKA_BOOTSTRAP", "")
 SPARK_REMOTE = os.environ.get("SPARK_REMOTE", "")
 CHECKPOINT_ROOTS = [

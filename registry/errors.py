@@ -6,11 +6,15 @@ own status and code with a table of their own.
     SchemadeskError
     ├── InvalidInput                 what was sent can't be used
     │   ├── InvalidSchema            a schema text that doesn't parse (line and column where known)
+    │   │   ├── SchemaTooCostly      it ran into a limit of time or memory
+    │   │   └── SchemaTooLarge       a schema or a body of more bytes than are taken
+    │   ├── InvalidDatum             a datum that isn't one of its schema
     │   ├── InvalidName              a subject, context or registry name
     │   ├── InvalidVersion           a version that is neither a number nor "latest"
     │   ├── InvalidCompatibility     a level that isn't one of the seven
     │   ├── InvalidMode              a mode that doesn't exist
     │   ├── InvalidReference         a reference that doesn't resolve
+    │   ├── InvalidRuleSet           the rules of a data contract
     │   ├── InvalidSource            a scan source that can't be used as given
     │   └── InvalidCheckpoint        a path that holds no readable checkpoint
     ├── NotFound
@@ -25,11 +29,13 @@ own status and code with a table of their own.
     │   └── FindingNotFound
     ├── Conflict                     it is well-formed, but what is there forbids it
     │   ├── IncompatibleSchema       carries the whole compatibility report
+    │   ├── PolicyViolated           carries the policy's report
     │   ├── SubjectSoftDeleted
     │   ├── SubjectNotSoftDeleted
     │   ├── VersionSoftDeleted
     │   ├── VersionNotSoftDeleted
     │   ├── ReferenceExists          others refer to what should be deleted
+    │   ├── ContextNotEmpty          a context that still has subjects
     │   ├── OperationNotPermitted    the mode forbids it
     │   ├── PlanChanged              what was approved is not what would run now
     │   └── WrongState               the request, scan or finding isn't in a state that allows it
@@ -69,6 +75,18 @@ class InvalidSchema(InvalidInput):
         self.column = column
 
 
+class SchemaTooCostly(InvalidSchema):
+    """Reading or comparing the schema ran into a limit of time or memory; the message names the limit."""
+
+
+class SchemaTooLarge(InvalidSchema):
+    """A schema, or the body that carries it, has more bytes than are taken; the message names the limit."""
+
+
+class InvalidDatum(InvalidInput):
+    """A datum that isn't one of its schema; the message names the place."""
+
+
 class InvalidName(InvalidInput):
     """A subject, context or registry name that can't be used everywhere."""
 
@@ -87,6 +105,10 @@ class InvalidMode(InvalidInput):
 
 class InvalidReference(InvalidInput):
     """A reference that names a subject, version or name that isn't there."""
+
+
+class InvalidRuleSet(InvalidInput):
+    """A rule set with a rule that can't be: without a name or type, twice, or in a phase that its mode isn't of."""
 
 
 class InvalidSource(InvalidInput):
@@ -149,6 +171,14 @@ class IncompatibleSchema(Conflict):
         self.report = report
 
 
+class PolicyViolated(Conflict):
+    """The schema breaks a policy that holds beside the level; `report` holds every item."""
+
+    def __init__(self, message: str, *, report: Any, **details: Any) -> None:
+        super().__init__(message, **details)
+        self.report = report
+
+
 class SubjectSoftDeleted(Conflict):
     """The subject is soft-deleted already."""
 
@@ -167,6 +197,10 @@ class VersionNotSoftDeleted(Conflict):
 
 class ReferenceExists(Conflict):
     """Other schemas refer to what should be deleted."""
+
+
+class ContextNotEmpty(Conflict):
+    """A context that has subjects, soft-deleted ones included, can't be deleted."""
 
 
 class OperationNotPermitted(Conflict):

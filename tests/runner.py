@@ -1,5 +1,6 @@
-"""`python3 manage.py test`: every test with the real parts. `--quick` leaves out broker, Spark and browser.
+"""`python3 manage.py test`: every test with the real parts. `--quick` leaves out broker, Spark, browser and clients.
 
+`--clients` runs those alone that drive clients of other languages, with the toolchains that are on PATH.
 Whatever else is given goes to pytest, so `manage.py test tests/formats -k union` works.
 """
 
@@ -13,17 +14,20 @@ from pathlib import Path
 
 import pytest
 
-QUICK = "not slow and not broker and not spark and not browser"
+QUICK = "not slow and not broker and not spark and not browser and not clients"
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
 def main(arguments: list[str]) -> int:
     """Run the tests; gives pytest's exit code."""
     quick = "--quick" in arguments
-    rest = [argument for argument in arguments if argument != "--quick"]
+    clients = "--clients" in arguments
+    rest = [argument for argument in arguments if argument not in ("--quick", "--clients")]
     os.chdir(Path(__file__).resolve().parent.parent)
     if quick:
         rest += ["-m", QUICK]
+    elif clients:
+        rest += ["-m", "clients"]
     else:
         ensure_chromium()
     return int(pytest.main(rest))

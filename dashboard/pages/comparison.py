@@ -1,91 +1,176 @@
-"""The compare page: cards worst first, both directions, then the text."""
+"""The compare page: any two versions, cards worst first, both directions, then the text. All of it is in the address."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
 
 from django.http import HttpRequest
 
 from dashboard.links import subject_url
-from dashboard.pages.frame import environment_of, make_frame, subjects_url
+from dashboard.pages.change_cards import present_comparison
+from dashboard.pages.frame import environment_of, make_frame, page_actor, subjects_url
 from dashboard.pages.numbers import whole_number
 from dashboard.pages.subjects import pretty
-from dashboard.presenters.comparison import ChangeCard, ChangeGroup, ComparePage, Comparison, DirectionSummary, Side
-from dashboard.presenters.frame import Choice, Crumb, Problem, Section
-from dashboard.presenters.looks import ChangeKind, Verdict
-from dashboard.presenters.text_diff import text_diff
-from registry.errors import NotFound, SchemadeskError
-from registry.formats.base import Difference
-from registry.formats.compatibility import LEVELS
-from registry.formats.report import Report, ReportItem
+from dashboard.presenters.comparison import ChoiceGroup, ComparePage, Comparison, Side, TextSwitch
+from dashboard.presenters.frame import Choice, Crumb, Link, Problem, Section
+from registry.access.roles import require
+from registry.errors import NotFound, SchemadeskError, SubjectNotFound
 from registry.promotions.selectors import list_environments
 from registry.subjects import selectors
 from registry.subjects.names import SubjectName, parse_subject
-from registry.subjects.selectors.places import get_registry
+from registry.subjects.selectors.places import Registry, get_registry
 
-WORST_FIRST = (Verdict.BREAKS, Verdict.CARE, Verdict.UNKNOWN, Verdict.OK)
-HEADLINES = {
-    (True, True): "Deploy in any order",
-    (True, False): "Deploy consumers first",
-    (False, True): "Deploy producers first",
-    (False, False): "Needs a new topic, or both sides at once",
-}
-KINDS = {
-    "added": ChangeKind.ADDED,
-    "removed": ChangeKind.REMOVED,
-    "changed": ChangeKind.CHANGED,
-    "renamed": ChangeKind.CHANGED,
-    "moved": ChangeKind.MOVED,
-}
-SEVERITIES = {"break": Verdict.BREAKS, "value loss": Verdict.CARE, "warning": Verdict.CARE}
+#: query parameters that say how the page is drawn, and how each is written when it isn't the usual way
+_DRAWN = {"view": "split", "text": "submitted", "unchanged": "1"}
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A side as the address names it: `3` for this registry's version, `prod:3` for another's."""
+
+    registry: str
+    version: str
+
+    def written(self, here: str) -> str:
+        return self.version if self.registry == here else f"{self.registry}:{self.version}"
+
+
+@dataclass(frozen=True)
+class _Sides:
+    """What is compared: versions of `subject`; the old one of `other`, if it is of another subject."""
+
+    here: Registry
+    subject: SubjectName
+    other: SubjectName
+    old: _Asked
+    new: _Asked
+
+    def url(self, **query: object) -> str:
+        """The page of these sides."""
+        return _url(self.here.name, self.subject, self.old, self.new, self.other, query)
+
+    def swapped(self, **query: object) -> str:
+        """The page of the sides turned around."""
+        return _url(self.here.name, self.other, self.new, self.old, self.subject, query)
+
+
+def _url(
+    here: str, subject: SubjectName, old: _Asked, new: _Asked, other: SubjectName, query: dict[str, object]
+) -> str:
+    given: dict[str, object] = {"from": old.written(here), "to": new.written(here)}
+    given["with"] = other.qualified if other != subject else None
+    return subject_url(here, subject.qualified, "compare", **given | query)
 
 
 def compare_page(request: HttpRequest, registry: str, subject: str) -> ComparePage:
-    """The page of `?from=3&to=4`; without them the newest version and the one before it."""
-    place, name = get_registry(registry), parse_subject(subject)
-    numbers = selectors.list_versions(place, name, deleted=True)
-    new = request.GET.get("to") or str(numbers[-1])
-    old = request.GET.get("from") or str(_before(numbers, new))
-    url = subject_url(registry, name.qualified, "compare")
-    comparison, problem = None, None
-    try:
-        found = selectors.compare_versions(place, name, old=old, new=new)
-        level = selectors.effective_config(place, name).level
-        comparison = present_comparison(found, registry, registry, level=level)
-    except SchemadeskError as error:
-        problem = Problem(what=error.message, cure="Choose two versions that the subject has.")
-    view = "split" if request.GET.get("view") == "split" else "unified"
+    """The page of `?from=3&to=prod:4`; without them the newest version and the one before it.
 
-    def at(**query: object) -> str:
-        return subject_url(registry, name.qualified, "compare", **{"from": old, "to": new, "view": view} | query)
-
+    `with` names another subject for the old side. Raises RegistryNotFound, SubjectNotFound, NotAllowed.
+    """
+    here, name = get_registry(registry), parse_subject(subject)
+    held = _held(here, name)
+    other, other_error = _other(request, here, name)
+    old_held = held if other == name else _held(here, other)
+    sides = _sides(request, here, name, other, held[here.name], old_held[here.name])
+    drawn = {key: value if request.GET.get(key) == value else None for key, value in _DRAWN.items()}
+    comparison, problem = _compared(request, sides, submitted=drawn["text"] is not None)
+    other_side, other_text = (None, "") if comparison else _readable_side(sides)
+    one_place = other == name and sides.old.registry == sides.new.registry == registry
     return ComparePage(
         frame=make_frame(
             request,
-            title=f"Compare versions {old} and {new}",
+            title=f"Compare {_named(sides, sides.old)} and {_named(sides, sides.new)}",
             section=Section.SUBJECTS,
             registry=registry,
             crumbs=(
                 Crumb(label="Subjects", url=subjects_url(registry)),
                 Crumb(label=name.qualified, url=subject_url(registry, name.qualified), code=True),
             ),
-            url_in=lambda other: subject_url(other, name.qualified),
+            url_in=lambda place: subject_url(place, name.qualified),
         ),
         registry=registry,
         subject=name.qualified,
         subject_url=subject_url(registry, name.qualified),
-        compare_url=url,
-        from_choices=_choices(numbers, old),
-        to_choices=_choices(numbers, new),
-        swap_url=at(**{"from": new, "to": old}),
-        view=view,
-        unified_url=at(view="unified"),
-        split_url=at(view="split"),
+        compare_url=subject_url(registry, name.qualified, "compare"),
+        from_groups=_groups(old_held, registry, sides.old),
+        to_groups=_groups(held, registry, sides.new),
+        swap_url=sides.swapped(**drawn),
+        view="split" if drawn["view"] else "unified",
+        unified_url=sides.url(**drawn | {"view": None}),
+        split_url=sides.url(**drawn | {"view": _DRAWN["view"]}),
+        text_switch=TextSwitch(
+            as_submitted=drawn["text"] is not None,
+            laid_out_url=sides.url(**drawn | {"text": None}),
+            submitted_url=sides.url(**drawn | {"text": _DRAWN["text"]}),
+        ),
+        other_subject=other.qualified if other != name else "",
+        other_error=other_error,
+        same_subject_url=subject_url(registry, name.qualified, "compare"),
+        markdown_url=sides.url(**{"as": "markdown"}),
+        simulate_url=subject_url(
+            registry, name.qualified, "simulate", writer=sides.old.version, reader=sides.new.version
+        )
+        if one_place and comparison and comparison.problem is None
+        else "",
+        unchanged_shown=drawn["unchanged"] is not None,
+        unchanged_url=sides.url(**drawn | {"unchanged": None if drawn["unchanged"] else _DRAWN["unchanged"]}),
         comparison=comparison,
         problem=problem,
+        other_side=other_side,
+        other_text=other_text,
     )
+
+
+def _named(sides: _Sides, side: _Asked) -> str:
+    version = f"version {side.version}"
+    return version if sides.old.registry == sides.new.registry else f"{version} of {side.registry}"
+
+
+def _other(request: HttpRequest, here: Registry, name: SubjectName) -> tuple[SubjectName, str]:
+    """The old side's subject; of one that can't be compared the page's own, and why."""
+    asked = request.GET.get("with", "").strip()
+    if not asked:
+        return name, ""
+    try:
+        other = parse_subject(asked)
+        require(page_actor(request), "schema.read", registry=here.name, subject=other.qualified)
+        selectors.list_versions(here, other, deleted=True)
+    except SubjectNotFound:
+        return name, f"{here.name} has no subject {asked[:200]!r}."
+    except SchemadeskError as error:
+        return name, error.message
+    return other, ""
+
+
+def _held(here: Registry, name: SubjectName) -> dict[str, list[int]]:
+    """Registry → its versions, ascending; soft-deleted ones of the registry that the page is of too."""
+    own = selectors.list_versions(here, name, deleted=True)
+    elsewhere = selectors.presence_of(here, name).held
+    order = list_environments()
+    names = [here.name, *(place for place in order if place in elsewhere and place != here.name)]
+    return {place: own if place == here.name else sorted(elsewhere[place]) for place in names}
+
+
+def _sides(
+    request: HttpRequest,
+    here: Registry,
+    name: SubjectName,
+    other: SubjectName,
+    held: Sequence[int],
+    old_held: Sequence[int],
+) -> _Sides:
+    new = _asked(request.GET.get("to", ""), here.name) or _Asked(here.name, str(held[-1]))
+    old = _asked(request.GET.get("from", ""), here.name)
+    if old is None:
+        is_line = other == name and new.registry == here.name
+        old = _Asked(here.name, str(_before(held, new.version) if is_line else old_held[-1]))
+    return _Sides(here, name, other, old, new)
+
+
+def _asked(text: str, here: str) -> _Asked | None:
+    place, _, version = text.strip().rpartition(":")
+    return _Asked(place or here, version) if version else None
 
 
 def _before(numbers: Sequence[int], new: str) -> int:
@@ -95,178 +180,60 @@ def _before(numbers: Sequence[int], new: str) -> int:
     return earlier[-1] if earlier else numbers[0]
 
 
-def _choices(numbers: Sequence[int], chosen: str) -> tuple[Choice, ...]:
+def _groups(held: dict[str, list[int]], here: str, chosen: _Asked) -> tuple[ChoiceGroup, ...]:
     return tuple(
-        Choice(value=str(number), label=f"Version {number}", selected=str(number) == chosen)
-        for number in reversed(numbers)
-    )
-
-
-def present_comparison(found: selectors.Comparison, old_registry: str, new_registry: str, *, level: str) -> Comparison:
-    """A comparison of two versions as cards, groups and text; also inside a promotion request.
-
-    A direction that fails breaks where the level in force asks for it; elsewhere it needs care: the order
-    of the upgrade matters.
-    """
-    asked = LEVELS[level].directions
-    sides = _side(found.old, old_registry), _side(found.new, new_registry)
-    text = text_diff(pretty(found.old), pretty(found.new))
-    if found.differences is None or found.backward is None or found.forward is None:
-        return Comparison(
-            old=sides[0],
-            new=sides[1],
-            verdict=Verdict.BREAKS,
-            headline=HEADLINES[False, False],
-            sentence=f"{found.old.schema.schema_type} became {found.new.schema.schema_type}.",
-            text=text,
-            problem=Problem(
-                what="Schemas of two formats can't be compared field by field.", cure="Read the texts below."
+        ChoiceGroup(
+            label=place,
+            choices=tuple(
+                Choice(
+                    value=_Asked(place, str(number)).written(here),
+                    label=f"{place} · version {number}",
+                    selected=chosen == _Asked(place, str(number)),
+                )
+                for number in reversed(numbers)
             ),
         )
-    cards = [_card(number, item, found, asked) for number, item in enumerate(found.differences, start=1)]
-    cards = [*cards, *_cards_without_difference(found, cards, asked)]
-    count = {verdict: sum(card.verdict is verdict for card in cards) for verdict in Verdict}
-    verdict = next((verdict for verdict in WORST_FIRST if count[verdict]), Verdict.OK)
-    return Comparison(
-        old=sides[0],
-        new=sides[1],
-        verdict=verdict,
-        headline=HEADLINES[found.backward.is_compatible, found.forward.is_compatible],
-        sentence=_sentence(found, count),
-        directions=_directions(found),
-        groups=_groups(cards),
-        breaking=count[Verdict.BREAKS],
-        care=count[Verdict.CARE] + count[Verdict.UNKNOWN],
-        safe=count[Verdict.OK],
-        text=text,
-        same_meaning=found.same_meaning,
+        for place, numbers in held.items()
     )
 
 
-def _side(info: selectors.VersionInfo, registry: str) -> Side:
-    return Side(
-        environment=environment_of(registry, list_environments(), current=True),
-        version=info.version,
-        url=subject_url(registry, info.subject.qualified, version=info.version),
-        schema_id=info.schema.schema_id,
-        registered_at=info.created_at,
-        registered_by=info.created_by,
-    )
+def _compared(request: HttpRequest, sides: _Sides, *, submitted: bool) -> tuple[Comparison | None, Problem | None]:
+    try:
+        places = [_allowed(request, sides.here, side.registry) for side in (sides.old, sides.new)]
+        config = selectors.effective_config(sides.here, sides.subject)
+        found = selectors.compare_sides(
+            selectors.Side(places[0], sides.other, sides.old.version),
+            selectors.Side(places[1], sides.subject, sides.new.version),
+            profile=config.profile,
+        )
+    except SchemadeskError as error:
+        choose = subject_url(sides.here.name, sides.subject.qualified)
+        link = Link(label=f"Versions of {sides.subject.qualified}", url=choose)
+        return None, Problem(what=error.message, cure="Choose two versions that are there.", links=(link,))
+    return present_comparison(found, sides.old.registry, sides.new.registry, level=config.level, submitted=submitted), None
 
 
-def _sentence(found: selectors.Comparison, count: dict[Verdict, int]) -> str:
-    total = sum(count.values())
-    if not total:
-        return "Nothing differs in meaning."
-    skipped = found.new.version - found.old.version - 1
-    parts = [f"{count[v]} {words}" for v, words in ((Verdict.BREAKS, "breaking"), (Verdict.CARE, "to look at"), (Verdict.OK, "safe")) if count[v]]  # fmt: skip
-    over = f" It skips {skipped} version{'s' if skipped > 1 else ''}." if skipped > 0 else ""
-    return f"{total} change{'s' if total != 1 else ''}: {', '.join(parts)}.{over}"
+def _allowed(request: HttpRequest, here: Registry, name: str) -> Registry:
+    """The registry of a side, which the reader may read."""
+    if name == here.name:
+        return here
+    require(page_actor(request), "schema.read", registry=name)
+    return get_registry(name)
 
 
-def _directions(found: selectors.Comparison) -> tuple[DirectionSummary, ...]:
-    rows = (
-        ("New reader, old data", "a consumer upgraded first", found.backward),
-        ("Old reader, new data", "a producer upgraded first", found.forward),
-    )
-    return tuple(
-        DirectionSummary(label=label, who=who, verdict=_overall(report), failing=len(report.breaks))
-        for label, who, report in rows
-        if report is not None
-    )
-
-
-def _overall(report: Report) -> Verdict:
-    if not report.is_compatible:
-        return Verdict.BREAKS
-    return Verdict.CARE if report.hazards else Verdict.OK
-
-
-def _judged(backward: Verdict, forward: Verdict, asked: Sequence[str]) -> Verdict:
-    """The verdict of a change from its two directions, under the directions that the level asks for."""
-    pairs = (("BACKWARD", backward), ("FORWARD", forward))
-    weighed = [Verdict.CARE if each is Verdict.BREAKS and name not in asked else each for name, each in pairs]
-    return min(weighed, key=WORST_FIRST.index)
-
-
-def _card(number: int, item: Difference, found: selectors.Comparison, asked: Sequence[str]) -> ChangeCard:
-    backward, forward = (_items_at(report, item) for report in (found.backward, found.forward))
-    verdicts = _worst(backward), _worst(forward)
-    said = next(iter(sorted([*backward, *forward], key=lambda entry: entry.severity != "break")), None)
-    suspected = f" (suspected, {item.score:.0%})" if item.score is not None else ""
-    return ChangeCard(
-        anchor=f"change-{number}",
-        rule=item.rule,
-        kind=KINDS[item.kind],
-        path=item.path,
-        sentence=f"{item.message[:1].upper()}{item.message[1:]}{suspected}",
-        verdict=_judged(*verdicts, asked),
-        new_reads_old=verdicts[0],
-        old_reads_new=verdicts[1],
-        before=_value(item.before),
-        after=_value(item.after),
-        why="; ".join(item.reasons) or (said.why if said else ""),
-        remedy=said.remedy if said else "",
-    )
-
-
-def _items_at(report: Report | None, item: Difference) -> list[ReportItem]:
-    """What a direction's report says of the place of a difference, or of a place inside it."""
-    if report is None:
-        return []
-    return [entry for entry in report.items if _same_place(entry.named_path, item.path)]
-
-
-def _same_place(reported: str, path: str) -> bool:
-    return reported == path or reported.startswith((f"{path}[", f"{path}{{", f"{path}<"))
-
-
-def _worst(items: Sequence[ReportItem]) -> Verdict:
-    return min((SEVERITIES[item.severity] for item in items), key=WORST_FIRST.index, default=Verdict.OK)
-
-
-def _cards_without_difference(
-    found: selectors.Comparison, cards: Sequence[ChangeCard], asked: Sequence[str]
-) -> list[ChangeCard]:
-    """Reported problems at places that no difference stands for: none may stay unseen."""
-    extra: list[ChangeCard] = []
-    for backward, report in ((True, found.backward), (False, found.forward)):
-        for item in report.items if report else ():
-            if any(_same_place(item.named_path, card.path) for card in [*cards, *extra]):
+def _readable_side(sides: _Sides) -> tuple[Side | None, str]:
+    """The side that is there, where the other isn't: its text can be read all the same."""
+    for side, subject in ((sides.new, sides.subject), (sides.old, sides.other)):
+        try:
+            if side.registry != sides.here.name:
                 continue
-            verdict = SEVERITIES[item.severity]
-            directions = (verdict, Verdict.OK) if backward else (Verdict.OK, verdict)
-            extra.append(
-                ChangeCard(
-                    anchor=f"change-{len(cards) + len(extra) + 1}",
-                    rule=item.rule,
-                    kind=ChangeKind.CHANGED,
-                    path=item.named_path,
-                    sentence=item.message,
-                    verdict=_judged(*directions, asked),
-                    new_reads_old=directions[0],
-                    old_reads_new=directions[1],
-                    before=_value(item.before),
-                    after=_value(item.after),
-                    why=item.why,
-                    remedy=item.remedy,
-                )
-            )
-    return extra
-
-
-def _groups(cards: Sequence[ChangeCard]) -> tuple[ChangeGroup, ...]:
-    """By the record that the changed field is in, the group with the worst change first."""
-    groups: dict[str, list[ChangeCard]] = {}
-    for card in sorted(cards, key=lambda card: WORST_FIRST.index(card.verdict)):
-        groups.setdefault(card.path.rpartition(".")[0] or card.path, []).append(card)
-    return tuple(ChangeGroup(name=name, cards=tuple(inside)) for name, inside in groups.items())
-
-
-def _value(value: Any) -> str | None:
-    if value is None:
-        return None
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            info = selectors.get_version(sides.here, subject, side.version, deleted=True)
+        except SchemadeskError:
+            continue  # this side is the one that the problem is about, or both are
+        place = environment_of(side.registry, list_environments(), current=True)
+        url = subject_url(side.registry, subject.qualified, version=info.version)
+        return Side(environment=place, version=info.version, url=url, format=info.schema.schema_type), pretty(info)
+    return None, ""
 
 
 def compare_with_target(source: str, target: str, subject: SubjectName, version: int) -> Comparison | None:

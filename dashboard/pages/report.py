@@ -94,9 +94,9 @@ def _syntax(text: str, error: InvalidSchema) -> SyntaxProblem:
 
 
 def _result(registry: str, name: SubjectName, proposal: Proposal) -> ReportResult:
-    items = [item for row in proposal.levels.matrix for item in (*row.backward, *row.forward)]
-    report, level = proposal.report, proposal.config.level
-    matrix = proposal.levels.matrix
+    items = [item for row in proposal.assessment.strip.matrix for item in (*row.backward, *row.forward)]
+    report, level = proposal.assessment.report, proposal.config.level
+    matrix = proposal.assessment.strip.matrix
     both = all(row.is_backward for row in matrix), all(row.is_forward for row in matrix)
     return ReportResult(
         verdict=_verdict(report.is_compatible, care=bool(report.hazards)),
@@ -106,7 +106,7 @@ def _result(registry: str, name: SubjectName, proposal: Proposal) -> ReportResul
         checked_at=timezone.now(),
         levels=tuple(
             LevelResult(level=key, verdict=_verdict(found.is_compatible), configured=key == level)
-            for key, found in proposal.levels.reports.items()
+            for key, found in proposal.assessment.strip.reports.items()
         ),
         matrix=_matrix(registry, name, proposal),
         findings=_findings(items),
@@ -123,9 +123,9 @@ def _verdict(is_compatible: bool, *, care: bool = False) -> Verdict:
 
 
 def _sentence(proposal: Proposal) -> str:
-    report = proposal.report
+    report = proposal.assessment.report
     if not report.versions:
-        return "No version was asked." if proposal.levels.matrix else "The subject has no version yet."
+        return "No version was asked." if proposal.assessment.strip.matrix else "The subject has no version yet."
     asked = f"version {report.versions[0]}" if len(report.versions) == 1 else f"all {len(report.versions)} versions"
     if report.is_compatible:
         return f"Checked against {asked}: nothing breaks."
@@ -137,7 +137,7 @@ def _matrix(registry: str, name: SubjectName, proposal: Proposal) -> tuple[Matri
     level = LEVELS[proposal.config.level]
 
     def cell(direction: str, version: int, items: Sequence[ReportItem], fits: bool) -> MatrixCell:
-        asked = direction in level.directions and version in proposal.report.versions
+        asked = direction in level.directions and version in proposal.assessment.report.versions
         return MatrixCell(verdict=_verdict(fits, care=bool(items)), failures=len(items), asked=asked)
 
     return tuple(
@@ -147,7 +147,7 @@ def _matrix(registry: str, name: SubjectName, proposal: Proposal) -> tuple[Matri
             new_reads_old=cell("BACKWARD", row.version, row.backward, row.is_backward),
             old_reads_new=cell("FORWARD", row.version, row.forward, row.is_forward),
         )
-        for row in proposal.levels.matrix
+        for row in proposal.assessment.strip.matrix
     )
 
 

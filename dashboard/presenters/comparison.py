@@ -7,16 +7,19 @@ from datetime import datetime
 
 from dashboard.presenters.frame import Choice, Environment, Frame, Problem
 from dashboard.presenters.looks import ChangeKind, Verdict
+from dashboard.presenters.proof import PartingNote, Proof, RenameView
 from dashboard.presenters.text_diff import TextDiff
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """One side of a comparison."""
+    """One side of a comparison; `subject` is its name where the two sides are of two subjects, else ""."""
 
     environment: Environment
     version: int
     url: str
+    subject: str = ""
+    format: str = ""
     schema_id: int | None = None
     registered_at: datetime | None = None
     registered_by: str = ""
@@ -29,6 +32,7 @@ class ChangeCard:
     `sentence` says it in words; `before` and `after` are the old and new value as text, None where there was none.
     `new_reads_old` and `old_reads_new` are the two directions' verdicts, `verdict` the worse. `why` and `remedy` are
     the rule's own sentences ("" where there is nothing to say). `evidence` is what the data says, "" where unknown.
+    `proofs` are data that show it, `parting` says where the established rules and the data part over it.
     """
 
     anchor: str
@@ -44,6 +48,8 @@ class ChangeCard:
     why: str = ""
     remedy: str = ""
     evidence: str = ""
+    parting: str = ""
+    proofs: tuple[Proof, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,13 +70,22 @@ class DirectionSummary:
     failing: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class UnchangedField:
+    """A field that both sides have alike."""
+
+    path: str
+    type: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
     """What changed between two versions; used by the compare page and inside a promotion request.
 
     `sentence` is the summary in words, `headline` the verdict with roles ("Deploy consumers first", "Any order"),
     `verdict` the overall one. `same_meaning` says that only formatting or docs differ. `problem` stands where one side
-    can't be parsed or the formats differ: the text is still shown.
+    can't be parsed or the formats differ: the text is still shown. `partings` say where rules and data part over the
+    whole pair, `renames` are suspected ones, `unchanged` what both sides have alike.
     """
 
     old: Side
@@ -86,6 +101,9 @@ class Comparison:
     text: TextDiff | None = None
     same_meaning: bool = False
     problem: Problem | None = None
+    partings: tuple[PartingNote, ...] = ()
+    renames: tuple[RenameView, ...] = ()
+    unchanged: tuple[UnchangedField, ...] = ()
 
     @property
     def total(self) -> int:
@@ -94,19 +112,51 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ChoiceGroup:
+    """The choices of one environment in a select."""
+
+    label: str
+    choices: tuple[Choice, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextSwitch:
+    """The two ways to compare texts: laid out (`formatted` False) or as submitted; the urls choose each."""
+
+    as_submitted: bool
+    laid_out_url: str
+    submitted_url: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ComparePage:
-    """`…/compare?from=3&to=4&view=split`: `view` is "unified" or "split", the urls choose the other and swap sides."""
+    """`…/compare?from=3&to=prod:4&view=split`: `view` is "unified" or "split", the urls choose the other and swap sides.
+
+    The choices are versions by environment. `other_subject` is the old side's subject where it is another one.
+    `unchanged_shown` says whether the unchanged fields are listed; `unchanged_url` turns it around. Where one side
+    isn't there, `problem` says so and `other_text` is the text of the side `other_side`.
+    """
 
     frame: Frame
     registry: str
     subject: str
     subject_url: str
     compare_url: str
-    from_choices: tuple[Choice, ...]
-    to_choices: tuple[Choice, ...]
+    from_groups: tuple[ChoiceGroup, ...]
+    to_groups: tuple[ChoiceGroup, ...]
     swap_url: str
     view: str = "unified"
     unified_url: str = ""
     split_url: str = ""
+    text_switch: TextSwitch | None = None
+    other_subject: str = ""
+    other_error: str = ""
+    same_subject_url: str = ""
+    markdown_url: str = ""
+    simulate_url: str = ""
+    unchanged_shown: bool = False
+    unchanged_url: str = ""
     comparison: Comparison | None = None
     problem: Problem | None = None
+    other_side: Side | None = None
+    other_text: str = ""

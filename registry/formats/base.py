@@ -15,6 +15,8 @@ from typing import Any, Literal, Protocol
 
 Severity = Literal["break", "value loss", "warning"]
 DifferenceKind = Literal["added", "removed", "changed", "renamed", "moved"]
+Answer = Literal["yes", "no", "unknown"]
+Outcome = Literal["kept", "filled", "dropped", "converted"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +107,40 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
+class Witness:
+    """Proof that data break or change: a datum, its bytes as the writer encodes it, and what the reader makes of it.
+
+    `error` is the decoder's own message; where the reader decodes the bytes and gets something else, `error` is empty
+    and `read` is what it gets. Where no datum was found, `found` is False and `reason` says why.
+    """
+
+    found: bool
+    datum: Any = None
+    encoded: str = ""
+    error: str = ""
+    reason: str = ""
+    read: Any = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The witness as JSON values; `encoded` is hexadecimal."""
+        return {
+            "found": self.found,
+            "datum": self.datum,
+            "encoded": self.encoded,
+            "error": self.error,
+            "read": self.read,
+            "reason": self.reason,
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class Incompatibility:
     """One reason why data of the writer can't be read, or changes its value, under the reader.
 
     `rule` is the finest name of the case, `kind` the reference implementation's name for it, `location` the place
     as that implementation writes it, `detail` its message. `before` is the writer's side, `after` the reader's.
     `causes` says why each candidate was refused, where the reader offered several. `example` is a value that a hazard
-    changes, as a sentence.
+    changes, as a sentence. `witness` is given where it was looked for.
     """
 
     rule: str
@@ -132,6 +161,7 @@ class Incompatibility:
     writer_source: str | None = None
     causes: tuple[Incompatibility, ...] = ()
     example: str = ""
+    witness: Witness | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,27 +178,51 @@ class Judgement:
 
 
 @dataclass(frozen=True, slots=True)
-class Witness:
-    """Proof of a break: a datum, its bytes as the writer encodes it, and what the reader makes of it.
+class Truth:
+    """What the data say of a pair, whatever a rule table says: does the reader get every datum of the writer, unchanged?
 
-    `error` is the decoder's own message. Where no datum was found, `datum` is None and `reason` says why.
+    `no` has at least one finding of severity "break" (it can't be read) or "value loss" (it is read as another
+    value), each with a witness that was found. `yes` means that no counterexample exists among the data that cover
+    the writer's schema, or that one was proved not to exist; `how` says which. `unknown` says in `how` what hindered.
     """
 
-    found: bool
-    datum: Any = None
-    encoded: str = ""
-    error: str = ""
-    reason: str = ""
+    answer: Answer
+    findings: tuple[Incompatibility, ...] = ()
+    how: str = ""
 
-    def to_dict(self) -> dict[str, Any]:
-        """The witness as JSON values; `encoded` is hexadecimal."""
-        return {
-            "found": self.found,
-            "datum": self.datum,
-            "encoded": self.encoded,
-            "error": self.error,
-            "reason": self.reason,
-        }
+
+@dataclass(frozen=True, slots=True)
+class FieldOutcome:
+    """What became of one field: `written` and `read` are JSON values, None where the side doesn't have the field."""
+
+    path: str
+    outcome: Outcome
+    written: Any
+    read: Any
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """What a reader makes of a datum of the writer, by really encoding and decoding.
+
+    `datum` and `value` are in the format's JSON form; `encoded` is the writer's bytes in hexadecimal. Where the reader
+    stops, `error` is the decoder's message, `value` is None and `fields` is empty.
+    """
+
+    datum: Any
+    encoded: str
+    value: Any = None
+    fields: tuple[FieldOutcome, ...] = ()
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """A concrete change of a schema, for people to take over: what it does, and the whole text after it."""
+
+    title: str
+    text: str = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,8 +270,31 @@ class SchemaFormat(Protocol):
     def incompatibilities(self, reader: ParsedSchema, writer: ParsedSchema) -> tuple[Incompatibility, ...]:
         """The breaks alone: empty means that the reader can read all data of the writer."""
 
-    def witness(self, reader: ParsedSchema, writer: ParsedSchema) -> Witness | None:
-        """Data of the writer that the reader can't read; None where all covering data decode."""
+    def truth(self, reader: ParsedSchema, writer: ParsedSchema) -> Truth:
+        """What really happens to the writer's data, by encoding and decoding or by proof; costlier than `judge`."""
+
+    def witness(self, reader: ParsedSchema, writer: ParsedSchema, found: Incompatibility | None = None) -> Witness:
+        """Proof of one finding, or (None) of any break of the pair; one that isn't found says why."""
+
+    def example(self, parsed: ParsedSchema) -> Any:
+        """A datum of the schema in the format's JSON form; raises InvalidDatum where none can be made."""
+
+    def resolve(self, reader: ParsedSchema, writer: ParsedSchema, datum: Any) -> Resolution:
+        """What the reader makes of a datum (the format's JSON form); raises InvalidDatum if it isn't the writer's."""
+
+    def repair(
+        self, schema: ParsedSchema, other: ParsedSchema, found: Incompatibility, *, is_reader: bool
+    ) -> Edit | None:
+        """The smallest edit of `schema` that removes the finding against `other`; None where there is none.
+
+        `is_reader` says on which side of the finding `schema` is. The edited text parses.
+        """
+
+    def accept_rename(self, old: ParsedSchema, new: ParsedSchema, suspected: Difference) -> Edit | None:
+        """The edit of `new` that makes a suspected rename a known one (an alias, a reserved number); None if none."""
+
+    def position(self, parsed: ParsedSchema, pointer: str) -> tuple[int, int] | None:
+        """Line and column (from 1) in the text of what a pointer leads to, None where the text has no such place."""
 
 
 def sha256(text: str) -> str:

@@ -7,12 +7,12 @@ wrote, FORWARD whether the versions read what the new schema writes.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from registry.errors import InvalidCompatibility
-from registry.formats.base import Incompatibility, Judgement, ParsedSchema, SchemaFormat
-from registry.formats.report import Direction, Report, ReportItem, item_from
+from registry.formats.base import Answer, Incompatibility, ParsedSchema, SchemaFormat
+from registry.formats.report import DECISIVE, Direction, Profile, Report, ReportItem, item_from
 
 Scope = Literal["none", "latest", "all"]
 History = Sequence[tuple[int, ParsedSchema]]
@@ -148,72 +148,123 @@ def level_named(name: str) -> Level:
         ) from None
 
 
-def check(format: SchemaFormat, new: ParsedSchema, history: History, level: str) -> Report:
+def check(
+    format: SchemaFormat, new: ParsedSchema, history: History, level: str, *, profile: Profile = "confluent"
+) -> Report:
     """The report of a new schema against the versions that the level names: all problems of all of them.
 
-    `history` is in ascending order of versions. Raises InvalidCompatibility for an unknown level.
+    `history` is in ascending order of versions. Profile `confluent` goes by the reference's rules, `semantic` by what
+    the data do. Raises InvalidCompatibility for an unknown level.
     """
-    return _Checker(format, new, history).report(level_named(level))
+    return Checker(format, new, history, profile).report(level_named(level))
 
 
-def check_all_levels(format: SchemaFormat, new: ParsedSchema, history: History) -> LevelStrip:
+def check_all_levels(
+    format: SchemaFormat, new: ParsedSchema, history: History, *, profile: Profile = "confluent"
+) -> LevelStrip:
     """The reports of all seven levels and the matrix of all versions; no pair is judged twice."""
-    checker = _Checker(format, new, history)
-    reports = {name: checker.report(level) for name, level in LEVELS.items()}
-    return LevelStrip(reports, tuple(checker.row(version) for version, _ in reversed(history)))
+    return Checker(format, new, history, profile).strip()
 
 
-class _Checker:
-    """Judges each version and direction at most once."""
+class Checker:
+    """One new schema against a history under one profile; judges each version and direction at most once."""
 
-    def __init__(self, format: SchemaFormat, new: ParsedSchema, history: History) -> None:
+    def __init__(self, format: SchemaFormat, new: ParsedSchema, history: History, profile: Profile) -> None:
         self._format = format
         self._new = new
         self._history = history
+        self._profile: Profile = profile
         self._by_version = dict(history)
-        self._items: dict[tuple[int, Direction], tuple[ReportItem, ...]] = {}
+        self._found: dict[tuple[int, Direction], Found] = {}
 
     def report(self, level: Level) -> Report:
         """The report of one level, the newest version first."""
         history = {"none": [], "latest": self._history[-1:], "all": self._history}[level.scope]
         versions = [version for version, _ in reversed(history)]
         items = [
-            item for version in versions for direction in level.directions for item in self.items(version, direction)
+            item
+            for version in versions
+            for direction in level.directions
+            for item in self.found(version, direction).items
         ]
         return Report(
             level=level.name,
-            is_compatible=not any(item.severity == "break" for item in items),
+            profile=self._profile,
+            is_compatible=not any(item.severity in DECISIVE[self._profile] for item in items),
             items=tuple(items),
             versions=tuple(versions),
             upgrade_order=level.upgrade_order,
             old_schemas={version: self._by_version[version].canonical for version in versions},
         )
 
-    def row(self, version: int) -> MatrixRow:
-        """One version in both directions."""
-        backward, forward = self.items(version, "BACKWARD"), self.items(version, "FORWARD")
-        return MatrixRow(version, not _breaks(backward), not _breaks(forward), backward, forward)
+    def strip(self) -> LevelStrip:
+        """All seven levels, and every version in both directions."""
+        reports = {name: self.report(level) for name, level in LEVELS.items()}
+        return LevelStrip(reports, tuple(self._row(version) for version, _ in reversed(self._history)))
 
-    def items(self, version: int, direction: Direction) -> tuple[ReportItem, ...]:
+    def found(self, version: int, direction: Direction) -> Found:
         """What is to say of one version in one direction."""
         key = (version, direction)
-        if key not in self._items:
+        if key not in self._found:
             old = self._by_version[version]
-            self._items[key] = tuple(
-                item_from(found, direction, version, self._new, old) for found in self._found(old, direction)
-            )
-        return self._items[key]
+            answer, findings, how = self._judge(old, direction)
+            items = tuple(item_from(self._format, found, direction, version, self._new, old) for found in findings)
+            self._found[key] = Found(answer, items, how, findings)
+        return self._found[key]
 
-    def _found(self, old: ParsedSchema, direction: Direction) -> tuple[Incompatibility, ...]:
+    def sides(self, version: int, direction: Direction) -> tuple[ParsedSchema, ParsedSchema]:
+        """(reader, writer) of a pair."""
+        old = self._by_version[version]
+        return (self._new, old) if direction == "BACKWARD" else (old, self._new)
+
+    def _row(self, version: int) -> MatrixRow:
+        backward, forward = self.found(version, "BACKWARD"), self.found(version, "FORWARD")
+        return MatrixRow(version, backward.answer == "yes", forward.answer == "yes", backward.items, forward.items)
+
+    def _judge(self, old: ParsedSchema, direction: Direction) -> tuple[Answer, tuple[Incompatibility, ...], str]:
         if old.schema_type != self._new.schema_type:
-            return (_type_changed(old, self._new),)
+            return "no", (_type_changed(old, self._new),), ""
         reader, writer = (self._new, old) if direction == "BACKWARD" else (old, self._new)
-        judgement: Judgement = self._format.judge(reader, writer)
-        return judgement.breaks + judgement.hazards
+        if self._profile == "semantic":
+            truth = self._format.truth(reader, writer)
+            if truth.answer != "unknown":
+                return truth.answer, truth.findings, truth.how
+        judgement = self._format.judge(reader, writer)
+        answer: Answer = "yes" if judgement.is_compatible else "no"
+        if self._profile == "confluent":
+            return answer, judgement.breaks + judgement.hazards, ""
+        # What can't be decided by the data is decided by the rules, and the report says so.
+        unproven = _not_proven(truth.how, judgement.is_compatible)
+        warnings = tuple(replace(hazard, severity="warning") for hazard in judgement.hazards)
+        return answer, (*judgement.breaks, unproven, *warnings), truth.how
 
 
-def _breaks(items: tuple[ReportItem, ...]) -> bool:
-    return any(item.severity == "break" for item in items)
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a profile says of one pair: its answer, the items with the findings they are of, and how `semantic` knows."""
+
+    answer: Answer
+    items: tuple[ReportItem, ...]
+    how: str
+    findings: tuple[Incompatibility, ...]
+
+
+def _not_proven(how: str, is_compatible: bool) -> Incompatibility:
+    verdict = "compatible" if is_compatible else "incompatible"
+    return Incompatibility(
+        rule="NOT_PROVEN",
+        kind="NOT_PROVEN",
+        reader_pointer=None,
+        writer_pointer=None,
+        path="",
+        before=None,
+        after=None,
+        severity="warning",
+        message=f"whether all data can be read isn't known ({how}); by the rules it is {verdict}",
+        why="Neither a proof nor a counterexample was found within the limits.",
+        remedy_in_reader="look at this change yourself",
+        remedy_in_writer="look at this change yourself",
+    )
 
 
 def _type_changed(old: ParsedSchema, new: ParsedSchema) -> Incompatibility:

@@ -6,28 +6,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from registry.formats.base import Incompatibility, ParsedSchema, Severity
-from registry.formats.pointer import position
+from registry.formats.avro import messages as avro
+from registry.formats.base import Incompatibility, ParsedSchema, SchemaFormat, Severity, Witness
 
 Direction = Literal["BACKWARD", "FORWARD"]
+Profile = Literal["confluent", "semantic"]
+
+#: which severities decide the verdict: the reference's rules know no loss of values, the data do
+DECISIVE: Final[Mapping[Profile, frozenset[Severity]]] = {
+    "confluent": frozenset({"break"}),
+    "semantic": frozenset({"break", "value loss"}),
+}
+PROFILES: Final[tuple[Profile, ...]] = tuple(DECISIVE)
 
 _MAX_SCHEMA_IN_MESSAGE: Final = 10 * 1024
 
-# The sentences that Confluent's registry writes in `verbose` answers; clients and their tests look for them.
-# {reader} and {writer} are "new" or "old".
-_DESCRIPTIONS: Final[Mapping[str, str]] = {
-    "FIXED_SIZE_MISMATCH": "The size of FIXED type field at path '{location}' in the {reader} schema does not match "
-    "with the {writer} schema",
-    "TYPE_MISMATCH": "The type (path '{location}') of a field in the {reader} schema does not match with the "
-    "{writer} schema",
-    "NAME_MISMATCH": "The name of the schema has changed (path '{location}')",
-    "MISSING_ENUM_SYMBOLS": "The {reader} schema is missing enum symbols '{detail}' at path '{location}' in the "
-    "{writer} schema",
-    "MISSING_UNION_BRANCH": "The {reader} schema is missing a type inside a union field at path '{location}' in the "
-    "{writer} schema",
-    "READER_FIELD_MISSING_DEFAULT_VALUE": "The field '{detail}' at path '{location}' in the {reader} schema has no "
-    "default value and is missing in the {writer} schema",
-}
+#: how the established registry quotes in its messages, and its sentences, a format each
+_ESTABLISHED: Final[tuple[tuple[str, Mapping[str, str]], ...]] = (("'", avro.DESCRIPTIONS),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +55,7 @@ class ReportItem:
     detail: str
     causes: tuple[ReportItem, ...] = ()
     example: str = ""
+    witness: Witness | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The item as JSON values."""
@@ -84,6 +80,7 @@ class ReportItem:
             "location": self.location,
             "detail": self.detail,
             "example": self.example,
+            "witness": self.witness.to_dict() if self.witness else None,
             "causes": [cause.to_dict() for cause in self.causes],
         }
 
@@ -91,11 +88,14 @@ class ReportItem:
         """The item in the shape of Confluent's `verbose` messages."""
         if self.kind == "SCHEMA_TYPE_CHANGED":
             return "Incompatible because of different schema type"
+        quote, template = next(
+            ((quote, table[self.kind]) for quote, table in _ESTABLISHED if self.kind in table), ("'", "")
+        )
         reader, writer = ("new", "old") if self.direction == "BACKWARD" else ("old", "new")
         values = {"location": self.location, "detail": self.detail, "reader": reader, "writer": writer}
-        template = _DESCRIPTIONS.get(self.kind)
-        description = template.format_map(values) if template is not None else self.message
-        return f"{{errorType:'{self.kind}', description:'{description}', additionalInfo:'{self.detail}'}}"
+        description = template.format_map(values) if template else self.message
+        more = f", additionalInfo:{quote}{self.detail}{quote}" if quote == "'" else ""
+        return f"{{errorType:{quote}{self.kind}{quote}, description:{quote}{description}{quote}{more}}}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +107,7 @@ class Report:
 
     level: str
     is_compatible: bool
+    profile: Profile = "confluent"
     items: tuple[ReportItem, ...] = ()
     versions: tuple[int, ...] = ()
     upgrade_order: str = ""
@@ -115,17 +116,18 @@ class Report:
     @property
     def breaks(self) -> tuple[ReportItem, ...]:
         """The items that decide the verdict."""
-        return tuple(item for item in self.items if item.severity == "break")
+        return tuple(item for item in self.items if item.severity in DECISIVE[self.profile])
 
     @property
     def hazards(self) -> tuple[ReportItem, ...]:
         """The items that pass the level and yet change values or deserve a look."""
-        return tuple(item for item in self.items if item.severity != "break")
+        return tuple(item for item in self.items if item.severity not in DECISIVE[self.profile])
 
     def to_dict(self) -> dict[str, Any]:
         """The report as JSON values."""
         return {
             "level": self.level,
+            "profile": self.profile,
             "is_compatible": self.is_compatible,
             "versions": list(self.versions),
             "upgrade_order": self.upgrade_order,
@@ -146,33 +148,14 @@ class Report:
             messages.append(f"{{validateFields: 'false', compatibility: '{self.level}'}}")
         return messages
 
-    def to_text(self) -> str:
-        """The report for a terminal: the verdict, then every item with its place, reason and cure."""
-        verdict = "compatible" if self.is_compatible else "incompatible"
-        asked = ", ".join(map(str, self.versions))
-        head = f"{verdict} under {self.level}" + (
-            f", checked against version {asked}" if asked else "; nothing to check"
-        )
-        return "\n".join([head, *(_item_text(item) for item in self.items)])
-
-
-_READING: Final[Mapping[Direction, str]] = {"BACKWARD": "the new schema reads", "FORWARD": "the new schema is read by"}
-
-
-def _item_text(item: ReportItem) -> str:
-    place = f" (line {item.line}, column {item.column})" if item.line is not None else ""
-    lines = [
-        f"{item.severity.upper()} {item.rule} at {item.named_path}{place}: "
-        f"{_READING[item.direction]} version {item.against_version}",
-        f"    {item.message}",
-        f"    why: {item.why}" if item.why else "",
-        f"    cure: {item.remedy}" if item.remedy else "",
-    ]
-    return "\n".join(filter(None, lines))
-
 
 def item_from(
-    found: Incompatibility, direction: Direction, version: int, new: ParsedSchema, old: ParsedSchema
+    format: SchemaFormat,
+    found: Incompatibility,
+    direction: Direction,
+    version: int,
+    new: ParsedSchema,
+    old: ParsedSchema,
 ) -> ReportItem:
     """A format's finding as an item: seen from the new schema, with lines and columns, and the cure on its side."""
     if direction == "BACKWARD":
@@ -183,8 +166,8 @@ def item_from(
         new_pointer, new_source = found.writer_pointer, found.writer_source
         old_pointer, old_source = found.reader_pointer, found.reader_source
         before, after, remedy = found.after, found.before, found.remedy_in_writer
-    line, column = _position(new, new_pointer, new_source)
-    old_line, old_column = _position(old, old_pointer, old_source)
+    line, column = _position(format, new, new_pointer, new_source)
+    old_line, old_column = _position(format, old, old_pointer, old_source)
     return ReportItem(
         rule=found.rule,
         kind=found.kind,
@@ -206,14 +189,17 @@ def item_from(
         location=found.location,
         detail=found.detail,
         example=found.example,
-        causes=tuple(item_from(cause, direction, version, new, old) for cause in found.causes),
+        witness=found.witness,
+        causes=tuple(item_from(format, cause, direction, version, new, old) for cause in found.causes),
     )
 
 
-def _position(schema: ParsedSchema, pointer: str | None, source: str | None) -> tuple[int | None, int | None]:
-    if pointer is None or source is not None:
+def _position(
+    format: SchemaFormat, schema: ParsedSchema, pointer: str | None, source: str | None
+) -> tuple[int | None, int | None]:
+    if pointer is None or source is not None or schema.schema_type != format.name:
         return None, None
-    return position(schema.text, pointer) or (None, None)
+    return format.position(schema, pointer) or (None, None)
 
 
 def _old_schema_message(schema: str) -> str:

@@ -14,10 +14,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from registry.formats import FORMATS
 from registry.formats.base import ParsedSchema, Reference
-from registry.formats.compatibility import check
-from registry.formats.report import Report
+from registry.formats.report import Profile, Report
+from registry.subjects import engines
+from registry.subjects.selectors.effective import NO_POLICY
 
 REGISTER, ALREADY_THERE = "register", "already there"
 PASS, WARN, FAIL = "pass", "warn", "fail"
@@ -42,6 +42,8 @@ class TargetState:
     mode: str
     history: tuple[tuple[int, ParsedSchema], ...] = ()
     next_version: int = 1
+    profile: Profile = "confluent"
+    policy: str = NO_POLICY
 
 
 @dataclass(frozen=True)
@@ -107,6 +109,8 @@ def plan_promotion(wanted: Sequence[Wanted], target: Mapping[str, TargetState]) 
             checks.append(_compatibility_check(item, state, report))
             if report is not None:
                 reports[item.subject] = report
+            if state.policy != NO_POLICY:
+                checks.append(_policy_check(item, state))
     checks.append(_something_to_do(steps))
     return Plan(tuple(steps), tuple(checks), reports)
 
@@ -140,7 +144,7 @@ def _mode_check(subject: str, state: TargetState, step: Step) -> Check:
 def _report(item: Wanted, state: TargetState) -> Report | None:
     if not state.history:
         return None
-    return check(FORMATS[item.schema.schema_type], item.schema, state.history, state.level)
+    return engines.check(item.schema, state.history, state.level, profile=state.profile)
 
 
 def _compatibility_check(item: Wanted, state: TargetState, report: Report | None) -> Check:
@@ -152,6 +156,13 @@ def _compatibility_check(item: Wanted, state: TargetState, report: Report | None
         return Check(name, PASS, f"Holds {state.level} at the target, whose latest version is {newest}.")
     breaks = len(report.breaks)
     return Check(name, FAIL, f"Breaks {state.level} at the target in {breaks} place{'s' if breaks != 1 else ''}.")
+
+
+def _policy_check(item: Wanted, state: TargetState) -> Check:
+    report = engines.check_policy(state.policy, item.schema, state.history)
+    said = f"{report.verdict} under {state.policy}"
+    details = f": {'; '.join(report.messages())}" if report.items else ""
+    return Check(f"policy of {item.subject}", PASS if report.is_accepted() else FAIL, f"It is {said}{details}.")
 
 
 def _something_to_do(steps: Sequence[Step]) -> Check:

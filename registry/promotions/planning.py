@@ -44,4 +44,6 @@ def _with_references(registry: Registry, subject: SubjectName, version: int) -> 
 
 def _target_state(registry: Registry, subject: SubjectName) -> TargetState:
     state = state_of_subject(registry, subject)
-    return TargetState(state.level, state.mode, state.history, state.next_version)
+    return TargetState(
+        state.level, state.mode, state.history, state.next_version, profile=state.profile, policy=state.policy
+    )

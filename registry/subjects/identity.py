@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import struct
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from registry.formats.base import Reference
+
+#: the parts of a rule in the order in which they are hashed; `disabled` follows them
+_RULE_PARTS = ("name", "doc", "kind", "mode", "type", "tags", "params", "expr", "onSuccess", "onFailure")
 
 
 @dataclass(frozen=True)
@@ -35,10 +39,54 @@ def identify(
         metadata or None,
         rule_set or None,
     ]
-    data = json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode(
-        "utf-8", "surrogatepass"
-    )
+    data = json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return Identity(
-        digest=hashlib.sha256(data).hexdigest(),
-        guid=uuid.UUID(bytes=hashlib.md5(data, usedforsecurity=False).digest()),
+        digest=hashlib.sha256(_bytes(data)).hexdigest(), guid=_guid(canonical, references, metadata, rule_set)
     )
+
+
+def _guid(
+    canonical: str,
+    references: Sequence[Reference],
+    metadata: Mapping[str, Any] | None,
+    rule_set: Mapping[str, Any] | None,
+) -> uuid.UUID:
+    """The MD5 over the parts as the established server takes it: messages that carry its GUIDs are found here too."""
+    hashed = hashlib.md5(_bytes(canonical), usedforsecurity=False)
+    for reference in references:
+        hashed.update(_bytes(reference.name + reference.subject) + struct.pack(">i", reference.version))
+    for part in (*_metadata_parts(metadata or {}), *_rule_set_parts(rule_set or {})):
+        hashed.update(_bytes(part))
+    return uuid.UUID(bytes=hashed.digest())
+
+
+def _metadata_parts(metadata: Mapping[str, Any]) -> Iterator[str]:
+    for path, tags in sorted(metadata.get("tags", {}).items()):
+        yield from (path, *sorted(tags))
+    for name, value in sorted(metadata.get("properties", {}).items()):
+        yield from (name, value)
+    yield from sorted(metadata.get("sensitive", []))
+
+
+def _rule_set_parts(rule_set: Mapping[str, Any]) -> Iterator[str]:
+    for phase in ("migrationRules", "domainRules", "encodingRules"):
+        for rule in rule_set.get(phase, []):
+            yield from _rule_parts(rule)
+    yield rule_set.get("enableAt", "")
+
+
+def _rule_parts(rule: Mapping[str, Any]) -> Iterator[str]:
+    for name in _RULE_PARTS:
+        part = rule.get(name, "")
+        if isinstance(part, dict):
+            yield from (text for pair in sorted(part.items()) for text in pair)
+        elif isinstance(part, list):
+            yield from sorted(part)
+        else:
+            yield part
+    if rule.get("disabled"):
+        yield "\x01"
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")

@@ -9,6 +9,7 @@ from registry.errors import InvalidName
 DEFAULT_CONTEXT = "."
 MAX_LENGTH = 1024
 RESERVED = ("__GLOBAL", "__EMPTY")
+GLOBAL_CONTEXT = ".__GLOBAL"
 
 
 @dataclass(frozen=True)
@@ -39,9 +40,19 @@ def parse_subject(text: str, *, context: str = DEFAULT_CONTEXT) -> SubjectName:
         raise InvalidName(
             f"{text!r} begins like a context but has no ':' after it; write :.context:subject.", name=text
         )
-    if subject in RESERVED or context_name == ".__GLOBAL":
+    if subject in RESERVED or context_name == GLOBAL_CONTEXT:
         raise InvalidName(f"The name {text!r} is reserved.", name=text)
     return SubjectName(check_context(context_name), subject)
+
+
+def parse_scope(text: str, *, context: str = DEFAULT_CONTEXT) -> SubjectName | None:
+    """What a config or a mode is of: a subject, a context (an empty subject), or None for the registry as a whole.
+
+    The whole registry is called `:.:` and `:.__GLOBAL:`, and is meant where nothing is named. Raises InvalidName.
+    """
+    if text in ("", f":{DEFAULT_CONTEXT}:", f":{GLOBAL_CONTEXT}:"):
+        return None if text or context == DEFAULT_CONTEXT else SubjectName(context, "")
+    return parse_subject(text, context=context)
 
 
 def check_context(name: str) -> str:

@@ -137,7 +137,6 @@ def test_a_change_in_a_referenced_schema_is_seen_through_the_reference() -> None
     assert found[0].reader_pointer == "/fields/2/type"
     assert [item.rule for item in AVRO.diff(old, new)] == ["TYPE_CHANGED"]
     witness = AVRO.witness(new, old)
-    assert witness is not None
     assert witness.found
 
 
@@ -155,7 +154,7 @@ def test_references_of_references_and_the_same_one_twice() -> None:
     parsed = AVRO.parse(
         '{"type":"record","name":"n.Town","fields":[{"name":"a","type":["House","Shop"]}]}', [house, shop]
     )
-    assert AVRO.witness(parsed, parsed) is None
+    assert not AVRO.witness(parsed, parsed).found
     assert parsed.canonical.endswith('"type":["House","Shop"]}]}')
 
 
@@ -219,7 +218,9 @@ def test_a_schema_as_deep_as_allowed_goes_through_everything() -> None:
     assert AVRO.normalize(parsed[0]) == parsed[0].canonical
     assert len(AVRO.diff(*parsed)) == 1
     assert len(AVRO.incompatibilities(*parsed)) == 1
-    assert AVRO.witness(*parsed) is not None
+    assert AVRO.witness(*parsed).found
+    assert AVRO.truth(*parsed).answer == "no"
+    assert AVRO.truth(*parsed[::-1]).answer == "unknown"
 
 
 def test_unknown_formats_are_not_there() -> None:

@@ -80,7 +80,7 @@ def _register(place: Place, *, subject: str, text: str, references: Any = (), **
     if place.setting("modes", subject, "READWRITE") != "READWRITE":
         errors.add("OperationNotPermitted")
     there = next((row for row in reversed(rows) if row[1] == definition and not row[2]), None)
-    if not errors and there:
+    if there and "InvalidReference" not in errors:
         return Result(place, (there[0], dict(place.ids)[definition], False))
     if not targets and not _fits(text, rows, place.setting("levels", subject, "BACKWARD")):
         errors.add("IncompatibleSchema")
@@ -91,7 +91,8 @@ def _register(place: Place, *, subject: str, text: str, references: Any = (), **
         schema_id = place.next_id
         place = replace(place.put("ids", definition, schema_id), next_id=schema_id + 1)
     version = max((row[0] for row in rows), default=0) + 1
-    return Result(place.put("subjects", subject, (*rows, (version, definition, False))), (version, schema_id, True))
+    kept = tuple(row for row in rows if row[1] != definition or place.referrers(subject, row[0]))
+    return Result(place.put("subjects", subject, (*kept, (version, definition, False))), (version, schema_id, True))
 
 
 @lru_cache(maxsize=4096)

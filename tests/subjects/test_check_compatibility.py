@@ -54,9 +54,9 @@ def test_against_a_subject_under_its_level(
 
 def test_against_files_under_any_level(write, capsys: pytest.CaptureFixture[str]) -> None:
     old, new = write("old", WIDER), write("new", V1)
-    assert code_of(new, "--against", old, "--level", "FULL_TRANSITIVE", "--json") == 0
+    assert code_of(new, "--against", old, "--level", "FULL_TRANSITIVE", "--format", "json") == 0
     assert json.loads(capsys.readouterr().out)["is_compatible"] is True
-    assert code_of(write("x", BREAKING), "--against", old, new, "--level", "FULL_TRANSITIVE", "--json") == 1
+    assert code_of(write("x", BREAKING), "--against", old, new, "--level", "FULL_TRANSITIVE", "--format", "json") == 1
     report = json.loads(capsys.readouterr().out)
     assert report["versions"] == [2, 1]
     assert {item["against_version"] for item in report["items"]} == {1, 2}
@@ -74,3 +74,52 @@ def test_what_cannot_be_checked_is_another_code(write, text: str, words: str) ->
 
 def test_a_file_that_is_not_there(write) -> None:
     assert code_of("/nowhere/x.avsc", "--against", write("old", V1)) == 2
+
+
+@pytest.mark.requirement("CARD-2")
+def test_the_patch_that_the_report_offers_passes(write, capsys: pytest.CaptureFixture[str]) -> None:
+    added = {**V1, "fields": [*V1["fields"], {"name": "note", "type": "string"}]}
+    old = write("old", V1)
+    assert code_of(write("new", added), "--against", old, "--format", "json") == 1
+    patch = json.loads(capsys.readouterr().out)["patch"]
+    assert patch["passes"] is True
+    assert code_of(write("patched", patch["text"]), "--against", old) == 0
+
+
+def test_markdown_for_a_merge_request(write, capsys: pytest.CaptureFixture[str]) -> None:
+    old = write("old", V1)
+    assert code_of(write("new", BREAKING), "--against", old, "--format", "markdown") == 1
+    shown = capsys.readouterr().out
+    assert shown.startswith("# Compatibility report\n\n**incompatible under BACKWARD")
+    assert "| 1 | **no** | **no** |" in shown
+    assert "Proof: " in shown
+
+
+def test_pairs_one_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = [
+        {"new": WIDER, "old": V1},
+        {"new": json.dumps(BREAKING), "old": [V1, WIDER], "level": "BACKWARD_TRANSITIVE"},
+        {"new": {"type": "recor"}, "old": V1},
+    ]
+    path = tmp_path / "pairs.jsonl"
+    path.write_text("\n".join(map(json.dumps, lines)) + "\n\nnot json\n")
+    assert code_of("--pairs", str(path)) == 2
+    answers = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [(answer["line"], answer["is_compatible"]) for answer in answers] == [
+        (1, True),
+        (2, False),
+        (3, None),
+        (5, None),
+    ]
+    assert answers[1]["versions"] == [2, 1]
+    path.write_text(json.dumps(lines[1]))
+    assert code_of("--pairs", str(path)) == 1
+
+
+def test_a_reference_is_a_file(write, capsys: pytest.CaptureFixture[str]) -> None:
+    money = write("money", {"type": "record", "name": "Money", "fields": [{"name": "amount", "type": "long"}]})
+    priced = {**V1, "fields": [*V1["fields"], {"name": "price", "type": ["null", "Money"], "default": None}]}
+    new, old = write("new", priced), write("old", V1)
+    assert code_of(new, "--against", old, "--reference", f"Money={money}") == 0
+    assert code_of(new, "--against", old) == 2
+    assert code_of(new, "--against", old, "--reference", "Money") == 2

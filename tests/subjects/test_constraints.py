@@ -26,6 +26,8 @@ REFUSED = {
     "one_config_a_scope": "INSERT INTO subjects_config (registry_id, context_id, subject_name) VALUES (900001, 900011, 'orders')",
     "config_of_a_subject_has_a_context": "INSERT INTO subjects_config (registry_id, subject_name) VALUES (900001, 'x')",
     "known_level": "UPDATE subjects_config SET compatibility_level = 'SIDEWAYS'",
+    "known_profile": "UPDATE subjects_config SET profile = 'hopeful'",
+    "known_policy": "UPDATE subjects_config SET policy = 'none_at_all'",
     "one_mode_a_scope": "INSERT INTO subjects_mode (registry_id, context_id, subject_name, mode)"
     " VALUES (900001, 900011, 'orders', 'READONLY')",
     "mode_of_a_subject_has_a_context": "INSERT INTO subjects_mode (registry_id, subject_name, mode)"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from typing import Any
 
+from django.http import HttpResponse
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -14,8 +16,12 @@ from registry.access.roles import Actor, require
 from registry.api.authentication import TokenAuthentication
 from registry.api.confluent.errors import handle
 from registry.api.confluent.negotiation import PARSERS, RENDERERS
+from registry.api.confluent.requests import refuse_unusable_text
+from registry.errors import InvalidName
 from registry.subjects.names import DEFAULT_CONTEXT, SubjectName, check_context, parse_subject
-from registry.subjects.selectors.places import Registry, get_registry
+from registry.subjects.selectors.places import Registry, get_registry, get_registry_and_subject
+
+HEADERS = {"Cache-Control": "no-cache, no-store, must-revalidate", "X-XSS-Protection": "1; mode=block"}
 
 
 class ConfluentView(APIView):
@@ -26,7 +32,9 @@ class ConfluentView(APIView):
     authentication_classes = (TokenAuthentication,)
     renderer_classes: Sequence[type[BaseRenderer]] = RENDERERS
     parser_classes = PARSERS
-    action = "schema.read"
+    http_method_names = ["get", "post", "put", "delete", "head"]
+    #: an answer that stays as it is carries an ETag, and a client that has it gets 304
+    has_etag = False
 
     registry: Registry
     context: str
@@ -41,14 +49,40 @@ class ConfluentView(APIView):
         """Who calls."""
         return self.request.user  # type: ignore[return-value]
 
+    def initialize_request(self, request: Any, *args: Any, **kwargs: Any) -> Request:
+        """A body of no type is read as bytes, which are JSON here."""
+        if not request.META.get("CONTENT_TYPE"):
+            request.META["CONTENT_TYPE"] = "application/octet-stream"
+        return super().initialize_request(request, *args, **kwargs)
+
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Authenticate, then read the address. Raises NotSignedIn, RegistryNotFound, InvalidName, NotAllowed."""
+        """Authenticate, then read the address.
+
+        Raises NotSignedIn, RegistryNotFound, InvalidName, InvalidInput, NotAllowed.
+        """
         super().initial(request, *args, **kwargs)
-        self.registry = get_registry(kwargs.get("registry", ""))
+        for name, values in request.query_params.lists():
+            for text in (name, *values):
+                refuse_unusable_text(text, f"parameter {name[:40]!r}")
         self.context = check_context(kwargs["context"]) if "context" in kwargs else DEFAULT_CONTEXT
-        self.subject = parse_subject(kwargs["subject"], context=self.context) if "subject" in kwargs else None
+        self.subject = self.read_subject(kwargs["subject"]) if "subject" in kwargs else None
+        self.find(kwargs.get("registry", ""))
         name = self.subject.qualified if self.subject else ""
         require(self.actor, "schema.read", registry=self.registry.name, subject=name)
+
+    def read_subject(self, text: str) -> SubjectName | None:
+        """The subject that the address names, which has a name of its own. Raises InvalidName."""
+        subject = parse_subject(text, context=self.context)
+        if not subject.subject:
+            raise InvalidName(f"The specified subject '{text}' is not a valid.", name=text)
+        return subject
+
+    def find(self, registry: str) -> None:
+        """Find the registry, and in place of the subject the one that its alias names. Raises RegistryNotFound."""
+        if self.subject is None:
+            self.registry = get_registry(registry)
+        else:
+            self.registry, self.subject = get_registry_and_subject(registry, self.subject)
 
     @property
     def named_subject(self) -> SubjectName:
@@ -56,8 +90,25 @@ class ConfluentView(APIView):
         assert self.subject is not None
         return self.subject
 
+    @property
+    def names_no_context(self) -> bool:
+        """Whether the address leaves the context open: then other contexts are looked into as well."""
+        return "context" not in self.kwargs and not str(self.kwargs.get("subject", "")).startswith(":.")
+
     def finalize_response(self, request: Request, response: Response, *args: Any, **kwargs: Any) -> Response:
         """Nothing here may be kept by a cache that doesn't ask again."""
         response = super().finalize_response(request, response, *args, **kwargs)
-        response["Cache-Control"] = "no-cache, no-store, must-revalidate"
+        for name, value in HEADERS.items():
+            response[name] = value
+        if self.has_etag and response.status_code == 200:
+            response.add_post_render_callback(self._tag)
         return response
+
+    def _tag(self, response: HttpResponse) -> None:
+        """Put an ETag on the answer, and answer 304 to a client that has it."""
+        tag = f'"{hashlib.sha256(response.content).hexdigest()[:32]}"'
+        response["ETag"] = tag
+        known = [item.strip().removeprefix("W/") for item in self.request.headers.get("If-None-Match", "").split(",")]
+        if tag in known or "*" in known:
+            response.status_code = 304
+            response.content = b""

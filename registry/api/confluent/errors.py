@@ -6,6 +6,7 @@ import logging
 from typing import Any
 
 from django.conf import settings
+from django.core.exceptions import SuspiciousOperation
 from django.db import OperationalError
 from rest_framework import exceptions
 from rest_framework.response import Response
@@ -28,6 +29,7 @@ CODES: dict[type[Exception], int] = {
     errors.RegistryNotFound: 404,
     errors.NotFound: 404,
     errors.InvalidSchema: 42201,
+    errors.SchemaTooLarge: 42209,
     errors.InvalidReference: 42201,
     errors.InvalidVersion: 42202,
     errors.InvalidCompatibility: 42203,
@@ -35,6 +37,8 @@ CODES: dict[type[Exception], int] = {
     errors.OperationNotPermitted: 42205,
     errors.ReferenceExists: 42206,
     errors.InvalidName: 42208,
+    errors.InvalidRuleSet: 42210,
+    errors.ContextNotEmpty: 42211,
     errors.InvalidInput: 422,
     errors.Conflict: 409,
     errors.NotSignedIn: 401,
@@ -56,6 +60,8 @@ def handle(error: Exception, context: dict[str, Any]) -> Response:
     if isinstance(error, exceptions.APIException):
         message = FRAMEWORK_MESSAGES.get(error.status_code, str(error.detail))
         return _answer(error.status_code, error.status_code, message)
+    if isinstance(error, SuspiciousOperation):
+        return _answer(400, 400, "HTTP 400 Bad Request")
     code = code_of(error)
     if code is None:
         logger.error("unforeseen error", exc_info=error)
@@ -71,7 +77,7 @@ def handle(error: Exception, context: dict[str, Any]) -> Response:
 
 def code_of(error: Exception) -> int | None:
     """The code of an error, or None for one that no row foresees."""
-    if isinstance(error, errors.IncompatibleSchema):
+    if isinstance(error, errors.IncompatibleSchema | errors.PolicyViolated):
         return int(settings.INCOMPATIBLE_ERROR_CODE)
     return next((CODES[kind] for kind in type(error).__mro__ if kind in CODES), None)
 

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import IO, Any
 
+from django.conf import settings
 from rest_framework.exceptions import ParseError
 from rest_framework.parsers import BaseParser
 from rest_framework.renderers import BaseRenderer, JSONRenderer
+
+from registry.api.confluent.requests import refuse_unusable_text
+from registry.errors import SchemaTooLarge
+
+#: the escapes of what may be no character: bodies without them need no second look
+_SUSPECT = re.compile(rb"\\u(0000|[dD][89a-fA-F])")
 
 
 class V1Renderer(JSONRenderer):
@@ -48,17 +56,44 @@ class BodyParser(BaseParser):
     media_type = "application/json"
 
     def parse(self, stream: IO[bytes], media_type: str | None = None, parser_context: Any = None) -> Any:
-        """The parsed body. Raises ParseError with line and column."""
+        """The parsed body. Raises ParseError with line and column, SchemaTooLarge, InvalidInput."""
+        most = int(settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
+        data = stream.read(most + 1)
+        if len(data) > most:
+            raise SchemaTooLarge(f"The body is too large: {most} bytes are taken.")
         try:
-            return json.loads(stream.read())
+            body = json.loads(data, parse_constant=_refuse_constant)
         except UnicodeDecodeError as error:
             raise ParseError(f"The body is not UTF-8 at byte {error.start}.") from error
         except json.JSONDecodeError as error:
             raise ParseError(
                 f"The body is not JSON at line {error.lineno}, column {error.colno}: {error.msg}."
             ) from error
+        except ValueError as error:
+            raise ParseError(f"The body has a number that can't be read: {error}.") from error
         except RecursionError as error:
             raise ParseError("The body's JSON is nested too deeply.") from error
+        if _SUSPECT.search(data):
+            _refuse_unusable(body)
+        return body
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _refuse_unusable(body: Any) -> None:
+    left = [("", body)]
+    while left:
+        where, value = left.pop()
+        if isinstance(value, str):
+            refuse_unusable_text(value, f"value at {where or '/'}")
+        elif isinstance(value, list):
+            left += [(f"{where}/{position}", item) for position, item in enumerate(value)]
+        elif isinstance(value, dict):
+            for name in value:
+                refuse_unusable_text(name, f"name of a property at {where or '/'}")
+            left += [(f"{where}/{name}", item) for name, item in value.items()]
 
 
 class V1Parser(BodyParser):

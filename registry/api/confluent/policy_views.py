@@ -1,55 +1,91 @@
-"""Confluent's registry API: compatibility levels and modes."""
+"""Confluent's registry API: compatibility levels, the other settings of a config, and modes."""
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from registry.api.confluent.answers import CONFIG_PROPERTIES, config_answer
 from registry.api.confluent.base import ConfluentView
 from registry.api.confluent.requests import flag, object_body
-from registry.errors import InvalidCompatibility, InvalidInput, InvalidMode
+from registry.errors import (
+    InvalidCompatibility,
+    InvalidMode,
+    SubjectConfigNotFound,
+    SubjectModeNotFound,
+    SubjectNotFound,
+)
 from registry.subjects import selectors
+from registry.subjects.names import SubjectName, parse_scope
+from registry.subjects.selectors.effective import DEFAULT_LEVEL, config_and_settings
+from registry.subjects.selectors.places import get_registry
 from registry.subjects.services import delete_config, delete_mode, set_config, set_mode
 
+#: property of a PUT → setting: the level is called otherwise than in the answer to a GET
+PUT_PROPERTIES = {
+    "compatibility" if name == "compatibilityLevel" else name: setting for name, setting in CONFIG_PROPERTIES.items()
+}
 
-class ConfigView(ConfluentView):
+
+class PolicyView(ConfluentView):
+    """What is set for a subject, a context, or (no name) the registry; an alias isn't followed."""
+
+    def read_subject(self, text: str) -> SubjectName | None:
+        """The scope that the address names. Raises InvalidName."""
+        return parse_scope(text, context=self.context)
+
+    def find(self, registry: str) -> None:
+        """Find the registry; below a context, no subject means the context."""
+        self.registry = get_registry(registry)
+        if "subject" not in self.kwargs:
+            self.subject = parse_scope("", context=self.context)
+
+    def not_found(self) -> SubjectNotFound:
+        """What a DELETE says of a scope that sets nothing."""
+        name = self.named_subject.qualified
+        return SubjectNotFound(f"Subject '{name}' not found.", subject=name)
+
+
+class ConfigView(PolicyView):
     """`/config[/{subject}]`."""
 
     def get(self, request: Request, **address: Any) -> Response:
-        """The level; a subject's own unless `defaultToGlobal`. 40408 where it has none."""
-        if self.subject is None or flag(request, "defaultToGlobal"):
-            config = selectors.effective_config(self.registry, self.subject)
-            return Response(_config(config.level, config.normalize or None))
-        own = selectors.own_config(self.registry, self.subject)
-        return Response(_config(own.level, own.normalize))
+        """The settings; a subject's own unless `defaultToGlobal`. 40408 where it has none."""
+        in_scope = flag(request, "defaultToGlobal")
+        config, settings = config_and_settings(self.registry, self.subject)
+        if self.subject is not None and not in_scope:
+            settings = selectors.own_config(self.registry, self.subject)
+        return Response(config_answer(settings, level=config.level))
 
     def put(self, request: Request, **address: Any) -> Response:
-        """Set the level; echoes the request."""
+        """Change the settings that the body has; null unsets one. Echoes the request."""
         body = object_body(request)
-        level, normalize = body.get("compatibility"), body.get("normalize")
+        known = {name: body[name] for name in PUT_PROPERTIES if name in body}
+        level = known.get("compatibility")
         if level is not None and not isinstance(level, str):
             raise InvalidCompatibility("/compatibility takes the name of a level as a string.")
-        if normalize is not None and not isinstance(normalize, bool):
-            raise InvalidInput("/normalize takes true or false.")
-        if level is None and normalize is None:
-            raise InvalidCompatibility('Send {"compatibility": LEVEL}, {"normalize": true} or both.')
-        set_config(registry=self.registry.name, subject=self.subject, by=self.actor, level=level, normalize=normalize)
-        return Response({key: body[key] for key in ("compatibility", "normalize") if body.get(key) is not None})
+        set_config(
+            registry=self.registry.name,
+            subject=self.subject,
+            by=self.actor,
+            unset=[PUT_PROPERTIES[name] for name, value in known.items() if value is None],
+            **{PUT_PROPERTIES[name]: value for name, value in known.items() if value is not None},
+        )
+        return Response({name: value for name, value in known.items() if value is not None})
 
     def delete(self, request: Request, **address: Any) -> Response:
-        """Unset it; answers what it was."""
-        old = delete_config(registry=self.registry.name, subject=self.subject, by=self.actor)
-        return Response(_config(old.level, old.normalize))
+        """Unset it; answers what it was. 40401 for a scope without settings."""
+        try:
+            old = delete_config(registry=self.registry.name, subject=self.subject, by=self.actor)
+        except SubjectConfigNotFound as error:
+            raise self.not_found() from error
+        return Response(config_answer(old, level=DEFAULT_LEVEL))
 
 
-def _config(level: str | None, normalize: bool | None) -> dict[str, Any]:
-    values = {"compatibilityLevel": level, "normalize": normalize}
-    return {name: value for name, value in values.items() if value is not None}
-
-
-class ModeView(ConfluentView):
+class ModeView(PolicyView):
     """`/mode[/{subject}]`."""
 
     def get(self, request: Request, **address: Any) -> Response:
@@ -59,12 +95,27 @@ class ModeView(ConfluentView):
         return Response({"mode": selectors.own_mode(self.registry, self.subject)})
 
     def put(self, request: Request, **address: Any) -> Response:
-        """Set the mode; echoes the request."""
-        mode = object_body(request).get("mode")
+        """Set the mode, or unset it with null; echoes the request."""
+        body, force = object_body(request), flag(request, "force")
+        mode = body.get("mode")
+        if mode is None and "mode" in body:
+            with contextlib.suppress(SubjectModeNotFound):
+                delete_mode(registry=self.registry.name, subject=self.subject, by=self.actor)
+            return Response({})
         if not isinstance(mode, str):
             raise InvalidMode('Send {"mode": MODE}.')
-        return Response({"mode": set_mode(registry=self.registry.name, subject=self.subject, by=self.actor, mode=mode)})
+        set_mode(registry=self.registry.name, subject=self.subject, by=self.actor, mode=mode, force=force)
+        return Response({"mode": mode})
 
     def delete(self, request: Request, **address: Any) -> Response:
-        """Unset it; answers what it was."""
-        return Response({"mode": delete_mode(registry=self.registry.name, subject=self.subject, by=self.actor)})
+        """Unset it; answers what it was. 40401 for a scope without a mode, but with `recursive`."""
+        try:
+            old = delete_mode(
+                registry=self.registry.name,
+                subject=self.subject,
+                by=self.actor,
+                recursive=flag(request, "recursive"),
+            )
+        except SubjectModeNotFound as error:
+            raise self.not_found() from error
+        return Response({"mode": old} if old else {})

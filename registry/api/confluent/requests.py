@@ -7,62 +7,73 @@ from typing import Any
 
 from rest_framework.request import Request
 
-from registry.errors import InvalidInput, InvalidSchema
+from registry.errors import InvalidInput, InvalidVersion
 from registry.formats.base import Reference
+from registry.subjects.contracts import Contract, read_metadata, read_rule_set
+from registry.subjects.names import DEFAULT_CONTEXT, check_context
+from registry.subjects.selectors.listing import ALL_CONTEXTS
 
 _MISSING = object()
+_MOST = 2**31 - 1
 
 
 @dataclass(frozen=True)
 class SchemaBody:
-    """The body of a registration, a look-up or a compatibility check."""
+    """The body of a registration, a look-up or a compatibility check; an empty text is for the call to judge."""
 
     text: str
     schema_type: str
     references: tuple[Reference, ...]
-    metadata: dict[str, Any] | None
-    rule_set: dict[str, Any] | None
+    metadata: Contract | None
+    rule_set: Contract | None
+    version: int
+    schema_id: int | None
 
 
 def schema_body(request: Request) -> SchemaBody:
-    """The schema in the body. Raises InvalidInput, which names the property."""
+    """The schema in the body. Raises InvalidInput, which names the property, and InvalidRuleSet."""
     body = object_body(request)
-    text = _typed(body, "schema", str, "")
-    if not text.strip():
-        raise InvalidSchema("Empty schema")
-    references = _typed(body, "references", list, [])
-    rule_set = body.get("ruleSet") or body.get("ruleset") or None
+    references = typed(body, "references", list, [])
+    rules = body.get("ruleSet") if body.get("ruleSet") is not None else body.get("ruleset")
     return SchemaBody(
-        text=text,
-        schema_type=_typed(body, "schemaType", str, "AVRO").upper() or "AVRO",
+        text=typed(body, "schema", str, ""),
+        schema_type=typed(body, "schemaType", str, "AVRO").upper() or "AVRO",
         references=tuple(_reference(item, position) for position, item in enumerate(references)),
-        metadata=_typed(body, "metadata", dict, None) or None,
-        rule_set=_typed({"ruleSet": rule_set}, "ruleSet", dict, None) or None,
+        metadata=read_metadata(body.get("metadata")),
+        rule_set=read_rule_set(rules),
+        version=number_between(body, "version", 0),
+        schema_id=number_between(body, "id", None),
     )
 
 
 def object_body(request: Request) -> dict[str, Any]:
     """The body, which is a JSON object. Raises InvalidInput."""
     body = request.data
-    if not body and not int(request.META.get("CONTENT_LENGTH") or 0):
+    if not body and not _has_body(request):
         raise InvalidInput("The request has no body; send a JSON object.")
     if not isinstance(body, dict):
         raise InvalidInput(f"The body is {_name(body)}; send a JSON object.")
     return body
 
 
+def _has_body(request: Request) -> bool:
+    length = request.META.get("CONTENT_LENGTH") or "0"
+    return length.isdigit() and int(length) > 0
+
+
 def _reference(item: Any, position: int) -> Reference:
     if not isinstance(item, dict):
         raise InvalidInput(f"/references/{position} is {_name(item)}; it takes an object with name, subject, version.")
     where = f"references/{position}/"
-    return Reference(
-        name=_typed(item, "name", str, _MISSING, where),
-        subject=_typed(item, "subject", str, _MISSING, where),
-        version=_typed(item, "version", int, _MISSING, where),
-    )
+    name, subject = (typed(item, part, str, _MISSING, where) for part in ("name", "subject"))
+    version = typed(item, "version", int, _MISSING, where)
+    if version != -1 and not 1 <= version <= _MOST:
+        raise InvalidVersion(f"/{where}version is {str(version)[:40]}; it takes a number from 1 to 2^31-1, or -1.")
+    return Reference(name, subject, version)
 
 
-def _typed(body: dict[str, Any], name: str, kind: type, default: Any, where: str = "") -> Any:
+def typed(body: dict[str, Any], name: str, kind: type, default: Any, where: str = "") -> Any:
+    """A property of that type, the default where it is absent or null. Raises InvalidInput."""
     value = body.get(name)
     if value is None:
         if default is _MISSING:
@@ -70,6 +81,14 @@ def _typed(body: dict[str, Any], name: str, kind: type, default: Any, where: str
         return default
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise InvalidInput(f"/{where}{name} is {_name(value)}; it takes {_KINDS[kind]}.")
+    return value
+
+
+def number_between(body: dict[str, Any], name: str, default: int | None) -> Any:
+    """A whole number of 32 bits. Raises InvalidInput."""
+    value = typed(body, name, int, default)
+    if value is not None and not -_MOST <= value <= _MOST:
+        raise InvalidInput(f"/{name} is {str(value)[:40]}; it takes a number of at most 2^31-1.")
     return value
 
 
@@ -91,14 +110,43 @@ def flag(request: Request, name: str) -> bool:
 
 
 def page(request: Request, rows: list[Any]) -> list[Any]:
-    """The rows between `offset` and `limit` (-1: all). Raises InvalidInput."""
+    """The rows between `offset` and `limit`; all where the limit isn't above 0. Raises InvalidInput."""
+    offset, limit = window(request, most=_MOST)
+    return rows[offset : offset + limit]
+
+
+def window(request: Request, *, most: int) -> tuple[int, int]:
+    """Where a page begins and how long it is: a limit that isn't from 1 to `most` means `most`. Raises InvalidInput."""
     offset, limit = (_number(request, name, default) for name, default in (("offset", 0), ("limit", -1)))
-    return rows[max(offset, 0) :][: limit if limit >= 0 else None]
+    return max(offset, 0), limit if 0 < limit <= most else most
 
 
 def _number(request: Request, name: str, default: int) -> int:
-    text = request.query_params.get(name, "")
-    try:
-        return int(text[:12]) if text else default
-    except ValueError:
-        raise InvalidInput(f"The parameter {name} is {text[:40]!r}; it takes a whole number.") from None
+    text = request.query_params.get(name, "").strip()
+    if not text:
+        return default
+    digits = text.removeprefix("-")
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= 10):
+        raise InvalidInput(f"The parameter {name} is {text[:40]!r}; it takes a whole number.")
+    return int(text)
+
+
+def subject_prefix(request: Request, context: str | None, default: str = "") -> tuple[str | None, str]:
+    """The context (None: every one) and the beginning of a name that `subjectPrefix` means below that of the address.
+
+    `:*:` is every context, `:.name:` that one. Raises InvalidName.
+    """
+    prefix = request.query_params.get("subjectPrefix", default if context is None else "")
+    if prefix.startswith(ALL_CONTEXTS):
+        return None, prefix.removeprefix(ALL_CONTEXTS)
+    if prefix.startswith(":."):
+        name, _, rest = prefix[1:].partition(":")
+        return check_context(name), rest
+    return context or DEFAULT_CONTEXT, prefix
+
+
+def refuse_unusable_text(text: str, where: str) -> None:
+    """Raise InvalidInput for a text that no database can hold: with a NUL or half of a surrogate pair."""
+    for char in text:
+        if char == "\x00" or "\ud800" <= char <= "\udfff":
+            raise InvalidInput(f"The {where} holds U+{ord(char):04X}, which is no character.")

@@ -1,38 +1,63 @@
 """Confluent's addresses, below the root, below a registry, and each below a context.
 
-The root addresses register the converter `segment`: one path segment, decoded after the split.
+The root addresses register the converter `segment`: one path segment, decoded after the split. A slash at the end of
+an address changes nothing, as on the established server.
 """
 
 from __future__ import annotations
 
-from django.urls import include, path
+from django.urls import URLPattern, include, path
 
-from registry.api.confluent import policy_views, views
+from registry.api.confluent import policy_views, schema_views, subject_views, tag_views, views
+from registry.api.confluent.base import ConfluentView
 
-calls = [
-    path("schemas/types", views.SchemaTypes.as_view()),
-    path("schemas/types/", views.SchemaTypes.as_view()),
-    path("schemas/ids/<int:schema_id>", views.SchemaById.as_view()),
-    path("schemas/ids/<int:schema_id>/schema", views.SchemaTextById.as_view()),
-    path("schemas/ids/<int:schema_id>/subjects", views.SubjectsOfSchema.as_view()),
-    path("schemas/ids/<int:schema_id>/versions", views.VersionsOfSchema.as_view()),
-    path("subjects", views.Subjects.as_view()),
-    path("subjects/", views.Subjects.as_view()),
-    path("subjects/<segment:subject>", views.SubjectView.as_view()),
-    path("subjects/<segment:subject>/versions", views.Versions.as_view()),
-    path("subjects/<segment:subject>/versions/<segment:version>", views.Version.as_view()),
-    path("subjects/<segment:subject>/versions/<segment:version>/schema", views.VersionText.as_view()),
-    path("subjects/<segment:subject>/versions/<segment:version>/referencedby", views.ReferencedBy.as_view()),
-    path("compatibility/subjects/<segment:subject>/versions", views.Compatibility.as_view()),
-    path("compatibility/subjects/<segment:subject>/versions/<segment:version>", views.Compatibility.as_view()),
-    path("config", policy_views.ConfigView.as_view()),
-    path("config/", policy_views.ConfigView.as_view()),
-    path("config/<segment:subject>", policy_views.ConfigView.as_view()),
-    path("mode", policy_views.ModeView.as_view()),
-    path("mode/", policy_views.ModeView.as_view()),
-    path("mode/<segment:subject>", policy_views.ModeView.as_view()),
-]
-below = [path("", views.Root.as_view()), path("contexts", views.Contexts.as_view()), *calls]
+_SUBJECT = "subjects/<segment:subject>"
+_VERSION = f"{_SUBJECT}/versions/<segment:version>"
+_CHECK = f"compatibility/{_SUBJECT}/versions"
+_ID = "schemas/ids/<segment:schema_id>"
+_GUID = "schemas/guids/<segment:guid>"
+
+#: address → view
+CALLS = {
+    "schemas": schema_views.Schemas,
+    "schemas/types": views.SchemaTypes,
+    _ID: schema_views.SchemaById,
+    f"{_ID}/schema": schema_views.SchemaTextById,
+    f"{_ID}/subjects": schema_views.SubjectsOfSchema,
+    f"{_ID}/versions": schema_views.VersionsOfSchema,
+    _GUID: schema_views.SchemaByGuid,
+    f"{_GUID}/ids": schema_views.IdsOfGuid,
+    "subjects": subject_views.Subjects,
+    _SUBJECT: subject_views.SubjectView,
+    f"{_SUBJECT}/metadata": subject_views.SubjectMetadata,
+    f"{_SUBJECT}/versions": subject_views.Versions,
+    _VERSION: subject_views.Version,
+    f"{_VERSION}/schema": subject_views.VersionText,
+    f"{_VERSION}/referencedby": subject_views.ReferencedBy,
+    f"{_VERSION}/tags": tag_views.Tags,
+    _CHECK: subject_views.Compatibility,
+    f"{_CHECK}/<segment:version>": subject_views.Compatibility,
+    "config": policy_views.ConfigView,
+    "config/<segment:subject>": policy_views.ConfigView,
+    "mode": policy_views.ModeView,
+    "mode/<segment:subject>": policy_views.ModeView,
+}
+#: what is asked of a whole registry
+WHOLE = {
+    "contexts": views.Contexts,
+    "contexts/<segment:context>": views.ContextView,
+    "v1/metadata/id": views.ClusterId,
+    "v1/metadata/version": views.ServerVersion,
+    "v1/metadata/deployment": views.Deployment,
+}
+
+
+def _addresses(table: dict[str, type[ConfluentView]]) -> list[URLPattern]:
+    return [path(f"{address}{slash}", view.as_view()) for address, view in table.items() for slash in ("", "/")]
+
+
+calls = _addresses(CALLS)
+below = [path("", views.Root.as_view()), *_addresses(WHOLE), *calls]
 urlpatterns = [
     *below,
     path("contexts/<segment:context>/", include(calls)),

@@ -9,35 +9,15 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
-from registry.access.roles import Actor, require
+from registry.access.roles import require
+from registry.api.product.base import ProductView
 from registry.drift import selectors as drift
 from registry.drift import services as drift_services
 from registry.drift.tasks import run_scan
-from registry.errors import InvalidInput
 from registry.promotions import selectors as promotions
 from registry.promotions import services as promotion_services
 from registry.subjects.names import parse_subject
-
-
-class ProductView(APIView):
-    """Knows who calls; `self.actor`."""
-
-    door = "product"
-
-    @property
-    def actor(self) -> Actor:
-        """Who calls."""
-        return self.request.user  # type: ignore[return-value]
-
-    def valid(self, serializer: type[serializers.Serializer[Any]]) -> dict[str, Any]:
-        """The body's values. Raises InvalidInput, which names each property that is wrong."""
-        bound = serializer(data=self.request.data)
-        if not bound.is_valid():
-            places = "; ".join(f"{name}: {' '.join(map(str, problems))}" for name, problems in bound.errors.items())
-            raise InvalidInput(f"The body can't be used: {places}", problems=bound.errors)
-        return dict(bound.validated_data)
 
 
 class SourceSerializer(serializers.Serializer[Any]):

@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from registry.errors import InvalidSchema
-from registry.formats.avro import canonical, findings
+from registry.formats.avro import canonical, exchange, findings
 from registry.formats.avro.diff import diff_types
 from registry.formats.avro.model import Schema
 from registry.formats.avro.outline import outline
 from registry.formats.avro.parse import parse_schema
-from registry.formats.avro.witness import find_witness
+from registry.formats.avro.repair import accept_rename, repair
+from registry.formats.avro.witness import any_witness, truth_of, witness_of
 from registry.formats.base import (
     Difference,
+    Edit,
     Incompatibility,
     Judgement,
     OutlineField,
     ParsedSchema,
+    Resolution,
     ResolvedReference,
+    Truth,
     Witness,
     content_fingerprint,
 )
+from registry.formats.pointer import position as position_of
 
 
 class AvroFormat:
@@ -85,18 +91,42 @@ class AvroFormat:
         """The breaks alone."""
         return self.judge(reader, writer).breaks
 
-    def witness(self, reader: ParsedSchema, writer: ParsedSchema) -> Witness | None:
-        """Data of the writer that the reader can't decode; None where all covering data decode and nothing breaks.
+    def truth(self, reader: ParsedSchema, writer: ParsedSchema) -> Truth:
+        """What the covering data of the writer say, decoded with the reader by fastavro."""
+        return truth_of(_model(reader), _model(writer))
 
-        Where the reference implementation sees a break and fastavro decodes all data, the witness says so as reason.
-        """
-        found = find_witness(_model(reader), _model(writer))
-        if found is None:
-            breaks = self.incompatibilities(reader, writer)
-            if breaks:
-                rules = ", ".join(sorted({item.rule for item in breaks}))
-                return Witness(False, reason=f"fastavro decodes all covering data in spite of {rules}")
-        return found
+    def witness(self, reader: ParsedSchema, writer: ParsedSchema, found: Incompatibility | None = None) -> Witness:
+        """Data that show one finding, or (None) any data of the writer that the reader can't decode."""
+        if found is not None:
+            return witness_of(_model(reader), _model(writer), found)
+        witness = any_witness(_model(reader), _model(writer))
+        breaks = () if witness.found else self.incompatibilities(reader, writer)
+        if breaks:
+            rules = ", ".join(sorted({item.rule for item in breaks}))
+            return Witness(False, reason=f"{witness.reason} in spite of {rules}")
+        return witness
+
+    def example(self, parsed: ParsedSchema) -> Any:
+        """A datum in Avro's JSON encoding; raises InvalidDatum where none can be made."""
+        return exchange.example(_model(parsed))
+
+    def resolve(self, reader: ParsedSchema, writer: ParsedSchema, datum: Any) -> Resolution:
+        """What the reader makes of a datum in Avro's JSON encoding; raises InvalidDatum if it isn't the writer's."""
+        return exchange.resolve(_model(reader), _model(writer), datum)
+
+    def repair(
+        self, schema: ParsedSchema, other: ParsedSchema, found: Incompatibility, *, is_reader: bool
+    ) -> Edit | None:
+        """The smallest edit of `schema` that removes the finding against `other`; None where there is none."""
+        return repair(schema, other, found, is_reader=is_reader)
+
+    def accept_rename(self, old: ParsedSchema, new: ParsedSchema, suspected: Difference) -> Edit | None:
+        """The edit of `new` that adds the old name as an alias; None where the difference is no rename."""
+        return accept_rename(old, new, suspected)
+
+    def position(self, parsed: ParsedSchema, pointer: str) -> tuple[int, int] | None:
+        """Line and column (from 1) in the text of what a pointer leads to, None where there is no such place."""
+        return position_of(parsed.text, pointer)
 
 
 def _model(parsed: ParsedSchema) -> Schema:

@@ -59,6 +59,16 @@ def definition(type_: AvroType) -> str:
     return "".join(_CanonicalWriter(frozenset()).type(type_, ""))
 
 
+def type_source(type_: AvroType, namespace: str, known: frozenset[str]) -> str:
+    """The text of a type that stands in a namespace of another schema, which knows some names already."""
+    return "".join(_CanonicalWriter(known).type(type_, namespace))
+
+
+def field_source(field: Field, namespace: str, known: frozenset[str]) -> str:
+    """The text of a field as a record of another schema takes it over."""
+    return "".join(_CanonicalWriter(known).field(field, namespace))
+
+
 def quoted(text: str) -> str:
     """A JSON string as Jackson writes it: only quotes, backslashes and control characters are escaped."""
     return f'"{text.translate(_ESCAPES)}"'
@@ -165,10 +175,9 @@ class _CanonicalWriter(_Writer):
         if isinstance(named, Record):
             parts.append(',"fields":[')
             for position, field in enumerate(named.fields):
-                parts.append(',{"name":"' if position else '{"name":"')
-                parts.append(f'{field.name}","type":')
-                parts.extend(self.type(field.type, named.namespace))
-                parts.append(self._field_attributes(field))
+                if position:
+                    parts.append(",")
+                parts.extend(self.field(field, named.namespace))
             parts.append("]")
         elif isinstance(named, Enum):
             parts.append(',"symbols":[' + ",".join(f'"{symbol}"' for symbol in named.symbols) + "]")
@@ -182,6 +191,10 @@ class _CanonicalWriter(_Writer):
             parts.append(f',"aliases":[{",".join(aliases)}]')
         parts.append("}")
         return parts
+
+    def field(self, field: Field, namespace: str) -> list[str]:
+        """The parts of the text of a field of a record in a namespace."""
+        return [f'{{"name":"{field.name}","type":', *self.type(field.type, namespace), self._field_attributes(field)]
 
     def _field_attributes(self, field: Field) -> str:
         parts = []

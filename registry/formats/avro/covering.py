@@ -6,11 +6,12 @@ shortest value that it has.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from registry.formats.avro.codec import branch_name, plain_name
-from registry.formats.avro.model import Array, AvroType, Enum, Fixed, Map, Record, Union
+from registry.formats.avro.codec import branch_name
+from registry.formats.avro.meaning import ordinary_value
+from registry.formats.avro.model import Array, AvroType, Enum, Field, Fixed, Map, Record, Union
 
 MAX_DATA: Final = 2_000
 MAX_VALUES: Final = 200_000
@@ -19,14 +20,15 @@ MAX_BYTES_OF_FIXED: Final = 65_536
 _ENTRIES: Final = 2
 _INFINITE: Final = 1_000_000
 
-_VALUES: Final[dict[str, Any]] = {
+# Values that show a loss: whole numbers that no float or double holds, and bytes that are no UTF-8.
+_VALUES: Final[Mapping[str, Any]] = {
     "null": None,
     "boolean": True,
-    "int": 1,
-    "long": 2**40,
+    "int": 2**24 + 1,
+    "long": 2**53 + 1,
     "float": 1.5,
     "double": 0.1,
-    "bytes": b"b",
+    "bytes": b"\xff",
     "string": "s",
 }
 
@@ -36,7 +38,10 @@ class TooMuchData(Exception):
 
 
 class Coverage:
-    """The covering data of a type, in the form that `Codec.encode` takes."""
+    """The covering data of a type, in the form that `Codec.encode` takes.
+
+    `is_cut` says that the data given so far end above what the type has deeper down.
+    """
 
     def __init__(self, root: AvroType) -> None:
         self._root = root
@@ -44,6 +49,7 @@ class Coverage:
         self._branch_counts: dict[int, tuple[int, ...]] = {}
         self._heights = _heights(root)
         self._budget = MAX_VALUES
+        self.is_cut = False
         self.count = self._count(root, 0)
 
     @property
@@ -65,7 +71,7 @@ class Coverage:
         if isinstance(type_, Enum):
             return len(type_.symbols)
         if not isinstance(type_, (Array, Map, Union, Record)):
-            return 1
+            return 1 if type_.logical is None else 2
         key = id(type_)
         if key not in self._counts:
             if depth > 400:
@@ -90,6 +96,7 @@ class Coverage:
         if self._budget < 0:
             raise TooMuchData(f"the covering data of the schema have more than {MAX_VALUES:,} values")
         if depth > MAX_DEPTH:
+            self.is_cut = True
             return self._shortest(type_, depth)
         if isinstance(type_, Record):
             return self._record(type_, index, entered, depth)
@@ -102,7 +109,7 @@ class Coverage:
             return {"k": self._value(inner, index, entered, depth + 1)} if self._is_finite(inner) else {}
         if isinstance(type_, Enum):
             return type_.symbols[index % len(type_.symbols)]
-        return _leaf(type_)
+        return self._leaf(type_, index)
 
     def _record(self, record: Record, index: int, entered: dict[int, int], depth: int) -> Any:
         times = entered.get(id(record), 0)
@@ -111,10 +118,13 @@ class Coverage:
         entered[id(record)] = times + 1
         value = {}
         for field in record.fields:
-            count = self._counts.get(id(field.type)) or self._count(field.type, 0)
-            value[field.name] = self._value(field.type, index % max(1, count), entered, depth + 1)
+            value[field.name] = self._field(field, index, entered, depth)
         entered[id(record)] = times
         return value
+
+    def _field(self, field: Field, index: int, entered: dict[int, int], depth: int) -> Any:
+        count = self._counts.get(id(field.type)) or self._count(field.type, 0)
+        return self._value(field.type, index % max(1, count), entered, depth + 1)
 
     def _branch(self, union: Union, index: int, entered: dict[int, int], depth: int) -> Any:
         for branch, count in zip(union.branches, self._branch_counts[id(union)], strict=True):
@@ -137,21 +147,25 @@ class Coverage:
             return []
         if isinstance(type_, Map):
             return {}
-        return type_.symbols[0] if isinstance(type_, Enum) else _leaf(type_)
+        return type_.symbols[0] if isinstance(type_, Enum) else self._leaf(type_, 0)
+
+    @staticmethod
+    def _leaf(type_: AvroType, index: int) -> Any:
+        """A value of a type without parts; a logical type has an ordinary one first, then the one that shows a loss."""
+        if isinstance(type_, Fixed) and type_.size > MAX_BYTES_OF_FIXED:
+            raise TooMuchData(f"the fixed {type_.full_name} has {type_.size:,} bytes")
+        ordinary = ordinary_value(type_) if type_.logical is not None and index == 0 else None
+        if ordinary is not None:
+            return ordinary
+        if isinstance(type_, Fixed):
+            return b"f" * type_.size
+        return _VALUES[type_.kind]
 
     def _is_finite(self, type_: AvroType) -> bool:
         return self._height(type_) < _INFINITE
 
     def _height(self, type_: AvroType) -> int:
         return _height(type_, self._heights)
-
-
-def _leaf(type_: AvroType) -> Any:
-    if isinstance(type_, Fixed):
-        if type_.size > MAX_BYTES_OF_FIXED:
-            raise TooMuchData(f"the fixed {type_.full_name} has {type_.size:,} bytes")
-        return b"f" * type_.size
-    return _VALUES[type_.kind]
 
 
 def _heights(root: AvroType) -> dict[int, int]:
@@ -201,17 +215,3 @@ def _records(root: AvroType) -> list[Record]:
         elif isinstance(type_, Map):
             stack.append(type_.values)
     return found
-
-
-def json_datum(value: Any) -> Any:
-    """A covering datum as Avro's JSON encoding writes it: branches as {"type": value}, bytes as U+0000 to U+00FF."""
-    if isinstance(value, tuple):
-        name, inner = value
-        return None if inner is None else {plain_name(name): json_datum(inner)}
-    if isinstance(value, bytes):
-        return value.decode("latin-1")
-    if isinstance(value, dict):
-        return {key: json_datum(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [json_datum(item) for item in value]
-    return value

@@ -20,10 +20,14 @@ _MAX_ALL_CAUSES: Final = 2_000
 
 def judge(reader: AvroType, writer: AvroType) -> Judgement:
     """All breaks and hazards of reading the writer's data with the reader; raises InvalidSchema beyond MAX_PAIRS."""
-    resolution = Resolution(reader, writer)
+    return findings_of(Resolution(reader, writer))
+
+
+def findings_of(resolution: Resolution) -> Judgement:
+    """All breaks and hazards of a resolution."""
     if not resolution.root.is_broken and not resolution.has_hazards:
         return _CLEAN
-    root = Place("", root_path(reader), "", "", None, None)
+    root = Place("", root_path(resolution.root.reader), "", "", None, None)
     breaks = tuple(_Walk().breaks(resolution.root, root)) if resolution.root.is_broken else ()
     return Judgement(breaks, tuple(_hazards(resolution.root, root)) if resolution.has_hazards else ())
 
@@ -105,7 +109,8 @@ class _Walk:
         """
         if isinstance(pair.reader, Union) and isinstance(pair.writer, Record):
             writer = id(pair.writer)
-            if any((id(branch), writer) in self._open_types for branch in pair.reader.branches):
+            readers = {key[0] for key in self._open_types if key[1] == writer}
+            if readers and any(id(branch) in readers for branch in pair.reader.branches):
                 return False
         below: dict[int, Pair] = {id(pair): pair}
         todo = [pair]
@@ -142,7 +147,7 @@ def _parts(pair: Pair, place: Place) -> list[tuple[Pair | Reason, Place]]:
         (reason[2].position if reason[2] is not None else -1, reason, place) for reason in pair.reasons
     ]
     parts.extend(
-        (edge.reader_field.position if edge.reader_field is not None else 0, edge.pair, _inside(pair, edge, place))
+        (edge.reader_field.position if edge.reader_field is not None else 0, edge.pair, inside(pair, edge, place))
         for edge in pair.edges
         if edge.pair.is_broken
     )
@@ -164,7 +169,7 @@ def _hazards(root: Pair, place: Place) -> Iterator[Incompatibility]:
                 continue
             count += 1
             yield finding(hazard, pair, here)
-        stack.extend((edge.pair, _inside(pair, edge, here)) for edge in reversed(pair.edges))
+        stack.extend((edge.pair, inside(pair, edge, here)) for edge in reversed(pair.edges))
         taken = _taken(pair)
         if taken is not None:
             stack.append((taken[1], option_place(pair, taken[0], here)))
@@ -199,7 +204,8 @@ def _same(reader: AvroType, writer: AvroType) -> bool:
     return reader.kind == writer.kind
 
 
-def _inside(pair: Pair, edge: Edge, place: Place) -> Place:
+def inside(pair: Pair, edge: Edge, place: Place) -> Place:
+    """The place of a pair inside of another."""
     reader, writer = pair.reader, pair.writer
     if edge.reader_field is not None and edge.writer_field is not None:
         return Place(

@@ -2,33 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from registry.formats.avro.model import AvroType, Enum, Field, Named, Record
 
 _LOSSY: Final = frozenset({("int", "float"), ("long", "float"), ("long", "double")})
+_UNSURE: Final = _LOSSY | {("bytes", "string")}
 
 Hazard = tuple[str, str, Field | None, tuple[object, ...]]
 
 
-def pair_hazard(reader: AvroType, writer: AvroType) -> Hazard | None:
-    """What changes when the writer's type is read as the reader's, None if nothing does."""
+def pair_hazards(reader: AvroType, writer: AvroType) -> tuple[Hazard, ...]:
+    """What changes when the writer's type is read as the reader's; empty if nothing does."""
+    found: list[Hazard] = []
     if reader.logical is not writer.logical:
-        rule = _logical_hazard(reader, writer)
+        rule = logical_hazard(reader, writer)
         if rule is not None:
-            return (rule, "", None, ())
+            found.append((rule, "", None, ()))
     if isinstance(reader, Enum) and isinstance(writer, Enum):
         missing = writer.symbol_set - reader.symbol_set
         if missing and reader.default is not None:
-            return ("ENUM_SYMBOL_DEFAULTED", "/symbols", None, (sorted(missing),))
-    if (writer.kind, reader.kind) in _LOSSY:
-        return ("WIDENING_LOSES_PRECISION", "", None, ())
-    if writer.kind == "bytes" and reader.kind == "string":
-        return ("BYTES_READ_AS_STRING", "", None, ())
-    return None
+            found.append(("ENUM_SYMBOL_DEFAULTED", "/symbols", None, (sorted(missing),)))
+    elif (writer.kind, reader.kind) in _LOSSY:
+        found.append(("WIDENING_LOSES_PRECISION", "", None, ()))
+    elif writer.kind == "bytes" and reader.kind == "string":
+        found.append(("BYTES_READ_AS_STRING", "", None, ()))
+    return tuple(found)
 
 
-def _logical_hazard(reader: AvroType, writer: AvroType) -> str | None:
+def is_changed_by_order(branches: Sequence[AvroType], writer: AvroType) -> bool:
+    """Whether decoders part on a union: the first branch that reads a primitive may change its values."""
+    return (writer.kind, branches[0].kind) in _UNSURE and any(branch.kind == writer.kind for branch in branches)
+
+
+def logical_hazard(reader: AvroType, writer: AvroType) -> str | None:
+    """The rule of what changes between two logical types, None if nothing does."""
     ours, theirs = reader.logical, writer.logical
     if ours == theirs or reader.kind in ("union", "null") or writer.kind in ("union", "null"):
         return None

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from registry.errors import InvalidSchema
-from registry.formats.avro.hazards import field_alias_hazards, pair_hazard
+from registry.formats.avro.hazards import field_alias_hazards, is_changed_by_order, pair_hazards
 from registry.formats.avro.model import PRIMITIVES, Array, AvroType, Enum, Field, Fixed, Map, Named, Record, Union
 
 MAX_PAIRS: Final = 50_000
@@ -124,9 +124,9 @@ class Resolution:
             self._note_hazard(pair)
 
     def _note_hazard(self, pair: Pair) -> None:
-        hazard = pair_hazard(pair.reader, pair.writer)
-        if hazard is not None:
-            pair.hazards.append(hazard)
+        found = pair_hazards(pair.reader, pair.writer)
+        if found:
+            pair.hazards.extend(found)
             self.has_hazards = True
 
     def _expand_same_kind(self, pair: Pair) -> None:
@@ -187,6 +187,9 @@ class Resolution:
             option.parents.append(pair)
         if len(pair.options) > 1 and isinstance(writer, Named):
             pair.hazards.append(("UNION_BRANCH_AMBIGUOUS", "", None, ()))
+            self.has_hazards = True
+        elif len(pair.options) > 1 and is_changed_by_order([branch for _, branch in candidates], writer):
+            pair.hazards.append(("UNION_BRANCH_ORDER", "", None, ()))
             self.has_hazards = True
 
     @staticmethod

@@ -1,12 +1,14 @@
 """What is stored: registries, contexts, subjects, schemas, versions, references, configs, modes."""
 
 from registry.subjects.models.places import Context, Registry, Subject
-from registry.subjects.models.policy import LEVELS, MODES, Config, Mode
+from registry.subjects.models.policy import LEVELS, MODES, POLICIES, PROFILES, Config, Mode
 from registry.subjects.models.schemas import Schema, SchemaReference, SchemaVersion
 
 __all__ = [
     "LEVELS",
     "MODES",
+    "POLICIES",
+    "PROFILES",
     "Config",
     "Context",
     "Mode",

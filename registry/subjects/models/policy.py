@@ -7,6 +7,8 @@ from django.db import models
 from registry.subjects.models.places import Context, Registry
 
 LEVELS = ("NONE", "BACKWARD", "BACKWARD_TRANSITIVE", "FORWARD", "FORWARD_TRANSITIVE", "FULL", "FULL_TRANSITIVE")
+PROFILES = ("confluent", "semantic")
+POLICIES = ("none", "oracle_nosql", "oracle_nosql_lenient")
 MODES = ("READWRITE", "READONLY", "READONLY_OVERRIDE", "IMPORT")
 
 
@@ -35,13 +37,19 @@ class Config(Scoped):
 
     compatibility_level = models.CharField(max_length=20, null=True, blank=True)
     normalize = models.BooleanField(null=True, blank=True)
-    alias = models.TextField(null=True, blank=True)
+    alias = models.TextField(null=True, blank=True, help_text="the subject that calls for this one mean")
+    alias_for_deks = models.TextField(null=True, blank=True)
+    validate_fields = models.BooleanField(null=True, blank=True, help_text="reserved fields stay reserved and unused")
+    validate_new_schemas = models.BooleanField(null=True, blank=True)
+    validate_rules = models.BooleanField(null=True, blank=True)
+    compatibility_policy = models.CharField(max_length=16, null=True, blank=True)
     compatibility_group = models.TextField(null=True, blank=True)
     default_metadata = models.JSONField(null=True, blank=True)
     override_metadata = models.JSONField(null=True, blank=True)
     default_rule_set = models.JSONField(null=True, blank=True)
     override_rule_set = models.JSONField(null=True, blank=True)
     profile = models.CharField(max_length=16, null=True, blank=True, help_text="whose verdict counts")
+    policy = models.CharField(max_length=32, null=True, blank=True, help_text="rules that hold beside the level")
 
     class Meta(Scoped.Meta):
         constraints = [
@@ -49,6 +57,12 @@ class Config(Scoped):
             models.CheckConstraint(
                 condition=models.Q(compatibility_level=None) | models.Q(compatibility_level__in=LEVELS),
                 name="known_level",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(profile=None) | models.Q(profile__in=PROFILES), name="known_profile"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(policy=None) | models.Q(policy__in=POLICIES), name="known_policy"
             ),
         ]
 

@@ -20,21 +20,34 @@ from registry.subjects.selectors.presence import (
     presence_of,
     summarize_versions,
 )
+from registry.subjects.selectors.rendering import text_in_form
+from registry.subjects.selectors.resolution import Hazards, find_hazards, resolve_datum, simulate
 from registry.subjects.selectors.schemas import VersionOfId, all_versions, self_contained_schemas
+from registry.subjects.selectors.search import FoundVersion, search_versions
+from registry.subjects.selectors.side_by_side import ProvedComparison, Side, compare_sides
 from registry.subjects.selectors.versions import (
     VersionInfo,
+    elsewhere,
     find_schema,
     find_version,
     get_schema,
     get_version,
+    get_version_of_schema,
+    last_schema_id,
+    latest_with_metadata,
     list_versions,
     referenced_by,
+    schemas_of_guid,
     version_infos,
     versions_of_schema,
 )
 
 __all__ = [
     "Comparison",
+    "FoundVersion",
+    "Hazards",
+    "ProvedComparison",
+    "Side",
     "SubjectPresence",
     "SubjectRow",
     "SubjectState",
@@ -43,15 +56,21 @@ __all__ = [
     "VersionOfId",
     "all_versions",
     "check_proposal",
+    "compare_sides",
     "compare_versions",
     "effective_config",
     "effective_mode",
+    "elsewhere",
     "faithful_text",
     "field_origins",
+    "find_hazards",
     "find_schema",
     "find_version",
     "get_schema",
     "get_version",
+    "get_version_of_schema",
+    "last_schema_id",
+    "latest_with_metadata",
     "list_contexts",
     "list_registries",
     "list_subjects",
@@ -62,11 +81,16 @@ __all__ = [
     "presence_of",
     "referenced_by",
     "report_proposal",
+    "resolve_datum",
+    "schemas_of_guid",
+    "search_versions",
     "self_contained_schemas",
+    "simulate",
     "state_of_subject",
     "stored_version",
     "subject_rows",
     "summarize_versions",
+    "text_in_form",
     "version_infos",
     "versions_of_schema",
 ]

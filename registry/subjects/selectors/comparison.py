@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from registry.errors import SubjectNotFound, VersionNotFound
-from registry.formats import FORMATS
+from registry.formats.assessment import Assessment
 from registry.formats.base import Difference, ParsedSchema, Reference
-from registry.formats.compatibility import LevelStrip, check, check_all_levels
-from registry.formats.report import Report
+from registry.formats.policies import PolicyReport
+from registry.formats.report import Profile, Report
+from registry.subjects import engines
+from registry.subjects.contracts import Contract, property_of
 from registry.subjects.models import Registry, Subject
 from registry.subjects.names import SubjectName
-from registry.subjects.selectors.effective import EffectiveConfig, effective_config, effective_mode
+from registry.subjects.selectors.dependants import dependants_of
+from registry.subjects.selectors.effective import (
+    NO_POLICY,
+    EffectiveConfig,
+    config_and_settings,
+    effective_config,
+    effective_mode,
+)
 from registry.subjects.selectors.parsed import parse_schema, parse_stored, resolve_references
 from registry.subjects.selectors.places import get_subject
 from registry.subjects.selectors.versions import VersionInfo, live, parse_version, version_infos, version_row
@@ -38,7 +47,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Proposal:
-    """What registering a text would do: the report under the level that counts, and under all seven.
+    """What registering a text would do: the whole report under the settings that count.
 
     `equal_version` is the live version that has this very schema already, so that nothing would be registered.
     """
@@ -46,14 +55,27 @@ class Proposal:
     subject: SubjectName
     schema: ParsedSchema
     config: EffectiveConfig
-    report: Report
-    levels: LevelStrip
+    assessment: Assessment
+    policy: PolicyReport | None
     equal_version: int | None
 
+    @property
+    def is_accepted(self) -> bool:
+        """Whether it would be registered without force."""
+        return self.assessment.is_compatible and (self.policy is None or self.policy.is_accepted())
 
-def history(subject: Subject) -> list[tuple[int, ParsedSchema]]:
-    """The live versions with their parsed schemas, ascending."""
+
+def history(
+    subject: Subject, *, group: str | None = None, like: Contract | None = None
+) -> list[tuple[int, ParsedSchema]]:
+    """The live versions with their parsed schemas, ascending.
+
+    With `group` those alone whose metadata has the same value of that property as the metadata `like`, or none as well.
+    """
     rows = list(live(subject.versions.all()).select_related("schema").order_by("version"))
+    if group:
+        wanted = property_of(like, group)
+        rows = [row for row in rows if property_of(row.schema.metadata, group) == wanted]
     return list(zip((row.version for row in rows), parse_stored([row.schema for row in rows]), strict=True))
 
 
@@ -71,34 +93,50 @@ def compare_versions(
     old_info, new_info = version_infos([old_row, new_row])
     if old_row.schema.schema_type != new_row.schema.schema_type:
         return Comparison(old_info, new_info, None, same_meaning=False, backward=None, forward=None)
-    engine = FORMATS[new_row.schema.schema_type]
     old_schema, new_schema = parse_stored([old_row.schema, new_row.schema])
     pair = [(old_row.version, old_schema)]
     return Comparison(
         old=old_info,
         new=new_info,
-        differences=engine.diff(old_schema, new_schema),
+        differences=engines.diff(old_schema, new_schema),
         same_meaning=old_schema.fingerprint == new_schema.fingerprint,
-        backward=check(engine, new_schema, pair, "BACKWARD"),
-        forward=check(engine, new_schema, pair, "FORWARD"),
+        backward=engines.check(new_schema, pair, "BACKWARD"),
+        forward=engines.check(new_schema, pair, "FORWARD"),
     )
 
 
 def report_proposal(
-    registry: Registry, subject: SubjectName, *, text: str, schema_type: str, references: Sequence[Reference] = ()
+    registry: Registry,
+    subject: SubjectName,
+    *,
+    text: str,
+    schema_type: str,
+    references: Sequence[Reference] = (),
+    profile: Profile | None = None,
 ) -> Proposal:
-    """The compatibility report of a text that isn't registered. Raises InvalidSchema, InvalidReference."""
-    resolved = resolve_references(registry, references, context=subject.context)
-    schema = parse_schema(schema_type, text, tuple(reference for reference, _ in resolved))
+    """The whole compatibility report of a text that isn't registered; `profile` None is the one in force.
+
+    Raises InvalidSchema, InvalidReference.
+    """
+    resolved = tuple(reference for reference, _ in resolve_references(registry, references, context=subject.context))
+    schema = parse_schema(schema_type, text, resolved)
     config = effective_config(registry, subject)
-    engine = FORMATS[schema_type]
+    if profile is not None:
+        config = replace(config, profile=profile)
     versions = _live_history(registry, subject)
     return Proposal(
         subject=subject,
         schema=schema,
         config=config,
-        report=check(engine, schema, versions, config.level),
-        levels=check_all_levels(engine, schema, versions),
+        assessment=engines.assess(
+            schema,
+            versions,
+            config.level,
+            references=resolved,
+            profile=config.profile,
+            dependants=dependants_of(registry, subject, schema, resolved),
+        ),
+        policy=None if config.policy == NO_POLICY else engines.check_policy(config.policy, schema, versions),
         equal_version=next((number for number, other in versions if other.canonical == schema.canonical), None),
     )
 
@@ -119,6 +157,7 @@ def check_proposal(
     schema_type: str,
     references: Sequence[Reference] = (),
     version: int | str | None = None,
+    metadata: Contract | None = None,
 ) -> Verdict:
     """The verdict under the level that counts, against one version or (None) against those that the level names.
 
@@ -128,21 +167,29 @@ def check_proposal(
     number = None if version is None else parse_version(version)
     resolved = resolve_references(registry, references, context=subject.context)
     schema = parse_schema(schema_type, text, tuple(reference for reference, _ in resolved))
-    versions = _live_history(registry, subject)
+    config, settings = config_and_settings(registry, subject)
+    versions = _live_history(registry, subject, group=settings.compatibility_group, like=metadata)
     if number is not None:
+        _require_version(registry, subject, number)
         versions = [(found, other) for found, other in versions if found == number]
-        if not versions:
-            raise VersionNotFound(f"Version {number} not found.", version=number)
     elif version is not None:
         versions = versions[-1:]
-    level = effective_config(registry, subject).level
-    report = check(FORMATS[schema_type], schema, versions, level)
+    report = engines.check(schema, versions, config.level, profile=config.profile)
     return Verdict(report.is_compatible, [] if report.is_compatible else report.messages())
 
 
-def _live_history(registry: Registry, subject: SubjectName) -> History:
+def _require_version(registry: Registry, subject: SubjectName, number: int) -> None:
     try:
-        return history(get_subject(registry, subject))
+        version_row(get_subject(registry, subject), number)
+    except SubjectNotFound as error:
+        raise VersionNotFound(f"Version {number} not found.", version=number) from error
+
+
+def _live_history(
+    registry: Registry, subject: SubjectName, *, group: str | None = None, like: Contract | None = None
+) -> History:
+    try:
+        return history(get_subject(registry, subject), group=group, like=like)
     except SubjectNotFound:
         return []
 
@@ -155,6 +202,8 @@ class SubjectState:
     mode: str
     history: tuple[tuple[int, ParsedSchema], ...]
     next_version: int
+    profile: Profile
+    policy: str
 
 
 def state_of_subject(registry: Registry, subject: SubjectName) -> SubjectState:
@@ -164,11 +213,14 @@ def state_of_subject(registry: Registry, subject: SubjectName) -> SubjectState:
     except SubjectNotFound:
         row = None
     newest = row.versions.order_by("-version").values_list("version", flat=True).first() if row else None
+    config = effective_config(registry, subject)
     return SubjectState(
-        level=effective_config(registry, subject).level,
+        level=config.level,
         mode=effective_mode(registry, subject).mode,
         history=tuple(history(row)) if row else (),
         next_version=(newest or 0) + 1,
+        profile=config.profile,
+        policy=config.policy,
     )
 
 

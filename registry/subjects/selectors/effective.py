@@ -2,29 +2,67 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TypeVar
+from collections.abc import Collection
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar
 
 from django.db.models import Q
 
 from registry.errors import SubjectConfigNotFound, SubjectModeNotFound
+from registry.formats.report import Profile
 from registry.subjects.models import Config, Mode, Registry
 from registry.subjects.names import DEFAULT_CONTEXT, SubjectName
 
 DEFAULT_LEVEL = "BACKWARD"
 DEFAULT_MODE = "READWRITE"
+NO_POLICY = "none"
 #: from the nearest scope to the farthest
 ORIGINS = ("subject", "context", "registry", "server default")
 _Row = TypeVar("_Row", Config, Mode)
 
 
 @dataclass(frozen=True)
+class OwnConfig:
+    """What one scope itself sets; None is inherited. The names are those of `services.set_config`."""
+
+    level: str | None = None
+    normalize: bool | None = None
+    profile: str | None = None
+    policy: str | None = None
+    compatibility_policy: str | None = None
+    compatibility_group: str | None = None
+    validate_fields: bool | None = None
+    validate_new_schemas: bool | None = None
+    validate_rules: bool | None = None
+    alias: str | None = None
+    alias_for_deks: str | None = None
+    default_metadata: dict[str, Any] | None = None
+    override_metadata: dict[str, Any] | None = None
+    default_rule_set: dict[str, Any] | None = None
+    override_rule_set: dict[str, Any] | None = None
+
+
+#: setting → the column that holds it
+COLUMNS = {setting.name: setting.name for setting in fields(OwnConfig)} | {"level": "compatibility_level"}
+#: what farther scopes don't add to once a nearer one has a config, as on the established server
+NEAREST_ALONE = frozenset(
+    {"alias", "alias_for_deks", "default_metadata", "override_metadata", "default_rule_set", "override_rule_set"}
+)
+
+
+@dataclass(frozen=True)
 class EffectiveConfig:
-    """The level that counts, whether schemas are normalized, and the scope that says the level."""
+    """The settings that count, and the scope that says the level.
+
+    `profile` is whose verdict counts, the established rules' (`confluent`) or the data's (`semantic`); `policy` names
+    rules that hold beside the level.
+    """
 
     level: str
     normalize: bool
     origin: str
+    profile: Profile = "confluent"
+    policy: str = NO_POLICY
 
 
 @dataclass(frozen=True)
@@ -35,23 +73,55 @@ class EffectiveMode:
     origin: str
 
 
-@dataclass(frozen=True)
-class OwnConfig:
-    """What one scope itself sets; None is inherited."""
-
-    level: str | None
-    normalize: bool | None
-
-
 def effective_config(registry: Registry, subject: SubjectName | None = None) -> EffectiveConfig:
     """Subject before context before registry before BACKWARD, each setting by itself."""
+    return _config_of(scoped_rows(Config, registry, subject))
+
+
+def config_and_settings(registry: Registry, subject: SubjectName | None) -> tuple[EffectiveConfig, OwnConfig]:
+    """The same, with all settings as they count, None where no scope sets one; one query."""
     scopes = scoped_rows(Config, registry, subject)
+    return _config_of(scopes), _settings_in_scope([row for _, row in scopes])
+
+
+def effective_configs(registry: Registry, subjects: Collection[SubjectName]) -> dict[SubjectName, EffectiveConfig]:
+    """The same for many subjects, in one query."""
+    wider = Q(subject_name=None) & (Q(context=None) | Q(context__name__in={subject.context for subject in subjects}))
+    rows = Config.objects.filter(
+        wider | Q(subject_name__in={subject.subject for subject in subjects}), registry=registry
+    ).select_related("context")
+    by_scope = {(row.context.name if row.context else None, row.subject_name): row for row in rows}
+
+    def scopes(subject: SubjectName) -> list[tuple[str, Config]]:
+        keys = zip(ORIGINS, [(subject.context, subject.subject), (subject.context, None), (None, None)], strict=False)
+        return [(origin, by_scope[key]) for origin, key in keys if key in by_scope]
+
+    return {subject: _config_of(scopes(subject)) for subject in subjects}
+
+
+def _config_of(scopes: list[tuple[str, Config]]) -> EffectiveConfig:
     level, origin = next(
         ((row.compatibility_level, origin) for origin, row in scopes if row.compatibility_level),
         (DEFAULT_LEVEL, ORIGINS[-1]),
     )
-    normalize = next((row.normalize for _, row in scopes if row.normalize is not None), False)
-    return EffectiveConfig(level=level, normalize=normalize, origin=origin)
+    found = _settings_in_scope([row for _, row in scopes])
+    return EffectiveConfig(
+        level=level,
+        normalize=bool(found.normalize),
+        origin=origin,
+        profile="semantic" if found.profile == "semantic" else "confluent",
+        policy=found.policy or NO_POLICY,
+    )
+
+
+def _settings_in_scope(rows: list[Config]) -> OwnConfig:
+    """Each setting from the nearest row that has it, but those of NEAREST_ALONE from the nearest row."""
+
+    def speak(name: str) -> list[Any]:
+        speaking = rows[:1] if name in NEAREST_ALONE else rows
+        return [getattr(row, COLUMNS[name]) for row in speaking]
+
+    return OwnConfig(**{name: next((v for v in speak(name) if v is not None), None) for name in COLUMNS})
 
 
 def effective_mode(registry: Registry, subject: SubjectName | None = None) -> EffectiveMode:
@@ -72,7 +142,12 @@ def own_config(registry: Registry, subject: SubjectName) -> OwnConfig:
             f"Subject '{subject.qualified}' does not have subject-level compatibility configured",
             subject=subject.qualified,
         )
-    return OwnConfig(row.compatibility_level, row.normalize)
+    return settings_of(row)
+
+
+def settings_of(row: Config) -> OwnConfig:
+    """A row's settings."""
+    return OwnConfig(**{name: getattr(row, column) for name, column in COLUMNS.items()})
 
 
 def own_mode(registry: Registry, subject: SubjectName) -> str:

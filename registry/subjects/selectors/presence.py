@@ -6,9 +6,8 @@ import itertools
 from collections import Counter
 from dataclasses import dataclass, field
 
-from registry.formats import FORMATS
 from registry.formats.base import Difference, OutlineField
-from registry.formats.compatibility import check
+from registry.subjects import engines
 from registry.subjects.models import Registry, SchemaVersion
 from registry.subjects.names import SubjectName
 from registry.subjects.selectors.comparison import history, stored_version
@@ -73,11 +72,10 @@ def summarize_versions(registry: Registry, subject: SubjectName) -> dict[int, Ve
             sentence = f"{before.schema_type} became {after.schema_type}"
             summaries[following] = VersionSummary(number, sentence, is_compatible=False)
             continue
-        engine = FORMATS[after.schema_type]
         summaries[following] = VersionSummary(
             previous=number,
-            sentence=_sentence(engine.diff(before, after)),
-            is_compatible=check(engine, after, [(number, before)], "BACKWARD").is_compatible,
+            sentence=_sentence(engines.diff(before, after)),
+            is_compatible=engines.check(after, [(number, before)], "BACKWARD").is_compatible,
         )
     return summaries
 
@@ -90,13 +88,13 @@ def _sentence(differences: tuple[Difference, ...]) -> str:
 def outline_of(registry: Registry, subject: SubjectName, version: int) -> tuple[OutlineField, ...]:
     """The fields of a version, nested ones after their parent. Raises SubjectNotFound, VersionNotFound."""
     _, schema = stored_version(registry, subject, version, deleted=True)
-    return FORMATS[schema.schema_type].outline(schema)
+    return engines.outline(schema)
 
 
 def field_origins(registry: Registry, subject: SubjectName) -> dict[str, int]:
     """The path of every field that a live version has, with the version that brought it (back)."""
     origins: dict[str, int] = {}
     for number, schema in history(get_subject(registry, subject, deleted=True)):
-        paths = [field.path for field in FORMATS[schema.schema_type].outline(schema)]
+        paths = [field.path for field in engines.outline(schema)]
         origins = {path: origins.get(path, number) for path in paths}
     return origins

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from registry.formats import FORMATS
+from registry.subjects import engines
 from registry.subjects.models import Registry, Schema, SchemaVersion
 from registry.subjects.names import DEFAULT_CONTEXT, SubjectName
 from registry.subjects.selectors.parsed import parse_stored
@@ -38,5 +38,4 @@ def self_contained_schemas(
             context__registry=registry, context__name=context, schema_id__in=schema_ids, schema_type=schema_type
         )
     )
-    engine = FORMATS[schema_type]
-    return {row.schema_id: engine.self_contained(parsed) for row, parsed in zip(rows, parse_stored(rows), strict=True)}
+    return {row.schema_id: engines.self_contained(parsed) for row, parsed in zip(rows, parse_stored(rows), strict=True)}

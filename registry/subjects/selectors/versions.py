@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import uuid
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
 
 from registry.errors import InvalidVersion, SchemaNotFound, VersionNotFound
 from registry.formats.base import Reference
-from registry.subjects.models import Registry, Schema, SchemaReference, SchemaVersion, Subject
+from registry.subjects.models import Context, Registry, Schema, SchemaReference, SchemaVersion, Subject
 from registry.subjects.names import DEFAULT_CONTEXT, SubjectName
 from registry.subjects.selectors.places import get_subject
 
@@ -52,7 +53,7 @@ class VersionInfo:
 def parse_version(value: int | str) -> int | None:
     """A version number from 1 to 2^31-1, or None for `latest` and -1. Raises InvalidVersion."""
     text = str(value).strip()
-    if text in LATEST:
+    if text.lower() in LATEST:
         return None
     if not text.isascii() or not text.isdigit() or not 1 <= int(text[:12]) <= MAX_VERSION:
         raise InvalidVersion(
@@ -74,14 +75,26 @@ def list_versions(registry: Registry, subject: SubjectName, *, deleted: bool = F
     return list(live(row.versions.all(), deleted=deleted).order_by("version").values_list("version", flat=True))
 
 
+def named_versions(registry: Registry, subject: SubjectName, *, deleted: bool = False) -> QuerySet[SchemaVersion]:
+    """The versions of a subject by its name, with what `version_info` reads; in no order."""
+    rows = SchemaVersion.objects.filter(
+        subject__context__registry=registry, subject__context__name=subject.context, subject__name=subject.subject
+    )
+    return live(rows, deleted=deleted).select_related("schema__context", "subject__context")
+
+
 def get_version(registry: Registry, subject: SubjectName, version: int | str, *, deleted: bool = False) -> VersionInfo:
-    """A version with its definition; `latest` and -1 mean the newest live one.
+    """A version with its definition; `latest` and -1 mean the newest live one. Two queries.
 
     Raises InvalidVersion, SubjectNotFound, VersionNotFound.
     """
     number = parse_version(version)
-    row = get_subject(registry, subject, deleted=deleted)
-    return version_infos([version_row(row, number, deleted=deleted)])[0]
+    rows = named_versions(registry, subject, deleted=deleted and number is not None)
+    found = rows.filter(version=number).first() if number else rows.order_by("-version").first()
+    if found is None:
+        get_subject(registry, subject, deleted=deleted)
+        raise VersionNotFound(f"Version {number or 'latest'} not found.", version=number)
+    return infos_of([found])[0]
 
 
 def version_row(subject: Subject, number: int | None, *, deleted: bool = False) -> SchemaVersion:
@@ -100,8 +113,13 @@ def version_infos(rows: Sequence[SchemaVersion]) -> list[VersionInfo]:
         .select_related("schema__context", "subject__context")
         .in_bulk()
     )
-    references = references_of([row.schema_id for row in full.values()])
-    return [_version_info(full[row.pk], references) for row in rows]
+    return infos_of([full[row.pk] for row in rows])
+
+
+def infos_of(rows: Sequence[SchemaVersion]) -> list[VersionInfo]:
+    """The same for rows that `named_versions` or the like has joined already; one query."""
+    references = references_of([row.schema_id for row in rows])
+    return [_version_info(row, references) for row in rows]
 
 
 def _version_info(row: SchemaVersion, references: dict[int, tuple[Reference, ...]]) -> VersionInfo:
@@ -156,6 +174,60 @@ def get_schema(registry: Registry, schema_id: int, *, context: str = DEFAULT_CON
     if row is None:
         raise SchemaNotFound(f"Schema {schema_id} not found", schema_id=schema_id)
     return schema_info(row, references_of([row.pk]).get(row.pk, ()))
+
+
+def get_version_of_schema(registry: Registry, schema_id: int, subject: SubjectName) -> VersionInfo | None:
+    """The version of the subject that has the id, a live one before a soft-deleted one; None where none has."""
+    rows = named_versions(registry, subject, deleted=True).filter(schema__schema_id=schema_id)
+    found = rows.order_by(F("deleted_at").desc(nulls_first=True), "-version").first()
+    return infos_of([found])[0] if found else None
+
+
+def elsewhere(registry: Registry, subject: SubjectName) -> list[SubjectName]:
+    """The subjects of the same name in other contexts than the default one; none for a name that says its context."""
+    if subject.context != DEFAULT_CONTEXT:
+        return []
+    rows = Subject.objects.filter(context__registry=registry, name=subject.subject).exclude(
+        context__name=DEFAULT_CONTEXT
+    )
+    return [
+        SubjectName(name, subject.subject)
+        for name in rows.order_by("context__name").values_list("context__name", flat=True)
+    ]
+
+
+def latest_with_metadata(
+    registry: Registry, subject: SubjectName, properties: Mapping[str, str], *, deleted: bool = False
+) -> VersionInfo:
+    """The newest version whose metadata has all those properties. Raises SubjectNotFound, SchemaNotFound."""
+    rows = named_versions(registry, subject, deleted=deleted).filter(schema__metadata__isnull=False)
+    found = rows.filter(schema__metadata__contains={"properties": dict(properties)}).order_by("-version").first()
+    if not properties:
+        found = rows.order_by("-version").first()
+    if found is None:
+        get_subject(registry, subject, deleted=deleted)
+        raise SchemaNotFound("Schema not found", subject=subject.qualified)
+    return infos_of([found])[0]
+
+
+def schemas_of_guid(registry: Registry, guid: str) -> list[SchemaInfo]:
+    """The definitions with that GUID, one a context and id, the default context's first. Raises SchemaNotFound."""
+    try:
+        wanted = uuid.UUID(guid)
+    except ValueError:
+        wanted = None
+    rows = Schema.objects.filter(context__registry=registry, guid=wanted).select_related("context") if wanted else ()
+    found = sorted(rows, key=lambda row: (row.context.name != DEFAULT_CONTEXT, row.context.name, row.schema_id))
+    if not found:
+        raise SchemaNotFound(f"Schema {guid[:80]} not found", guid=guid[:80])
+    references = references_of([row.pk for row in found])
+    return [schema_info(row, references.get(row.pk, ())) for row in found]
+
+
+def last_schema_id(registry: Registry, context: str) -> int:
+    """The highest id that was given in a context; 0 before the first."""
+    row = Context.objects.filter(registry=registry, name=context).values_list("next_schema_id", flat=True).first()
+    return (row or 1) - 1
 
 
 def find_schema(registry: Registry, schema_id: int, *, context: str = DEFAULT_CONTEXT) -> Schema | None:

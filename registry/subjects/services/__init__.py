@@ -1,5 +1,6 @@
 """Changing what is registered: one call each, for every door."""
 
+from registry.subjects.services.contexts import delete_context
 from registry.subjects.services.deletion import delete_subject, delete_version
 from registry.subjects.services.policy import delete_config, delete_mode, set_config, set_mode
 from registry.subjects.services.registration import RegisteredVersion, register_version
@@ -8,6 +9,7 @@ from registry.subjects.services.registries import ensure_registry
 __all__ = [
     "RegisteredVersion",
     "delete_config",
+    "delete_context",
     "delete_mode",
     "delete_subject",
     "delete_version",

@@ -41,8 +41,8 @@ def delete_subject(*, registry: str, subject: SubjectName, by: Actor, permanent:
             f"Subject '{subject.qualified}' was soft deleted.Set permanent=true to delete permanently"
         )
     doomed = rows if permanent else alive
-    _refuse_referenced(subject, doomed, deleted=permanent, within=row)
-    _remove(row, doomed) if permanent else _mark(doomed)
+    refuse_referenced(subject, doomed, deleted=permanent, within=row)
+    remove_versions(row, doomed) if permanent else _mark(doomed)
     return [version.version for version in doomed]
 
 
@@ -64,8 +64,8 @@ def delete_version(
         raise VersionNotSoftDeleted(f"{name} was not deleted first before being permanently deleted")
     if not permanent and found.deleted_at is not None:
         raise VersionSoftDeleted(f"{name} was soft deleted.Set permanent=true to delete permanently")
-    _refuse_referenced(subject, [found], deleted=permanent)
-    _remove(row, [found]) if permanent else _mark([found])
+    refuse_referenced(subject, [found], deleted=permanent)
+    remove_versions(row, [found]) if permanent else _mark([found])
     return found.version
 
 
@@ -87,10 +87,13 @@ def _locked(subject: Subject) -> Subject:
     return Subject.objects.select_for_update().get(pk=subject.pk)
 
 
-def _refuse_referenced(
+def refuse_referenced(
     subject: SubjectName, rows: list[SchemaVersion], *, deleted: bool, within: Subject | None = None
 ) -> None:
-    """A soft delete minds only live referrers; deleting a whole subject doesn't mind its own versions' references."""
+    """Raise ReferenceExists where others refer to the versions.
+
+    A soft delete minds only live referrers; deleting a whole subject doesn't mind its own versions' references.
+    """
     for row in rows:
         SchemaVersion.objects.select_for_update().get(pk=row.pk)
         referrers = SchemaVersion.objects.filter(schema__references__target=row)
@@ -111,7 +114,7 @@ def _mark(rows: list[SchemaVersion]) -> None:
     SchemaVersion.objects.filter(pk__in=[row.pk for row in rows]).update(deleted_at=timezone.now())
 
 
-def _remove(subject: Subject, rows: list[SchemaVersion]) -> None:
+def remove_versions(subject: Subject, rows: list[SchemaVersion], *, keep_settings: bool = False) -> None:
     """Remove the rows, the schemas that no version has any more, and a subject without versions with its settings."""
     schemas = [row.schema_id for row in rows]
     orphans = Schema.objects.filter(pk__in=schemas).exclude(
@@ -122,6 +125,6 @@ def _remove(subject: Subject, rows: list[SchemaVersion]) -> None:
     SchemaVersion.objects.filter(pk__in=[row.pk for row in rows]).delete()
     Schema.objects.filter(pk__in=orphan_ids).delete()
     if not subject.versions.exists():
-        for model in (Config, Mode):
+        for model in () if keep_settings else (Config, Mode):
             model.objects.filter(context=subject.context_id, subject_name=subject.name).delete()
         subject.delete()

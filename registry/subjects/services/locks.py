@@ -40,8 +40,12 @@ def lock_context(registry: Registry, name: str) -> Context:
 
 def lock_subject(context: Context, name: str) -> Subject:
     """The subject's row, made where it is new, locked until the transaction ends; the policy lock keeps it there."""
+    rows = Subject.objects.select_for_update().filter(context=context, name=name)
+    found = rows.first()
+    if found is not None:
+        return found
     Subject.objects.bulk_create([Subject(context=context, name=name)], ignore_conflicts=True)
-    return Subject.objects.select_for_update().get(context=context, name=name)
+    return rows.get()
 
 
 def lock_referenced(rows: Iterable[SchemaVersion]) -> dict[int, SchemaVersion]:
@@ -67,6 +71,16 @@ def take_schema_id(context: Context) -> int:
         )
         (schema_id,) = cursor.fetchone()
     return int(schema_id)
+
+
+def lock_ids(context: Context) -> None:
+    """Hold the context's counter until the transaction ends: what has an id and what has none stays so. Take it last."""
+    Context.objects.select_for_update().get(pk=context.pk)
+
+
+def pass_schema_id(context: Context, schema_id: int) -> None:
+    """Let the counter stand above an id that was given by an import."""
+    Context.objects.filter(pk=context.pk, next_schema_id__lte=schema_id).update(next_schema_id=schema_id + 1)
 
 
 def retry_deadlocks(service: Callable[_P, _R]) -> Callable[_P, _R]:

@@ -2,74 +2,69 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
+from typing import Any
+
+from django.conf import settings as site
+
 from registry.access.roles import Actor, require
 from registry.audit.services import record
-from registry.errors import InvalidCompatibility, InvalidMode, OperationNotPermitted
-from registry.subjects.models import LEVELS, MODES, Config, Context, Mode, Registry
-from registry.subjects.names import SubjectName
-from registry.subjects.selectors.effective import OwnConfig, effective_mode, own_config, own_mode
+from registry.errors import InvalidCompatibility, InvalidInput, InvalidMode, OperationNotPermitted
+from registry.subjects.contracts import read_metadata, read_rule_set
+from registry.subjects.models import (
+    LEVELS,
+    MODES,
+    POLICIES,
+    PROFILES,
+    Config,
+    Context,
+    Mode,
+    Registry,
+    SchemaVersion,
+    Subject,
+)
+from registry.subjects.names import DEFAULT_CONTEXT, SubjectName, parse_subject
+from registry.subjects.selectors.effective import (
+    COLUMNS,
+    OwnConfig,
+    effective_mode,
+    own_config,
+    own_mode,
+    settings_of,
+)
 from registry.subjects.selectors.places import find_context, get_registry
+from registry.subjects.services.deletion import refuse_referenced, remove_versions
 from registry.subjects.services.locks import lock_context, lock_policy, retried
 
-
-@retried
-def set_config(
-    *, registry: str, subject: SubjectName | None, by: Actor, level: str | None = None, normalize: bool | None = None
-) -> OwnConfig:
-    """Set the level or `normalize` of a registry (no subject), a context (empty subject) or a subject.
-
-    What is None stays as it is. Raises InvalidCompatibility, OperationNotPermitted, NotAllowed.
-    """
-    wanted = None if level is None else parse_level(level)
-    place, context = _begin(registry, subject, by, "config.change", "set compatibility")
-    _refuse_readonly(place, subject)
-    values = {"compatibility_level": wanted, "normalize": normalize}
-    given = {name: value for name, value in values.items() if value is not None}
-    row, _ = Config.objects.update_or_create(
-        registry=place, context=context, subject_name=_subject_name(subject), defaults=given
-    )
-    return OwnConfig(row.compatibility_level, row.normalize)
+IMPORT = "IMPORT"
+COMPATIBILITY_POLICIES = ("STRICT", "LENIENT", "LOGICAL")
 
 
-@retried
-def delete_config(*, registry: str, subject: SubjectName | None, by: Actor) -> OwnConfig:
-    """Unset it and give what it was. Raises SubjectConfigNotFound where a subject had none, OperationNotPermitted."""
-    place, context = _begin(registry, subject, by, "config.change", "unset compatibility")
-    _refuse_readonly(place, subject)
-    rows = Config.objects.filter(registry=place, context=context, subject_name=_subject_name(subject))
-    found = rows.first()
-    old = OwnConfig(found.compatibility_level, found.normalize) if found else None
-    if old is None:
-        old = own_config(place, subject) if subject else OwnConfig(None, None)
-    rows.delete()
-    return old
+def _boolean(setting: str) -> Callable[[Any], bool]:
+    def read(value: Any) -> bool:
+        if not isinstance(value, bool):
+            raise InvalidInput(f"/{setting} takes true or false.", setting=setting)
+        return value
+
+    return read
 
 
-@retried
-def set_mode(*, registry: str, subject: SubjectName | None, by: Actor, mode: str) -> str:
-    """Set the mode of a registry, a context or a subject. Raises InvalidMode, NotAllowed."""
-    wanted = mode.upper()
-    if wanted not in MODES:
-        raise InvalidMode(
-            "Invalid mode. Valid values are READWRITE, READONLY, READONLY_OVERRIDE and IMPORT.", mode=mode
-        )
-    place, context = _begin(registry, subject, by, "mode.change", f"set mode {wanted}")
-    Mode.objects.update_or_create(
-        registry=place, context=context, subject_name=_subject_name(subject), defaults={"mode": wanted}
-    )
-    return wanted
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise InvalidInput("The setting takes a string.")
+    return value
 
 
-@retried
-def delete_mode(*, registry: str, subject: SubjectName | None, by: Actor) -> str:
-    """Unset the mode and give what it was. Raises SubjectModeNotFound where a subject had none."""
-    place, context = _begin(registry, subject, by, "mode.change", "unset mode")
-    rows = Mode.objects.filter(registry=place, context=context, subject_name=_subject_name(subject))
-    found = rows.first()
-    if found is None and subject is not None:
-        own_mode(place, subject)
-    rows.delete()
-    return found.mode if found else "READWRITE"
+def _alias(value: Any) -> str:
+    """A subject's name; an empty one means none."""
+    parse_subject(_text(value))
+    return str(value)
+
+
+def _one_of(setting: str, value: Any, known: tuple[str, ...]) -> str:
+    if value not in known:
+        raise InvalidInput(f"{str(value)[:40]!r} is no {setting}: use one of {', '.join(known)}.", setting=setting)
+    return str(value)
 
 
 def parse_level(text: str) -> str:
@@ -82,6 +77,130 @@ def parse_level(text: str) -> str:
             level=str(text)[:40],
         )
     return level
+
+
+#: setting → what makes a given value one that is kept; it raises for one that can't be
+_READERS: dict[str, Callable[[Any], Any]] = {
+    "level": parse_level,
+    "normalize": _boolean("normalize"),
+    "profile": lambda value: _one_of("profile", value, PROFILES),
+    "policy": lambda value: _one_of("policy", value, POLICIES),
+    "compatibility_policy": lambda value: _one_of("compatibilityPolicy", _text(value).upper(), COMPATIBILITY_POLICIES),
+    "compatibility_group": _text,
+    "validate_fields": _boolean("validateFields"),
+    "validate_new_schemas": _boolean("validateNewSchemas"),
+    "validate_rules": _boolean("validateRules"),
+    "alias": _alias,
+    "alias_for_deks": _alias,
+    "default_metadata": lambda value: read_metadata(value, "defaultMetadata"),
+    "override_metadata": lambda value: read_metadata(value, "overrideMetadata"),
+    "default_rule_set": lambda value: read_rule_set(value, "defaultRuleSet"),
+    "override_rule_set": lambda value: read_rule_set(value, "overrideRuleSet"),
+}
+
+
+@retried
+def set_config(
+    *, registry: str, subject: SubjectName | None, by: Actor, unset: Collection[str] = (), **settings: Any
+) -> OwnConfig:
+    """Set what a registry (no subject), a context (empty subject) or a subject holds versions to.
+
+    `settings` are those of OwnConfig: what is None or left out stays as it is, what `unset` names is inherited again.
+    Raises InvalidCompatibility, InvalidInput, InvalidRuleSet, InvalidName, OperationNotPermitted, NotAllowed.
+    """
+    unknown = {*settings, *unset} - COLUMNS.keys()
+    if unknown:
+        raise TypeError(f"no such setting: {', '.join(sorted(unknown))}")
+    given: dict[str, Any] = {COLUMNS[name]: None for name in unset}
+    given |= {COLUMNS[name]: _READERS[name](value) for name, value in settings.items() if value is not None}
+    place, context = _begin(registry, subject, by, "config.change", "set compatibility")
+    _refuse_readonly(place, subject)
+    row, _ = Config.objects.update_or_create(
+        registry=place, context=context, subject_name=_subject_name(subject), defaults=given
+    )
+    found = settings_of(row)
+    if found == OwnConfig():
+        row.delete()  # a config that sets nothing is none
+    return found
+
+
+@retried
+def delete_config(*, registry: str, subject: SubjectName | None, by: Actor) -> OwnConfig:
+    """Unset it and give what it was. Raises SubjectConfigNotFound where a subject had none, OperationNotPermitted."""
+    place, context = _begin(registry, subject, by, "config.change", "unset compatibility")
+    _refuse_readonly(place, subject)
+    rows = Config.objects.filter(registry=place, context=context, subject_name=_subject_name(subject))
+    found = rows.first()
+    old = settings_of(found) if found else None
+    if old is None:
+        old = own_config(place, subject) if subject else OwnConfig()
+    rows.delete()
+    return old
+
+
+@retried
+def set_mode(*, registry: str, subject: SubjectName | None, by: Actor, mode: str, force: bool = False) -> str:
+    """Set the mode of a registry, a context or a subject.
+
+    IMPORT takes ids and versions as they come, so it needs a place without live versions, unless it is forced; what is
+    soft-deleted there goes for ever. Raises InvalidMode, OperationNotPermitted, ReferenceExists, NotAllowed.
+    """
+    wanted = mode.upper()
+    if wanted not in MODES:
+        raise InvalidMode(
+            "Invalid mode. Valid values are READWRITE, READONLY, READONLY_OVERRIDE and IMPORT.", mode=mode[:40]
+        )
+    place, context = _begin_mode(registry, subject, by, f"set mode {wanted}")
+    if wanted == IMPORT and not force and effective_mode(place, subject).mode != IMPORT:
+        _clear_for_import(place, subject)
+    Mode.objects.update_or_create(
+        registry=place, context=context, subject_name=_subject_name(subject), defaults={"mode": wanted}
+    )
+    return wanted
+
+
+@retried
+def delete_mode(*, registry: str, subject: SubjectName | None, by: Actor, recursive: bool = False) -> str:
+    """Unset the mode and give what it was; with `recursive` also those of the subjects of a context.
+
+    Without a subject that context is the default one. Raises SubjectModeNotFound where a subject had none, but with
+    `recursive`, which then gives an empty text; OperationNotPermitted, NotAllowed.
+    """
+    place, context = _begin_mode(registry, subject, by, "unset mode")
+    rows = Mode.objects.filter(registry=place, context=context, subject_name=_subject_name(subject))
+    found = rows.first()
+    if found is None and subject is not None and not recursive:
+        own_mode(place, subject)
+    rows.delete()
+    if recursive and _subject_name(subject) is None:
+        inner = subject.context if subject else DEFAULT_CONTEXT
+        Mode.objects.filter(registry=place, context__name=inner).delete()
+    if found is not None:
+        return found.mode
+    return "READWRITE" if subject is None else ""
+
+
+def _begin_mode(registry: str, subject: SubjectName | None, by: Actor, why: str) -> tuple[Registry, Context | None]:
+    if not getattr(site, "MODE_MUTABILITY", True):
+        raise OperationNotPermitted("Mode changes are not allowed")
+    return _begin(registry, subject, by, "mode.change", why)
+
+
+def _clear_for_import(registry: Registry, subject: SubjectName | None) -> None:
+    """Refuse a place with live versions; remove its soft-deleted ones, whose ids and numbers an import brings anew."""
+    versions = SchemaVersion.objects.filter(subject__context__registry=registry)
+    if subject is not None:
+        versions = versions.filter(subject__context__name=subject.context)
+        if subject.subject:
+            versions = versions.filter(subject__name=subject.subject)
+    if versions.filter(deleted_at=None).exists():
+        raise OperationNotPermitted("Cannot import since found existing subjects")
+    found: dict[Subject, list[SchemaVersion]] = {}
+    for row in versions.select_related("subject__context").order_by("subject_id", "version"):
+        found.setdefault(row.subject, []).append(row)
+    for holder, rows in found.items():
+        refuse_referenced(SubjectName(holder.context.name, holder.name), rows, deleted=True)
+        remove_versions(holder, rows, keep_settings=True)
 
 
 def _begin(

@@ -3,30 +3,52 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+from django.db.models import QuerySet
 
 from registry.access.roles import Actor, require
 from registry.audit.services import record
-from registry.errors import IncompatibleSchema, InvalidName, InvalidReference, InvalidSchema, OperationNotPermitted
-from registry.formats import FORMATS
-from registry.formats.base import ParsedSchema, Reference, ResolvedReference
-from registry.formats.compatibility import check
-from registry.subjects.identity import Identity, identify
-from registry.subjects.models import Context, Registry, Schema, SchemaReference, SchemaVersion, Subject
-from registry.subjects.names import SubjectName
-from registry.subjects.selectors.comparison import history
-from registry.subjects.selectors.effective import effective_config, effective_mode
-from registry.subjects.selectors.parsed import parse_schema, resolve_references
-from registry.subjects.selectors.places import get_registry
-from registry.subjects.services.locks import (
-    lock_context,
-    lock_policy,
-    lock_referenced,
-    lock_subject,
-    retried,
-    take_schema_id,
+from registry.errors import (
+    IncompatibleSchema,
+    InvalidInput,
+    InvalidName,
+    InvalidReference,
+    InvalidSchema,
+    OperationNotPermitted,
+    PolicyViolated,
 )
+from registry.formats.base import ParsedSchema, Reference
+from registry.subjects import engines
+from registry.subjects.contracts import Contract, read_metadata, read_rule_set, version_in
+from registry.subjects.models import Context, Registry, SchemaVersion, Subject
+from registry.subjects.names import SubjectName
+from registry.subjects.selectors.comparison import History, history
+from registry.subjects.selectors.effective import (
+    NO_POLICY,
+    EffectiveConfig,
+    OwnConfig,
+    config_and_settings,
+    effective_mode,
+)
+from registry.subjects.selectors.places import get_registry
+from registry.subjects.selectors.submission import (
+    Submission,
+    equal_version,
+    prepare,
+    repeat,
+    same_version,
+    submission_identity,
+    versions_of,
+)
+from registry.subjects.selectors.versions import MAX_VERSION, parse_version
+from registry.subjects.services.locks import lock_context, lock_policy, lock_referenced, lock_subject, retried
+from registry.subjects.services.storing import add_version, import_version, store_schema
+
+__all__ = ["RegisteredVersion", "register_version", "submission_identity"]
+IMPORT = "IMPORT"
+LATEST = -1
 
 
 @dataclass(frozen=True)
@@ -41,34 +63,14 @@ class RegisteredVersion:
 
 
 @dataclass(frozen=True)
-class _Submission:
-    """What is to be registered, parsed before any lock is taken."""
+class _Asked:
+    """What a call asks for beside the schema: the id and version that it brings, and who may do what."""
 
-    schema: ParsedSchema
-    resolved: tuple[ResolvedReference, ...]
-    targets: tuple[SchemaVersion, ...]
-    submitted: str
-    metadata: dict[str, Any] | None
-    rule_set: dict[str, Any] | None
-
-    def canonical(self, *, normalize: bool) -> str:
-        """The text to store."""
-        return FORMATS[self.schema.schema_type].normalize(self.schema) if normalize else self.schema.canonical
-
-    @property
-    def references(self) -> tuple[Reference, ...]:
-        """The references with the versions that they came to mean."""
-        return tuple(item.reference for item in self.resolved)
-
-    def fingerprint(self, canonical: str) -> str:
-        """The fingerprint of the text to store: normalizing changes it where it changes the text."""
-        if canonical == self.schema.canonical:
-            return self.schema.fingerprint
-        return parse_schema(self.schema.schema_type, canonical, self.resolved).fingerprint
-
-    def identity(self, canonical: str) -> Identity:
-        """What makes it the same schema as another one, with that text."""
-        return identify(self.schema.schema_type, canonical, self.references, self.metadata, self.rule_set)
+    schema_id: int | None
+    version: int
+    normalize: bool | None
+    release: bool
+    force: str
 
 
 @retried
@@ -83,103 +85,185 @@ def register_version(
     normalize: bool | None = None,
     metadata: dict[str, Any] | None = None,
     rule_set: dict[str, Any] | None = None,
+    schema_id: int | None = None,
+    version: int = 0,
     release: bool = False,
     force: str = "",
 ) -> RegisteredVersion:
-    """Add a version to a subject, or give the one that it has already for this schema.
+    """Add a version to a subject, or give the one that it has already for this schema, in any mode.
 
+    An empty text repeats the latest version's schema. `metadata` and `rule_set` are the previous version's where they
+    are None. `version` is the next one (0), the latest where that has the schema (-1), or the number that the next one
+    must have. `schema_id` is for the mode IMPORT, which takes ids and versions as they come, unchecked.
     `release` is set by an approved promotion alone: it passes READONLY, not READONLY_OVERRIDE. `force` is the
     reason of somebody with the right to pass the level (ORA-1); it stands in the audit.
-    Raises NotAllowed, InvalidName, InvalidSchema, InvalidReference, OperationNotPermitted and
-    IncompatibleSchema; then nothing has changed and no id is used up.
+    Raises NotAllowed, InvalidName, InvalidSchema, InvalidReference, InvalidRuleSet, InvalidVersion,
+    OperationNotPermitted, ReferenceExists, IncompatibleSchema and PolicyViolated; then nothing has changed and no id is
+    used up.
     """
     if not subject.subject:
         raise InvalidName("The specified subject '' is not valid: a subject needs a name.", name="")
     place = get_registry(registry)
     require(by, "promotion.apply" if release else "version.register", registry=place.name, subject=subject.qualified)
-    submission = _prepare(place, subject, text, schema_type, references, metadata, rule_set)
+    asked = _asked(schema_id, version, normalize, release=release, force=force)
+    contract = read_metadata(metadata), read_rule_set(rule_set)
+    submission = prepare(place, subject, text, schema_type, references, *contract) if text.strip() else None
     if force:
         require(by, "version.force", registry=place.name, subject=subject.qualified)
-    forced = f", forced: {force}" if force else ""
-    record(by=by, why=f"register a version of {subject.qualified} in {place.name}{forced}")
-    lock_policy(place)
-    _refuse_by_mode(place, subject, release=release)
-    config = effective_config(place, subject)
-    canonical = submission.canonical(normalize=config.normalize if normalize is None else normalize)
-    context = lock_context(place, subject.context)
-    row = lock_subject(context, subject.subject)
-    held = lock_referenced(submission.targets)
-    there = _live_version(row, submission.identity(canonical))
+    there = _known(place, subject, submission, asked) if submission else None
     if there is not None:
         return _registered(there, created=False)
-    _refuse_lost_references(submission, held)
-    if not force:
-        _refuse_incompatible(subject, row, submission.schema, config.level)
-    schema = _store_schema(context, submission, canonical)
-    return _registered(_add_version(row, schema, submission.submitted, by), created=True)
+    forced = f", forced: {force}" if force else ""
+    record(by=by, why=f"register a version of {subject.qualified} in {place.name}{forced}")
+    return _register(_hold(place, subject), submission, contract, asked, by)
 
 
-def submission_identity(
-    registry: Registry,
-    subject: SubjectName,
-    *,
-    text: str,
-    schema_type: str = "AVRO",
-    references: Sequence[Reference] = (),
-    normalize: bool | None = None,
-    metadata: dict[str, Any] | None = None,
-    rule_set: dict[str, Any] | None = None,
-) -> str:
-    """The identity that a text would be stored under, for look-ups. Raises InvalidSchema, InvalidReference."""
-    submission = _prepare(registry, subject, text, schema_type, references, metadata, rule_set)
-    wants_normal = effective_config(registry, subject).normalize if normalize is None else normalize
-    return submission.identity(submission.canonical(normalize=wants_normal)).digest
+def _asked(schema_id: int | None, version: int, normalize: bool | None, *, release: bool, force: str) -> _Asked:
+    if schema_id is not None and schema_id < 0:
+        schema_id = None
+    if schema_id is not None and not 1 <= schema_id <= MAX_VERSION:
+        raise InvalidInput(f"The schema id {str(schema_id)[:40]} is not between 1 and 2^31-1.")
+    if version > 0:
+        parse_version(version)
+    return _Asked(schema_id, version, normalize, release, force)
 
 
-def _prepare(
-    registry: Registry,
-    subject: SubjectName,
-    text: str,
-    schema_type: str,
-    references: Sequence[Reference],
-    metadata: dict[str, Any] | None,
-    rule_set: dict[str, Any] | None,
-) -> _Submission:
-    if not text.strip():
-        raise InvalidSchema("Empty schema")
-    found = resolve_references(registry, references, context=subject.context)
-    resolved = tuple(reference for reference, _ in found)
-    parsed = parse_schema(schema_type, text, resolved)
-    return _Submission(
-        schema=parsed,
-        resolved=resolved,
-        targets=tuple(target for _, target in found),
-        submitted=text,
-        metadata=metadata,
-        rule_set=rule_set,
-    )
+def _known(registry: Registry, subject: SubjectName, submission: Submission, asked: _Asked) -> SchemaVersion | None:
+    """The version that answers the call as it stands, found without a lock: nothing is written for it."""
+    config, scope = config_and_settings(registry, subject)
+    if asked.version > 0 or _adds_to_contracts(scope):
+        return None
+    rows = versions_of(registry, subject)
+    found = same_version(_asked_for(rows, asked), submission, submission.canonical(normalize=_normal(config, asked)))
+    return found if found is None or asked.schema_id in (None, found.schema.schema_id) else None
 
 
-def _refuse_by_mode(registry: Registry, subject: SubjectName, *, release: bool) -> None:
+def _adds_to_contracts(scope: OwnConfig) -> bool:
+    return any((scope.default_metadata, scope.override_metadata, scope.default_rule_set, scope.override_rule_set))
+
+
+def _normal(config: EffectiveConfig, asked: _Asked) -> bool:
+    return config.normalize if asked.normalize is None else asked.normalize
+
+
+def _asked_for(rows: QuerySet[SchemaVersion], asked: _Asked) -> QuerySet[SchemaVersion]:
+    """The versions that may answer the call: all, or the latest alone."""
+    return rows.filter(pk__in=rows[:1].values("pk")) if asked.version == LATEST else rows
+
+
+@dataclass(frozen=True)
+class _Held:
+    """The subject under its locks, with what counts for it."""
+
+    registry: Registry
+    subject: SubjectName
+    context: Context
+    row: Subject
+    config: EffectiveConfig
+    scope: OwnConfig
+    mode: str
+
+    def versions(self) -> QuerySet[SchemaVersion]:
+        """The live versions, newest first."""
+        return versions_of(self.registry, self.subject)
+
+
+def _hold(registry: Registry, subject: SubjectName) -> _Held:
+    lock_policy(registry)
+    config, scope = config_and_settings(registry, subject)
+    mode = effective_mode(registry, subject).mode
+    context = lock_context(registry, subject.context)
+    return _Held(registry, subject, context, lock_subject(context, subject.subject), config, scope, mode)
+
+
+def _register(
+    held: _Held,
+    submission: Submission | None,
+    contract: tuple[Contract | None, Contract | None],
+    asked: _Asked,
+    by: Actor,
+) -> RegisteredVersion:
+    """The registration under the locks of its subject; `submission` is None for an empty text."""
+    targets = lock_referenced(submission.targets) if submission else {}
+    there = _as_it_stands(held, submission, asked) if submission else None
+    if there is not None:
+        return _registered(there, created=False)
+    _refuse_by_mode(held, asked)
+    previous, following = _latest(held.row)
+    repeated = submission is None
+    if submission is None:
+        if previous is None:
+            raise InvalidSchema("Empty schema")
+        submission = replace(
+            repeat(held.registry, held.subject, previous.schema), metadata=contract[0], rule_set=contract[1]
+        )
+        targets = lock_referenced(submission.targets)
+    _refuse_lost_references(submission, targets)
+    if held.mode == IMPORT:
+        done, created = import_version(held.context, held.row, submission, asked.schema_id, asked.version, by)
+        return _registered(done, created=created)
+    whole = submission.with_contract(held.scope, previous.schema if previous else None)
+    if asked.version or version_in(whole.metadata) is not None:
+        whole = whole.numbered(following)
+    was_looked_for = whole == submission and not repeated and not _adds_to_contracts(held.scope)
+    if asked.version == 0 and not was_looked_for:
+        canonical = whole.canonical(normalize=_normal(held.config, asked))
+        there = equal_version(held.versions(), whole, canonical)
+        if there is not None:
+            return _registered(there, created=False)
+    return _add(held, whole, following, asked, by)
+
+
+def _as_it_stands(held: _Held, submission: Submission, asked: _Asked) -> SchemaVersion | None:
+    """The version that has the schema just as it was sent."""
+    if asked.version > 0 or _adds_to_contracts(held.scope):
+        return None
+    canonical = submission.canonical(normalize=_normal(held.config, asked))
+    found = equal_version(_asked_for(held.versions(), asked), submission, canonical)
+    return found if found is None or asked.schema_id in (None, found.schema.schema_id) else None
+
+
+def _add(held: _Held, submission: Submission, number: int, asked: _Asked, by: Actor) -> RegisteredVersion:
+    """A new version of that number, if the rules let it."""
+    canonical = submission.canonical(normalize=_normal(held.config, asked))
+    _refuse_by_rules(held, submission, asked)
+    if asked.version > 0 and asked.version != number:
+        raise InvalidSchema("Version is not one more than previous version")
+    schema, known = store_schema(held.context, submission, canonical)
+    return _registered(add_version(held.row, schema, number, submission.submitted, by, known=known), created=True)
+
+
+def _latest(subject: Subject) -> tuple[SchemaVersion | None, int]:
+    """The latest live version, and the number of the next one, which counts the soft-deleted ones too."""
+    rows = subject.versions.select_related("schema").order_by("-version")
+    newest = rows.first()
+    if newest is None:
+        return None, 1
+    if newest.version >= MAX_VERSION:
+        raise OperationNotPermitted("The subject has version 2^31-1, so there is no next one.")
+    return (newest if newest.deleted_at is None else rows.filter(deleted_at=None).first()), newest.version + 1
+
+
+def _refuse_by_rules(held: _Held, submission: Submission, asked: _Asked) -> None:
+    versions = history(held.row, group=held.scope.compatibility_group, like=submission.metadata)
+    if not asked.force:
+        _refuse_incompatible(held.subject, submission.schema, versions, held.config)
+    _refuse_by_policy(held.subject, submission.schema, versions, held.config.policy, force=bool(asked.force))
+
+
+def _refuse_by_mode(held: _Held, asked: _Asked) -> None:
+    registry, subject, mode = held.registry, held.subject, held.mode
     if registry.kind == Registry.REMOTE:
         raise OperationNotPermitted(f"Registry {registry.name} is a mirror of {registry.url}; register there.")
-    mode = effective_mode(registry, subject).mode
-    if mode == "READWRITE" or (release and mode == "READONLY"):
+    wanted = "READWRITE" if asked.schema_id is None else IMPORT
+    if mode == wanted or (asked.release and mode == "READONLY"):
         return
-    state = "in read-only mode" if mode.startswith("READONLY") else "not in read-write mode"
-    raise OperationNotPermitted(f"Subject {subject.subject} in context {subject.context} is {state}", mode=mode)
+    state = "import" if asked.schema_id is not None else "read-write"
+    said = "in read-only mode" if mode.startswith("READONLY") else f"not in {state} mode"
+    raise OperationNotPermitted(f"Subject {subject.subject} in context {subject.context} is {said}", mode=mode)
 
 
-def _live_version(subject: Subject, identity: Identity) -> SchemaVersion | None:
-    return (
-        subject.versions.filter(deleted_at=None, schema__identity=identity.digest)
-        .select_related("schema")
-        .order_by("-version")
-        .first()
-    )
-
-
-def _refuse_lost_references(submission: _Submission, held: dict[int, SchemaVersion]) -> None:
+def _refuse_lost_references(submission: Submission, held: dict[int, SchemaVersion]) -> None:
     for reference, target in zip(submission.references, submission.targets, strict=True):
         if target.pk not in held:
             raise InvalidReference(
@@ -188,8 +272,10 @@ def _refuse_lost_references(submission: _Submission, held: dict[int, SchemaVersi
             )
 
 
-def _refuse_incompatible(subject: SubjectName, row: Subject, schema: ParsedSchema, level: str) -> None:
-    report = check(FORMATS[schema.schema_type], schema, history(row), level)
+def _refuse_incompatible(
+    subject: SubjectName, schema: ParsedSchema, versions: History, config: EffectiveConfig
+) -> None:
+    report = engines.check(schema, versions, config.level, profile=config.profile)
     if not report.is_compatible:
         raise IncompatibleSchema(
             f'Schema being registered is incompatible with an earlier schema for subject "{subject.qualified}",'
@@ -199,41 +285,20 @@ def _refuse_incompatible(subject: SubjectName, row: Subject, schema: ParsedSchem
         )
 
 
-def _store_schema(context: Context, submission: _Submission, canonical: str) -> Schema:
-    """The context's schema of that identity, or a new one with the next id; two writers agree on the counter's lock."""
-    identity = submission.identity(canonical)
-    known = Schema.objects.filter(context=context, identity=identity.digest)
-    found = known.first()
-    if found is not None:
-        return found
-    Context.objects.select_for_update().get(pk=context.pk)
-    found = known.first()
-    if found is not None:
-        return found
-    schema = Schema.objects.create(
-        context=context,
-        schema_id=take_schema_id(context),
-        schema_type=submission.schema.schema_type,
-        canonical=canonical,
-        identity=identity.digest,
-        fingerprint=submission.fingerprint(canonical),
-        guid=identity.guid,
-        metadata=submission.metadata,
-        rule_set=submission.rule_set,
-    )
-    pairs = zip(submission.references, submission.targets, strict=True)
-    SchemaReference.objects.bulk_create(
-        SchemaReference(schema=schema, position=position, name=ref.name, subject_name=ref.subject, target=target)
-        for position, (ref, target) in enumerate(pairs)
-    )
-    return schema
-
-
-def _add_version(subject: Subject, schema: Schema, submitted: str, by: Actor) -> SchemaVersion:
-    newest = subject.versions.order_by("-version").values_list("version", flat=True).first() or 0
-    return SchemaVersion.objects.create(
-        subject=subject, version=newest + 1, schema=schema, submitted=submitted, created_by=by.name, door=by.door
-    )
+def _refuse_by_policy(
+    subject: SubjectName, schema: ParsedSchema, versions: History, policy: str, *, force: bool
+) -> None:
+    """The rules that hold beside the level; what a policy calls an error isn't forced either."""
+    if policy == NO_POLICY:
+        return
+    report = engines.check_policy(policy, schema, versions)
+    if not report.is_accepted(force=force):
+        raise PolicyViolated(
+            f"Schema being registered is {report.verdict} under the policy {policy} of subject"
+            f' "{subject.qualified}", details: [{", ".join(report.messages())}]',
+            report=report,
+            subject=subject.qualified,
+        )
 
 
 def _registered(row: SchemaVersion, *, created: bool) -> RegisteredVersion:

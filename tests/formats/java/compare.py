@@ -16,10 +16,13 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from registry.errors import InvalidSchema
 from registry.formats.avro import AVRO
 from tests.formats.random_schemas import random_pair
 
+JUDGEMENTS = Path(__file__).parent.parent / "cases" / "avro_judgements.yaml"
 AMBIGUOUS = "matches multiple fields"
 JARS = ("avro-1*.jar", "jackson-core-2*.jar", "jackson-databind-2*.jar", "jackson-annotations-2*.jar", "slf4j-api*.jar")
 
@@ -88,6 +91,25 @@ def agreement(ours: dict[str, Any], theirs: dict[str, Any]) -> str:
     return "other kinds"
 
 
+def judgement_questions() -> list[dict[str, Any]]:
+    """The hand-made table of judgement calls as questions."""
+    rows = yaml.safe_load(JUDGEMENTS.read_text())
+    return [{"reader": json.dumps(row["reader"]), "writer": json.dumps(row["writer"])} for row in rows]
+
+
+def judgements_that_differ() -> list[str]:
+    """The names of the hand-made judgement calls of which Java says something else than the table; empty if none."""
+    rows = yaml.safe_load(JUDGEMENTS.read_text())
+    differ = []
+    for row, theirs in zip(rows, ask_java(judgement_questions()), strict=True):
+        verdict = "COMPATIBLE" if row["compatible"] else "INCOMPATIBLE"
+        told = {tuple(item) for item in theirs.get("items", [])}
+        is_same = theirs.get("verdict") == verdict and told == {tuple(item) for item in row.get("breaks", [])}
+        if not (is_same or (row.get("java_stops") and AMBIGUOUS in theirs.get("error", ""))):
+            differ.append(f"{row['name']}: {theirs}")
+    return differ
+
+
 def questions_of(seed: int) -> list[dict[str, Any]]:
     """What is asked of one pair: both texts, and both directions."""
     first, second = random_pair(seed)
@@ -102,6 +124,8 @@ def questions_of(seed: int) -> list[dict[str, Any]]:
 def main(pairs: int, seed: int) -> int:
     """Compares and prints; gives the exit code."""
     questions = [question for number in range(seed, seed + pairs) for question in questions_of(number)]
+    differ = judgements_that_differ()
+    print(*differ, sep="\n", end="\n" if differ else "")
     counts: Counter[str] = Counter()
     shown: Counter[str] = Counter()
     for question, theirs in zip(questions, ask_java(questions), strict=True):
@@ -112,7 +136,7 @@ def main(pairs: int, seed: int) -> int:
             shown[word] += 1
             print(word, json.dumps(question, indent=1), "engine", ours, "java  ", theirs, sep="\n")
     print(dict(counts))
-    return 1 if any(word.isupper() for word in counts) else 0
+    return 1 if differ or any(word.isupper() for word in counts) else 0
 
 
 if __name__ == "__main__":

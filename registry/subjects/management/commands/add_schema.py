@@ -10,8 +10,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from registry.access.roles import system_actor
-from registry.errors import IncompatibleSchema, InvalidSchema, SchemadeskError
+from registry.errors import IncompatibleSchema, InvalidSchema, PolicyViolated, SchemadeskError
 from registry.formats import FORMATS
+from registry.formats.rendering import report_text
 from registry.subjects.names import SubjectName, parse_subject
 from registry.subjects.selectors import list_subjects
 from registry.subjects.selectors.places import get_registry
@@ -48,7 +49,9 @@ class Command(BaseCommand):
                 by=system_actor(getpass.getuser(), "command"),
             )
         except IncompatibleSchema as error:
-            raise CommandError(error.report.to_text()) from error
+            raise CommandError(report_text(error.report)) from error
+        except PolicyViolated as error:
+            raise CommandError("\n".join([error.message, *error.report.messages()])) from error
         except InvalidSchema as error:
             place = f" (line {error.line}, column {error.column})" if error.line is not None else ""
             raise CommandError(f"{options['file']}: {error.message}{place}") from error

@@ -1,67 +1,125 @@
-"""`manage.py check_compatibility FILE`: would a schema be accepted? For a terminal and for CI."""
+"""`manage.py check_compatibility`: would a schema be accepted? For a terminal and for CI."""
 
 from __future__ import annotations
 
 import json
 import sys
 from argparse import ArgumentParser
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from django.core.management.base import BaseCommand, CommandError
 
-from registry.errors import InvalidSchema, SchemadeskError
+from registry.errors import InvalidInput, InvalidSchema, SchemadeskError
 from registry.formats import FORMATS
-from registry.formats.compatibility import LEVELS, check
-from registry.formats.report import Report
+from registry.formats.assessment import Assessment
+from registry.formats.base import ResolvedReference
+from registry.formats.compatibility import LEVELS
+from registry.formats.rendering import assessment_markdown, assessment_text
+from registry.formats.report import PROFILES
+from registry.subjects import engines
+from registry.subjects.management.pairs import check_pairs
 from registry.subjects.names import parse_subject
 from registry.subjects.selectors import report_proposal
-from registry.subjects.selectors.parsed import parse_schema
 from registry.subjects.selectors.places import get_registry
 
 INCOMPATIBLE, UNUSABLE = 1, 2
+TYPES: Final[Mapping[str, str]] = {".avsc": "AVRO", ".proto": "PROTOBUF", ".json": "JSON"}
+FORMS: Final[Mapping[str, Callable[[Assessment], str]]] = {
+    "text": assessment_text,
+    "markdown": assessment_markdown,
+    "json": lambda assessment: json.dumps(assessment.to_dict(), indent=2, ensure_ascii=False),
+}
 
 
 class Command(BaseCommand):
-    """Checks a file against a subject's versions, or against other files, the oldest first."""
+    """Checks a file against a subject's versions, against other files, or many pairs one a line."""
 
     help = (
-        "Check a schema file against a subject or against other files. Exit code 1: incompatible, 2: can't be checked."
+        "Check a schema file against a subject or against other files, or JSON lines of pairs."
+        " Exit code 1: incompatible, 2: can't be checked."
     )
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """FILE, and what it is held against."""
-        parser.add_argument("file", type=Path, help="the new schema")
+        parser.add_argument("file", type=Path, nargs="?", help="the new schema")
         held = parser.add_mutually_exclusive_group(required=True)
         held.add_argument("--subject", help="hold it against this subject's versions, under its level")
         held.add_argument("--against", type=Path, nargs="+", metavar="OLD", help="hold it against these, oldest first")
+        held.add_argument(
+            "--pairs",
+            metavar="FILE",
+            help='check JSON lines {"new": TEXT, "old": [TEXT, …], "type": …, "level": …}; "-" reads standard input',
+        )
         parser.add_argument("--registry", default="", help="where the subject is (default: the default registry)")
         parser.add_argument(
-            "--level", choices=list(LEVELS), default="BACKWARD", help="for --against (default: BACKWARD)"
+            "--level", choices=list(LEVELS), default="BACKWARD", help="for --against and --pairs (default: BACKWARD)"
         )
-        parser.add_argument("--type", choices=sorted(FORMATS), default="AVRO", help="the format (default: AVRO)")
-        parser.add_argument("--json", action="store_true", help="print the report as JSON")
+        parser.add_argument(
+            "--profile", choices=PROFILES, help="whose verdict counts (default: the subject's, else confluent)"
+        )
+        parser.add_argument("--type", choices=sorted(FORMATS), help="the format (default: by the file's suffix, AVRO)")
+        parser.add_argument(
+            "--reference", action="append", default=[], metavar="NAME=FILE", help="what a reference's name stands for"
+        )
+        parser.add_argument("--format", choices=list(FORMS), default="text", help="how the report is printed")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Print the report and end with its exit code."""
         try:
-            report = self._report(options)
+            code = self._pairs(options) if options["pairs"] else self._file(options)
         except (SchemadeskError, OSError, UnicodeDecodeError) as error:
             raise CommandError(_said(error), returncode=UNUSABLE) from error
-        self.stdout.write(json.dumps(report.to_dict(), indent=2) if options["json"] else report.to_text())
-        if not report.is_compatible:
-            sys.exit(INCOMPATIBLE)
+        if code:
+            sys.exit(code)
 
-    def _report(self, options: dict[str, Any]) -> Report:
-        text, kind = options["file"].read_text(encoding="utf-8"), options["type"]
+    def _file(self, options: dict[str, Any]) -> int:
+        if options["file"] is None:
+            raise InvalidInput("Name the file with the new schema.")
+        assessment = self._assessment(options)
+        self.stdout.write(FORMS[options["format"]](assessment))
+        return 0 if assessment.is_compatible else INCOMPATIBLE
+
+    def _assessment(self, options: dict[str, Any]) -> Assessment:
+        text = options["file"].read_text(encoding="utf-8")
+        kind = options["type"] or TYPES.get(options["file"].suffix, "AVRO")
         if options["subject"]:
             registry, subject = get_registry(options["registry"]), parse_subject(options["subject"])
-            return report_proposal(registry, subject, text=text, schema_type=kind).report
-        new = parse_schema(kind, text)
+            return report_proposal(
+                registry, subject, text=text, schema_type=kind, profile=options["profile"]
+            ).assessment
+        references = tuple(_reference(given) for given in options["reference"])
+        new = engines.parse(kind, text, references)
         files = [path.read_text(encoding="utf-8") for path in options["against"]]
-        history = [(number, parse_schema(kind, old)) for number, old in enumerate(files, start=1)]
-        return check(FORMATS[kind], new, history, options["level"])
+        history = [(number, engines.parse(kind, old, references)) for number, old in enumerate(files, start=1)]
+        return engines.assess(
+            new, history, options["level"], references=references, profile=options["profile"] or "confluent"
+        )
+
+    def _pairs(self, options: dict[str, Any]) -> int:
+        defaults = {
+            "type": options["type"] or "AVRO",
+            "level": options["level"],
+            "profile": options["profile"] or "confluent",
+        }
+        failed = unusable = False
+        given = options["pairs"]
+        with nullcontext(sys.stdin) if given == "-" else Path(given).open(encoding="utf-8") as source:
+            for answer in check_pairs(source, defaults):
+                unusable |= answer["is_compatible"] is None
+                failed |= answer["is_compatible"] is False
+                self.stdout.write(json.dumps(answer, ensure_ascii=False))
+        return UNUSABLE if unusable else INCOMPATIBLE if failed else 0
+
+
+def _reference(given: str) -> ResolvedReference:
+    name, sign, path = given.partition("=")
+    if not (name and sign and path):
+        raise InvalidInput(f"--reference takes NAME=FILE, not {given!r}.")
+    return ResolvedReference(name, name, 1, Path(path).read_text(encoding="utf-8"))
 
 
 def _said(error: Exception) -> str:

@@ -1,0 +1,68 @@
+"""Witnesses, partings, renames and edits of an engine as the pages show them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from dashboard.presenters.proof import EditView, PartingNote, Proof, RenameView, bytes_view, json_text
+from dashboard.presenters.text_diff import text_diff
+from registry.formats.assessment import Parting, Rename
+from registry.formats.base import Answer, Witness
+
+DIRECTIONS: Final = {"BACKWARD": "New reader, old data", "FORWARD": "Old reader, new data"}
+_PARTED: Final[dict[tuple[Answer, Answer], str]] = {
+    ("yes", "no"): "The rules accept it, the data change",
+    ("yes", "unknown"): "The rules accept it, the data don’t prove it",
+    ("no", "yes"): "The rules refuse it, no datum breaks",
+    ("no", "unknown"): "The rules refuse it, the data don’t prove it",
+}
+
+
+def proof_of(witness: Witness | None, direction: str, anchor: str) -> Proof | None:
+    """A witness for people; None where none was looked for. `anchor` is unique on the page."""
+    if witness is None:
+        return None
+    label = DIRECTIONS[direction]
+    if not witness.found:
+        return Proof(direction=label, found=False, reason=witness.reason)
+    return Proof(
+        direction=label,
+        found=True,
+        datum=json_text(witness.datum),
+        encoded=bytes_view(witness.encoded, anchor),
+        error=witness.error,
+        read=None if witness.error else json_text(witness.read),
+        reason=witness.reason,
+    )
+
+
+def parting_note(parting: Parting, anchor: str) -> PartingNote:
+    """Where rules and data part, for people."""
+    return PartingNote(
+        title=f"{DIRECTIONS[parting.direction]}: {_PARTED[parting.by_rules, parting.by_data].lower()}"
+        if (parting.by_rules, parting.by_data) in _PARTED
+        else DIRECTIONS[parting.direction],
+        sentence=parting.sentence,
+        proof=proof_of(parting.witness, parting.direction, anchor),
+    )
+
+
+def edit_view(anchor: str, title: str, before: str, after: str) -> EditView:
+    """An edit: the two texts compared, and the whole text after it."""
+    return EditView(anchor=anchor, title=title, change=text_diff(before, after), text=after)
+
+
+def rename_views(renames: Sequence[Rename], text: str) -> tuple[RenameView, ...]:
+    """Suspected renames, the likeliest first; `text` is the new schema's, which their edits change."""
+    ordered = sorted(renames, key=lambda item: -item.score)
+    return tuple(
+        RenameView(
+            path=item.path,
+            sentence=f"{item.message[:1].upper()}{item.message[1:]}.",
+            percent=round(item.score * 100),
+            reasons=item.reasons,
+            edit=edit_view(f"rename-{number}", item.edit.title, text, item.edit.text) if item.edit else None,
+        )
+        for number, item in enumerate(ordered, start=1)
+    )

@@ -1,0 +1,110 @@
+"""What proves a finding, for people: a datum, its bytes, what the reader makes of it; and edits as texts compared."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from dashboard.presenters.text_diff import TextDiff
+
+SHOWN_BYTES = 512
+"""Bytes that a page draws; copying takes all of them."""
+SHOWN_CHARACTERS = 6_000
+"""Characters of a datum that a page draws."""
+_ROW = 16
+
+
+@dataclass(frozen=True, slots=True)
+class HexRow:
+    """Sixteen bytes: where they begin (hexadecimal), the bytes in hexadecimal, and as ASCII with a dot for the rest."""
+
+    offset: str
+    hexadecimal: str
+    ascii: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bytes:
+    """Encoded data. `anchor` is unique on the page: the copy button takes the text of the element of that id."""
+
+    anchor: str
+    hexadecimal: str
+    size: int
+    rows: tuple[HexRow, ...]
+    hidden: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proof:
+    """A witness: `datum` and `read` as JSON text; `read` None where the reader stops, which `error` then says.
+
+    `direction` says who reads whose data. Where none was found, `found` is False and `reason` says why.
+    """
+
+    direction: str
+    found: bool
+    datum: str = ""
+    encoded: Bytes | None = None
+    error: str = ""
+    read: str | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartingNote:
+    """Where the established rules and the data part: a few words, the whole sentence, and the proof."""
+
+    title: str
+    sentence: str
+    proof: Proof | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditView:
+    """An edit as text: what it does, the change, and the whole text after it; `anchor` is unique on the page."""
+
+    anchor: str
+    title: str
+    change: TextDiff
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenameView:
+    """A suspected rename: how sure, why, and (None where there is none) the edit that makes it a known one."""
+
+    path: str
+    sentence: str
+    percent: int
+    reasons: tuple[str, ...]
+    edit: EditView | None = None
+
+
+def bytes_view(encoded: str, anchor: str) -> Bytes:
+    """Hexadecimal text as rows."""
+    raw = bytes.fromhex(encoded)
+    shown = raw[:SHOWN_BYTES]
+    rows = tuple(
+        HexRow(
+            f"{start:04x}",
+            shown[start : start + _ROW].hex(" "),
+            "".join(chr(byte) if 32 <= byte < 127 else "." for byte in shown[start : start + _ROW]),
+        )
+        for start in range(0, len(shown), _ROW)
+    )
+    return Bytes(anchor=anchor, hexadecimal=encoded, size=len(raw), rows=rows, hidden=len(raw) - len(shown))
+
+
+def json_text(value: Any, *, indent: int | None = 2, limit: int = SHOWN_CHARACTERS) -> str:
+    """A JSON value as text for people, cut at `limit` characters; half characters are written as escapes."""
+    text = json.dumps(value, indent=indent, ensure_ascii=False, default=str)
+    if not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text):
+        text = json.dumps(value, indent=indent, default=str)
+    return text if len(text) <= limit else f"{text[:limit]}\n… {len(text) - limit:,} more characters"
+
+
+def short_json(value: Any, limit: int = 200) -> str:
+    """The same in one line."""
+    text = json_text(value, indent=None, limit=10**9)
+    return text if len(text) <= limit else f"{text[:limit]}…"

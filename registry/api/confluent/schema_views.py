@@ -1,0 +1,173 @@
+"""Confluent's registry API: schemas by id and by GUID, and all of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from registry.api.confluent.answers import references_answer, schema_answer, version_answer
+from registry.api.confluent.base import ConfluentView
+from registry.api.confluent.negotiation import RENDERERS, TextRenderer
+from registry.api.confluent.requests import flag, page, subject_prefix, window
+from registry.errors import SchemaNotFound
+from registry.subjects import selectors
+from registry.subjects.names import DEFAULT_CONTEXT, SubjectName, parse_subject
+from registry.subjects.selectors.places import get_registry_and_subject
+from registry.subjects.selectors.versions import SchemaInfo, VersionInfo
+
+#: the most versions of one page of `GET /schemas`, and how many come if no limit is given
+MOST_SCHEMAS = 1000
+
+
+class Schemas(ConfluentView):
+    """`GET /schemas`."""
+
+    def get(self, request: Request, **address: Any) -> Response:
+        """Versions by the beginning of their subjects' names."""
+        context, prefix = subject_prefix(request, self.context if "context" in address else None)
+        offset, limit = window(request, most=MOST_SCHEMAS)
+        found = selectors.search_versions(
+            self.registry,
+            context=context,
+            prefix=prefix,
+            deleted=flag(request, "deleted"),
+            latest_only=flag(request, "latestOnly"),
+            rule_type=request.query_params.get("ruleType", ""),
+            aliases=flag(request, "aliases"),
+            offset=offset,
+            limit=limit,
+        )
+        return Response([version_answer(item.info, aliases=list(item.aliases)) for item in found])
+
+
+class SchemaIdView(ConfluentView):
+    """What is asked of an id, in the context or the subject that the parameter `subject` names."""
+
+    def find(self, registry: str) -> None:
+        """Find the registry and, where the parameter names one, the subject or what its alias names."""
+        text = self.request.query_params.get("subject", "")
+        scope = parse_subject(text, context=self.context) if text else SubjectName(self.context, "")
+        self.context = scope.context
+        self.asked: SubjectName | None = None
+        if scope.subject:
+            self.registry, self.asked = get_registry_and_subject(registry, scope)
+        else:
+            super().find(registry)
+
+    @property
+    def schema_id(self) -> int:
+        """The id of the address. Raises SchemaNotFound for one that no schema can have."""
+        text = str(self.kwargs["schema_id"])
+        digits = text.removeprefix("-")
+        if not (digits.isascii() and digits.isdigit()) or text.startswith("-") or len(digits) > 10:
+            raise SchemaNotFound(f"Schema {text[:40]} not found")
+        return int(text)
+
+    def definition(self) -> tuple[SchemaInfo, VersionInfo | None]:
+        """The definition, and the version of the subject that was named. Raises SchemaNotFound.
+
+        A subject without a context that hasn't the id is looked for in the other contexts; then the id alone counts.
+        """
+        if self.asked is None:
+            return selectors.get_schema(self.registry, self.schema_id, context=self.context), None
+        for name in (self.asked, *(selectors.elsewhere(self.registry, self.asked))):
+            found = selectors.get_version_of_schema(self.registry, self.schema_id, name)
+            if found is not None:
+                return found.schema, found
+        if self.asked.context != DEFAULT_CONTEXT:
+            raise SchemaNotFound(f"Schema {self.schema_id} not found")
+        return selectors.get_schema(self.registry, self.schema_id), None
+
+    def versions(self) -> list[VersionInfo]:
+        """The versions that have the definition. Raises SchemaNotFound."""
+        schema, _ = self.definition() if self.asked else (None, None)
+        context = schema.context if schema else self.context
+        return selectors.versions_of_schema(
+            self.registry, self.schema_id, context=context, deleted=flag(self.request, "deleted")
+        )
+
+
+class SchemaById(SchemaIdView):
+    """`/schemas/ids/{id}`."""
+
+    has_etag = True
+
+    def get(self, request: Request, **address: Any) -> Response:
+        """The definition; with the version where a subject was named."""
+        schema, version = self.definition()
+        more = in_form(self, schema)
+        if version is not None:
+            more |= {"subject": version.subject.qualified, "version": version.version}
+        if flag(request, "fetchMaxId"):
+            more["maxId"] = selectors.last_schema_id(self.registry, schema.context)
+        return Response(schema_answer(schema, **more))
+
+
+class SchemaTextById(SchemaIdView):
+    """`/schemas/ids/{id}/schema`."""
+
+    renderer_classes = (*RENDERERS, TextRenderer)
+    has_etag = True
+
+    def get(self, request: Request, **address: Any) -> Response:
+        """The schema's text alone."""
+        schema, _ = self.definition()
+        return raw_text(in_form(self, schema).get("schema", schema.text), request)
+
+
+class SubjectsOfSchema(SchemaIdView):
+    """`/schemas/ids/{id}/subjects`."""
+
+    def get(self, request: Request, **address: Any) -> Response:
+        """Names of the subjects that have it."""
+        return Response(page(request, sorted({info.subject.qualified for info in self.versions()})))
+
+
+class VersionsOfSchema(SchemaIdView):
+    """`/schemas/ids/{id}/versions`."""
+
+    def get(self, request: Request, **address: Any) -> Response:
+        """Subjects and versions that have it."""
+        pairs = [{"subject": info.subject.qualified, "version": info.version} for info in self.versions()]
+        return Response(page(request, pairs))
+
+
+class SchemaByGuid(ConfluentView):
+    """`/schemas/guids/{guid}`."""
+
+    has_etag = True
+
+    def get(self, request: Request, guid: str, **address: Any) -> Response:
+        """The definition, which is the same in every context that has it."""
+        schema = selectors.schemas_of_guid(self.registry, guid)[0]
+        return Response(schema_answer(schema, **in_form(self, schema)))
+
+
+class IdsOfGuid(ConfluentView):
+    """`/schemas/guids/{guid}/ids`."""
+
+    def get(self, request: Request, guid: str, **address: Any) -> Response:
+        """The ids that it has, by context."""
+        found = selectors.schemas_of_guid(self.registry, guid)
+        return Response([{"context": schema.context, "id": schema.schema_id} for schema in found])
+
+
+def in_form(view: ConfluentView, schema: SchemaInfo) -> dict[str, Any]:
+    """What the parameters `format` and `referenceFormat` change in a definition's answer."""
+    parameters = view.request.query_params
+    changed: dict[str, Any] = {}
+    if parameters.get("format", "").strip():
+        changed["schema"] = selectors.text_in_form(view.registry, schema, parameters["format"])
+    if parameters.get("referenceFormat") == "qualified":
+        changed["references"] = references_answer(schema.references, context=schema.context)
+    return changed
+
+
+def raw_text(text: str, request: Request) -> Response:
+    """The raw text as it stands; a JSON renderer would quote it."""
+    accepted = request.accepted_renderer.media_type
+    response = Response(text, content_type=accepted)
+    request.accepted_renderer = TextRenderer()
+    return response

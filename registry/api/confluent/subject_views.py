@@ -1,0 +1,224 @@
+"""Confluent's registry API: subjects, versions, compatibility. Each call is one service or selector."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from registry.api.confluent.answers import registered_answer, version_answer
+from registry.api.confluent.base import ConfluentView
+from registry.api.confluent.negotiation import RENDERERS, TextRenderer
+from registry.api.confluent.requests import flag, page, schema_body, subject_prefix
+from registry.api.confluent.schema_views import in_form, raw_text
+from registry.errors import InvalidSchema, SchemaNotFound, SubjectNotFound, VersionNotFound
+from registry.subjects import selectors
+from registry.subjects.selectors.listing import ALL_CONTEXTS
+from registry.subjects.selectors.places import get_subject
+from registry.subjects.selectors.submission import look_up, prepare
+from registry.subjects.selectors.versions import VersionInfo, get_version, list_versions, version_infos
+from registry.subjects.services import RegisteredVersion, delete_subject, delete_version, register_version
+
+
+class Subjects(ConfluentView):
+    """`GET /subjects`."""
+
+    def get(self, request: Request, **address: Any) -> Response:
+        """Qualified names, of every context unless the address or `subjectPrefix` names one."""
+        inner = self.context if "context" in address else None
+        context, prefix = subject_prefix(request, inner, default=ALL_CONTEXTS)
+        names = selectors.list_subjects(
+            self.registry,
+            context=context,
+            prefix=prefix,
+            deleted=flag(request, "deleted"),
+            deleted_only=flag(request, "deletedOnly"),
+        )
+        return Response(page(request, names))
+
+
+class SubjectView(ConfluentView):
+    """`/subjects/{subject}`."""
+
+    def post(self, request: Request, **address: Any) -> Response:
+        """Look up a schema. 40401 without such a subject, 40403 where it has no such schema."""
+        body = schema_body(request)
+        normalize = flag(request, "normalize") or None
+        deleted = flag(request, "deleted") or flag(request, "lookupDeletedSchema")
+        others = selectors.elsewhere(self.registry, self.named_subject) if self.names_no_context else []
+        for name in (self.named_subject, *others) if body.text.strip() else ():
+            submission = prepare(
+                self.registry, name, body.text, body.schema_type, body.references, body.metadata, body.rule_set
+            )
+            row = look_up(self.registry, name, submission, normalize=normalize, deleted=deleted)
+            if row is not None:
+                info = version_infos([row])[0]
+                return Response(version_answer(info, **in_form(self, info.schema)))
+        get_subject(self.registry, self.named_subject, deleted=deleted)
+        raise SchemaNotFound("Schema not found")
+
+    def delete(self, request: Request, **address: Any) -> Response:
+        """Soft-delete, or remove with `permanent`."""
+        numbers = delete_subject(
+            registry=self.registry.name,
+            subject=self.named_subject,
+            by=self.actor,
+            permanent=flag(request, "permanent"),
+        )
+        return Response(numbers)
+
+
+class SubjectMetadata(ConfluentView):
+    """`/subjects/{subject}/metadata`."""
+
+    def get(self, request: Request, **address: Any) -> Response:
+        """The newest version whose metadata has every property that the pairs of `key` and `value` name."""
+        keys, values = (request.query_params.getlist(name) for name in ("key", "value"))
+        pairs = dict(zip(keys, values, strict=False))
+        info = selectors.latest_with_metadata(
+            self.registry, self.named_subject, pairs, deleted=flag(request, "deleted")
+        )
+        return Response(version_answer(info, **in_form(self, info.schema)))
+
+
+class Versions(ConfluentView):
+    """`/subjects/{subject}/versions`."""
+
+    def get(self, request: Request, **address: Any) -> Response:
+        """Version numbers, ascending; with `deletedAsNegative` the soft-deleted ones are below zero."""
+        negative, only = flag(request, "deletedAsNegative"), flag(request, "deletedOnly")
+        asked = flag(request, "deleted") or only
+        numbers = list_versions(self.registry, self.named_subject, deleted=asked)
+        if negative or only:
+            live, every = self._live_and_all()
+            numbers = [n if n in live else -n for n in every] if negative else [n for n in every if n not in live]
+        return Response(page(request, numbers))
+
+    def _live_and_all(self) -> tuple[set[int], list[int]]:
+        every = list_versions(self.registry, self.named_subject, deleted=True)
+        try:
+            return set(list_versions(self.registry, self.named_subject)), every
+        except SubjectNotFound:
+            return set(), every
+
+    def post(self, request: Request, **address: Any) -> Response:
+        """Register a schema; one that the subject has already keeps its id and version."""
+        body = schema_body(request)
+        done = register_version(
+            registry=self.registry.name,
+            subject=self.named_subject,
+            text=body.text,
+            by=self.actor,
+            schema_type=body.schema_type,
+            references=body.references,
+            normalize=flag(request, "normalize") or None,
+            metadata=body.metadata,
+            rule_set=body.rule_set,
+            schema_id=body.schema_id,
+            version=body.version,
+            force="asked for by the client" if flag(request, "force") else "",
+        )
+        return registered(self, done)
+
+
+def registered(view: ConfluentView, done: RegisteredVersion) -> Response:
+    """The answer to a registration."""
+    info = get_version(view.registry, view.named_subject, done.version)
+    return Response(registered_answer(info, **in_form(view, info.schema), id=done.schema_id))
+
+
+class VersionView(ConfluentView):
+    """A version of a subject; one without a context is looked for in the other contexts too."""
+
+    def version(self, version: str) -> VersionInfo:
+        """The version. Raises InvalidVersion, SubjectNotFound, VersionNotFound."""
+        deleted = flag(self.request, "deleted")
+        try:
+            return get_version(self.registry, self.named_subject, version, deleted=deleted)
+        except (SubjectNotFound, VersionNotFound):
+            found = self._elsewhere(version, deleted=deleted)
+            if found is None:
+                raise
+            return found
+
+    def _elsewhere(self, version: str, *, deleted: bool) -> VersionInfo | None:
+        for name in selectors.elsewhere(self.registry, self.named_subject) if self.names_no_context else ():
+            try:
+                return get_version(self.registry, name, version, deleted=deleted)
+            except (SubjectNotFound, VersionNotFound):
+                continue
+        return None
+
+
+class Version(VersionView):
+    """`/subjects/{subject}/versions/{version}`."""
+
+    has_etag = True
+
+    def get(self, request: Request, version: str, **address: Any) -> Response:
+        """The version, its schema included."""
+        info = self.version(version)
+        return Response(version_answer(info, **in_form(self, info.schema)))
+
+    def delete(self, request: Request, version: str, **address: Any) -> Response:
+        """Soft-delete, or remove with `permanent`."""
+        number = delete_version(
+            registry=self.registry.name,
+            subject=self.named_subject,
+            version=version,
+            by=self.actor,
+            permanent=flag(request, "permanent"),
+        )
+        return Response(number)
+
+
+class VersionText(VersionView):
+    """`/subjects/{subject}/versions/{version}/schema`."""
+
+    renderer_classes = (*RENDERERS, TextRenderer)
+    has_etag = True
+
+    def get(self, request: Request, version: str, **address: Any) -> Response:
+        """The schema's text alone."""
+        schema = self.version(version).schema
+        return raw_text(in_form(self, schema).get("schema", schema.text), request)
+
+
+class ReferencedBy(ConfluentView):
+    """`/subjects/{subject}/versions/{version}/referencedby`."""
+
+    def get(self, request: Request, version: str, **address: Any) -> Response:
+        """Ids of the schemas that refer to it."""
+        ids = selectors.referenced_by(self.registry, self.named_subject, version, deleted=flag(request, "deleted"))
+        return Response(page(request, ids))
+
+
+class Compatibility(ConfluentView):
+    """`/compatibility/subjects/{subject}/versions[/{version}]`."""
+
+    def post(self, request: Request, version: str | None = None, **address: Any) -> Response:
+        """Whether the schema could be registered: against one version, or those that the level names."""
+        verbose = flag(request, "verbose")
+        flag(request, "normalize")  # changes no verdict
+        body = schema_body(request)
+        try:
+            if not body.text.strip():
+                raise InvalidSchema("Empty schema")
+            verdict = selectors.check_proposal(
+                self.registry,
+                self.named_subject,
+                text=body.text,
+                schema_type=body.schema_type,
+                references=body.references,
+                version=version,
+                metadata=body.metadata,
+            )
+        except InvalidSchema as error:
+            if not verbose:
+                raise
+            return Response({"is_compatible": False, "messages": [error.message]})
+        answer: dict[str, Any] = {"is_compatible": verdict.is_compatible}
+        if verbose:
+            answer["messages"] = verdict.messages
+        return Response(answer)

@@ -1,0 +1,163 @@
+"""Spring's schema server: register, read, and where it is allowed delete. Each call is one service or selector."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote
+
+from django.conf import settings
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from registry.access.roles import require
+from registry.api.spring.base import SpringView
+from registry.api.spring.equality import equality_key
+from registry.api.spring.errors import deletion_refused, no_mapping
+from registry.api.spring.requests import Registration, formats, integer, registration, version_number
+from registry.errors import SchemaNotFound, VersionNotFound
+from registry.subjects.names import SubjectName, parse_subject
+from registry.subjects.selectors.by_version_id import (
+    canonical_texts,
+    standalone_texts,
+    version_by_id,
+    versions_of_format,
+)
+from registry.subjects.selectors.parsed import parse_schema
+from registry.subjects.selectors.versions import VersionInfo
+from registry.subjects.services import register_version
+from registry.subjects.services.removal import remove_subject, remove_version
+
+
+class Root(SpringView):
+    """`/`."""
+
+    def post(self, request: Request, **address: Any) -> Response:
+        """Register a schema; 201 with its version, the one that is there already where the subject has it."""
+        wanted = registration(request)
+        subject = parse_subject(wanted.subject)
+        require(self.actor, "version.register", registry=self.registry.name, subject=subject.qualified)
+        number = self._known(subject, wanted)
+        if number is None:
+            number = register_version(
+                registry=self.registry.name,
+                subject=subject,
+                text=wanted.definition,
+                by=self.actor,
+                schema_type=wanted.schema_type,
+            ).version
+        body = answers(versions_of_format(self.registry, subject, wanted.schema_type, version=number))
+        if not body:
+            raise VersionNotFound(f"Version {number} was deleted just now.", version=number)
+        return Response(body[0], status=201, headers={"Location": self._location(request, body[0])})
+
+    def _known(self, subject: SubjectName, wanted: Registration) -> int | None:
+        """The first version that is the same schema in the sense of Spring's server. Raises InvalidSchema."""
+        key_of = equality_key if wanted.schema_type == "AVRO" else str
+        key = key_of(parse_schema(wanted.schema_type, wanted.definition).canonical)
+        known = canonical_texts(self.registry, subject, wanted.schema_type)
+        return next((number for number, text in known if key_of(text) == key), None)
+
+    def _location(self, request: Request, body: dict[str, Any]) -> str:
+        root = request.build_absolute_uri(request.path.rstrip("/") or "/").rstrip("/")
+        return f"{root}/{quote(body['subject'], safe='')}/{body['format']}/v{body['version']}"
+
+
+class SchemaOfId(SpringView):
+    """`/schemas/{id}`; the id is the version's own."""
+
+    def get(self, request: Request, schema_id: str, **address: Any) -> Response:
+        """The version that has the id."""
+        return Response(answers([self._version(schema_id)])[0])
+
+    def delete(self, request: Request, schema_id: str, **address: Any) -> Response:
+        """Remove the version that has the id."""
+        integer(schema_id)
+        refuse_deletion()
+        found = self._version(schema_id)
+        remove_version(registry=self.registry.name, subject=found.subject, version=found.version, by=self.actor)
+        return Response(None)
+
+    def _version(self, text: str) -> VersionInfo:
+        number = integer(text)
+        if number is None:
+            raise SchemaNotFound("Schema not found")
+        found = version_by_id(self.registry, number)
+        require(self.actor, "schema.read", registry=self.registry.name, subject=found.subject.qualified)
+        return found
+
+
+class Versions(SpringView):
+    """`/{subject}/{format}`."""
+
+    def get(self, request: Request, schema_format: str, **address: Any) -> Response:
+        """The versions in that format, ascending; 404 where there are none."""
+        found = versions_of_format(self.registry, self.named_subject, formats().get(schema_format, ""))
+        if not found:
+            raise SchemaNotFound(f"No schemas found for subject {self.named_subject.qualified} in that format")
+        return Response(answers(found))
+
+
+class Version(SpringView):
+    """`/{subject}/{format}/v{version}`, and without the `v`."""
+
+    def get(self, request: Request, schema_format: str, version: str, **address: Any) -> Response:
+        """One version."""
+        return Response(answers([self._version(schema_format, version)])[0])
+
+    def delete(self, request: Request, schema_format: str, version: str, **address: Any) -> Response:
+        """Remove one version."""
+        version_number(version)
+        refuse_deletion()
+        found = self._version(schema_format, version)
+        remove_version(registry=self.registry.name, subject=found.subject, version=found.version, by=self.actor)
+        return Response(None)
+
+    def _version(self, schema_format: str, text: str) -> VersionInfo:
+        number = version_number(text)
+        found = (
+            versions_of_format(self.registry, self.named_subject, formats().get(schema_format, ""), version=number)
+            if number is not None and number > 0
+            else []
+        )
+        if not found:
+            raise VersionNotFound(f"Version {text[:40]} not found.", version=number)
+        return found[0]
+
+
+class Subject(SpringView):
+    """`/{subject}`."""
+
+    def delete(self, request: Request, **address: Any) -> Response:
+        """Remove all versions; a subject that isn't there is no error."""
+        refuse_deletion()
+        remove_subject(registry=self.registry.name, subject=self.named_subject, by=self.actor)
+        return Response(None)
+
+
+class Nothing(SpringView):
+    """Every other address."""
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Raises Refusal for every method."""
+        raise no_mapping()
+
+
+def refuse_deletion() -> None:
+    """Raises Refusal unless the operator allows deletion."""
+    if not settings.SPRING_ALLOW_DELETION:
+        raise deletion_refused()
+
+
+def answers(versions: list[VersionInfo]) -> list[dict[str, Any]]:
+    """The versions as the released server writes them, with a constant number of queries."""
+    texts = standalone_texts(versions)
+    return [
+        {
+            "id": info.id,
+            "version": info.version,
+            "subject": info.subject.qualified,
+            "format": info.schema.schema_type.lower(),
+            "definition": texts[info.id],
+        }
+        for info in versions
+    ]

@@ -1,0 +1,276 @@
+"""All that is to say of a new schema before it is registered: one object for the API, the page, commands and CI.
+
+A level's verdict is cheap and decides at registration; this is what people read before: every level, every version,
+what the data say beside the rules, a proof for each problem, and the edits that would make it pass.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from registry.errors import InvalidSchema
+from registry.formats.base import Answer, Edit, Incompatibility, ParsedSchema, SchemaFormat, Witness
+from registry.formats.compatibility import Checker, History, LevelStrip, level_named
+from registry.formats.report import DECISIVE, Direction, Profile, Report, ReportItem
+
+#: an edited text of the new schema, with the references of the first one
+Parse = Callable[[str], ParsedSchema]
+
+MAX_WITNESSES: Final = 50
+MAX_COMPARED_WITH_DATA: Final = 50
+MAX_EDITS: Final = 20
+_DIRECTIONS: Final[tuple[Direction, ...]] = ("BACKWARD", "FORWARD")
+
+
+@dataclass(frozen=True, slots=True)
+class Parting:
+    """Where the established rules and the data part, or the data can't tell: one version in one direction."""
+
+    version: int
+    direction: Direction
+    by_rules: Answer
+    by_data: Answer
+    how: str
+    witness: Witness | None = None
+
+    @property
+    def sentence(self) -> str:
+        """The parting for people."""
+        reading = (
+            f"the new schema reads data of version {self.version}"
+            if self.direction == "BACKWARD"
+            else f"version {self.version} reads data of the new schema"
+        )
+        rules = "accept" if self.by_rules == "yes" else "refuse"
+        said = {
+            "yes": "all data are read unchanged",
+            "no": "data are lost or can't be read",
+            "unknown": "the data don't decide it",
+        }
+        return f"Whether {reading}: the established rules {rules} it; {said[self.by_data]} ({self.how})."
+
+    def to_dict(self) -> dict[str, Any]:
+        """The parting as JSON values."""
+        return {
+            "version": self.version,
+            "direction": self.direction,
+            "by_rules": self.by_rules,
+            "by_data": self.by_data,
+            "how": self.how,
+            "sentence": self.sentence,
+            "witness": self.witness.to_dict() if self.witness else None,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Rename:
+    """A field dropped and one added that look like one renamed, and the edit that would make it known as such."""
+
+    path: str
+    message: str
+    score: float
+    reasons: tuple[str, ...]
+    edit: Edit | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The suspicion as JSON values."""
+        return {
+            "path": self.path,
+            "message": self.message,
+            "score": self.score,
+            "reasons": list(self.reasons),
+            "edit": _edit_dict(self.edit),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """Edits of the new schema, one after the other: the text after them all, and whether it would pass the level."""
+
+    titles: tuple[str, ...]
+    text: str
+    diff: str
+    passes: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """The patch as JSON values; `diff` is unified."""
+        return {"titles": list(self.titles), "text": self.text, "diff": self.diff, "passes": self.passes}
+
+
+@dataclass(frozen=True, slots=True)
+class Dependant:
+    """The latest version of a subject that refers to this one, and what would become of it with the new schema."""
+
+    subject: str
+    version: int
+    answer: Answer
+    message: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """The dependant as JSON values."""
+        return {"subject": self.subject, "version": self.version, "answer": self.answer, "message": self.message}
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """The whole compatibility report: the verdict of the level that counts, and all that helps to decide.
+
+    `compared_with_data` counts the pairs of version and direction of which the data were asked, newest first.
+    """
+
+    schema_type: str
+    report: Report
+    strip: LevelStrip
+    partings: tuple[Parting, ...]
+    compared_with_data: int
+    renames: tuple[Rename, ...]
+    patch: Patch | None
+    dependants: tuple[Dependant, ...] = ()
+
+    @property
+    def is_compatible(self) -> bool:
+        """The verdict of the level that counts."""
+        return self.report.is_compatible
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as JSON values; described by docs/reference/compatibility-report.schema.json."""
+        return {
+            "schema_type": self.schema_type,
+            **self.report.to_dict(),
+            "levels": {name: report.is_compatible for name, report in self.strip.reports.items()},
+            "order": self.strip.upgrade_order,
+            "matrix": [row.to_dict() for row in self.strip.matrix],
+            "partings": [parting.to_dict() for parting in self.partings],
+            "compared_with_data": self.compared_with_data,
+            "renames": [rename.to_dict() for rename in self.renames],
+            "patch": self.patch.to_dict() if self.patch else None,
+            "dependants": [dependant.to_dict() for dependant in self.dependants],
+        }
+
+
+def assess(
+    format: SchemaFormat,
+    new: ParsedSchema,
+    history: History,
+    level: str,
+    *,
+    parse: Parse,
+    profile: Profile = "confluent",
+    dependants: tuple[Dependant, ...] = (),
+) -> Assessment:
+    """The whole report of a new schema; `history` is in ascending order of versions.
+
+    `parse` reads an edited text with the references of the new schema. Raises InvalidCompatibility for an unknown
+    level.
+    """
+    checker = Checker(format, new, history, profile)
+    report = _proved(format, checker, checker.report(level_named(level)))
+    partings, compared = _partings(format, new, history)
+    return Assessment(
+        schema_type=new.schema_type,
+        report=report,
+        strip=checker.strip(),
+        partings=partings,
+        compared_with_data=compared,
+        renames=_renames(format, new, history),
+        patch=None if report.is_compatible else _patch(format, new, history, level, profile, parse),
+        dependants=dependants,
+    )
+
+
+def _proved(format: SchemaFormat, checker: Checker, report: Report) -> Report:
+    """The report with a witness at each item; of very many, at the first."""
+    budget = MAX_WITNESSES
+    proved: list[ReportItem] = []
+    findings = _findings_of(checker, report)
+    for item, found in zip(report.items, findings, strict=True):
+        if item.witness is None and item.severity != "warning" and budget > 0 and found.kind != "SCHEMA_TYPE_CHANGED":
+            budget -= 1
+            reader, writer = checker.sides(item.against_version, item.direction)
+            item = replace(item, witness=format.witness(reader, writer, found))  # noqa: PLW2901
+        proved.append(item)
+    return replace(report, items=tuple(proved))
+
+
+def _findings_of(checker: Checker, report: Report) -> list[Incompatibility]:
+    pairs = dict.fromkeys((item.against_version, item.direction) for item in report.items)
+    return [found for version, direction in pairs for found in checker.found(version, direction).findings]
+
+
+def _partings(format: SchemaFormat, new: ParsedSchema, history: History) -> tuple[tuple[Parting, ...], int]:
+    """Where rules and data part, newest version first, and how many pairs were asked."""
+    same = [(version, old) for version, old in reversed(history) if old.schema_type == new.schema_type]
+    pairs = [(version, direction) for version, _ in same for direction in _DIRECTIONS][:MAX_COMPARED_WITH_DATA]
+    rules = Checker(format, new, same, "confluent")
+    found: list[Parting] = []
+    for version, direction in pairs:
+        reader, writer = rules.sides(version, direction)
+        by_rules = rules.found(version, direction).answer
+        truth = format.truth(reader, writer)
+        if truth.answer != by_rules:
+            witness = next((finding.witness for finding in truth.findings if finding.witness), None)
+            found.append(Parting(version, direction, by_rules, truth.answer, truth.how, witness))
+    return tuple(found), len(pairs)
+
+
+def _renames(format: SchemaFormat, new: ParsedSchema, history: History) -> tuple[Rename, ...]:
+    if not history or history[-1][1].schema_type != new.schema_type:
+        return ()
+    old = history[-1][1]
+    return tuple(
+        Rename(item.path, item.message, item.score, item.reasons, format.accept_rename(old, new, item))
+        for item in format.diff(old, new)
+        if item.score is not None
+    )
+
+
+def _patch(
+    format: SchemaFormat, new: ParsedSchema, history: History, level: str, profile: Profile, parse: Parse
+) -> Patch | None:
+    """Edits until the level is passed, or no edit is known; None if not even one."""
+    rule = level_named(level)
+    schema, seen = new, {new.text}
+    titles: list[str] = []
+    checker = Checker(format, schema, history, profile)
+    while len(titles) < MAX_EDITS and not checker.report(rule).is_compatible:
+        step = _next_edit(format, checker, checker.report(rule), schema, parse, seen)
+        if step is None:
+            break
+        title, schema = step
+        seen.add(schema.text)
+        titles.append(title)
+        checker = Checker(format, schema, history, profile)
+    if not titles:
+        return None
+    return Patch(tuple(titles), schema.text, _unified(new.text, schema.text), checker.report(rule).is_compatible)
+
+
+def _next_edit(
+    format: SchemaFormat, checker: Checker, report: Report, schema: ParsedSchema, parse: Parse, seen: set[str]
+) -> tuple[str, ParsedSchema] | None:
+    """The first edit for a finding that decides, and the schema after it."""
+    for item, found in zip(report.items, _findings_of(checker, report), strict=True):
+        if item.severity not in DECISIVE[report.profile] or found.kind == "SCHEMA_TYPE_CHANGED":
+            continue
+        reader, writer = checker.sides(item.against_version, item.direction)
+        other = writer if item.direction == "BACKWARD" else reader
+        edit = format.repair(schema, other, found, is_reader=item.direction == "BACKWARD")
+        if edit is None or edit.text in seen:
+            continue
+        try:
+            return edit.title, parse(edit.text)
+        except InvalidSchema:
+            continue  # an edit that doesn't hold in this schema, say a name that is taken by another type
+    return None
+
+
+def _unified(old: str, new: str) -> str:
+    lines = difflib.unified_diff(old.splitlines(), new.splitlines(), "proposed", "patched", lineterm="")
+    return "\n".join(lines)
+
+
+def _edit_dict(edit: Edit | None) -> dict[str, str] | None:
+    return None if edit is None else {"title": edit.title, "text": edit.text}

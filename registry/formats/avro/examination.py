@@ -1,0 +1,329 @@
+"""What really happens to the data of a pair: covering data encoded with the writer and decoded with the reader.
+
+Where a datum can't be decoded, its parts are, each with its own types, until the places are found that break: so that
+one break doesn't hide another. Where it can, what the reader got is compared with what was written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any, Final
+
+from registry.formats.avro.codec import Codec, branch_name, codec, plain_error
+from registry.formats.avro.covering import MAX_DEPTH, Coverage, TooMuchData
+from registry.formats.avro.datum import datum_to_json, plain
+from registry.formats.avro.findings import findings_of, inside, option_place, root_path
+from registry.formats.avro.model import (
+    AvroType,
+    Enum,
+    Field,
+    Fixed,
+    Named,
+    Primitive,
+    Record,
+    Schema,
+    Union,
+)
+from registry.formats.avro.reading import Reading, UnexpectedReading, field_sources, first_match, is_taken_by_order
+from registry.formats.avro.resolution import Edge, Pair, Reason, Resolution
+from registry.formats.avro.sides import Place, finding
+from registry.formats.base import Incompatibility, Judgement, Witness
+
+# How many types, fields and bytes all encoding and decoding may look at: some 1 to 2 seconds.
+MAX_WORK: Final = 1_500_000
+_MAX_SHOWN_FIELDS: Final = 200
+
+_BY_ORDER: Final[Reason] = ("UNION_BRANCH_ORDER", "", None, ())
+
+Key = tuple[str, str | None, str | None, str | None, str | None]
+
+
+class _CodecRefused(Exception):
+    """fastavro doesn't take a part of a schema that it took as a whole."""
+
+
+class Examination:
+    """The evidence of one pair of schemas, gathered when it is made; not changed afterwards.
+
+    `found` has each break and each loss with its witness, in the order in which they were met; `inner` has those inside
+    of a union's branches that are causes of the union's own, `parted` those where decoders do different things: fastavro
+    does what the specification says, Java's decoder keeps the data. `hindrance` says why not all data were looked at.
+    """
+
+    def __init__(self, reader: Schema, writer: Schema) -> None:
+        self.found: dict[Key, Incompatibility] = {}
+        self.inner: dict[Key, Incompatibility] = {}
+        self.parted: dict[Key, Incompatibility] = {}
+        self.hindrance = ""
+        self.count = 0
+        resolution = Resolution(reader.root, writer.root)
+        self.judgement: Judgement = findings_of(resolution)
+        self._known = {key_of(item): item for item in _with_causes(self.judgement)}
+        self._codecs: dict[int, Codec] = {}
+        self._kept: list[AvroType] = []
+        self._seen: dict[tuple[int, str, bytes], bool] = {}
+        self._work_left = MAX_WORK
+        # What the datum at hand breaks, each with the message of its part.
+        self._told_now: dict[Key, Witness] = {}
+        self._findings: dict[tuple[int, str, str, str | None], Incompatibility] = {}
+        self._open: list[Pair] = []
+        self._gather(resolution.root, reader, writer)
+
+    def _gather(self, root: Pair, reader: Schema, writer: Schema) -> None:
+        place = Place("", root_path(root.reader), "", "", None, None)
+        try:
+            self._codecs[id(reader.root)], self._codecs[id(writer.root)] = codec(reader), codec(writer)
+        except Exception as error:  # noqa: BLE001 - fastavro refuses schemas with errors of many types
+            self.hindrance = f"fastavro doesn't take one of the schemas: {plain_error(error)}"
+            return
+        try:
+            coverage = Coverage(writer.root)
+            if coverage.is_empty:
+                self.hindrance = "no finite datum of the writer's schema exists"
+            for datum in coverage.data():
+                self.count += 1
+                self._told_now.clear()
+                if not self._examine(root, place, datum, is_inner=False):
+                    self._widen(root, datum)
+            if coverage.is_cut:
+                self.hindrance = f"the data end {MAX_DEPTH} levels deep, and the schema goes on"
+        except (TooMuchData, _CodecRefused) as limit:
+            self.hindrance = str(limit)
+        except RecursionError:
+            self.hindrance = "the covering data are nested too deep"
+
+    def _examine(self, pair: Pair, place: Place, datum: Any, *, is_inner: bool) -> bool:
+        """Whether the datum can be decoded; what breaks or changes is noted."""
+        write, read = self._codec(pair.writer), self._codec(pair.reader)
+        encoded = write.encode(datum)
+        self._spend(write.weight + read.weight + len(encoded))
+        key = (id(pair), place.location, encoded)
+        if key in self._seen:
+            return self._seen[key]
+        self._seen[key] = False
+        try:
+            value = write.decode(encoded, read)
+        except Exception as error:  # noqa: BLE001 - whatever stops the decoder is the proof
+            witness = Witness(True, datum_to_json(datum), encoded.hex(), plain_error(error))
+            self._locate(pair, place, datum, encoded, witness, is_inner)
+            return False
+        self._seen[key] = True
+        self._compare(pair, place, datum, value, encoded, is_inner)
+        return True
+
+    def _spend(self, work: int) -> None:
+        self._work_left -= work
+        if self._work_left < 0:
+            raise TooMuchData("the search for all that breaks was stopped, as the schemas are too large")
+
+    def _widen(self, root: Pair, datum: Any) -> None:
+        """Shows the only place of a datum that breaks on the whole datum, and says of the others that it's a part."""
+        if len(self._told_now) != 1:
+            return
+        key, part = next(iter(self._told_now.items()))
+        if self.found[key].witness is not part:
+            return
+        encoded = self._codec(root.writer).encode(datum)
+        try:
+            self._codec(root.writer).decode(encoded, self._codec(root.reader))
+        except Exception as error:  # noqa: BLE001 - whatever stops the decoder is the proof
+            whole = Witness(True, datum_to_json(datum), encoded.hex(), plain_error(error))
+            self.found[key] = replace(self.found[key], witness=whole)
+
+    def _compare(self, pair: Pair, place: Place, datum: Any, value: Any, encoded: bytes, is_inner: bool) -> None:
+        try:
+            reading = Reading(pair.reader, pair.writer, datum, value, place)
+        except UnexpectedReading as odd:
+            witness = Witness(True, datum_to_json(datum), encoded.hex(), reason=str(odd), read=plain(value))
+            told = replace(self._finding(("NOT_DECODED", "", None, ()), pair, place), severity="value loss")
+            self._note(told, witness, is_inner)
+            return
+        for loss in reading.losses:
+            read = datum_to_json(reading.value)
+            witness = Witness(True, datum_to_json(datum), encoded.hex(), read=read, reason=loss.note)
+            told = replace(finding(loss.reason, loss.pair, loss.place), severity="value loss", example=loss.note)
+            self._note(told, witness, is_inner)
+
+    def _locate(self, pair: Pair, place: Place, datum: Any, encoded: bytes, witness: Witness, is_inner: bool) -> None:
+        """Finds what in a datum breaks: the parts that break by themselves, and the reasons of the pair itself."""
+        if is_taken_by_order(pair.reader, pair.writer):
+            self._note(self._finding(_BY_ORDER, pair, place), witness, is_inner)
+            return
+        union = self._finding(("UNION_BRANCH_MISSING", "", None, ()), pair, place)
+        is_union_told = pair.options is not None and pair.is_broken and key_of(union) in self._known
+        if is_union_told:
+            self._note(union, witness, is_inner)
+        parts = list(_parts(pair, place, datum))
+        if any(part in self._open for part, _, _ in parts) and pair.options is not None and not is_union_told:
+            return  # it breaks only because the record around it does, which is told there
+        self._open.append(pair)
+        results = [self._examine(part, there, item, is_inner=is_inner or is_union_told) for part, there, item in parts]
+        self._open.pop()
+        has_told = is_union_told or not all(results)
+        for reason in pair.reasons:
+            proof = self._proof(reason, pair, datum, encoded, witness)
+            if proof is not None:
+                self._note(self._finding(reason, pair, place), proof, is_inner)
+                has_told = True
+        if not has_told:
+            parted = _by_order(pair, place, datum)
+            if parted is not None:
+                # By itself the part is read with its own schema, which is equal on both sides and needs no choice.
+                self._note(finding(_BY_ORDER, *parted), witness, is_inner)
+                return
+            # A place that only the data refuse: the hazard of the pair says why, where there is one.
+            rule = next((hazard for hazard in pair.hazards), ("NOT_DECODED", "", None, ()))
+            self._note(replace(self._finding(rule, pair, place), severity="break"), witness, is_inner)
+
+    def _proof(self, reason: Reason, pair: Pair, datum: Any, encoded: bytes, witness: Witness) -> Witness | None:
+        """The datum under a reader that has nothing but this reason against it; None if that decodes it."""
+        reader = _with_this_alone(reason, pair)
+        if reader is None:
+            return witness
+        write, alone = self._codec(pair.writer), self._codec(reader)
+        if isinstance(pair.writer, Record) and reason[0] == "FIELD_WITHOUT_DEFAULT" and len(datum) > _MAX_SHOWN_FIELDS:
+            # Of a large record the fields that the reader skips are left out.
+            write, datum, encoded = self._codec(_record_of((), pair.writer)), {}, b""
+        self._spend(write.weight + alone.weight + len(encoded))
+        try:
+            write.decode(encoded, alone)
+        except Exception as error:  # noqa: BLE001 - whatever stops the decoder is the proof
+            return Witness(True, datum_to_json(datum), encoded.hex(), plain_error(error))
+        return None
+
+    def _finding(self, reason: Reason, pair: Pair, place: Place) -> Incompatibility:
+        """As `finding`, each made once: every symbol of an enum comes here."""
+        rule, _, field, _ = reason
+        key = (id(pair), place.location, rule, None if field is None else field.name)
+        if key not in self._findings:
+            self._findings[key] = finding(reason, pair, place)
+        return self._findings[key]
+
+    def _note(self, told: Incompatibility, witness: Witness, is_inner: bool) -> None:
+        """Keeps the first witness of each finding; one that the rules tell too is told in their words."""
+        key = key_of(told)
+        store = self.inner if is_inner else self.found
+        if told.rule == _BY_ORDER[0]:
+            store = self.parted
+        if store is self.found and witness.error:
+            self._told_now[key] = witness
+        if key not in store:
+            known = self._known.get(key)
+            example = told.example if known is None else known.example or told.example
+            store[key] = replace(known or told, severity=told.severity, example=example, witness=witness)
+
+    def _codec(self, type_: AvroType) -> Codec:
+        if id(type_) not in self._codecs:
+            self._kept.append(type_)
+            try:
+                self._codecs[id(type_)] = Codec(Schema(type_, {}, frozenset(), ()))
+            except Exception as error:
+                raise _CodecRefused(f"fastavro doesn't take a part of the schemas: {plain_error(error)}") from error
+        return self._codecs[id(type_)]
+
+
+@lru_cache(maxsize=16)
+def examination(reader: Schema, writer: Schema) -> Examination:
+    """The examination of a pair; the last few are kept, as a report asks for many witnesses of one pair."""
+    return Examination(reader, writer)
+
+
+def key_of(found: Incompatibility) -> Key:
+    """What two tellings of one finding have in common; a named type that is used twice breaks in one place."""
+    return found.rule, found.reader_pointer, found.writer_pointer, found.reader_source, found.writer_source
+
+
+def _with_causes(judgement: Judgement) -> Iterator[Incompatibility]:
+    todo = [*judgement.hazards, *judgement.breaks][::-1]
+    while todo:
+        item = todo.pop()
+        yield item
+        todo.extend(item.causes)
+
+
+def _parts(pair: Pair, place: Place, datum: Any) -> Iterable[tuple[Pair, Place, Any]]:
+    """The pairs directly inside of one that a decoder meets in the datum, each with its part of it."""
+    if isinstance(pair.writer, Union):
+        name, inner = datum
+        for edge in pair.edges:
+            if edge.branch is not None and branch_name(pair.writer.branches[edge.branch]) == name:
+                yield edge.pair, inside(pair, edge, place), inner
+    elif isinstance(pair.reader, Union):
+        taken = first_match(pair.reader, pair.writer)
+        for position, option in zip(pair.positions, pair.options or (), strict=True):
+            if taken is not None and position == taken[0]:
+                yield option, option_place(pair, position, place), datum
+    else:
+        yield from _equal_unions(pair, place, datum)
+        for edge in pair.edges:
+            there = inside(pair, edge, place)
+            if edge.writer_field is not None:
+                yield edge.pair, there, datum[edge.writer_field.name]
+            else:
+                for item in datum.values() if isinstance(datum, dict) else datum:
+                    yield edge.pair, there, item
+
+
+def _equal_unions(pair: Pair, place: Place, datum: Any) -> Iterator[tuple[Pair, Place, Any]]:
+    """The fields whose types are one union on both sides, in which a resolution sees nothing to compare."""
+    if isinstance(pair.reader, Record) and isinstance(pair.writer, Record):
+        known = {edge.reader_field for edge in pair.edges}
+        for name, source in field_sources(pair.reader, pair.writer).items():
+            field = pair.reader.by_name[name]
+            if isinstance(field.type, Union) and field not in known:
+                part = Resolution(field.type, source.type).root
+                yield part, inside(pair, Edge(part, field, source), place), datum[source.name]
+
+
+def _by_order(pair: Pair, place: Place, datum: Any) -> tuple[Pair, Place] | None:
+    """The first union below, in which a decoder's choice of the branch depends on their order."""
+    todo = [(pair, place, datum)]
+    while todo:
+        current, here, part = todo.pop()
+        if is_taken_by_order(current.reader, current.writer):
+            return current, here
+        todo.extend(_parts(current, here, part))
+    return None
+
+
+def _with_this_alone(reason: Reason, pair: Pair) -> AvroType | None:
+    """A reader that is the pair's but for its other reasons; None where the pair has but one."""
+    rule, _, field, _ = reason
+    reader, writer = pair.reader, pair.writer
+    if isinstance(reader, Record) and isinstance(writer, Record):
+        fields = () if field is None else (_field_alone(rule, field),)
+        return _record_of(fields, reader if rule == "NAME_CHANGED" else writer)
+    if len(pair.reasons) < 2 or not (isinstance(reader, Named) and isinstance(writer, Named)):
+        return None
+    return _renamed(reader, writer) if rule != "NAME_CHANGED" else _renamed(writer, reader)
+
+
+def _field_alone(rule: str, field: Field) -> Field:
+    if rule != "FIELD_WITHOUT_DEFAULT":
+        return field
+    alone = Field(field.name, Primitive("null", "", None), 0, field.pointer)
+    alone.aliases = field.aliases
+    return alone
+
+
+def _record_of(fields: tuple[Field, ...], name_of: Record) -> Record:
+    record = Record(name_of.full_name, "", None)
+    record.aliases, record.alias_set = name_of.aliases, name_of.alias_set
+    record.fields = fields
+    record.by_name = {field.name: field for field in fields}
+    return record
+
+
+def _renamed(type_: Named, named: Named) -> AvroType:
+    """An enum or fixed under another's name."""
+    if isinstance(type_, Enum):
+        enum = Enum(named.full_name, "", None)
+        enum.symbols, enum.symbol_set, enum.default = type_.symbols, type_.symbol_set, type_.default
+        enum.aliases, enum.alias_set = named.aliases, named.alias_set
+        return enum
+    assert isinstance(type_, Fixed)
+    fixed = Fixed(named.full_name, "", None)
+    fixed.size, fixed.aliases, fixed.alias_set = type_.size, named.aliases, named.alias_set
+    return fixed

@@ -1,0 +1,266 @@
+"""What became of a datum that a reader decoded: each field's outcome, the value in the reader's terms, and every loss.
+
+The walk goes over the datum and the value that fastavro made of it, side by side, and takes a reader's branches and
+fields as fastavro takes them: the first branch that matches, a field by its name before its aliases.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from registry.formats.avro.codec import branch_name
+from registry.formats.avro.datum import branch_position, datum_from_default, plain, stored
+from registry.formats.avro.findings import inside, option_place
+from registry.formats.avro.hazards import logical_hazard
+from registry.formats.avro.meaning import meaning, shown
+from registry.formats.avro.model import Array, AvroType, Enum, Field, Fixed, Map, Named, Record, Union
+from registry.formats.avro.resolution import READS, Edge, Pair, Reason
+from registry.formats.avro.sides import Place
+from registry.formats.base import FieldOutcome
+
+_NUMBERS: Final = frozenset({"int", "long", "float", "double"})
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """A value that isn't the same any more: the reason and the place as a finding has them, and both values."""
+
+    reason: Reason
+    pair: Pair
+    place: Place
+    written: Any
+    read: Any
+    note: str
+
+
+class UnexpectedReading(Exception):
+    """The decoder's value isn't of the shape that its rules lead to."""
+
+
+def first_match(reader: Union, writer: AvroType) -> tuple[int, AvroType] | None:
+    """The reader's branch that a decoder takes for a type: the first that matches it, as the specification says."""
+    return next(((at, branch) for at, branch in enumerate(reader.branches) if matches(branch, writer)), None)
+
+
+def matches(reader: AvroType, writer: AvroType) -> bool:
+    """Whether fastavro takes the reader's type for the writer's, before it looks at the data."""
+    while True:
+        if reader.kind == "union" or writer.kind == "union":
+            return True
+        if isinstance(reader, Array) and isinstance(writer, Array):
+            reader, writer = reader.items, writer.items
+        elif isinstance(reader, Map) and isinstance(writer, Map):
+            reader, writer = reader.values, writer.values
+        else:
+            break
+    if isinstance(reader, Named) and isinstance(writer, Named):
+        if reader.kind != writer.kind:
+            return False
+        if isinstance(reader, Fixed) and isinstance(writer, Fixed) and reader.size != writer.size:
+            return False
+        return reader.simple == writer.simple or writer.full_name in reader.alias_set
+    return writer.kind in READS.get(reader.kind, ())
+
+
+def is_taken_by_order(reader: AvroType, writer: AvroType) -> bool:
+    """Whether decoders part: the first branch that matches isn't the one of the same type, which the union has too."""
+    if not isinstance(reader, Union) or isinstance(writer, Union):
+        return False
+    found = first_match(reader, writer)
+    return found is not None and not _same(found[1], writer) and any(_same(item, writer) for item in reader.branches)
+
+
+def _same(reader: AvroType, writer: AvroType) -> bool:
+    if isinstance(reader, Named) and isinstance(writer, Named):
+        return reader.kind == writer.kind and reader.full_name == writer.full_name
+    return reader.kind == writer.kind
+
+
+def field_sources(reader: Record, writer: Record) -> dict[str, Field]:
+    """For each field of the reader that a decoder fills from the data: the writer's field that it takes."""
+    left = dict(reader.by_name)
+    by_alias = {alias: field for field in reader.fields for alias in field.aliases}
+    sources: dict[str, Field] = {}
+    for field in writer.fields:
+        target = left.get(field.name) or by_alias.get(field.name)
+        if target is not None:
+            sources[target.name] = field
+            left.pop(target.name, None)
+    return sources
+
+
+class Reading:
+    """Compares one datum with what the reader got; `value` is that in the form of a datum of the reader."""
+
+    def __init__(self, reader: AvroType, writer: AvroType, written: Any, read: Any, place: Place) -> None:
+        self.fields: list[FieldOutcome] = []
+        self.losses: list[Loss] = []
+        self._notes: list[str] = []
+        self.value = self._value(reader, writer, written, read, place, place.path)
+        if not self.fields or self._notes:
+            self._tell(place.path, written, self.value, 0)
+
+    def _value(self, reader: AvroType, writer: AvroType, written: Any, read: Any, place: Place, path: str) -> Any:
+        if isinstance(writer, Union):
+            position = branch_position(writer, written[0])
+            there = inside(Pair(reader, writer), Edge(_NO_PAIR, branch=position), place)
+            return self._value(reader, writer.branches[position], written[1], read, there, path)
+        if isinstance(reader, Union):
+            return self._in_union(reader, writer, written, read, place, path)
+        pair = Pair(reader, writer)
+        if isinstance(reader, Record) and isinstance(writer, Record):
+            return self._record(reader, writer, written, _as(dict, read), pair, place, path)
+        if isinstance(reader, Array) and isinstance(writer, Array):
+            there = inside(pair, Edge(_NO_PAIR), place)
+            items = zip(written, _as(list, read), strict=True)
+            return [
+                self._value(reader.items, writer.items, ours, theirs, there, f"{path}[{index}]")
+                for index, (ours, theirs) in enumerate(items)
+            ]
+        if isinstance(reader, Map) and isinstance(writer, Map):
+            there = inside(pair, Edge(_NO_PAIR), place)
+            entries = _as(dict, read)
+            return {
+                key: self._value(reader.values, writer.values, item, entries[key], there, f"{path}{{{key}}}")
+                for key, item in written.items()
+            }
+        return self._leaf(pair, written, read, place)
+
+    def _in_union(self, reader: Union, writer: AvroType, written: Any, read: Any, place: Place, path: str) -> Any:
+        found = first_match(reader, writer)
+        if found is None:
+            raise UnexpectedReading(f"{path}: no branch of the reader matches")
+        position, branch = found
+        before = len(self.losses)
+        there = option_place(Pair(reader, writer), position, place)
+        value = self._value(branch, writer, written, read, there, path)
+        if len(self.losses) > before and is_taken_by_order(reader, writer):
+            last = self.losses[-1]
+            reason: Reason = ("UNION_BRANCH_ORDER", "", None, ())
+            self.losses[before:] = [Loss(reason, Pair(reader, writer), place, last.written, last.read, last.note)]
+        return (branch_name(branch), value)
+
+    def _record(
+        self,
+        reader: Record,
+        writer: Record,
+        written: Mapping[str, Any],
+        read: Mapping[str, Any],
+        pair: Pair,
+        place: Place,
+        path: str,
+    ) -> dict[str, Any]:
+        sources = field_sources(reader, writer)
+        value = {}
+        for field in reader.fields:
+            here = f"{path}.{field.name}"
+            source = sources.get(field.name)
+            if source is None:
+                value[field.name] = self._filled(field, writer, written, pair, place, here)
+            else:
+                value[field.name] = self._kept(field, source, written[source.name], read[field.name], pair, place, here)
+        taken = {source.name for source in sources.values()}
+        for field in writer.fields:
+            if field.name not in taken:
+                outcome = FieldOutcome(f"{path}.{field.name}", "dropped", plain(written[field.name]), None)
+                self.fields.append(outcome)
+        return value
+
+    def _kept(self, field: Field, source: Field, written: Any, read: Any, pair: Pair, place: Place, path: str) -> Any:
+        told, noted = len(self.fields), len(self._notes)
+        there = inside(pair, Edge(_NO_PAIR, field, source), place)
+        value = self._value(field.type, source.type, written, read, there, path)
+        if source.name != field.name:
+            self._notes.append(f'written as "{source.name}", read by its alias')
+            if field.name in _names(pair.writer):
+                reason: Reason = ("ALIAS_AMBIGUOUS", "", field, ([source],))
+                note = f'"{field.name}" gets what the writer has as "{source.name}"'
+                self.losses.append(Loss(reason, pair, place, plain(written), plain(value), note))
+        if len(self.fields) == told or len(self._notes) > noted:
+            self._tell(path, written, value, noted)
+        return value
+
+    def _filled(
+        self, field: Field, writer: Record, written: Mapping[str, Any], pair: Pair, place: Place, path: str
+    ) -> Any:
+        if not field.has_default:
+            raise UnexpectedReading(f"{path}: the field has neither data nor a default")
+        value = datum_from_default(field.type, field.default)
+        self.fields.append(FieldOutcome(path, "filled", None, plain(value), "from the reader's default"))
+        name = next((name for name in (field.name, *field.aliases) if name in writer.by_name), None)
+        if name is not None and plain(written[name]) != plain(value):
+            fields = [item for item in _fields(pair.reader) if name in (item.name, *item.aliases)]
+            reason: Reason = ("FIELD_ALIASED_TWICE", "", field, (name, fields))
+            note = f'"{field.name}" gets its default, not what the writer has as "{name}"'
+            self.losses.append(Loss(reason, pair, place, plain(written[name]), plain(value), note))
+        return value
+
+    def _leaf(self, pair: Pair, written: Any, read: Any, place: Place) -> Any:
+        value = stored(pair.reader, read)
+        note, rule = _change(pair.reader, pair.writer, written, value)
+        if note:
+            self._notes.append(note)
+        if rule:
+            reason: Reason = (rule, _SUFFIXES.get(rule, ""), None, _values(rule, pair))
+            self.losses.append(Loss(reason, pair, place, plain(written), plain(value), note))
+        return value
+
+    def _tell(self, path: str, written: Any, value: Any, noted: int) -> None:
+        """Tells of a field as a whole; what was noted inside of it makes it converted."""
+        notes = list(dict.fromkeys(self._notes[noted:]))
+        del self._notes[noted:]
+        note = "; ".join(notes[:5]) + ("; …" if len(notes) > 5 else "")
+        self.fields.append(FieldOutcome(path, "converted" if notes else "kept", plain(written), plain(value), note))
+
+
+_NO_PAIR: Final = Pair(Union((), "", None), Union((), "", None))
+_SUFFIXES: Final = {"ENUM_SYMBOL_DEFAULTED": "/symbols"}
+
+
+def _change(reader: AvroType, writer: AvroType, written: Any, read: Any) -> tuple[str, str]:
+    """What happened to a value, in words, and the rule of the loss; both empty where it stays what it was."""
+    if isinstance(reader, Enum):
+        return ("", "") if written == read else (f"{written} is read as the default {read}", "ENUM_SYMBOL_DEFAULTED")
+    if writer.kind in _NUMBERS and reader.kind != writer.kind:
+        if read != written and not math.isnan(read):
+            digits = f"{read:.0f}" if isinstance(read, float) else str(read)
+            return f"{written} is read as {digits}", "WIDENING_LOSES_PRECISION"
+        note, rule = _logical_change(reader, writer, written, read)
+        return (note, rule) if rule else (f"widened from {writer.kind} to {reader.kind}", "")
+    note, rule = _logical_change(reader, writer, written, read)
+    if not rule and reader.kind != writer.kind:
+        return f"{writer.kind} read as {reader.kind}", ""
+    return note, rule
+
+
+def _logical_change(reader: AvroType, writer: AvroType, written: Any, read: Any) -> tuple[str, str]:
+    rule = logical_hazard(reader, writer)
+    if rule is None:
+        return "", ""
+    if rule == "LOGICAL_TYPE_REINTERPRETED" and meaning(reader, read) != meaning(writer, written):
+        return f"{shown(writer, written)} ({writer.logical}) is read as {shown(reader, read)} ({reader.logical})", rule
+    return f"{writer.logical or writer.kind} read as {reader.logical or reader.kind}", ""
+
+
+def _values(rule: str, pair: Pair) -> tuple[object, ...]:
+    """What a finding of the rule says besides its place."""
+    if isinstance(pair.reader, Enum) and isinstance(pair.writer, Enum) and rule == "ENUM_SYMBOL_DEFAULTED":
+        return (sorted(pair.writer.symbol_set - pair.reader.symbol_set),)
+    return ()
+
+
+def _names(type_: AvroType) -> Mapping[str, Field]:
+    return type_.by_name if isinstance(type_, Record) else {}
+
+
+def _fields(type_: AvroType) -> tuple[Field, ...]:
+    return type_.fields if isinstance(type_, Record) else ()
+
+
+def _as(kind: type, value: Any) -> Any:
+    if not isinstance(value, kind):
+        raise UnexpectedReading(f"the decoder gave {type(value).__name__} where {kind.__name__} is expected")
+    return value

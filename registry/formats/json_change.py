@@ -1,0 +1,66 @@
+"""Changing JSON values: one place of them, named by a JSON Pointer."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from registry.errors import InvalidDatum
+from registry.formats.pointer import join, unescape
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A modification of a datum: the place by its JSON Pointer, and the new value there."""
+
+    pointer: str
+    value: Any
+
+
+def apply_change(value: Any, change: Change) -> Any:
+    """A copy of a JSON value with the change made; raises InvalidDatum if the pointer leads nowhere."""
+    if not change.pointer:
+        return copy.deepcopy(change.value)
+    result = copy.deepcopy(value)
+    *holders, last = change.pointer.split("/")[1:] or [""]
+    place = result
+    for part in holders:
+        place = _inside(place, unescape(part), change)
+    key = unescape(last)
+    _inside(place, key, change)
+    place[int(key) if isinstance(place, list) else key] = copy.deepcopy(change.value)
+    return result
+
+
+def _inside(place: Any, key: str, change: Change) -> Any:
+    if isinstance(place, dict) and key in place:
+        return place[key]
+    if isinstance(place, list) and key.isdecimal() and int(key) < len(place):
+        return place[int(key)]
+    raise InvalidDatum(f'the change leads nowhere: the datum has no "{change.pointer[:200]}"', pointer=change.pointer)
+
+
+def scalar_places(value: Any) -> Iterator[tuple[str, Any]]:
+    """The strings, numbers, booleans and nulls in a JSON value, each with its pointer; without recursion."""
+    stack = [("", value)]
+    while stack:
+        pointer, item = stack.pop()
+        if isinstance(item, dict):
+            stack.extend((join(pointer, key), inner) for key, inner in reversed(item.items()))
+        elif isinstance(item, list):
+            stack.extend((join(pointer, index), inner) for index, inner in reversed(list(enumerate(item))))
+        else:
+            yield pointer, item
+
+
+def varied(value: Any) -> Any:
+    """Another value of the same kind."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int):
+        return value + 1
+    if isinstance(value, float):
+        return value * 2 + 1
+    return f"{value} changed" if isinstance(value, str) else value

@@ -1,0 +1,143 @@
+"""Oracle NoSQL Database's rules for evolving a schema, stricter than Avro's resolution, against all enabled versions.
+
+Two variants of one table. The document's rules are the default: a field without a default can't be deleted, the type
+of a field can't change, an added field needs a default, a field can't be renamed. The product's own checker is more
+lenient: it takes widenings and additions to unions and enums once they are forced, and knows nothing of renames.
+
+What force overrides: the document says that a change beyond the safe ones is either rejected when the schema is added,
+or possible only with a plan for upgrading the clients that use the schema. So force overrides what leaves the data in
+the store readable with the new schema and harms only clients that still use an old one (a field without default
+deleted, a widening, a branch or a symbol added, a rename). It never overrides what makes stored data unreadable or
+changes what they mean. Who may force, and the trace that it leaves, are the caller's.
+
+A field without a default in a new record is advice under the document's rules ("for best results"); the product's
+checker wants it forced, each time that a version with such a field is added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, Literal
+
+from registry.formats.avro.differences import Place
+from registry.formats.avro.model import Field, Record, Schema, type_label
+from registry.formats.base import Incompatibility, ParsedSchema, Severity
+from registry.formats.policies.base import History, PolicyItem, PolicyReport, PolicyRule, Weight
+from registry.formats.policies.oracle_nosql.rules import EVOLVE_RULES
+from registry.formats.policies.oracle_nosql.walk import Found, evolution, new_fields, why_default_is_invalid
+
+Variant = Literal["document", "product"]
+MAX_ITEMS: Final = 10_000
+
+_SEVERITIES: Final[Mapping[Variant, Mapping[Weight, Severity]]] = {
+    "document": {"advice": "warning", "force": "break", "refusal": "break"},
+    "product": {"advice": "warning", "force": "warning", "refusal": "break"},
+}
+
+
+class OracleNosql:
+    """The policy in one of its variants; has no state."""
+
+    def __init__(self, name: str, title: str, variant: Variant) -> None:
+        self.name = name
+        self.title = title
+        self.variant = variant
+
+    @property
+    def rules(self) -> Mapping[str, PolicyRule]:
+        """The rules that the variant knows."""
+        return {id: rule for id, rule in EVOLVE_RULES.items() if self._weight(id) is not None}
+
+    def check(self, new: ParsedSchema, history: History) -> PolicyReport:
+        """All items of a new schema, alone and against every enabled version, the newest version first.
+
+        `history` is in ascending order of versions. Raises InvalidSchema for two schemas with too many places to
+        compare; at most MAX_ITEMS items are given.
+        """
+        versions = tuple(version for version, _ in reversed(history))
+        items: list[PolicyItem] = []
+        for item in self._items(new, history):
+            items.append(item)
+            if len(items) == MAX_ITEMS:
+                break
+        return PolicyReport(self.name, tuple(items), versions)
+
+    def _items(self, new: ParsedSchema, history: History) -> Iterator[PolicyItem]:
+        if not _is_record(new):
+            label = type_label(new.model.root) if isinstance(new.model, Schema) else f"of the format {new.schema_type}"
+            yield from self._named(None, [Found("NOT_A_RECORD", Place("", "", ""), after=label, only_new=True)])
+            return
+        yield from self._named(None, self._alone(new, history))
+        for version, old in reversed(history):
+            if _is_record(old):
+                yield from self._named(version, evolution(old.model.root, new.model.root))
+
+    def _alone(self, new: ParsedSchema, history: History) -> Iterator[Found]:
+        """What is to say of the new schema, whatever was before."""
+        known = {name for _, old in history if isinstance(old.model, Schema) for name in old.model.named}
+        if history and self.variant == "document":
+            known.update(old.model.root.full_name for _, old in history if _is_record(old))
+            if _is_record(new):
+                known.add(new.model.root.full_name)
+        for record, field, path in new_fields(new.model.root):
+            if field.has_default:
+                reason = why_default_is_invalid(field)
+                if reason is not None:
+                    yield _of_field("DEFAULT_INVALID", record, field, path, reason)
+            elif self.variant == "product" or record.full_name not in known:
+                # Under the document's rules a field that a known record gains without a default is refused anyway.
+                yield _of_field("FIELD_WITHOUT_DEFAULT", record, field, path)
+
+    def _named(self, version: int | None, all_found: Iterable[Found]) -> Iterator[PolicyItem]:
+        for found in all_found:
+            weight = self._weight(found.rule)
+            if weight is not None:
+                severity = _SEVERITIES[self.variant][weight]
+                yield PolicyItem(version, weight, _finding(found, severity, version), found.score, found.reasons)
+
+    def _weight(self, rule: str) -> Weight | None:
+        row = EVOLVE_RULES[rule]
+        return row.document if self.variant == "document" else row.product
+
+
+def _is_record(schema: ParsedSchema) -> bool:
+    return isinstance(schema.model, Schema) and isinstance(schema.model.root, Record)
+
+
+def _of_field(rule: str, record: Record, field: Field, path: str, detail: str = "") -> Found:
+    place = Place(path, "", field.pointer)
+    label = type_label(field.type)
+    return Found(rule, place, field.name, None, label, detail=detail, only_new=True, new_source=record.source)
+
+
+def _finding(found: Found, severity: Severity, version: int | None) -> Incompatibility:
+    row = EVOLVE_RULES[found.rule]
+    values = {
+        "name": found.name,
+        "before": found.before,
+        "after": found.after,
+        "detail": found.detail,
+        "score": found.score,
+    }
+    return Incompatibility(
+        rule=found.rule,
+        kind=row.requirement or found.rule,
+        reader_pointer=None if found.only_old else found.place.new,
+        writer_pointer=None if found.only_new or version is None else found.place.old,
+        path=found.place.path,
+        before=found.before,
+        after=found.after,
+        message=row.sentence.format_map(values),
+        severity=severity,
+        detail=found.detail,
+        why=row.why,
+        remedy_in_reader=row.remedy.format_map(values),
+        reader_source=found.new_source,
+        writer_source=found.old_source,
+    )
+
+
+ORACLE_NOSQL: Final = OracleNosql("oracle_nosql", "Oracle NoSQL Database, the documented evolve rules", "document")
+ORACLE_NOSQL_LENIENT: Final = OracleNosql(
+    "oracle_nosql_lenient", "Oracle NoSQL Database, as the product's checker has them", "product"
+)

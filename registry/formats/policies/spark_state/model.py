@@ -1,0 +1,146 @@
+"""What a restart's plan is made from, and what it says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from registry.formats.policies.spark_state.changes import StateChange
+
+SchemaJson = str | Mapping[str, Any]
+VariableStatus = Literal[
+    "unchanged",
+    "added",
+    "removed",
+    "evolves",
+    "accepted but loses data",
+    "accepted but fails later",
+    "refused",
+]
+VALUE_SCHEMAS: Final = 16
+SCHEMA_FILES: Final = 128
+
+
+@dataclass(frozen=True, slots=True)
+class StoredVersion:
+    """A stored schema of a variable: Spark's id of the value schema, key and value as StructType JSON."""
+
+    schema_id: int
+    key: SchemaJson
+    value: SchemaJson
+
+
+@dataclass(frozen=True, slots=True)
+class StoredVariable:
+    """A state variable (column family) of the checkpoint, its versions in the order of the schema files.
+
+    `is_current` is False for one that the newest schema file doesn't have any more.
+    """
+
+    name: str
+    versions: tuple[StoredVersion, ...]
+    is_current: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedVariable:
+    """A state variable as the next version of the application declares it."""
+
+    name: str
+    key: SchemaJson
+    value: SchemaJson
+
+
+@dataclass(frozen=True, slots=True)
+class RestartSettings:
+    """What decides beside the schemas; the defaults are Spark's.
+
+    `has_evolution`: the operator is transformWithState and its encoding is Avro. `language` is that of the
+    application's state variables. `value_schemas` and `schema_files` are the query's own limits.
+    """
+
+    has_evolution: bool
+    language: Literal["python", "scala"] = "python"
+    value_schemas: int = VALUE_SCHEMAS
+    schema_files: int = SCHEMA_FILES
+    is_checked: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How much of a limit is used before and after the restart."""
+
+    before: int
+    after: int
+    allowed: int
+
+    @property
+    def left(self) -> int:
+        """What is left after the restart, never below 0."""
+        return max(0, self.allowed - self.after)
+
+    def to_dict(self) -> dict[str, int]:
+        """The budget as JSON values."""
+        return {"before": self.before, "after": self.after, "allowed": self.allowed, "left": self.left}
+
+
+@dataclass(frozen=True, slots=True)
+class VariablePlan:
+    """What happens to one variable if nothing else hinders the restart.
+
+    `schema_id` is that of its value schema afterwards, None for a removed one; `budget` counts value schemas, and is
+    None where they don't evolve.
+    """
+
+    name: str
+    status: VariableStatus
+    changes: tuple[StateChange, ...] = ()
+    schema_id: int | None = None
+    budget: Budget | None = None
+    is_written: bool = field(default=False, repr=False)
+
+    @property
+    def error(self) -> str:
+        """The error class that Spark stops with at the start, empty if it doesn't."""
+        return next((each.error for each in self.changes if each.effect == "refused"), "")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The variable's plan as JSON values."""
+        return {
+            "name": self.name,
+            "status": self.status,
+            "error": self.error,
+            "schema_id": self.schema_id,
+            "budget": self.budget.to_dict() if self.budget else None,
+            "changes": [each.to_dict() for each in self.changes],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class RestartPlan:
+    """What the restart does, variable by variable in the order of their names.
+
+    `error` is the class of the first error that Spark stops with, empty where the query starts; `files` the schema
+    files, None where the format keeps one file alone.
+    """
+
+    variables: tuple[VariablePlan, ...]
+    files: Budget | None
+    error: str = ""
+    error_message: str = ""
+
+    @property
+    def starts(self) -> bool:
+        """Whether the query starts with these schemas."""
+        return not self.error
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as JSON values."""
+        return {
+            "starts": self.starts,
+            "error": self.error,
+            "error_message": self.error_message,
+            "files": self.files.to_dict() if self.files else None,
+            "variables": [each.to_dict() for each in self.variables],
+        }

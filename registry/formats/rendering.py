@@ -1,0 +1,162 @@
+"""Compatibility reports as text for a terminal, and as Markdown for a merge request."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from registry.formats.assessment import Assessment
+from registry.formats.base import Witness
+from registry.formats.report import Direction, Report, ReportItem
+
+READING: Final[Mapping[Direction, str]] = {
+    "BACKWARD": "the new schema reads version {}",
+    "FORWARD": "version {} reads the new schema",
+}
+_MAX_VALUE: Final = 300
+
+
+def report_text(report: Report) -> str:
+    """One level's report for a terminal: the verdict, then every item with its place, reason, proof and cure."""
+    return "\n".join([_verdict(report), *(_item_text(item) for item in report.items)])
+
+
+def assessment_text(assessment: Assessment) -> str:
+    """The whole report for a terminal."""
+    lines = [report_text(assessment.report), "", f"levels: {_levels(assessment)}"]
+    lines.append(f"upgrade order: {assessment.strip.upgrade_order}")
+    lines += [f"rules and data part: {parting.sentence}" for parting in assessment.partings]
+    lines += [f"renamed? {rename.message} (score {rename.score:.2f})" for rename in assessment.renames]
+    lines += [f"refers to it: {item.subject} version {item.version}: {item.message}" for item in assessment.dependants]
+    if assessment.patch:
+        lines += ["", f"what to do ({_patch_verdict(assessment)}):"]
+        lines += [f"  {number}. {title}" for number, title in enumerate(assessment.patch.titles, start=1)]
+        lines += ["", assessment.patch.diff]
+    return "\n".join(lines)
+
+
+def assessment_markdown(assessment: Assessment, *, title: str = "Compatibility report") -> str:
+    """The whole report as GitHub-flavoured Markdown."""
+    parts = [f"# {_escape(title)}", f"**{_escape(_verdict(assessment.report))}**", _level_table(assessment)]
+    parts.append(f"Upgrade order: **{assessment.strip.upgrade_order}**")
+    parts += [_matrix_table(assessment)] if assessment.strip.matrix else []
+    parts += _section("Findings", [_item_markdown(item) for item in assessment.report.items], "\n\n")
+    parts += _section("Where rules and data part", [f"- {_escape(item.sentence)}" for item in assessment.partings])
+    parts += _section(
+        "Renamed?", [f"- {_escape(item.message)} (score {item.score:.2f})" for item in assessment.renames]
+    )
+    parts += _section(
+        "Subjects that refer to this one",
+        [f"- {_code(item.subject)} version {item.version}: {_escape(item.message)}" for item in assessment.dependants],
+    )
+    if assessment.patch:
+        titles = [f"{number}. {_escape(title)}" for number, title in enumerate(assessment.patch.titles, start=1)]
+        parts += _section(f"What to do: {_patch_verdict(assessment)}", titles)
+        parts.append(_fenced(assessment.patch.diff, "diff"))
+    return "\n\n".join(parts) + "\n"
+
+
+def _verdict(report: Report) -> str:
+    verdict = "compatible" if report.is_compatible else "incompatible"
+    profile = "" if report.profile == "confluent" else f" (profile {report.profile})"
+    asked = ", ".join(map(str, report.versions))
+    checked = f", checked against version {asked}" if asked else "; nothing to check"
+    return f"{verdict} under {report.level}{profile}{checked}"
+
+
+def _levels(assessment: Assessment) -> str:
+    return ", ".join(
+        f"{name} {'passes' if report.is_compatible else 'fails'}" for name, report in assessment.strip.reports.items()
+    )
+
+
+def _patch_verdict(assessment: Assessment) -> str:
+    patch = assessment.patch
+    return "with these edits it passes" if patch and patch.passes else "these edits remove a part of the problems"
+
+
+def _item_text(item: ReportItem) -> str:
+    place = f" (line {item.line}, column {item.column})" if item.line is not None else ""
+    reading = READING[item.direction].format(item.against_version)
+    lines = [
+        f"{item.severity.upper()} {item.rule} at {item.named_path or 'the whole schema'}{place}: {reading}",
+        f"    {item.message}",
+        f"    why: {item.why}" if item.why else "",
+        f"    proof: {_proof(item.witness)}" if item.witness else "",
+        f"    cure: {item.remedy}" if item.remedy else "",
+    ]
+    return "\n".join(filter(None, lines))
+
+
+def _proof(witness: Witness) -> str:
+    if not witness.found:
+        return f"none found: {witness.reason}"
+    outcome = witness.error or f"is read as {_value(witness.read)}"
+    return f"{_value(witness.datum)} (bytes {_short(witness.encoded) or 'none'}): {outcome}"
+
+
+def _value(value: Any) -> str:
+    return _short(json.dumps(value, ensure_ascii=False, default=str))
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _MAX_VALUE else text[:_MAX_VALUE] + "…"
+
+
+def _level_table(assessment: Assessment) -> str:
+    reports = assessment.strip.reports
+    rows = [
+        "| " + " | ".join(reports) + " |",
+        "|" + "---|" * len(reports),
+        "| " + " | ".join("passes" if report.is_compatible else "**fails**" for report in reports.values()) + " |",
+    ]
+    return "\n".join(rows)
+
+
+def _matrix_table(assessment: Assessment) -> str:
+    said = {True: "yes", False: "**no**"}
+    rows = ["| version | new reads old | old reads new |", "|---|---|---|"]
+    rows += [f"| {row.version} | {said[row.is_backward]} | {said[row.is_forward]} |" for row in assessment.strip.matrix]
+    return "\n".join(rows)
+
+
+def _item_markdown(item: ReportItem) -> str:
+    place = f", line {item.line}, column {item.column}" if item.line is not None else ""
+    reading = READING[item.direction].format(item.against_version)
+    where = _code(item.named_path) if item.named_path else "the whole schema"
+    lines = [f"- **{item.severity} {_code(item.rule)}** at {where}{place}: {reading}", f"  {_escape(item.message)}"]
+    lines += [f"  Why: {_escape(item.why)}"] if item.why else []
+    lines += [f"  Proof: {_escape(_proof(item.witness))}"] if item.witness else []
+    lines += [f"  Cure: {_escape(item.remedy)}"] if item.remedy else []
+    return "  \n".join(lines)
+
+
+def _section(title: str, lines: list[str], between: str = "\n") -> list[str]:
+    return [f"## {title}", between.join(lines)] if lines else []
+
+
+def _escape(text: str) -> str:
+    """Text that Markdown and HTML leave as it is: schemas' names and data come from strangers."""
+    for mark in "\\`*_[]<>|#":
+        text = text.replace(mark, f"\\{mark}")
+    return " ".join(text.split())
+
+
+def _code(text: str) -> str:
+    """Text as an inline code span, whatever backticks it holds."""
+    fence = "`" * (_longest_run(text) + 1)
+    return f"{fence} {' '.join(text.split())} {fence}" if "`" in text else f"{fence}{' '.join(text.split())}{fence}"
+
+
+def _fenced(text: str, language: str) -> str:
+    fence = "`" * max(3, _longest_run(text) + 1)
+    return f"{fence}{language}\n{text}\n{fence}"
+
+
+def _longest_run(text: str) -> int:
+    longest = run = 0
+    for character in text:
+        run = run + 1 if character == "`" else 0
+        longest = max(longest, run)
+    return longest

@@ -1,0 +1,186 @@
+"""What crosses the pipe between the server and a child: typed JSON.
+
+Not pickle: a child reads what strangers sent, with parsers in C++ and Rust, so it is the one process that may be taken
+over, and a pickle can make its reader do anything. Here the reader makes JSON values and the frozen dataclasses that
+`TYPES` lists, nothing else: a child that was taken over can lie about its schema, and no more than that.
+
+JSON's own values stand for themselves; everything else is an object with the key "!":
+
+    {"!": "tuple", "v": […]}        {"!": "dict", "v": [[key, value], …]}     keys that aren't text, or the key "!"
+    {"!": "bytes", "v": "00ff"}     {"!": "Report", "v": {field: value, …}}   a dataclass, without `model`
+    {"!": "source", "v": {…}}       a schema to be parsed on the other side
+    {"!": "again", "v": 7}          the eighth tuple or dataclass that was finished: reports share their items
+
+A source's references are a graph: a small one may be a huge tree, so each node is written once.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any, Final
+
+from registry.errors import SchemaTooCostly
+from registry.formats import assessment, base, compatibility, hazard, hazard_remedies, json_change, report
+from registry.formats.base import ResolvedReference
+from registry.formats.policies import base as policies
+
+TAG: Final = "!"
+_PLAIN: Final = (str, int, float, bool, type(None))
+#: fields that stay where they were made
+_HOME: Final = frozenset({"model"})
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A schema as text with all that it refers to: how a job names a schema."""
+
+    schema_type: str
+    text: str = field(repr=False)
+    references: tuple[ResolvedReference, ...] = field(default=(), repr=False)
+
+
+class Unreadable(ValueError):
+    """Bytes that are no message of this codec."""
+
+
+def _dataclasses_of(*modules: ModuleType) -> dict[str, type[Any]]:
+    return {
+        name: kind
+        for module in modules
+        for name, kind in inspect.getmembers(module, inspect.isclass)
+        if kind.__module__ == module.__name__ and dataclasses.is_dataclass(kind)
+    }
+
+
+#: the dataclasses that may cross, by name
+TYPES: Final[Mapping[str, type[Any]]] = _dataclasses_of(
+    base, compatibility, report, assessment, hazard, hazard_remedies, json_change, policies
+)
+#: what of each crosses: all fields but those that stay at home
+_CROSSING: Final[Mapping[type[Any], tuple[str, ...]]] = {
+    kind: tuple(item.name for item in dataclasses.fields(kind) if item.init and item.name not in _HOME)
+    for kind in TYPES.values()
+}
+
+
+def encode(value: Any) -> bytes:
+    """The bytes of a value. Raises TypeError for what can't cross, SchemaTooCostly for what is nested too deep."""
+    try:
+        return json.dumps(_Writer().plain(value), ensure_ascii=True, separators=(",", ":")).encode("ascii")
+    except RecursionError:
+        raise SchemaTooCostly("what is to be said of the schema is nested too deep to be passed on") from None
+
+
+def decode(data: bytes) -> Any:
+    """The value of those bytes. Raises Unreadable for anything that `encode` doesn't write."""
+    try:
+        return _Reader().typed(json.loads(data))
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
+        raise Unreadable(f"{type(error).__name__}: {error}") from error
+
+
+class _Writer:
+    """Turns one value into JSON's; what it has finished already is named by the order in which it was."""
+
+    def __init__(self) -> None:
+        self._finished: dict[int, int] = {}
+
+    def plain(self, value: Any) -> Any:
+        """The value as JSON's own."""
+        if isinstance(value, _PLAIN):
+            return value
+        if isinstance(value, list):
+            return [self.plain(item) for item in value]
+        if isinstance(value, Mapping):
+            return self._mapping(value)
+        if isinstance(value, bytes):
+            return {TAG: "bytes", "v": value.hex()}
+        if isinstance(value, Source):
+            return {TAG: "source", "v": _plain_source(value)}
+        known = self._finished.get(id(value))
+        if known is not None:
+            return {TAG: "again", "v": known}
+        if isinstance(value, tuple):
+            found = {TAG: "tuple", "v": [self.plain(item) for item in value]}
+        else:
+            found = self._dataclass(value)
+        # The value that is encoded holds all of its parts, so no other object gets this id meanwhile.
+        self._finished[id(value)] = len(self._finished)
+        return found
+
+    def _mapping(self, value: Mapping[Any, Any]) -> Any:
+        if TAG not in value and all(isinstance(key, str) for key in value):
+            return {key: self.plain(item) for key, item in value.items()}
+        return {TAG: "dict", "v": [[self.plain(key), self.plain(item)] for key, item in value.items()]}
+
+    def _dataclass(self, value: Any) -> dict[str, Any]:
+        kind = next((kind for kind in type(value).__mro__ if TYPES.get(kind.__name__) is kind), None)
+        if kind is None:
+            raise TypeError(f"a {type(value).__name__} can't cross the pipe to or from a child")
+        return {TAG: kind.__name__, "v": {name: self.plain(getattr(value, name)) for name in _CROSSING[kind]}}
+
+
+class _Reader:
+    """Makes one value of JSON's; keeps what it has finished, in the writer's order."""
+
+    def __init__(self) -> None:
+        self._finished: list[Any] = []
+
+    def typed(self, value: Any) -> Any:
+        """The value that was written."""
+        if isinstance(value, list):
+            return [self.typed(item) for item in value]
+        if not isinstance(value, dict):
+            return value
+        if TAG not in value:
+            return {key: self.typed(item) for key, item in value.items()}
+        kind, held = value[TAG], value["v"]
+        if kind == "dict":
+            return {self.typed(key): self.typed(item) for key, item in held}
+        if kind == "bytes":
+            return bytes.fromhex(held)
+        if kind == "source":
+            return Source(str(held["type"]), str(held["text"]), _references_of(held["nodes"], held["roots"]))
+        if kind == "again":
+            return self._finished[held]
+        if kind == "tuple":
+            made: Any = tuple([self.typed(item) for item in held])
+        else:
+            made = TYPES[kind](**{name: self.typed(held[name]) for name in _CROSSING[TYPES[kind]] if name in held})
+        self._finished.append(made)
+        return made
+
+
+def _plain_source(source: Source) -> dict[str, Any]:
+    nodes: list[list[Any]] = []
+    numbers: dict[tuple[str, str, int, str], int] = {}
+    stack = [(reference, False) for reference in reversed(source.references)]
+    while stack:
+        reference, is_expanded = stack.pop()
+        key = _key(reference)
+        if key in numbers:
+            continue
+        if is_expanded:
+            numbers[key] = len(nodes)
+            nodes.append([*key, [numbers[_key(inner)] for inner in reference.references]])
+        else:
+            stack.append((reference, True))
+            stack.extend((inner, False) for inner in reference.references if _key(inner) not in numbers)
+    roots = [numbers[_key(reference)] for reference in source.references]
+    return {"type": source.schema_type, "text": source.text, "nodes": nodes, "roots": roots}
+
+
+def _key(reference: ResolvedReference) -> tuple[str, str, int, str]:
+    return reference.name, reference.subject, reference.version, reference.text
+
+
+def _references_of(nodes: Sequence[Sequence[Any]], roots: Sequence[int]) -> tuple[ResolvedReference, ...]:
+    made: list[ResolvedReference] = []
+    for name, subject, version, text, inner in nodes:
+        made.append(ResolvedReference(name, subject, version, text, tuple(made[number] for number in inner)))
+    return tuple(made[number] for number in roots)

@@ -1,0 +1,261 @@
+"""The children together: handed out one job at a time, replaced when they die, and none left behind.
+
+One thread, the keeper, starts all children: the kernel ends a child with the thread that started it, and a thread that
+serves a request may end at any time. After a fork the new process has no children; it starts its own when it needs them.
+"""
+
+from __future__ import annotations
+
+import atexit
+import math
+import os
+import threading
+import time
+import weakref
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from registry import errors
+from registry.errors import InvalidInput, InvalidSchema, SchemaTooCostly, Unavailable
+from registry.sandbox import codec
+from registry.sandbox.limits import MIB, Limits
+from registry.sandbox.process import PROGRAM, ChildEnded, ChildProcess, sweep_folders
+
+_RETRY_SECONDS: Final = 1.0
+_LABEL: Final = 60
+#: the errors that a child may have its caller raise, by name
+_REFUSALS: Final[Mapping[str, type[InvalidInput]]] = {
+    kind.__name__: kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, InvalidInput)
+}
+
+
+class EngineFailed(RuntimeError):
+    """An engine raised in a child what it doesn't document: a fault of the product; the message is its traceback."""
+
+
+class Pool:
+    """Children that read and compare costly schemas. Thread-safe; starts them with the first job, or by `start`."""
+
+    def __init__(self, limits: Limits | None = None, program: str = PROGRAM) -> None:
+        self.limits = limits or Limits()
+        self._program = program
+        self._reset()
+        _POOLS.add(self)
+
+    def _reset(self) -> None:
+        self._change = threading.Condition()
+        self._idle: list[ChildProcess] = []
+        self._busy: set[ChildProcess] = set()
+        self._turns: deque[object] = deque()
+        self._keeper: threading.Thread | None = None
+        self._is_closed = False
+        self._fault = ""
+
+    def start(self) -> None:
+        """Begins to start the children, and returns at once."""
+        with self._change:
+            self._keep()
+
+    def close(self) -> None:
+        """Ends all children, those that work too. The pool may be started again."""
+        with self._change:
+            self._is_closed = True
+            self._change.notify_all()
+            keeper = self._keeper
+        if keeper is not None and keeper is not threading.current_thread():
+            keeper.join()
+        with self._change:
+            for child in [*self._idle, *self._busy]:
+                child.end()
+            self._reset_after_close()
+
+    def _reset_after_close(self) -> None:
+        self._idle, self._keeper, self._is_closed = [], None, False
+        self._busy.clear()
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """The process numbers of the children that are ready or at work."""
+        with self._change:
+            return tuple(child.pid for child in [*self._idle, *self._busy])
+
+    def run(
+        self,
+        verb: str,
+        arguments: Sequence[Any],
+        options: Mapping[str, Any] | None = None,
+        *,
+        about: str = "the schema",
+        seconds: float | None = None,
+    ) -> Any:
+        """The answer of a verb of `registry.sandbox.jobs`.
+
+        `about` names the schema in errors; `seconds` is what is left to this job of the pool's `seconds`, if it isn't
+        the first one about a schema. Raises the engine's own errors, SchemaTooCostly when a limit was met, Unavailable when all children stay busy, and
+        EngineFailed for a fault of the engine.
+        """
+        limit = self.limits.seconds if seconds is None else seconds
+        values = {"verb": verb, "arguments": list(arguments), "options": dict(options or {})}
+        job = codec.encode({**values, "seconds": math.ceil(limit)})
+        child = self._take()
+        try:
+            answer = child.ask(job, limit)
+        except ChildEnded as end:
+            raise self._too_costly(end, about) from None
+        finally:
+            self._give_back(child)
+        return self._value(answer, about)
+
+    def _value(self, answer: Mapping[str, Any], about: str) -> Any:
+        if "refusal" in answer:
+            raise _refusal(answer["refusal"])
+        if "failure" in answer:
+            raise EngineFailed(str(answer["failure"]))
+        if "limit" in answer:
+            raise self._too_costly(ChildEnded(str(answer["limit"]), str(answer.get("value", ""))), about)
+        return answer["value"]
+
+    # -- whose turn it is ---------------------------------------------------------------------------------------------
+
+    def _take(self) -> ChildProcess:
+        """A living child that is nobody else's; who came first is served first. Raises Unavailable."""
+        deadline = time.monotonic() + self.limits.seconds
+        turn = object()
+        with self._change:
+            if len(self._turns) >= self.limits.waiting:
+                raise self._all_busy("and as many callers wait as may")
+            self._keep()
+            self._turns.append(turn)
+            try:
+                while self._turns[0] is not turn or (child := self._next_idle()) is None:
+                    left = deadline - time.monotonic()
+                    if left <= 0:
+                        raise self._all_busy(f"and none became free within {self.limits.seconds:g} s")
+                    self._change.wait(left)
+            finally:
+                self._turns.remove(turn)
+                self._change.notify_all()
+            self._busy.add(child)
+            return child
+
+    def _next_idle(self) -> ChildProcess | None:
+        while self._idle:
+            child = self._idle.pop()
+            if child.is_alive():
+                return child
+            child.end()
+            self._change.notify_all()  # the keeper starts another
+        return None
+
+    def _give_back(self, child: ChildProcess) -> None:
+        is_useful = child.is_fit and child.is_alive()
+        if not is_useful:
+            child.end()
+        with self._change:
+            if child in self._busy:  # not closed meanwhile
+                self._busy.discard(child)
+                if is_useful:
+                    self._idle.append(child)
+            self._change.notify_all()
+
+    def _all_busy(self, more: str) -> Unavailable:
+        why = f" (the last one could not be started: {self._fault})" if self._fault else ""
+        return Unavailable(
+            f"All {self.limits.children} processes for costly schemas are busy, {more}{why}. Try again in a moment."
+        )
+
+    # -- the keeper ---------------------------------------------------------------------------------------------------
+
+    def _keep(self) -> None:
+        if self._keeper is None or not self._keeper.is_alive():
+            self._keeper = threading.Thread(target=self._keep_full, name="schema-children", daemon=True)
+            self._keeper.start()
+
+    def _keep_full(self) -> None:
+        """Starts a child wherever one is missing, until the pool is closed."""
+        sweep_folders()
+        while True:
+            with self._change:
+                while not self._is_closed and len(self._idle) + len(self._busy) >= self.limits.children:
+                    self._change.wait()
+                if self._is_closed:
+                    return
+            child = self._started()
+            with self._change:
+                if child is not None:
+                    self._idle.append(child)
+                    self._change.notify_all()
+                elif not self._is_closed:
+                    self._change.wait(_RETRY_SECONDS)
+
+    def _started(self) -> ChildProcess | None:
+        """A child that is ready; None, and the reason kept for callers, if it can't be had."""
+        try:
+            child = ChildProcess(self.limits, self._program)
+        except OSError as error:
+            self._fault = str(error)
+            return None
+        try:
+            child.wait_until_ready()
+        except ChildEnded as error:
+            child.end()
+            self._fault = str(error)
+            return None
+        self._fault = ""
+        return child
+
+    def forget(self) -> None:
+        """In a forked process: the children are the parent's."""
+        inherited = [*self._idle, *self._busy]
+        self._reset()
+        for child in inherited:
+            child.forget()
+
+    def _too_costly(self, end: ChildEnded, about: str) -> SchemaTooCostly:
+        sentence = _MET.get(end.limit, _MET["crash"]).format(
+            about=about,
+            seconds=self.limits.seconds,
+            memory=self.limits.memory // MIB,
+            answer=self.limits.answer // MIB,
+            detail=end.detail[:200],
+        )
+        return SchemaTooCostly(f"{sentence} {_CURE}", limit=end.limit)
+
+
+_CURE: Final = "Use fewer alternatives, less nesting or smaller schemas."
+_MET: Final[Mapping[str, str]] = {
+    "time": "Reading and comparing {about} takes more than {seconds:.2g} s, which is the limit.",
+    "processor": "Reading and comparing {about} takes more than {seconds:.2g} s of processor time, which is the limit.",
+    "memory": "Reading or comparing {about} takes more than {memory} MiB of memory, which is the limit.",
+    "answer": "What is to be said of {about} takes more than {answer} MiB, which is the limit.",
+    "crash": "The process that read or compared {about} ended within its limits of {memory} MiB and {seconds:.2g} s"
+    " ({detail}).",
+}
+
+
+def _refusal(values: Mapping[str, Any]) -> InvalidInput:
+    kind = _REFUSALS[values["kind"]]
+    details = {
+        str(name): value for name, value in values["details"].items() if name not in ("message", "line", "column")
+    }
+    if issubclass(kind, InvalidSchema):
+        return kind(str(values["message"]), line=values["line"], column=values["column"], **details)
+    return kind(str(values["message"]), **details)
+
+
+_POOLS: Final[weakref.WeakSet[Pool]] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for pool in list(_POOLS):
+        pool.forget()
+
+
+def _close_all() -> None:
+    for pool in list(_POOLS):
+        pool.close()
+
+
+os.register_at_fork(after_in_child=_after_fork)
+atexit.register(_close_all)

@@ -1,0 +1,204 @@
+"""One child as its parent sees it: started by exec, spoken to over two pipes, never trusted and never waited for."""
+
+from __future__ import annotations
+
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from registry.sandbox import codec
+from registry.sandbox.child import LENGTH_BYTES
+from registry.sandbox.limits import Limits
+
+_ROOT: Final = Path(__file__).resolve().parent.parent.parent
+#: the module that a child runs
+PROGRAM: Final = "registry.sandbox.child"
+_CHUNK: Final = 1 << 16
+_PREFIX: Final = "schemadesk-child-"
+_OLD_SECONDS: Final = 600.0
+_LAST_WORDS: Final = 4_000
+_STARTING_SECONDS: Final = 20.0
+#: what the runtimes write before they give up for want of memory
+_OUT_OF_MEMORY: Final = ("memory allocation", "bad_alloc", "MemoryError", "out of memory", "Cannot allocate")
+
+
+class ChildEnded(Exception):
+    """The child is gone or was killed; `limit` is "time", "memory", "processor", "answer" or "crash"."""
+
+    def __init__(self, limit: str, detail: str = "") -> None:
+        super().__init__(f"{limit}: {detail}")
+        self.limit = limit
+        self.detail = detail
+
+
+class ChildProcess:
+    """A child that does one job at a time. After ChildEnded it is of no more use; `end` cleans up."""
+
+    def __init__(self, limits: Limits, program: str = PROGRAM) -> None:
+        self._limits = limits
+        self.jobs = 0
+        self.is_fit = True
+        self._folder = tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-")
+        # What it says when it dies; bounded by its limit of the length of a file.
+        self._errors = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115 - closed by end()
+        theirs_in, self._input = os.pipe()
+        self._output, theirs_out = os.pipe()
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-B", "-m", program]
+                + [str(number) for number in (os.getpid(), limits.memory, limits.answer)],
+                stdin=theirs_in,
+                stdout=theirs_out,
+                stderr=self._errors,
+                cwd=self._folder,
+                env={"PYTHONPATH": str(_ROOT), "TMPDIR": self._folder, "LC_ALL": "C.UTF-8"},
+                start_new_session=True,
+            )
+        except BaseException:
+            self._close()
+            raise
+        finally:
+            os.close(theirs_in)
+            os.close(theirs_out)
+        os.set_blocking(self._input, False)
+        os.set_blocking(self._output, False)
+
+    @property
+    def pid(self) -> int:
+        """Its process number."""
+        return self._process.pid
+
+    def wait_until_ready(self) -> None:
+        """Returns when it takes jobs. Raises ChildEnded."""
+        message = self._read(time.monotonic() + _STARTING_SECONDS)
+        if not isinstance(message, dict) or message.get("ready") != self.pid:
+            raise ChildEnded("crash", "it did not begin as it should")
+
+    def is_alive(self) -> bool:
+        """Whether it runs and is silent, as it must be between two jobs."""
+        return self._process.poll() is None and not select.select([self._output], [], [], 0)[0]
+
+    def ask(self, job: bytes, seconds: float) -> dict[str, Any]:
+        """Its answer to an encoded job. Raises ChildEnded; then it has been killed."""
+        deadline = time.monotonic() + seconds
+        self.jobs += 1
+        self._write(len(job).to_bytes(LENGTH_BYTES, "big") + job, deadline)
+        answer = self._read(deadline)
+        if not isinstance(answer, dict):
+            self._kill()
+            raise ChildEnded("crash", "its answer is none")
+        self.is_fit = answer.get("retire") is False and self.jobs < self._limits.jobs
+        return answer
+
+    def end(self) -> None:
+        """Ends it and removes what it left."""
+        self._kill()
+        self._close()
+
+    def forget(self) -> None:
+        """In a forked process: lets go of the parent's child without ending it."""
+        self._process.returncode = 0
+        for descriptor in (self._input, self._output):
+            with suppress(OSError):
+                os.close(descriptor)
+        self._errors.close()
+
+    def _write(self, data: bytes, deadline: float) -> None:
+        view = memoryview(data)
+        while view:
+            self._wait_for(self._input, writing=True, deadline=deadline)
+            try:
+                view = view[os.write(self._input, view[:_CHUNK]) :]
+            except BlockingIOError:
+                continue
+            except OSError:
+                raise self._died() from None
+
+    def _read(self, deadline: float) -> Any:
+        size = int.from_bytes(self._exactly(LENGTH_BYTES, deadline), "big")
+        # An answer that is too long is replaced by the child; one that comes all the same is from nobody we know.
+        if size > self._limits.answer + _CHUNK:
+            self._kill()
+            raise ChildEnded("answer", f"{size} bytes")
+        try:
+            return codec.decode(self._exactly(size, deadline))
+        except codec.Unreadable as error:
+            self._kill()
+            raise ChildEnded("crash", f"its answer can't be read: {error}") from error
+
+    def _exactly(self, size: int, deadline: float) -> bytes:
+        data = bytearray()
+        while len(data) < size:
+            self._wait_for(self._output, writing=False, deadline=deadline)
+            try:
+                part = os.read(self._output, min(size - len(data), _CHUNK))
+            except BlockingIOError:
+                continue
+            if not part:
+                raise self._died()
+            data += part
+        return bytes(data)
+
+    def _wait_for(self, descriptor: int, *, writing: bool, deadline: float) -> None:
+        poll = select.poll()
+        poll.register(descriptor, select.POLLOUT if writing else select.POLLIN)
+        left = deadline - time.monotonic()
+        if left <= 0 or not poll.poll(left * 1000):
+            self._kill()
+            raise ChildEnded("time")
+
+    def _died(self) -> ChildEnded:
+        """Why it ended, from its status and its last words."""
+        try:
+            status = self._process.wait(1)
+        except subprocess.TimeoutExpired:
+            self._kill()
+            return ChildEnded("crash", "it closed its pipe")
+        self._errors.seek(0, os.SEEK_END)
+        self._errors.seek(max(self._errors.tell() - _LAST_WORDS, 0))
+        words = self._errors.read().decode("utf-8", "replace").strip()
+        if status == -signal.SIGXCPU:
+            return ChildEnded("processor")
+        if any(sign in words for sign in _OUT_OF_MEMORY):
+            return ChildEnded("memory", words)
+        name = signal.Signals(-status).name if status < 0 else f"status {status}"
+        return ChildEnded("crash", f"{name} {words}".strip())
+
+    def _kill(self) -> None:
+        if self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
+
+    def _close(self) -> None:
+        for descriptor in (self._input, self._output):
+            with suppress(OSError):
+                os.close(descriptor)
+        self._errors.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def sweep_folders() -> None:
+    """Removes the folders of children whose parents were killed before they could."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        pid = folder.name.removeprefix(_PREFIX).partition("-")[0]
+        with suppress(OSError):
+            if pid.isdigit() and not _is_there(int(pid)) and time.time() - folder.stat().st_mtime > _OLD_SECONDS:
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_there(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True

@@ -1,0 +1,345 @@
+"""The one door to the engines: cheap schemas are read and compared here, costly ones in a child that can be killed.
+
+The verbs are those of an engine, without the engine: a schema knows its format. `registry.formats.cost` estimates;
+nothing else decides. A schema that a child read has no model here, so all further work on it goes to a child too.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Final
+
+from django.conf import settings
+from django.core.signals import request_finished, request_started
+from django.dispatch import receiver
+
+from registry.errors import InvalidSchema, SchemaTooCostly
+from registry.formats import FORMATS, assessment, compatibility, hazard
+from registry.formats.assessment import Assessment, Dependant
+from registry.formats.base import (
+    Difference,
+    Edit,
+    Incompatibility,
+    Judgement,
+    OutlineField,
+    ParsedSchema,
+    Resolution,
+    ResolvedReference,
+    Truth,
+    Witness,
+)
+from registry.formats.compatibility import History, LevelStrip
+from registry.formats.cost import Cost, Place, estimate, place_of, place_of_pair
+from registry.formats.hazard import Reset, Simulation
+from registry.formats.json_change import Change
+from registry.formats.policies import POLICIES, PolicyReport
+from registry.formats.report import Profile, Report
+from registry.sandbox.codec import Source
+from registry.sandbox.limits import MIB, Limits
+from registry.sandbox.pool import Pool
+
+#: with less than this left of a request's allowance, no child is asked
+_LEAST_SECONDS: Final = 0.05
+#: characters of a new schema times its comparisons with data that are made here: about 2 µs each
+_PROVED_HERE: Final = 2_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedSchema(ParsedSchema):
+    """A parsed schema with what decides where it is worked on.
+
+    `resolved` is what it refers to, with the texts.
+    """
+
+    resolved: tuple[ResolvedReference, ...] = field(default=(), compare=False, repr=False)
+    cost: Cost = field(default_factory=lambda: Cost("", {}), compare=False, repr=False)
+
+
+@lru_cache(maxsize=1)
+def pool() -> Pool:
+    """The children of this process, with the limits of the settings; none is started by asking."""
+    usual = Limits()
+    return Pool(
+        Limits(
+            children=getattr(settings, "SCHEMA_CHILDREN", usual.children),
+            seconds=getattr(settings, "SCHEMA_SECONDS", usual.seconds),
+            memory=getattr(settings, "SCHEMA_MEMORY_MIB", usual.memory // MIB) * MIB,
+        )
+    )
+
+
+def prestart() -> None:
+    """Begins to start the children, so that the first costly schema doesn't wait for them."""
+    pool().start()
+
+
+def parse(schema_type: str, text: str, references: Sequence[ResolvedReference] = ()) -> PlacedSchema:
+    """The parsed schema; nothing is cached. Raises InvalidSchema, SchemaTooCostly, InvalidReference, Unavailable."""
+    if schema_type not in FORMATS:
+        known = ", ".join(sorted(FORMATS))
+        raise InvalidSchema(f"Invalid schema type {schema_type[:40]!r}: this server knows {known}.")
+    resolved = tuple(references)
+    cost = estimate(schema_type, text, resolved)
+    if place_of(cost) == "process":
+        found = FORMATS[schema_type].parse(text, resolved)
+    else:
+        found = _run("parse", [Source(schema_type, text, resolved)], {}, _label(schema_type, text))
+    return PlacedSchema(
+        schema_type=schema_type,
+        text=text,
+        canonical=found.canonical,
+        fingerprint=found.fingerprint,
+        references=tuple(item.reference for item in resolved),
+        model=found.model,
+        resolved=resolved,
+        cost=cost,
+    )
+
+
+def references_of(schema: ParsedSchema) -> tuple[ResolvedReference, ...]:
+    """What a schema that was parsed here refers to, with the texts."""
+    if isinstance(schema, PlacedSchema):
+        return schema.resolved
+    if schema.references:
+        raise TypeError("a schema with references goes through engines.parse, which keeps what they lead to")
+    return ()
+
+
+def normalize(schema: ParsedSchema) -> str:
+    """The text that `normalize=true` registers."""
+    return str(_verb("normalize", schema))
+
+
+def outline(schema: ParsedSchema) -> tuple[OutlineField, ...]:
+    """The fields as a flat list, nested ones after their parent."""
+    found: tuple[OutlineField, ...] = _verb("outline", schema)
+    return found
+
+
+def self_contained(schema: ParsedSchema) -> str:
+    """The text with everything that it refers to inside."""
+    return str(_verb("self_contained", schema))
+
+
+def example(schema: ParsedSchema) -> Any:
+    """A datum of the schema in the format's JSON form. Raises InvalidDatum."""
+    return _verb("example", schema)
+
+
+def position(schema: ParsedSchema, pointer: str) -> tuple[int, int] | None:
+    """Line and column of what a pointer leads to."""
+    found: tuple[int, int] | None = _verb("position", schema, pointer)
+    return found
+
+
+def diff(old: ParsedSchema, new: ParsedSchema) -> tuple[Difference, ...]:
+    """All changes, for people, in the order of the text."""
+    found: tuple[Difference, ...] = _verb("diff", old, new)
+    return found
+
+
+def judge(reader: ParsedSchema, writer: ParsedSchema) -> Judgement:
+    """All breaks and hazards of reading the writer's data with the reader."""
+    found: Judgement = _verb("judge", reader, writer)
+    return found
+
+
+def incompatibilities(reader: ParsedSchema, writer: ParsedSchema) -> tuple[Incompatibility, ...]:
+    """The breaks alone."""
+    return judge(reader, writer).breaks
+
+
+def truth(reader: ParsedSchema, writer: ParsedSchema) -> Truth:
+    """What really happens to the writer's data."""
+    found: Truth = _verb("truth", reader, writer)
+    return found
+
+
+def witness(reader: ParsedSchema, writer: ParsedSchema, found: Incompatibility | None = None) -> Witness:
+    """Proof of one finding, or of any break of the pair."""
+    proof: Witness = _verb("witness", reader, writer, found)
+    return proof
+
+
+def resolve(reader: ParsedSchema, writer: ParsedSchema, datum: Any) -> Resolution:
+    """What the reader makes of a datum. Raises InvalidDatum."""
+    found: Resolution = _verb("resolve", reader, writer, datum)
+    return found
+
+
+def repair(schema: ParsedSchema, other: ParsedSchema, found: Incompatibility, *, is_reader: bool) -> Edit | None:
+    """The smallest edit of `schema` that removes the finding against `other`."""
+    edit: Edit | None = _verb("repair", schema, other, found, is_reader=is_reader)
+    return edit
+
+
+def accept_rename(old: ParsedSchema, new: ParsedSchema, suspected: Difference) -> Edit | None:
+    """The edit of `new` that makes a suspected rename a known one."""
+    edit: Edit | None = _verb("accept_rename", old, new, suspected)
+    return edit
+
+
+def check(new: ParsedSchema, history: History, level: str, *, profile: Profile = "confluent") -> Report:
+    """The report of a new schema against the versions that the level names. Raises InvalidCompatibility."""
+    if _place([new, *(old for _, old in history)]) == "process":
+        return compatibility.check(FORMATS[new.schema_type], new, history, level, profile=profile)
+    scope = compatibility.level_named(level).scope
+    wanted = {"none": [], "latest": history[-1:], "all": history}[scope]
+    found: Report = _with_history("check", new, wanted, level, profile=profile)
+    return found
+
+
+def check_all_levels(new: ParsedSchema, history: History, *, profile: Profile = "confluent") -> LevelStrip:
+    """The reports of all seven levels and the matrix of all versions."""
+    if _place([new, *(old for _, old in history)]) == "process":
+        return compatibility.check_all_levels(FORMATS[new.schema_type], new, history, profile=profile)
+    found: LevelStrip = _with_history("check_all_levels", new, history, profile=profile)
+    return found
+
+
+def assess(
+    new: ParsedSchema,
+    history: History,
+    level: str,
+    *,
+    references: Sequence[ResolvedReference] | None = None,
+    profile: Profile = "confluent",
+    dependants: tuple[Dependant, ...] = (),
+) -> Assessment:
+    """The whole report of a new schema; `references` are its own, if it wasn't parsed by this module."""
+    resolved = references_of(new) if references is None else tuple(references)
+    compared = len(new.text) * min(2 * len(history), assessment.MAX_COMPARED_WITH_DATA)
+    if compared <= _PROVED_HERE and _place([new, *(old for _, old in history)]) == "process":
+        return assessment.assess(
+            FORMATS[new.schema_type],
+            new,
+            history,
+            level,
+            parse=lambda text: parse(new.schema_type, text, resolved),
+            profile=profile,
+            dependants=dependants,
+        )
+    found: Assessment = _with_history("assess", new, history, level, profile=profile, dependants=dependants)
+    return found
+
+
+def check_policy(policy: str, new: ParsedSchema, history: History) -> PolicyReport:
+    """The report of a policy of `registry.formats.policies.POLICIES` on a new schema."""
+    if _place([new, *(old for _, old in history)]) == "process":
+        return POLICIES[policy].check(new, history)
+    found: PolicyReport = _with_history("check_policy", new, history, policy)
+    return found
+
+
+def simulate_read_modify_write(
+    known: ParsedSchema, other: ParsedSchema, datum: Any, change: Change | None = None
+) -> Simulation:
+    """A datum of `known`, modified through `other` and read again. Raises InvalidDatum."""
+    if _place([known, other]) == "process":
+        return hazard.simulate_read_modify_write(FORMATS[known.schema_type], known, other, known, datum, change)
+    sent = [_source(known), _source(other), _source(known), datum, change]
+    found: Simulation = _ask("simulate_read_modify_write", [known, other], sent, {})
+    return found
+
+
+def find_resets(versions: History) -> tuple[Reset, ...]:
+    """The fields that read-modify-writes by versions in use together reset."""
+    schemas = [schema for _, schema in versions]
+    if all(_place([schema, *schemas]) == "process" for schema in schemas):
+        return hazard.find_resets(FORMATS[schemas[0].schema_type], versions)
+    sent = [tuple((number, _source(schema)) for number, schema in versions)]
+    found: tuple[Reset, ...] = _ask("find_resets", schemas, sent, {})
+    return found
+
+
+# -- where, and how ---------------------------------------------------------------------------------------------------
+
+
+def _place(schemas: Sequence[ParsedSchema]) -> Place:
+    """Where the first schema is compared with each of the others: with one costly pair, all in the child."""
+    if any(schema.model is None for schema in schemas):
+        return "child"
+    first, *others = (_cost(schema) for schema in schemas)
+    if place_of(first) == "child" or any(place_of_pair(first, other) == "child" for other in others):
+        return "child"
+    return "process"
+
+
+def _cost(schema: ParsedSchema) -> Cost:
+    return schema.cost if isinstance(schema, PlacedSchema) else estimate(schema.schema_type, schema.text)
+
+
+def _verb(verb: str, *arguments: Any, **options: Any) -> Any:
+    schemas = [argument for argument in arguments if isinstance(argument, ParsedSchema)]
+    if _place(schemas) == "process":
+        return getattr(FORMATS[schemas[0].schema_type], verb)(*arguments, **options)
+    sent = [_source(item) if isinstance(item, ParsedSchema) else item for item in arguments]
+    return _ask(verb, schemas, sent, options)
+
+
+def _with_history(verb: str, new: ParsedSchema, history: History, *arguments: Any, **options: Any) -> Any:
+    sent = tuple((version, _source(old)) for version, old in history)
+    return _ask(verb, [new, *(old for _, old in history)], [_source(new), sent, *arguments], options)
+
+
+def _ask(verb: str, schemas: Sequence[ParsedSchema], sent: Sequence[Any], options: Mapping[str, Any]) -> Any:
+    return _run(verb, sent, options, _label(schemas[0].schema_type, schemas[0].text))
+
+
+def _run(verb: str, sent: Sequence[Any], options: Mapping[str, Any], about: str) -> Any:
+    """A job of a child, within what the request that is served by this thread has left."""
+    limit = pool().limits.seconds
+    left = limit - (_spent.seconds or 0.0)
+    if left < _LEAST_SECONDS:
+        raise SchemaTooCostly(
+            f"Reading and comparing the schemas of one request takes more than {limit:.2g} s, which is the limit, "
+            f"before it comes to {about}. Use smaller schemas, or compare with fewer versions."
+        )
+    begin = time.monotonic()
+    try:
+        return pool().run(verb, sent, options, about=about, seconds=left)
+    finally:
+        if _spent.seconds is not None:
+            _spent.seconds += time.monotonic() - begin
+
+
+class _Spent(threading.local):
+    """Seconds that the request served by this thread has spent with children; None outside of a request."""
+
+    seconds: float | None = None
+
+
+_spent = _Spent()
+
+
+@receiver(request_started, dispatch_uid="schema allowance begins")
+def _begin_allowance(**signal: Any) -> None:
+    _spent.seconds = 0.0
+
+
+@receiver(request_finished, dispatch_uid="schema allowance ends")
+def _end_allowance(**signal: Any) -> None:
+    _spent.seconds = None
+
+
+def _source(schema: ParsedSchema) -> Source:
+    return Source(schema.schema_type, schema.text, references_of(schema))
+
+
+_NAMES: Final = {
+    "AVRO": re.compile(r'"name"\s*:\s*"([^"\\]{1,80})"'),
+    "JSON": re.compile(r'"(?:title|\$id)"\s*:\s*"([^"\\]{1,80})"'),
+    "PROTOBUF": re.compile(r"\bmessage\s+(\w{1,80})"),
+}
+
+
+def _label(schema_type: str, text: str) -> str:
+    """The schema for people: by its name, else by how it begins."""
+    found = _NAMES[schema_type].search(text, 0, 10_000) if schema_type in _NAMES else None
+    said = f'"{found[1]}"' if found else f"that begins with {text[:40]!r}"
+    return f"the {schema_type} schema {said}"

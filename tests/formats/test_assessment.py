@@ -1,0 +1,126 @@
+"""The whole report: proofs, partings, renames, the patch; as JSON by its published schema, as text and Markdown."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema_rs
+import pytest
+
+from registry.errors import InvalidCompatibility, InvalidSchema
+from registry.formats.assessment import Assessment, Dependant, assess
+from registry.formats.avro import AVRO
+from registry.formats.compatibility import LEVELS
+from registry.formats.rendering import assessment_markdown, assessment_text
+from registry.formats.report import Profile
+from tests.formats.random_schemas import random_pair
+
+DOCUMENTED = jsonschema_rs.validator_for(
+    json.loads((Path(__file__).parents[2] / "docs/reference/compatibility-report.schema.json").read_text())
+)
+
+
+def record(*fields: dict[str, object], name: str = "Order") -> str:
+    return json.dumps({"type": "record", "name": name, "fields": list(fields)})
+
+
+ID = {"name": "id", "type": "int"}
+NOTE = {"name": "note", "type": "string"}
+
+
+def assessed(new: str, *old: str, level: str = "BACKWARD", profile: Profile = "confluent") -> Assessment:
+    history = [(number, AVRO.parse(text)) for number, text in enumerate(old, start=1)]
+    return assess(AVRO, AVRO.parse(new), history, level, parse=AVRO.parse, profile=profile)
+
+
+@pytest.mark.requirement("CARD-2", "GOO-2")
+def test_every_break_has_its_proof_and_the_patch_passes() -> None:
+    found = assessed(record({"name": "id", "type": "string"}, NOTE), record(ID))
+    assert not found.is_compatible
+    assert {item.rule for item in found.report.breaks} == {"TYPE_CHANGED", "FIELD_WITHOUT_DEFAULT"}
+    for item in found.report.breaks:
+        assert item.witness is not None
+        assert item.witness.found, item
+        assert item.witness.error
+    assert found.patch is not None
+    assert found.patch.passes
+    assert len(found.patch.titles) == 2
+    assert assessed(found.patch.text, record(ID)).is_compatible
+
+
+def test_a_rename_is_suspected_and_the_edit_makes_it_known() -> None:
+    old = record(ID, {"name": "customerName", "type": "string", "default": ""})
+    new = record(ID, {"name": "customer_name", "type": "string", "default": ""})
+    found = assessed(new, old)
+    assert found.is_compatible
+    [rename] = found.renames
+    assert rename.score > 0.5
+    assert rename.reasons
+    assert rename.edit is not None
+    assert json.loads(rename.edit.text)["fields"][1]["aliases"] == ["customerName"]
+    assert not assessed(rename.edit.text, old).renames
+
+
+def test_rules_and_data_part_where_values_change() -> None:
+    def amount(scale: int) -> str:
+        type_ = {"type": "bytes", "logicalType": "decimal", "precision": 10, "scale": scale}
+        return record({"name": "amount", "type": type_})
+
+    by_rules, by_data = assessed(amount(4), amount(2)), assessed(amount(4), amount(2), profile="semantic")
+    assert by_rules.is_compatible
+    assert not by_data.is_compatible
+    [backward] = [item for item in by_rules.partings if item.direction == "BACKWARD"]
+    assert (backward.by_rules, backward.by_data) == ("yes", "no")
+    assert backward.witness is not None
+    assert backward.witness.found
+    assert "established rules accept" in backward.sentence
+
+
+def test_an_unknown_level_is_named() -> None:
+    with pytest.raises(InvalidCompatibility, match="SIDEWAYS"):
+        assessed(record(ID), record(ID), level="SIDEWAYS")
+
+
+def test_the_first_version() -> None:
+    found = assessed(record(ID))
+    assert found.is_compatible
+    assert found.patch is None
+    assert (found.partings, found.renames, found.compared_with_data) == ((), (), 0)
+    assert "nothing to check" in assessment_text(found)
+
+
+def parsed_pairs(count: int) -> list[tuple[str, str]]:
+    """Random pairs, without those that hold a schema that isn't one."""
+    found: list[tuple[str, str]] = []
+    for seed in range(10 * count):
+        pair = random_pair(seed)
+        try:
+            [AVRO.parse(text) for text in pair]
+        except InvalidSchema:
+            continue
+        found.append(pair)
+    return found[:count]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_the_json_is_as_documented(level: str) -> None:
+    pairs = parsed_pairs(15)
+    assert len(pairs) == 15
+    for writer, reader in pairs:
+        found = assessed(reader, writer, level=level)
+        DOCUMENTED.validate(json.loads(json.dumps(found.to_dict())))
+        assert f"under {level}" in assessment_markdown(found).replace("\\_", "_")
+        assert f"under {level}" in assessment_text(found)
+
+
+def test_markdown_holds_strangers_words_as_words() -> None:
+    text = record({"name": "id", "type": "string", "doc": "<script>"}, {"name": "b", "type": "string"})
+    found = assessed(text, record(ID))
+    hostile = Assessment(
+        **{name: getattr(found, name) for name in Assessment.__dataclass_fields__ if name != "dependants"},
+        dependants=(Dependant("a`|<b>", 1, "no", "<img src=x> [x](y)"),),
+    )
+    shown = assessment_markdown(hostile)
+    assert "<img" not in shown.replace("\\<img", "")
+    assert "`` a`|<b> ``" in shown
