@@ -22,6 +22,7 @@ from typing import IO, Any
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from dashboard.wsgi import application as django_application
+from registry.subjects import engines
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -65,15 +66,23 @@ class Answer:
 class WsgiBridge:
     """An ASGI application that answers with a WSGI application, one thread a request."""
 
-    def __init__(self, application: WsgiApplication, *, threads: int = THREADS, max_body: int = MAX_BODY) -> None:
+    def __init__(
+        self,
+        application: WsgiApplication,
+        *,
+        threads: int = THREADS,
+        max_body: int = MAX_BODY,
+        at_start: Callable[[], None] | None = None,
+    ) -> None:
         self._application = application
+        self._at_start = at_start
         self._max_body = max_body
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="request")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one request; 413 for a body that is too long, 408 for one that doesn't come."""
         if scope["type"] != "http":
-            await _other(scope, receive, send)
+            await _other(scope, receive, send, self._at_start)
             return
         try:
             body, length = await self._body(scope, receive)
@@ -247,7 +256,7 @@ async def _as_coroutine(awaitable: Awaitable[None]) -> None:
     await awaitable
 
 
-async def _other(scope: Scope, receive: Receive, send: Send) -> None:
+async def _other(scope: Scope, receive: Receive, send: Send, at_start: Callable[[], None] | None) -> None:
     """The server's start and stop; a websocket is closed."""
     if scope["type"] == "websocket":
         await receive()
@@ -255,6 +264,8 @@ async def _other(scope: Scope, receive: Receive, send: Send) -> None:
         return
     while scope["type"] == "lifespan":
         message = await receive()
+        if message["type"] == "lifespan.startup" and at_start is not None:
+            at_start()
         await send({"type": f"{message['type']}.complete"})
         if message["type"] == "lifespan.shutdown":
             return
@@ -265,4 +276,4 @@ def _no_write(data: bytes) -> None:
 
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
-application = WsgiBridge(django_application)
+application = WsgiBridge(django_application, at_start=engines.prestart)

@@ -242,6 +242,10 @@ ANONYMOUS_ROLE = os.environ.get("ANONYMOUS_ROLE", "steward") if UNDER_UP else ""
 INCOMPATIBLE_ERROR_CODE = int(os.environ.get("INCOMPATIBLE_ERROR_CODE", "409"))
 SPRING_PATH = os.environ.get("SPRING_PATH", "spring/")
 SPRING_ALLOW_DELETION = os.environ.get("SPRING_ALLOW_DELETION", "") == "1"
+# Costly schemas are read and compared in children: how many, how long a request may use one, how much memory each has.
+SCHEMA_CHILDREN = int(os.environ.get("SCHEMA_CHILDREN", "2"))
+SCHEMA_SECONDS = float(os.environ.get("SCHEMA_SECONDS", "2"))
+SCHEMA_MEMORY_MIB = int(os.environ.get("SCHEMA_MEMORY_MIB", "512"))
 KAFKA_BOOTSTRAP = os.environ.get("KAFKA_BOOTSTRAP", "")
 SPARK_REMOTE = os.environ.get("SPARK_REMOTE", "")
 CHECKPOINT_ROOTS = [

@@ -63,12 +63,11 @@ class PlacedSchema(ParsedSchema):
 @lru_cache(maxsize=1)
 def pool() -> Pool:
     """The children of this process, with the limits of the settings; none is started by asking."""
-    usual = Limits()
     return Pool(
         Limits(
-            children=getattr(settings, "SCHEMA_CHILDREN", usual.children),
-            seconds=getattr(settings, "SCHEMA_SECONDS", usual.seconds),
-            memory=getattr(settings, "SCHEMA_MEMORY_MIB", usual.memory // MIB) * MIB,
+            children=settings.SCHEMA_CHILDREN,
+            seconds=settings.SCHEMA_SECONDS,
+            memory=settings.SCHEMA_MEMORY_MIB * MIB,
         )
     )
 

@@ -15,13 +15,9 @@ from registry.formats.avro.codec import Codec, branch_name, codec, plain_error
 from registry.formats.avro.covering import MAX_DEPTH, Coverage, TooMuchData
 from registry.formats.avro.datum import datum_to_json, plain
 from registry.formats.avro.findings import findings_of, inside, option_place, root_path
+from registry.formats.avro.isolation import record_of, with_this_alone
 from registry.formats.avro.model import (
     AvroType,
-    Enum,
-    Field,
-    Fixed,
-    Named,
-    Primitive,
     Record,
     Schema,
     Union,
@@ -179,13 +175,13 @@ class Examination:
 
     def _proof(self, reason: Reason, pair: Pair, datum: Any, encoded: bytes, witness: Witness) -> Witness | None:
         """The datum under a reader that has nothing but this reason against it; None if that decodes it."""
-        reader = _with_this_alone(reason, pair)
+        reader = with_this_alone(reason, pair)
         if reader is None:
             return witness
         write, alone = self._codec(pair.writer), self._codec(reader)
         if isinstance(pair.writer, Record) and reason[0] == "FIELD_WITHOUT_DEFAULT" and len(datum) > _MAX_SHOWN_FIELDS:
             # Of a large record the fields that the reader skips are left out.
-            write, datum, encoded = self._codec(_record_of((), pair.writer)), {}, b""
+            write, datum, encoded = self._codec(record_of((), pair.writer)), {}, b""
         self._spend(write.weight + alone.weight + len(encoded))
         try:
             write.decode(encoded, alone)
@@ -286,44 +282,3 @@ def _by_order(pair: Pair, place: Place, datum: Any) -> tuple[Pair, Place] | None
             return current, here
         todo.extend(_parts(current, here, part))
     return None
-
-
-def _with_this_alone(reason: Reason, pair: Pair) -> AvroType | None:
-    """A reader that is the pair's but for its other reasons; None where the pair has but one."""
-    rule, _, field, _ = reason
-    reader, writer = pair.reader, pair.writer
-    if isinstance(reader, Record) and isinstance(writer, Record):
-        fields = () if field is None else (_field_alone(rule, field),)
-        return _record_of(fields, reader if rule == "NAME_CHANGED" else writer)
-    if len(pair.reasons) < 2 or not (isinstance(reader, Named) and isinstance(writer, Named)):
-        return None
-    return _renamed(reader, writer) if rule != "NAME_CHANGED" else _renamed(writer, reader)
-
-
-def _field_alone(rule: str, field: Field) -> Field:
-    if rule != "FIELD_WITHOUT_DEFAULT":
-        return field
-    alone = Field(field.name, Primitive("null", "", None), 0, field.pointer)
-    alone.aliases = field.aliases
-    return alone
-
-
-def _record_of(fields: tuple[Field, ...], name_of: Record) -> Record:
-    record = Record(name_of.full_name, "", None)
-    record.aliases, record.alias_set = name_of.aliases, name_of.alias_set
-    record.fields = fields
-    record.by_name = {field.name: field for field in fields}
-    return record
-
-
-def _renamed(type_: Named, named: Named) -> AvroType:
-    """An enum or fixed under another's name."""
-    if isinstance(type_, Enum):
-        enum = Enum(named.full_name, "", None)
-        enum.symbols, enum.symbol_set, enum.default = type_.symbols, type_.symbol_set, type_.default
-        enum.aliases, enum.alias_set = named.aliases, named.alias_set
-        return enum
-    assert isinstance(type_, Fixed)
-    fixed = Fixed(named.full_name, "", None)
-    fixed.size, fixed.aliases, fixed.alias_set = type_.size, named.aliases, named.alias_set
-    return fixed
