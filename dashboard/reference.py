@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
 
 from registry.access.roles import ACTION_WORDS, ACTIONS, ROLES
 from registry.api.confluent.errors import CODES
 from registry.drift.rules import RULES as DRIFT_RULES
-from registry.formats.avro.difference_rules import DIFFERENCE_RULES
-from registry.formats.avro.rules import RULES as AVRO_RULES
+from registry.formats.avro import difference_rules as avro_differences
+from registry.formats.avro import rules as avro_rules
 from registry.formats.compatibility import LEVELS
+from registry.formats.json_schema import difference_rules as json_differences
+from registry.formats.json_schema import rules as json_rules
+from registry.formats.policies import POLICIES, PolicyRule
+from registry.formats.policies.spark_state import STATE_RULES
+from registry.formats.protobuf import difference_rules as protobuf_differences
+from registry.formats.protobuf import rules as protobuf_rules
 
 FOLDER = Path(settings.BASE_DIR) / "docs" / "reference"
 
@@ -29,17 +36,48 @@ def _levels() -> str:
     return "# Compatibility levels\n\n" + _table(("level", "what holds", "versions asked", "upgrade order"), rows)
 
 
-def _avro() -> str:
-    breaks = [
-        (f"`{r.id}`", r.severity, f"`{r.kind}`" if r.kind else "", r.why, r.in_reader) for r in AVRO_RULES.values()
-    ]
-    changes = [(f"`{r.id}`", r.kind, r.sentence) for r in DIFFERENCE_RULES.values()]
+def _format(title: str, named: str, rules: Mapping[str, Any], differences: Mapping[str, Any]) -> str:
+    breaks = [(f"`{r.id}`", r.severity, f"`{r.kind}`" if r.kind else "", r.why, r.in_reader) for r in rules.values()]
+    changes = [(f"`{r.id}`", r.kind, r.sentence) for r in differences.values()]
     return (
-        "# Avro: what breaks, and what is told as a change\n\n## Problems of reading\n\n"
-        + _table(("rule", "severity", "name in `SchemaCompatibility`", "why", "cure in the reader"), breaks)
+        f"# {title}: what breaks, and what is told as a change\n\n## Problems of reading\n\n"
+        + _table(("rule", "severity", named, "why", "cure in the reader"), breaks)
         + "\n## Differences\n\n"
         + _table(("rule", "kind", "sentence"), changes)
     )
+
+
+def _avro() -> str:
+    return _format("Avro", "name in `SchemaCompatibility`", avro_rules.RULES, avro_differences.DIFFERENCE_RULES)
+
+
+def _protobuf() -> str:
+    return _format("Protobuf", "established name", protobuf_rules.RULES, protobuf_differences.DIFFERENCE_RULES)
+
+
+def _json_schema() -> str:
+    return _format("JSON Schema", "established name", json_rules.RULES, json_differences.DIFFERENCE_RULES)
+
+
+def _policies() -> str:
+    head = ("rule", "requirement", "what is found", "why", "cure")
+    parts = [
+        f"## {policy.title}\n\nSetting `policy`: `{name}`.\n\n" + _table(head, map(_policy_row, policy.rules.values()))
+        for name, policy in POLICIES.items()
+    ]
+    states = [
+        (*_policy_row(rule), rule.effect, f"`{rule.error}`" if rule.error else "") for rule in STATE_RULES.values()
+    ]
+    return (
+        "# Policies: rules beside the levels\n\n"
+        + "\n".join(parts)
+        + "\n## Spark's state store at a restart\n\n"
+        + _table((*head, "effect", "Spark's error"), states)
+    )
+
+
+def _policy_row(rule: PolicyRule) -> tuple[str, ...]:
+    return (f"`{rule.id}`", rule.requirement, rule.sentence, rule.why, rule.remedy)
 
 
 def _drift() -> str:
@@ -68,6 +106,9 @@ def _errors() -> str:
 PAGES: dict[str, Callable[[], str]] = {
     "levels.md": _levels,
     "avro.md": _avro,
+    "protobuf.md": _protobuf,
+    "json-schema.md": _json_schema,
+    "policies.md": _policies,
     "drift.md": _drift,
     "roles.md": _roles,
     "error-codes.md": _errors,

@@ -10,5 +10,7 @@ from typing import Final
 
 from registry.formats.avro import AVRO
 from registry.formats.base import SchemaFormat
+from registry.formats.json_schema import JSON_SCHEMA
+from registry.formats.protobuf import PROTOBUF
 
-FORMATS: Final[Mapping[str, SchemaFormat]] = {AVRO.name: AVRO}
+FORMATS: Final[Mapping[str, SchemaFormat]] = {engine.name: engine for engine in (AVRO, PROTOBUF, JSON_SCHEMA)}

@@ -8,6 +8,8 @@ from typing import Any, Final, Literal
 
 from registry.formats.avro import messages as avro
 from registry.formats.base import Incompatibility, ParsedSchema, SchemaFormat, Severity, Witness
+from registry.formats.json_schema import messages as json_schema
+from registry.formats.protobuf import messages as protobuf
 
 Direction = Literal["BACKWARD", "FORWARD"]
 Profile = Literal["confluent", "semantic"]
@@ -22,7 +24,11 @@ PROFILES: Final[tuple[Profile, ...]] = tuple(DECISIVE)
 _MAX_SCHEMA_IN_MESSAGE: Final = 10 * 1024
 
 #: how the established registry quotes in its messages, and its sentences, a format each
-_ESTABLISHED: Final[tuple[tuple[str, Mapping[str, str]], ...]] = (("'", avro.DESCRIPTIONS),)
+_ESTABLISHED: Final[tuple[tuple[str, Mapping[str, str]], ...]] = (
+    ("'", avro.DESCRIPTIONS),
+    ('"', protobuf.DESCRIPTIONS),
+    ('"', json_schema.DESCRIPTIONS),
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,8 @@ class Limits:
 
     `seconds` is the wall clock of one job, and how long a caller waits for a free child; a job uses at most `seconds`
     of processor time too, rounded up. `memory` is in bytes, of a child's private data. `answer` is in bytes, as JSON.
-    A child does `jobs` jobs, then another takes its place. At most `waiting` callers wait at a time.
+    A child does `jobs` jobs, then another takes its place. At most `waiting` callers wait at a time; one waits up to
+    `start` seconds where no child is at work, as then the first one is only starting.
     """
 
     children: int = 2
@@ -23,3 +24,4 @@ class Limits:
     answer: int = 4 * MIB
     jobs: int = 200
     waiting: int = 4
+    start: float = 10.0

@@ -120,7 +120,7 @@ class Pool:
 
     def _take(self) -> ChildProcess:
         """A living child that is nobody else's; who came first is served first. Raises Unavailable."""
-        deadline = time.monotonic() + self.limits.seconds
+        began = time.monotonic()
         turn = object()
         with self._change:
             if len(self._turns) >= self.limits.waiting:
@@ -129,8 +129,8 @@ class Pool:
             self._turns.append(turn)
             try:
                 while self._turns[0] is not turn or (child := self._next_idle()) is None:
-                    left = deadline - time.monotonic()
-                    if left <= 0:
+                    left = began + (self.limits.seconds if self._busy else self.limits.start) - time.monotonic()
+                    if left <= 0 or (self._fault and not self._busy and not self._idle):
                         raise self._all_busy(f"and none became free within {self.limits.seconds:g} s")
                     self._change.wait(left)
             finally:

@@ -1,0 +1,130 @@
+"""JSON Schema, drafts 4 to 2020-12: the format's verbs over the modules of this package."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from registry.errors import InvalidSchema
+from registry.formats.base import (
+    Difference,
+    Edit,
+    Incompatibility,
+    Judgement,
+    OutlineField,
+    ParsedSchema,
+    Resolution,
+    ResolvedReference,
+    Truth,
+    Witness,
+)
+from registry.formats.json_schema import data, findings, outline, repair, truth
+from registry.formats.json_schema.canonical import fingerprint, self_contained_text
+from registry.formats.json_schema.cost import DEFAULT_COST_LIMIT
+from registry.formats.json_schema.diff import diff_models
+from registry.formats.json_schema.model import Model
+from registry.formats.json_schema.parse import parse_schema
+from registry.formats.json_schema.text import compact, normalized
+from registry.formats.pointer import position
+
+
+class JsonSchemaFormat:
+    """JSON Schema as a SchemaFormat; `policy` is "strict" or "lenient", as the established registry names them."""
+
+    name = "JSON"
+
+    def __init__(self, policy: str = "strict") -> None:
+        if policy not in ("strict", "lenient"):
+            raise ValueError(f'the policy is "strict" or "lenient", not "{policy}"')
+        self.policy = policy
+
+    def parse(self, text: str, references: Sequence[ResolvedReference] = ()) -> ParsedSchema:
+        """The schema in `text`; raises InvalidSchema with line and column."""
+        try:
+            model = parse_schema(text, references)
+            canonical = compact(model.root)
+        except RecursionError:
+            raise InvalidSchema("the schema is nested too deep for this process") from None
+        return ParsedSchema(
+            schema_type=self.name,
+            text=text,
+            canonical=canonical,
+            fingerprint=fingerprint(model, canonical, references),
+            references=tuple(item.reference for item in references),
+            model=model,
+        )
+
+    def canonical(self, parsed: ParsedSchema) -> str:
+        """The JSON in its own order, without white space."""
+        return parsed.canonical
+
+    def normalize(self, parsed: ParsedSchema) -> str:
+        """The JSON with the keys of every object sorted, as `normalize=true` registers it."""
+        return normalized(model_of(parsed).root)
+
+    def self_contained(self, parsed: ParsedSchema) -> str:
+        """The text with its references among its definitions."""
+        return self_contained_text(model_of(parsed))
+
+    def judge(self, reader: ParsedSchema, writer: ParsedSchema) -> Judgement:
+        """All breaks, equal to the established registry's, and all hazards; raises SchemaTooCostly."""
+        return findings.judge(model_of(reader), model_of(writer), self.policy)
+
+    def incompatibilities(self, reader: ParsedSchema, writer: ParsedSchema) -> tuple[Incompatibility, ...]:
+        """The breaks alone."""
+        return self.judge(reader, writer).breaks
+
+    def diff(self, old: ParsedSchema, new: ParsedSchema) -> tuple[Difference, ...]:
+        """All changes, for people, in the order of the text."""
+        return diff_models(model_of(old), model_of(new))
+
+    def outline(self, parsed: ParsedSchema) -> tuple[OutlineField, ...]:
+        """The properties as a flat list, nested ones after their parent."""
+        return outline.outline(model_of(parsed))
+
+    def cost(self, parsed: ParsedSchema) -> int:
+        """A static estimate, on the high side, of what containment checking of the schema costs (microseconds)."""
+        return truth.cost(model_of(parsed))
+
+    def truth(self, reader: ParsedSchema, writer: ParsedSchema, *, cost_limit: int = DEFAULT_COST_LIMIT) -> Truth:
+        """Whether every instance of the writer is valid under the reader: by proof, by witness, or unknown.
+
+        Containment by jsonschema_rs runs only if the costs of both schemas together are within `cost_limit`.
+        """
+        return truth.truth_of(model_of(reader), model_of(writer), cost_limit)
+
+    def witness(self, reader: ParsedSchema, writer: ParsedSchema, found: Incompatibility | None = None) -> Witness:
+        """An instance of the writer that the reader refuses, at the place of a finding if one is given."""
+        return truth.find_witness(model_of(reader), model_of(writer), found)
+
+    def example(self, parsed: ParsedSchema) -> object:
+        """A valid instance; raises InvalidDatum where none is found."""
+        return data.example_of(model_of(parsed))
+
+    def resolve(self, reader: ParsedSchema, writer: ParsedSchema, datum: object) -> Resolution:
+        """What the reader makes of an instance of the writer: the same, or an error; raises InvalidDatum."""
+        return data.resolve_datum(model_of(reader), model_of(writer), datum)
+
+    def repair(
+        self, schema: ParsedSchema, other: ParsedSchema, found: Incompatibility, *, is_reader: bool
+    ) -> Edit | None:
+        """The smallest known edit of `schema` that removes the finding against `other`; None where there is none."""
+        own, theirs = model_of(schema), model_of(other)
+        return repair.repair(schema, own, theirs, found, is_reader=is_reader, policy=self.policy)
+
+    def accept_rename(self, old: ParsedSchema, new: ParsedSchema, suspected: Difference) -> Edit | None:
+        """The new schema with the old property as deprecated beside the new one: JSON Schema has no aliases."""
+        return repair.deprecated_beside(new, model_of(new), model_of(old), suspected)
+
+    def position(self, parsed: ParsedSchema, pointer: str) -> tuple[int, int] | None:
+        """Line and column (from 1) in the text of what a pointer leads to."""
+        return position(parsed.text, pointer)
+
+
+def model_of(parsed: ParsedSchema) -> Model:
+    """The model of a parsed JSON Schema; raises TypeError for a schema of another type."""
+    if not isinstance(parsed.model, Model):
+        raise TypeError(f"a JSON Schema is expected, not one of type {parsed.schema_type}")
+    return parsed.model
+
+
+JSON_SCHEMA = JsonSchemaFormat()

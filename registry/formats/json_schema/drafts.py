@@ -1,0 +1,191 @@
+"""The drafts of JSON Schema as a table: how a text names them, and where their keywords hold schemas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import jsonschema_rs
+
+from registry.formats.json_schema.text import SchemaProblem
+from registry.formats.pointer import escape
+
+Holds = Literal["schema", "list", "map", "schema or list", "map of schemas or names"]
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """One draft: `number` counts up with time, `id_keyword` names a schema, `code` is the validator's number."""
+
+    name: str
+    number: int
+    uri: str
+    id_keyword: str
+    code: int
+    definitions: str
+
+    @property
+    def ref_hides_siblings(self) -> bool:
+        """Whether keywords beside `$ref` mean nothing."""
+        return self.number < 2019
+
+
+_ROWS: Final = (
+    Draft("draft 4", 4, "http://json-schema.org/draft-04/schema#", "id", jsonschema_rs.Draft4, "definitions"),
+    Draft("draft 6", 6, "http://json-schema.org/draft-06/schema#", "$id", jsonschema_rs.Draft6, "definitions"),
+    Draft("draft 7", 7, "http://json-schema.org/draft-07/schema#", "$id", jsonschema_rs.Draft7, "definitions"),
+    Draft(
+        "draft 2019-09",
+        2019,
+        "https://json-schema.org/draft/2019-09/schema",
+        "$id",
+        jsonschema_rs.Draft201909,
+        "$defs",
+    ),
+    Draft(
+        "draft 2020-12",
+        2020,
+        "https://json-schema.org/draft/2020-12/schema",
+        "$id",
+        jsonschema_rs.Draft202012,
+        "$defs",
+    ),
+)
+
+DRAFTS: Final[Mapping[int, Draft]] = {draft.number: draft for draft in _ROWS}
+DEFAULT_DRAFT: Final = DRAFTS[7]
+NEWEST_DRAFT: Final = DRAFTS[2020]
+
+
+def _plain(uri: str) -> str:
+    return uri.strip().removesuffix("#").removeprefix("https://").removeprefix("http://")
+
+
+_BY_URI: Final[Mapping[str, Draft]] = {
+    **{_plain(draft.uri): draft for draft in _ROWS},
+    "json-schema.org/schema": DEFAULT_DRAFT,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Keyword:
+    """A keyword that holds schemas, and the drafts (first and last number) that know it."""
+
+    name: str
+    holds: Holds
+    first: int = 4
+    last: int = 2020
+
+
+_KEYWORD_ROWS: Final = (
+    Keyword("definitions", "map"),
+    Keyword("$defs", "map"),
+    Keyword("properties", "map"),
+    Keyword("patternProperties", "map"),
+    Keyword("additionalProperties", "schema"),
+    Keyword("propertyNames", "schema", 6),
+    Keyword("dependencies", "map of schemas or names", 4, 7),
+    Keyword("dependentSchemas", "map", 2019),
+    Keyword("unevaluatedProperties", "schema", 2019),
+    Keyword("items", "schema or list"),
+    Keyword("prefixItems", "list", 2020),
+    Keyword("additionalItems", "schema", 4, 2019),
+    Keyword("unevaluatedItems", "schema", 2019),
+    Keyword("contains", "schema", 6),
+    Keyword("allOf", "list"),
+    Keyword("anyOf", "list"),
+    Keyword("oneOf", "list"),
+    Keyword("not", "schema"),
+    Keyword("if", "schema", 7),
+    Keyword("then", "schema", 7),
+    Keyword("else", "schema", 7),
+)
+
+
+REF_KEYWORDS: Final = ("$ref", "$recursiveRef", "$dynamicRef")
+_REF_DRAFTS: Final[Mapping[str, frozenset[int]]] = {
+    "$ref": frozenset({4, 6, 7, 2019, 2020}),
+    "$recursiveRef": frozenset({2019}),
+    "$dynamicRef": frozenset({2020}),
+}
+
+
+def knows_ref(draft: Draft, keyword: str) -> bool:
+    """Whether a draft knows a keyword that refers to another schema."""
+    return draft.number in _REF_DRAFTS[keyword]
+
+
+def _of_draft(number: int) -> Mapping[str, Keyword]:
+    return {row.name: row for row in _KEYWORD_ROWS if row.first <= number <= row.last}
+
+
+APPLICATORS: Final[Mapping[int, Mapping[str, Keyword]]] = {number: _of_draft(number) for number in DRAFTS}
+
+
+# The keywords that decide whether a value is valid and hold no schemas, and the first and last draft that know them.
+_ASSERTION_ROWS: Final[Mapping[str, tuple[int, int]]] = {
+    "type": (4, 2020),
+    "enum": (4, 2020),
+    "const": (6, 2020),
+    "multipleOf": (4, 2020),
+    "maximum": (4, 2020),
+    "exclusiveMaximum": (4, 2020),
+    "minimum": (4, 2020),
+    "exclusiveMinimum": (4, 2020),
+    "maxLength": (4, 2020),
+    "minLength": (4, 2020),
+    "pattern": (4, 2020),
+    "maxItems": (4, 2020),
+    "minItems": (4, 2020),
+    "uniqueItems": (4, 2020),
+    "maxContains": (2019, 2020),
+    "minContains": (2019, 2020),
+    "maxProperties": (4, 2020),
+    "minProperties": (4, 2020),
+    "required": (4, 2020),
+    "dependentRequired": (2019, 2020),
+}
+ASSERTIONS: Final[Mapping[int, frozenset[str]]] = {
+    number: frozenset(name for name, (first, last) in _ASSERTION_ROWS.items() if first <= number <= last)
+    for number in DRAFTS
+}
+
+
+def draft_of(value: Any, default: Draft = DEFAULT_DRAFT) -> Draft:
+    """The draft that a schema names with `$schema`; `default` where it names none. Raises SchemaProblem."""
+    if not isinstance(value, dict) or "$schema" not in value:
+        return default
+    named = value["$schema"]
+    if not isinstance(named, str):
+        raise SchemaProblem('"$schema" must be a string: the address of a draft', "/$schema")
+    try:
+        return _BY_URI[_plain(named)]
+    except KeyError:
+        known = ", ".join(draft.uri for draft in _ROWS)
+        raise SchemaProblem(
+            f'"$schema" names no draft that is known here ({named[:120]}): use one of {known}', "/$schema"
+        ) from None
+
+
+def is_schema(value: Any) -> bool:
+    """Whether a JSON value has the form of a schema."""
+    return isinstance(value, (dict, bool))
+
+
+def subschemas(value: Any, number: int) -> Iterator[tuple[str, Any]]:
+    """The schemas directly inside a schema, as (pointer below it, schema), by the keywords of a draft."""
+    if not isinstance(value, dict):
+        return
+    known = APPLICATORS[number]
+    for name, held in value.items():
+        keyword = known.get(name)
+        if keyword is None:
+            continue
+        at = f"/{escape(name)}"
+        if isinstance(held, dict) and keyword.holds.startswith("map"):
+            yield from ((f"{at}/{escape(key)}", item) for key, item in held.items() if is_schema(item))
+        elif isinstance(held, list) and keyword.holds in ("list", "schema or list"):
+            yield from ((f"{at}/{index}", item) for index, item in enumerate(held) if is_schema(item))
+        elif is_schema(held) and keyword.holds in ("schema", "schema or list"):
+            yield at, held

@@ -1,0 +1,236 @@
+"""A schema as the established registry sees it: each schema is of one kind, and several kinds make an `allOf`.
+
+That registry loads a schema into objects (a string schema, an object schema, an enum …) and compares objects of the
+same kind. Which keywords make which object decides its verdicts, so the same reading is made here: a `type` takes the
+keywords of its group, a list of types is an `anyOf`, groups of keywords without a `type` make an object of their own,
+and whatever comes together makes an `allOf`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from registry.formats.json_schema.drafts import Draft, is_schema
+from registry.formats.json_schema.interning import Interning
+from registry.formats.json_schema.model import Model, Place
+from registry.formats.pointer import join
+
+Kind = Literal[
+    "empty", "true", "false", "string", "number", "boolean", "null", "object", "array",
+    "enum", "const", "not", "conditional", "combined", "meta",
+]  # fmt: skip
+
+_OBJECT: Final = frozenset(
+    {"properties", "required", "minProperties", "maxProperties", "dependencies", "patternProperties",
+     "additionalProperties", "propertyNames", "dependentRequired", "dependentSchemas", "unevaluatedProperties"}
+)  # fmt: skip
+_ARRAY: Final = frozenset(
+    {"items", "additionalItems", "minItems", "maxItems", "uniqueItems", "contains", "prefixItems", "minContains",
+     "maxContains", "unevaluatedItems"}
+)  # fmt: skip
+_NUMBER: Final = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"})
+_STRING: Final = frozenset({"minLength", "maxLength", "pattern"})
+_FIRST_DRAFT: Final[Mapping[str, int]] = {
+    "propertyNames": 6, "contains": 6, "dependentRequired": 2019, "dependentSchemas": 2019,
+    "unevaluatedProperties": 2019, "unevaluatedItems": 2019, "prefixItems": 2020, "minContains": 2019,
+    "maxContains": 2019,
+}  # fmt: skip
+_GROUPS: Final[Mapping[Kind, frozenset[str]]] = {
+    "array": _ARRAY,
+    "object": _OBJECT,
+    "number": _NUMBER,
+    "string": _STRING,
+}
+_KIND_OF_TYPE: Final[Mapping[str, Kind]] = {
+    "string": "string", "integer": "number", "number": "number", "boolean": "boolean", "null": "null",
+    "array": "array", "object": "object",
+}  # fmt: skip
+_COMBINATIONS: Final = ("allOf", "anyOf", "oneOf")
+_DECIDING: Final = frozenset(
+    {*_OBJECT, *_ARRAY, *_NUMBER, *_STRING, *_COMBINATIONS, "enum", "const", "type", "not", "if", "then", "else"}
+)
+
+
+@dataclass(slots=True, eq=False)
+class Shape:
+    """One object of the established reading.
+
+    `schema` is the JSON it was read from and `place` where that stands; of `parts` a combined one consists, with
+    `criterion` saying how; a part that is a place is read when it is asked for, as it may lead back here. A `synthetic` one was not written as a combination. `type_name` is the type as written.
+    """
+
+    kind: Kind
+    place: Place
+    owner: Shapes = field(repr=False)
+    schema: Mapping[str, Any] = field(default_factory=dict)
+    criterion: str = ""
+    parts: tuple[Shape | Place, ...] = ()
+    is_synthetic: bool = False
+    type_name: str = ""
+
+    @property
+    def label(self) -> str:
+        """What it is, for sentences."""
+        if self.kind == "combined":
+            return f"{self.criterion} of {len(self.parts)}" if not self.is_synthetic else "several constraints"
+        return {"empty": "any value", "true": "any value", "false": "no value", "conditional": "if/then/else"}.get(
+            self.kind, self.type_name or self.kind
+        )
+
+    @property
+    def draft(self) -> Draft:
+        """The draft that it is written in."""
+        return self.owner.draft(self.place)
+
+    def inner(self, *tokens: str | int) -> Shape:
+        """The shape of a schema inside, behind its references."""
+        return self.owner.at(self.child(*tokens))
+
+    def all_parts(self) -> tuple[Shape, ...]:
+        """The shapes that a combined one consists of."""
+        return self.owner.parts(self)
+
+    def child(self, *tokens: str | int) -> Place:
+        """The place of something inside."""
+        return Place(self.place.document, join(self.place.pointer, *tokens))
+
+
+class Shapes:
+    """The shapes of a model, each made once; a reference has the shape of what it leads to."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self._shapes: dict[Place, Shape] = {}
+        self._parts_of: dict[int, tuple[Shape, ...]] = {}
+        self._interning = Interning()
+
+    def at(self, place: Place) -> Shape:
+        """The shape of the schema at a place, behind its references."""
+        known = self._shapes.get(place)
+        if known is not None:
+            return known
+        chain: dict[Place, None] = {}
+        shape: Shape | None = None
+        while shape is None:
+            chain[place] = None
+            target = self._plain_target(place)
+            if target is None:
+                shape = self._shape(place)
+            elif isinstance(target, str) or target in chain:
+                shape = Shape("meta", place, self)
+            else:
+                place = target
+                shape = self._shapes.get(target)
+        for item in chain:
+            self._shapes[item] = shape
+        return shape
+
+    def parts(self, shape: Shape) -> tuple[Shape, ...]:
+        """The shapes that a combined shape consists of."""
+        key = id(shape)
+        if key not in self._parts_of:
+            self._parts_of[key] = tuple(part for item in shape.parts for part in self._part(item))
+        return self._parts_of[key]
+
+    def _part(self, item: Shape | Place) -> tuple[Shape, ...]:
+        if isinstance(item, Shape):
+            return (item,)
+        shape = self.at(item)
+        if (
+            shape.is_synthetic
+            and self.draft(item).number >= 2019
+            and all(isinstance(part, Shape) for part in shape.parts)
+        ):
+            return tuple(part for part in shape.parts if isinstance(part, Shape))
+        return (shape,)
+
+    def signature(self, place: Place) -> int:
+        """A number that is equal for schemas written alike in one text."""
+        return self._interning.number(self.model.at(place))
+
+    def draft(self, place: Place) -> Draft:
+        """The draft that a place is written in."""
+        return self.model.documents[place.document].draft
+
+    def _plain_target(self, place: Place) -> Place | str | None:
+        """Where a schema that is nothing but a reference leads."""
+        schema = self.model.at(place)
+        if not isinstance(schema, dict):
+            return None
+        refs = self._refs(place, schema)
+        if len(refs) != 1:
+            return None
+        if self.draft(place).ref_hides_siblings or not any(key in _DECIDING for key in schema):
+            return refs[0]
+        return None
+
+    def _refs(self, place: Place, schema: Mapping[str, Any]) -> list[Place | str]:
+        found = []
+        for keyword in ("$ref", "$recursiveRef", "$dynamicRef"):
+            if keyword in schema:
+                target = self.model.targets.get(Place(place.document, join(place.pointer, keyword)))
+                if target is not None:
+                    found.append(target)
+        return found
+
+    def _shape(self, place: Place) -> Shape:
+        schema = self.model.at(place)
+        if isinstance(schema, bool):
+            return Shape("true" if schema else "false", place, self)
+        parts = tuple(self._pieces(place, schema))
+        if not parts:
+            return Shape("empty", place, self, schema)
+        if len(parts) == 1 and isinstance(parts[0], Shape):
+            return parts[0]
+        return Shape("combined", place, self, schema, "allOf", parts, is_synthetic=True)
+
+    def _pieces(self, place: Place, schema: Mapping[str, Any]) -> Iterator[Shape | Place]:
+        draft = self.draft(place)
+        if draft.number >= 2019:
+            for target in self._refs(place, schema):
+                yield Shape("meta", place, self) if isinstance(target, str) else target
+        if "enum" in schema:
+            yield Shape("enum", place, self, schema)
+        for criterion in _COMBINATIONS:
+            if isinstance(schema.get(criterion), list):
+                yield self._combined(place, schema, criterion)
+        if "not" in schema:
+            yield Shape("not", place, self, schema)
+        if "const" in schema and draft.number >= 6:
+            yield Shape("const", place, self, schema)
+        taken: set[Kind] = set()
+        yield from self._typed(place, schema, taken)
+        for kind, keywords in _GROUPS.items():
+            if kind not in taken and any(key in schema and _knows(draft, key) for key in keywords):
+                yield Shape(kind, place, self, schema)
+        if "string" not in taken and "format" in schema and draft.number < 2019 and not _STRING & schema.keys():
+            yield Shape("string", place, self, schema)
+        if draft.number >= 7 and any(key in schema for key in ("if", "then", "else")):
+            yield Shape("conditional", place, self, schema)
+
+    def _typed(self, place: Place, schema: Mapping[str, Any], taken: set[Kind]) -> Iterator[Shape]:
+        named = schema.get("type")
+        if isinstance(named, str) and named in _KIND_OF_TYPE:
+            kind = _KIND_OF_TYPE[named]
+            taken.add(kind)
+            yield Shape(kind, place, self, schema, type_name=named)
+        elif isinstance(named, list):
+            names = [name for name in named if isinstance(name, str) and name in _KIND_OF_TYPE]
+            taken.update(_KIND_OF_TYPE[name] for name in names)
+            parts = tuple(Shape(_KIND_OF_TYPE[name], place, self, schema, type_name=name) for name in names)
+            yield Shape("combined", place, self, schema, "anyOf", parts, type_name=" or ".join(names))
+
+    def _combined(self, place: Place, schema: Mapping[str, Any], criterion: str) -> Shape:
+        """A written combination; members that are written alike are taken once."""
+        members: dict[int, Place] = {}
+        for index, member in enumerate(schema[criterion]):
+            if is_schema(member):
+                at = Place(place.document, join(place.pointer, criterion, index))
+                members.setdefault(self._interning.number(member), at)
+        return Shape("combined", place, self, schema, criterion, tuple(members.values()))
+
+
+def _knows(draft: Draft, keyword: str) -> bool:
+    return draft.number >= _FIRST_DRAFT.get(keyword, 4)

@@ -1,0 +1,216 @@
+"""Strict reading of a schema's JSON text, and writing it as the established registry does.
+
+Numbers keep their digits: a number with a fraction or an exponent is read as a Decimal and written as Java's BigDecimal
+writes it. Keys that stand twice, NaN, halves of surrogate pairs and numbers beyond a double are refused.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from decimal import Decimal, InvalidOperation
+from typing import Any, Final, NoReturn
+
+from registry.errors import InvalidSchema
+from registry.formats.pointer import join, position, position_index
+
+MAX_TEXT_LENGTH: Final = 1_048_576
+MAX_DEPTH: Final = 200
+MAX_NODES: Final = 200_000
+MAX_DIGITS: Final = 400
+_MAX_EXPONENT: Final = 308
+_MAX_DOUBLE: Final = Decimal("1.7976931348623157E+308")
+
+_CONTROL: Final = re.compile(r"\\u00[01][0-9a-f]")
+_SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
+
+
+class SchemaProblem(Exception):
+    """What is wrong at a pointer; `parse` turns it into InvalidSchema with line and column."""
+
+    def __init__(self, message: str, pointer: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.pointer = pointer
+
+
+class _DuplicateKey(Exception):
+    """An object that has the same key twice."""
+
+
+def read_json(text: str) -> Any:
+    """The JSON value of a schema text of at most MAX_TEXT_LENGTH characters; raises InvalidSchema."""
+    if not isinstance(text, str):
+        raise InvalidSchema(f"the schema must be text, not {type(text).__name__}: send it as a JSON string")
+    if len(text) > MAX_TEXT_LENGTH:
+        raise InvalidSchema(
+            f"the schema has {len(text):,} characters, the limit is {MAX_TEXT_LENGTH:,}: "
+            "move shared types into schemas of their own and refer to them"
+        )
+    if not text.strip():
+        raise InvalidSchema("the schema is empty: send a JSON Schema as JSON", line=1, column=1)
+    value = _decoded(text)
+    try:
+        _check_tree(value)
+    except SchemaProblem as problem:
+        raise invalid(problem, text) from None
+    return value
+
+
+def invalid(problem: SchemaProblem, text: str) -> InvalidSchema:
+    """The problem as the error that callers see, with line and column."""
+    found = position(text, problem.pointer)
+    if found is None:
+        return InvalidSchema(problem.message, pointer=problem.pointer)
+    line, column = found
+    return InvalidSchema(
+        f"{problem.message} (line {line}, column {column})", line=line, column=column, pointer=problem.pointer
+    )
+
+
+def compact(value: Any) -> str:
+    """JSON without white space, keys in their order: what Jackson writes for the tree it has read."""
+    return _written(value, is_sorted=False)
+
+
+def normalized(value: Any) -> str:
+    """As `compact`, with the keys of every object in Java's order of strings (UTF-16 code units)."""
+    return _written(value, is_sorted=True)
+
+
+def spaced(value: Any) -> str:
+    """JSON on one line as people write it, with a space after each comma and colon."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_string(key)}: {spaced(item)}" for key, item in value.items()) + "}"
+    return f"[{', '.join(spaced(item) for item in value)}]" if isinstance(value, list) else _scalar(value)
+
+
+def _decoded(text: str) -> Any:
+    try:
+        return _DECODER.decode(text)
+    except json.JSONDecodeError as error:
+        raise InvalidSchema(
+            f"not JSON: {error.msg} at line {error.lineno}, column {error.colno}", line=error.lineno, column=error.colno
+        ) from None
+    except _DuplicateKey:
+        _refuse_duplicate(text)
+    except RecursionError:
+        raise InvalidSchema(f"the JSON is nested too deep: {MAX_DEPTH} levels are allowed") from None
+    except ValueError as error:
+        raise InvalidSchema(f"not JSON that a schema may hold: {error}") from None
+
+
+def _check_tree(value: Any) -> None:
+    """Raises SchemaProblem for a tree that is too deep or too large, or for text that is no text."""
+    stack: list[tuple[Any, str, int]] = [(value, "", 1)]
+    count = 0
+    while stack:
+        item, pointer, depth = stack.pop()
+        count += 1
+        if count > MAX_NODES:
+            raise SchemaProblem(f"the JSON has more than {MAX_NODES:,} values: split the schema", "")
+        if depth > MAX_DEPTH:
+            raise SchemaProblem(f"the JSON is nested too deep: {MAX_DEPTH} levels are allowed", pointer)
+        if isinstance(item, str):
+            _check_text(item, pointer)
+        elif isinstance(item, (Decimal, int)):
+            _check_number(item, pointer)
+        elif isinstance(item, dict):
+            for key, child in item.items():
+                _check_text(key, pointer)
+                stack.append((child, join(pointer, key), depth + 1))
+        elif isinstance(item, list):
+            stack.extend((child, f"{pointer}/{index}", depth + 1) for index, child in enumerate(item))
+
+
+def _check_text(text: str, pointer: str) -> None:
+    if not text.isascii() and _SURROGATE.search(text):
+        raise SchemaProblem(
+            "a string holds half of a surrogate pair, which is no character: write the whole character", pointer
+        )
+
+
+def _check_number(number: Decimal | int, pointer: str) -> None:
+    if -1_000_000 < number < 1_000_000 and not isinstance(number, Decimal):
+        return
+    size = Decimal(number).adjusted() if number else 0
+    if abs(size) > _MAX_EXPONENT or abs(Decimal(number)) > _MAX_DOUBLE:
+        raise SchemaProblem(
+            f"the number of size 1e{size} doesn't fit a double: use a number within ±1.79e{_MAX_EXPONENT}", pointer
+        )
+
+
+def _refuse_duplicate(text: str) -> NoReturn:
+    index = position_index(text)
+    if index.first_duplicate is None:
+        raise InvalidSchema("the JSON has a key twice in one object: remove one of the two")
+    key, offset = index.first_duplicate
+    line, column = index.line_and_column(offset)
+    raise InvalidSchema(
+        f'the key "{key[:80]}" stands twice in one object, again at line {line}, column {column}: '
+        "remove one of the two, as readers differ in which one they take",
+        line=line,
+        column=column,
+    )
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise _DuplicateKey
+    return found
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON: write a number, or leave the keyword out")
+
+
+def _decimal(digits: str) -> Decimal:
+    if len(digits) > MAX_DIGITS:
+        raise ValueError(f"the number {digits[:40]}… has more than {MAX_DIGITS} digits")
+    try:
+        number = Decimal(digits)
+    except InvalidOperation:
+        raise ValueError(f"the number {digits[:40]} can't be represented") from None
+    return number if number else abs(number)
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > MAX_DIGITS:
+        raise ValueError(f"the number {digits[:40]}… has more than {MAX_DIGITS} digits")
+    return int(digits)
+
+
+_DECODER: Final = json.JSONDecoder(
+    object_pairs_hook=_object, parse_constant=_refuse_constant, parse_float=_decimal, parse_int=_integer
+)
+
+
+def utf16_order(text: str) -> bytes:
+    """The sort key that puts strings in Java's order."""
+    return text.encode("utf-16-be", "surrogatepass")
+
+
+def _string(text: str) -> str:
+    written = json.dumps(text, ensure_ascii=False)
+    if "\\u00" not in written:
+        return written
+    return _CONTROL.sub(lambda match: match.group()[:2] + match.group()[2:].upper(), written)
+
+
+def _scalar(value: Any) -> str:
+    if isinstance(value, str):
+        return _string(value)
+    if isinstance(value, Decimal):
+        return str(value)
+    return json.dumps(value)
+
+
+def _written(value: Any, *, is_sorted: bool) -> str:
+    if isinstance(value, dict):
+        keys = sorted(value, key=utf16_order) if is_sorted else value
+        inner = ",".join(f"{_string(key)}:{_written(value[key], is_sorted=is_sorted)}" for key in keys)
+        return f"{{{inner}}}"
+    if isinstance(value, list):
+        return f"[{','.join(_written(item, is_sorted=is_sorted) for item in value)}]"
+    return _scalar(value)

@@ -1,0 +1,140 @@
+"""Protobuf (proto2, proto3 and editions): the format's verbs over the modules of this package."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+from registry.errors import InvalidSchema
+from registry.formats.base import (
+    Difference,
+    Edit,
+    Incompatibility,
+    Judgement,
+    OutlineField,
+    ParsedSchema,
+    Resolution,
+    ResolvedReference,
+    Truth,
+    Witness,
+)
+from registry.formats.protobuf import examples, judgement, positions, repair, resolution, truth
+from registry.formats.protobuf.diff import diff_schemas
+from registry.formats.protobuf.identity import fingerprint
+from registry.formats.protobuf.model import Schema
+from registry.formats.protobuf.normal import normalized_text
+from registry.formats.protobuf.options import Options
+from registry.formats.protobuf.outline import outline
+from registry.formats.protobuf.parse import parse_schema
+from registry.formats.protobuf.printer import print_file
+from registry.formats.protobuf.self_contained import self_contained
+from registry.formats.protobuf.witness import find_witness
+
+
+class ProtobufFormat:
+    """Protobuf as a SchemaFormat; has no state."""
+
+    name = "PROTOBUF"
+
+    def parse(self, text: str, references: Sequence[ResolvedReference] = ()) -> ParsedSchema:
+        """The schema in `text`: that of a .proto file, or the base64 of a FileDescriptorProto.
+
+        Raises InvalidSchema with line and column and all errors of the compiler, SchemaTooCostly beyond the limits of
+        `texts`, InvalidReference for a reference whose name can't be an import path.
+        """
+        try:
+            model = parse_schema(text, references)
+            options = Options(model.pool)
+            canonical = print_file(model.proto, options)
+            identity = fingerprint(model.protos, options)
+        except RecursionError:
+            raise InvalidSchema("the schema is nested too deep for this process") from None
+        return ParsedSchema(
+            schema_type=self.name,
+            text=text,
+            canonical=canonical,
+            fingerprint=identity,
+            references=tuple(item.reference for item in references),
+            model=model,
+        )
+
+    def canonical(self, parsed: ParsedSchema) -> str:
+        """The text of the compiler's descriptor, in the order of the declarations."""
+        return parsed.canonical
+
+    def normalize(self, parsed: ParsedSchema) -> str:
+        """The text that `normalize=true` registers."""
+        model = _model(parsed)
+        return normalized_text(model.proto, Options(model.pool))
+
+    def diff(self, old: ParsedSchema, new: ParsedSchema) -> tuple[Difference, ...]:
+        """All changes, for people, in the order of the new text."""
+        return diff_schemas(_model(old), _model(new))
+
+    def outline(self, parsed: ParsedSchema) -> tuple[OutlineField, ...]:
+        """The fields as a flat list, nested ones after their parent."""
+        return outline(_model(parsed))
+
+    def self_contained(self, parsed: ParsedSchema) -> str:
+        """One .proto text with what it imports inside; see `self_contained.self_contained`."""
+        return self_contained(_model(parsed))
+
+    def judge(self, reader: ParsedSchema, writer: ParsedSchema) -> Judgement:
+        """All breaks as Confluent's registry sees them, and all hazards."""
+        return judgement.judge(_model(reader), _model(writer))
+
+    def incompatibilities(self, reader: ParsedSchema, writer: ParsedSchema) -> tuple[Incompatibility, ...]:
+        """The breaks alone."""
+        return self.judge(reader, writer).breaks
+
+    def truth(self, reader: ParsedSchema, writer: ParsedSchema) -> Truth:
+        """What really happens to the writer's data, by writing and reading; see `truth`."""
+        return _truth(_model(reader), _model(writer))
+
+    def witness(self, reader: ParsedSchema, writer: ParsedSchema, found: Incompatibility | None = None) -> Witness:
+        """Proof of one finding, or (None) of any loss of the pair; one that isn't found says why."""
+        if found is not None and found.witness is not None:
+            return found.witness
+        return find_witness(self.truth(reader, writer), found)
+
+    def example(self, parsed: ParsedSchema) -> Any:
+        """A datum of the first message in the JSON form; raises InvalidDatum where none can be made."""
+        return examples.example(_model(parsed))
+
+    def resolve(self, reader: ParsedSchema, writer: ParsedSchema, datum: Any, message: str | None = None) -> Resolution:
+        """What the reader makes of a datum of the writer's first message, or of the one named; raises InvalidDatum."""
+        return resolution.resolve(_model(reader), _model(writer), datum, message)
+
+    def repair(
+        self, schema: ParsedSchema, other: ParsedSchema, found: Incompatibility, *, is_reader: bool
+    ) -> Edit | None:
+        """The edit of `schema` that removes the finding against `other`; None where there is none."""
+        return repair.repair(_model(schema), _model(other), found, is_reader=is_reader)
+
+    def accept_rename(self, old: ParsedSchema, new: ParsedSchema, suspected: Difference) -> Edit | None:
+        """The edit of `new` that gives a renamed field its old number back, or reserves it; None if none."""
+        return repair.accept_rename(_model(new), suspected)
+
+    def position(self, parsed: ParsedSchema, pointer: str) -> tuple[int, int] | None:
+        """Line and column (from 1) of what a pointer leads to; None for base64, which has no lines to show."""
+        model = _model(parsed)
+        return None if model.is_encoded else positions.position(model, pointer)
+
+
+def _truth(reader: Schema, writer: Schema) -> Truth:
+    """The truth of a pair; the last one of each writer is kept, because a report asks for the proof of each finding."""
+    known = writer.cache.get("truth")
+    if known is None or known[0]() is not reader:
+        known = writer.cache["truth"] = (weakref.ref(reader), truth.truth(reader, writer))
+    found: Truth = known[1]
+    return found
+
+
+def _model(parsed: ParsedSchema) -> Schema:
+    if not isinstance(parsed.model, Schema):
+        raise TypeError(f"a Protobuf schema is expected, not one of type {parsed.schema_type}")
+    return parsed.model
+
+
+PROTOBUF = ProtobufFormat()

@@ -1,0 +1,173 @@
+"""All differences between two schemas, for people: typed, with pointers and paths, in the order of the new text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from registry.formats.base import Difference
+from registry.formats.pointer import join
+from registry.formats.protobuf.compiler import KNOWN_NAMES
+from registry.formats.protobuf.differences import (
+    Spot,
+    difference,
+    doc_differences,
+    extension_range_differences,
+    option_differences,
+    reserved_differences,
+)
+from registry.formats.protobuf.enum_differences import enum_differences
+from registry.formats.protobuf.field_differences import extension_differences, field_differences, renamed_oneofs
+from registry.formats.protobuf.model import Enum, Message, Method, Schema, Service
+
+
+def diff_schemas(old: Schema, new: Schema) -> tuple[Difference, ...]:
+    """Everything that differs; where the two are one, nothing."""
+    return tuple(_Diff(old, new).all())
+
+
+class _Diff:
+    def __init__(self, old: Schema, new: Schema) -> None:
+        self._old = old
+        self._new = new
+
+    def all(self) -> Iterator[Difference]:
+        old, new = self._old.main, self._new.main
+        if old.syntax != new.syntax:
+            yield difference("SYNTAX_CHANGED", Spot("", "/syntax", "/syntax"), old.syntax, new.syntax)
+        if old.package != new.package:
+            spot = Spot("", "/package" if old.package else "", "/package" if new.package else "")
+            yield difference("PACKAGE_CHANGED", spot, old.package, new.package)
+        yield from self._imports(old.imports, new.imports)
+        yield from option_differences(old.options, new.options, Spot("", "/options", "/options"), "the file")
+        yield from self._messages(old.messages, new.messages, Spot("", "", ""))
+        yield from self._enums(old.enums, new.enums, Spot("", "", ""))
+        yield from extension_differences(old.extensions, new.extensions)
+        yield from self._services(old.services, new.services)
+
+    def _imports(self, old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[Difference]:
+        for name, kind in new.items():
+            pointer = join("/imports", name)
+            spot = Spot("", pointer if name in old else None, pointer)
+            if name not in old:
+                yield difference("IMPORT_ADDED", spot, None, name, name=name)
+            elif old[name] != kind:
+                shown = old[name] or "private", kind or "private"
+                yield difference("IMPORT_KIND_CHANGED", spot, *shown, name=name)
+        for name in old:
+            if name not in new:
+                yield difference("IMPORT_REMOVED", Spot("", join("/imports", name), None), name, None, name=name)
+        ours = {proto.name: proto for proto in self._new.protos[:-1]}
+        for proto in self._old.protos[:-1]:
+            other = ours.get(proto.name)
+            if other is not None and proto.name not in KNOWN_NAMES and proto != other:
+                pointers = (join("/imports", proto.name) if proto.name in side else None for side in (old, new))
+                yield difference("IMPORT_CONTENT_CHANGED", Spot("", *pointers), None, None, name=proto.name)
+
+    def _messages(self, old: dict[str, Message], new: dict[str, Message], outside: Spot) -> Iterator[Difference]:
+        for name, after in new.items():
+            before = old.get(name)
+            if after.is_map_entry:
+                continue
+            if before is None or before.is_map_entry:
+                spot = Spot(after.local_name, None, after.pointer)
+                yield difference("MESSAGE_ADDED", spot, None, name, name=after.local_name)
+            else:
+                yield from self._message(before, after)
+        for name, before in old.items():
+            if not before.is_map_entry and (name not in new or new[name].is_map_entry):
+                spot = Spot(before.local_name, before.pointer, None)
+                yield difference("MESSAGE_REMOVED", spot, name, None, name=before.local_name)
+        orders = (
+            [name for name, message in side.items() if not message.is_map_entry and name in other]
+            for side, other in ((old, new), (new, old))
+        )
+        before_order, after_order = orders
+        if before_order != after_order:
+            yield difference("MESSAGES_REORDERED", outside, before_order, after_order)
+
+    def _message(self, old: Message, new: Message) -> Iterator[Difference]:
+        spot = Spot(new.local_name, old.pointer, new.pointer)
+        yield from doc_differences(old.doc, new.doc, spot)
+        yield from option_differences(old.options, new.options, spot, new.local_name)
+        yield from self._oneofs(old, new)
+        yield from field_differences(old, new)
+        yield from reserved_differences(old, new, spot)
+        yield from extension_range_differences(old, new, spot)
+        yield from self._messages(old.messages, new.messages, spot)
+        yield from self._enums(old.enums, new.enums, spot)
+        yield from extension_differences(old.extensions, new.extensions)
+
+    def _oneofs(self, old: Message, new: Message) -> Iterator[Difference]:
+        renamed = renamed_oneofs(old, new)
+        for name, after in new.oneofs.items():
+            before = old.oneofs.get(renamed.get(name, name))
+            path = f"{new.local_name}.{name}"
+            if before is None:
+                yield difference("ONEOF_ADDED", Spot(path, None, after.pointer), None, name, name=name)
+                continue
+            spot = Spot(path, before.pointer, after.pointer)
+            if before.name != name:
+                yield difference("ONEOF_RENAMED", spot, before.name, name)
+            yield from doc_differences(before.doc, after.doc, spot)
+            yield from option_differences(before.options, after.options, spot, name)
+        for before in old.oneofs.values():
+            if before.name in new.oneofs or before.name in renamed.values():
+                continue
+            spot = Spot(f"{old.local_name}.{before.name}", before.pointer, None)
+            yield difference("ONEOF_REMOVED", spot, before.name, None, name=before.name)
+
+    def _enums(self, old: dict[str, Enum], new: dict[str, Enum], outside: Spot) -> Iterator[Difference]:
+        for name, after in new.items():
+            if name in old:
+                yield from enum_differences(old[name], after)
+            else:
+                spot = Spot(after.local_name, None, after.pointer)
+                yield difference("ENUM_ADDED", spot, None, after.numbers, name=after.local_name)
+        for name, before in old.items():
+            if name not in new:
+                spot = Spot(before.local_name, before.pointer, None)
+                yield difference("ENUM_REMOVED", spot, before.numbers, None, name=before.local_name)
+
+    def _services(self, old: dict[str, Service], new: dict[str, Service]) -> Iterator[Difference]:
+        for name, after in new.items():
+            if name not in old:
+                yield difference("SERVICE_ADDED", Spot(name, None, after.pointer), None, name, name=name)
+            else:
+                yield from self._service(old[name], after)
+        for name, before in old.items():
+            if name not in new:
+                yield difference("SERVICE_REMOVED", Spot(name, before.pointer, None), name, None, name=name)
+
+    def _service(self, old: Service, new: Service) -> Iterator[Difference]:
+        spot = Spot(new.name, old.pointer, new.pointer)
+        yield from doc_differences(old.doc, new.doc, spot)
+        yield from option_differences(old.options, new.options, spot, new.name)
+        for name, after in new.methods.items():
+            before, path = old.methods.get(name), f"{new.name}.{name}"
+            shown = self._signature(after, self._new)
+            if before is None:
+                yield difference("METHOD_ADDED", Spot(path, None, after.pointer), None, shown, name=name)
+                continue
+            here = Spot(path, before.pointer, after.pointer)
+            was = self._signature(before, self._old)
+            if was != shown:
+                yield difference("METHOD_CHANGED", here, was, shown, name=name)
+            yield from doc_differences(before.doc, after.doc, here)
+            yield from option_differences(before.options, after.options, here, name)
+        for name, before in old.methods.items():
+            if name not in new.methods:
+                here, was = Spot(f"{old.name}.{name}", before.pointer, None), self._signature(before, self._old)
+                yield difference("METHOD_REMOVED", here, was, None, name=name)
+
+    @staticmethod
+    def _signature(method: Method, schema: Schema) -> str:
+        """What goes in and out; names of the schema's own package without it, so that a new package isn't told twice."""
+        names = []
+        for full_name, is_stream in (
+            (method.request, method.is_client_streaming),
+            (method.response, method.is_server_streaming),
+        ):
+            message = schema.messages.get(full_name)
+            own = message is not None and message.source is None
+            names.append(("stream " if is_stream else "") + (message.local_name if message and own else full_name))
+        return f"({names[0]}) returns ({names[1]})"

@@ -1,0 +1,97 @@
+"""Options as text: names with the values that the compiler takes back, custom options under their full name."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, Final
+
+from google.protobuf import text_encoding, text_format
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.descriptor_pool import DescriptorPool
+from google.protobuf.message import Message
+from google.protobuf.message_factory import GetMessageClass
+
+_NUMBERS: Final = frozenset(
+    {
+        FieldDescriptor.CPPTYPE_INT32,
+        FieldDescriptor.CPPTYPE_INT64,
+        FieldDescriptor.CPPTYPE_UINT32,
+        FieldDescriptor.CPPTYPE_UINT64,
+    }
+)
+# What the text writes in another way.
+_IMPLIED: Final = frozenset({"map_entry", "uninterpreted_option"})
+
+
+class Options:
+    """Reads the options of descriptors, with the custom ones that the files of a pool declare."""
+
+    def __init__(self, pool: DescriptorPool) -> None:
+        self._pool = pool
+        self._classes: dict[str, Any] = {}
+
+    def read(self, options: Message) -> Message:
+        """The same options with the custom ones known, in one order whatever the text's was."""
+        name = options.DESCRIPTOR.full_name
+        if name not in self._classes:
+            try:
+                self._classes[name] = GetMessageClass(self._pool.FindMessageTypeByName(name))
+            except KeyError:
+                self._classes[name] = None
+        known = self._classes[name]
+        if known is None:
+            return options
+        read: Message = known.FromString(options.SerializePartialToString())
+        return read
+
+    def items(self, options: Message) -> list[tuple[str, str]]:
+        """Names and values, repeated ones once for each value, by number."""
+        if not options.ByteSize():
+            return []
+        return list(_items(self.read(options)))
+
+    def mapping(self, options: Message) -> dict[str, str]:
+        """Names and values for comparison, the values of a repeated one joined."""
+        found: dict[str, str] = {}
+        for name, value in self.items(options):
+            found[name] = f"{found[name]}, {value}" if name in found else value
+        return found
+
+
+def _items(options: Message) -> Iterator[tuple[str, str]]:
+    for field, value in options.ListFields():
+        if field.name in _IMPLIED and not field.is_extension:
+            continue
+        name = f"(.{field.full_name})" if field.is_extension else field.name
+        for item in value if field.is_repeated else (value,):
+            yield name, value_text(field, item)
+
+
+def value_text(field: FieldDescriptor, value: Any) -> str:
+    """A value as the text of an option or default writes it."""
+    if field.cpp_type == FieldDescriptor.CPPTYPE_MESSAGE:
+        inside = text_format.MessageToString(value, as_one_line=True)
+        return f"{{ {inside} }}" if inside else "{ }"
+    if field.cpp_type == FieldDescriptor.CPPTYPE_ENUM:
+        named = field.enum_type.values_by_number.get(value)
+        return named.name if named is not None else str(value)
+    if field.cpp_type == FieldDescriptor.CPPTYPE_BOOL:
+        return "true" if value else "false"
+    if field.cpp_type == FieldDescriptor.CPPTYPE_STRING:
+        return quoted(value)
+    if field.cpp_type in _NUMBERS:
+        return str(value)
+    return float_text(value)
+
+
+def float_text(value: float) -> str:
+    """A number as the compiler reads it, infinities and NaN by name."""
+    if math.isinf(value):
+        return "inf" if value > 0 else "-inf"
+    return "nan" if math.isnan(value) else repr(value)
+
+
+def quoted(value: str | bytes) -> str:
+    """A string or bytes in quotes, with the escapes of the language; UTF-8 stays readable in strings."""
+    return f'"{text_encoding.CEscape(value, as_utf8=isinstance(value, str))}"'

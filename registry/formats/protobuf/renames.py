@@ -1,0 +1,84 @@
+"""Which removed and added fields look like one field under two numbers and names, with a score and its reasons."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Final
+
+from registry.formats.protobuf.model import Field, type_label
+from registry.formats.protobuf.scalars import GROUPS
+
+SUSPICION: Final = 0.6
+_MAX_COMPARISONS: Final = 2_500
+_WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class Rename:
+    """A suspected rename; `score` from 0 to 1."""
+
+    old: Field
+    new: Field
+    score: float
+    reasons: tuple[str, ...]
+
+
+def suspected_renames(removed: Sequence[Field], added: Sequence[Field]) -> list[Rename]:
+    """The most likely renames, each field in at most one, best first; the work is bounded for large schemas."""
+    by_family: dict[str, list[Field]] = {}
+    for new in added:
+        by_family.setdefault(_family(new), []).append(new)
+    budget = _MAX_COMPARISONS
+    scored: list[Rename] = []
+    for old in removed:
+        near = by_family.get(_family(old), [])[:budget]
+        budget -= len(near)
+        scored.extend(found for found in (_compare(old, new) for new in near) if found.score >= SUSPICION)
+    scored.sort(key=lambda found: (-found.score, found.old.number, found.new.number))
+    taken: set[int] = set()
+    chosen = []
+    for found in scored:
+        if id(found.old) not in taken and id(found.new) not in taken:
+            taken |= {id(found.old), id(found.new)}
+            chosen.append(found)
+    return chosen
+
+
+def _compare(old: Field, new: Field) -> Rename:
+    is_same = type_label(old) == type_label(new) and old.is_repeated == new.is_repeated
+    reasons = ["the same type" if is_same else "a type of the same group"]
+    score = 0.3 if is_same else 0.2
+    likeness = name_likeness(old.name, new.name)
+    score += 0.5 * likeness
+    if likeness >= 0.5:
+        reasons.append(f"alike names ({round(likeness * 100)} %)")
+    if old.doc and old.doc == new.doc:
+        score += 0.25
+        reasons.append("the same comment")
+    if old.declared_default is not None and old.declared_default == new.declared_default:
+        score += 0.1
+        reasons.append("the same default")
+    if old.oneof is not None and old.oneof == new.oneof:
+        score += 0.1
+        reasons.append("the same oneof")
+    return Rename(old, new, round(min(score, 1.0), 2), tuple(reasons))
+
+
+def _family(field: Field) -> str:
+    """What a rename keeps of a type: the width of a number may change with it."""
+    return GROUPS.get(field.kind, "") if not field.type_name else type_label(field)
+
+
+def name_likeness(old: str, new: str) -> float:
+    """How alike two names are, from 0 to 1: by their words (camelCase and snake_case) and by their letters."""
+    words_old, words_new = _words(old), _words(new)
+    by_words = len(words_old & words_new) / min(len(words_old), len(words_new)) if words_old and words_new else 0.0
+    by_letters = SequenceMatcher(None, old.lower(), new.lower()).ratio() if len(old) + len(new) < 400 else 0.0
+    return max(by_letters, 0.9 * by_words)
+
+
+def _words(name: str) -> frozenset[str]:
+    return frozenset(word.lower() for word in _WORD.findall(name))

@@ -1,0 +1,319 @@
+"""Concrete edits: of one schema so that a finding against the other goes away, and of a schema so that a suspected
+rename is a known one. What an edit gives is compiled and judged again; one that doesn't help isn't offered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from registry.errors import InvalidInput
+from registry.formats.base import Difference, Edit, Incompatibility
+from registry.formats.pointer import unescape
+from registry.formats.protobuf.declarations import field_text, label_and_type, message_text, printed_field
+from registry.formats.protobuf.edits import Editor, NoPlace
+from registry.formats.protobuf.judgement import judge
+from registry.formats.protobuf.lookup import field_at, holder_at, message_at, message_of, message_of_name
+from registry.formats.protobuf.model import Enum, Field, Message, Schema
+from registry.formats.protobuf.parse import parse_schema
+
+_NAME: Final = 1
+_NUMBER: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One finding to repair: `mine` is to be edited, `other` stays; the pointers are those of the two."""
+
+    mine: Schema
+    other: Schema
+    found: Incompatibility
+    mine_pointer: str
+    other_pointer: str
+    is_reader: bool
+
+    @property
+    def mine_field(self) -> Field | None:
+        """The field that the finding is about, on the side to edit."""
+        return field_at(self.mine, self.mine_pointer)
+
+    @property
+    def other_field(self) -> Field | None:
+        """The field on the other side."""
+        return field_at(self.other, self.other_pointer)
+
+
+def repair(schema: Schema, other: Schema, found: Incompatibility, *, is_reader: bool) -> Edit | None:
+    """The edit of `schema` that removes the finding against `other`; None where there is none or none helps."""
+    mine, theirs = (found.reader_pointer, found.writer_pointer)
+    sources = (found.reader_source, found.writer_source)
+    if not is_reader:
+        mine, theirs, sources = theirs, mine, sources[::-1]
+    if mine is None or theirs is None or sources[0] is not None or found.rule not in _EDITS:
+        return None
+    job = Job(schema, other, found, mine, theirs, is_reader)
+    editor = Editor(schema)
+    try:
+        title = _EDITS[found.rule](job, editor)
+        text = editor.text() if title is not None else ""
+        edited = parse_schema(text, schema.references) if title is not None else None
+    except (NoPlace, InvalidInput):
+        return None
+    if edited is None or title is None or _is_there(edited, job):
+        return None
+    return Edit(title, text)
+
+
+def _is_there(edited: Schema, job: Job) -> bool:
+    """Whether the finding is still there after the edit."""
+    pair = (edited, job.other) if job.is_reader else (job.other, edited)
+    judgement = judge(*pair)
+    place = (job.found.rule, job.found.path)
+    return any((item.rule, item.path) == place for item in (*judgement.breaks, *judgement.hazards))
+
+
+def accept_rename(new: Schema, suspected: Difference) -> Edit | None:
+    """The edit of `new` that gives the renamed field its old number back; None where the number is taken.
+
+    With the number the field reads old data, so that nothing has to be reserved.
+    """
+    if suspected.rule != "FIELD_RENAME_SUSPECTED" or not suspected.pointer_old or not suspected.pointer_new:
+        return None
+    field, message = field_at(new, suspected.pointer_new), holder_at(new, suspected.pointer_new)
+    number = int(suspected.pointer_old.rpartition("/")[2])
+    if field is None or message is None or message.numbered(number) is not None:
+        return None
+    editor = Editor(new)
+    try:
+        editor.replace(*editor.place(suspected.pointer_new, _NUMBER), str(number))
+        text = editor.text()
+        parse_schema(text, new.references)
+    except (NoPlace, InvalidInput):
+        return reserve(new, message, number, str(suspected.before))
+    return Edit(f'give "{field.name}" the number {number}, which "{suspected.before}" had', text)
+
+
+def reserve(schema: Schema, message: Message, number: int, name: str) -> Edit | None:
+    """The edit that reserves what a removed field used; None where it is reserved already."""
+    lines = []
+    if not message.is_reserved(number) and message.numbered(number) is None:
+        lines.append(f"reserved {number};")
+    if name not in message.reserved_names and all(field.name != name for field in message.fields):
+        lines.append(f"reserved {name};" if schema.main.syntax.startswith("edition") else f'reserved "{name}";')
+    if not lines:
+        return None
+    editor = Editor(schema)
+    try:
+        editor.insert(message.pointer, *lines)
+        text = editor.text()
+        parse_schema(text, schema.references)
+    except (NoPlace, InvalidInput):
+        return None
+    return Edit(f'reserve the number {number} and the name "{name}"', text)
+
+
+def _package(job: Job, editor: Editor) -> str | None:
+    package = job.other.main.package
+    statement = f"package {package};" if package else ""
+    if job.mine.main.package:
+        begin, end = editor.place("/package")
+        editor.replace(begin, end, statement)
+    else:
+        try:
+            _, end = editor.place("/syntax")
+        except NoPlace:
+            end = 0
+        editor.replace(end, end, f"\n{statement}\n" if end else f"{statement}\n")
+    return f'set the package to "{package}"' if package else "remove the package"
+
+
+def _message(job: Job, editor: Editor) -> str | None:
+    if job.is_reader:
+        message = message_at(job.other, job.other_pointer)
+        if message is None:
+            return None
+        editor.insert(job.mine_pointer, message_text(job.other, message, job.mine))
+        return f'add the message "{message.local_name}" again'
+    mine = message_at(job.mine, job.mine_pointer)
+    if mine is None:
+        return None
+    editor.delete(mine.pointer)
+    return f'remove the message "{mine.local_name}"'
+
+
+def _type(job: Job, editor: Editor) -> str | None:
+    """Gives a field the type and label that it has on the other side."""
+    mine, other = job.mine_field, job.other_field
+    if mine is None or other is None or "group" in (mine.kind, other.kind):
+        return None
+    begin, _ = editor.place(mine.pointer)
+    end, _ = editor.place(mine.pointer, _NAME)
+    wanted = label_and_type(other, job.other, job.mine, is_member=mine.oneof is not None)
+    editor.replace(begin, end, f"{wanted} ")
+    held = other.message.by_number[2].message if other.is_map and other.message is not None else other.message
+    if held is not None and held.source is None and message_of(job.mine, held) is None:
+        outside = message_of_name(job.mine, held.local_name.rpartition(".")[0])
+        editor.insert(outside.pointer if outside is not None else "", message_text(job.other, held, job.mine))
+    return f'give "{mine.name}" the type {wanted}'
+
+
+def _required(job: Job, editor: Editor) -> str | None:
+    """A required field that one side lacks: the side that has it makes it optional, the other adds it."""
+    mine, other = job.mine_field, job.other_field
+    if mine is not None and (other is None or job.is_reader):
+        if mine.label != "required":
+            return None
+        begin, _ = editor.place(mine.pointer)
+        editor.replace(begin, begin + len("required"), "optional")
+        return f'make "{mine.name}" optional'
+    if mine is None and other is not None:
+        editor.insert(job.mine_pointer, field_text(job.other, other, job.mine))
+        return f'add the field "{other.name}" as the other side has it'
+    if mine is not None and mine.label == "optional":
+        begin, _ = editor.place(mine.pointer)
+        editor.replace(begin, begin + len("optional"), "required")
+        return f'require "{mine.name}"'
+    return None
+
+
+def _member(job: Job, editor: Editor) -> str | None:
+    """A member that the reader's oneof lacks: the reader gets it, the writer gives it up."""
+    if job.is_reader:
+        other = job.other_field
+        if other is None:
+            return None
+        editor.insert(job.mine_pointer, field_text(job.other, other, job.mine, is_member=True))
+        return f'add the member "{other.name}" again'
+    mine, message = job.mine_field, holder_at(job.mine, job.mine_pointer)
+    if mine is None or message is None:
+        return None
+    editor.delete(mine.pointer)
+    return f'remove the member "{mine.name}"'
+
+
+def _oneof(job: Job, editor: Editor) -> str | None:
+    """Fields that only the reader has in a oneof: the reader takes them out, the writer puts them in."""
+    reader, writer = (job.mine, job.other) if job.is_reader else (job.other, job.mine)
+    pointer = job.mine_pointer if job.is_reader else job.other_pointer
+    name = unescape(pointer.rpartition("/")[2])
+    ours = message_at(reader, pointer.rpartition("/oneofs/")[0])
+    theirs = message_of(writer, ours)
+    if ours is None or theirs is None or name not in ours.oneofs:
+        return None
+    numbers = [n for n in ours.oneofs[name].numbers if n in theirs.by_number]
+    if job.is_reader:
+        outside = [n for n in numbers if theirs.by_number[n].oneof is None]
+        return _take_out(job.mine, ours, name, outside, editor)
+    return _put_in(job.mine, theirs, name, numbers, editor)
+
+
+def _take_out(schema: Schema, message: Message, name: str, numbers: list[int], editor: Editor) -> str | None:
+    if not numbers:
+        return None
+    lines = [printed_field(schema, message.by_number[number], is_member=False) for number in numbers]
+    if set(numbers) == set(message.oneofs[name].numbers):
+        editor.delete(message.oneofs[name].pointer)
+    else:
+        for number in numbers:
+            editor.delete(message.by_number[number].pointer)
+    editor.insert(message.pointer, *lines)
+    return f'take {", ".join(message.by_number[number].name for number in numbers)} out of the oneof "{name}"'
+
+
+def _put_in(schema: Schema, message: Message, name: str, numbers: list[int], editor: Editor) -> str | None:
+    moved = [message.by_number[number] for number in numbers if message.by_number[number].oneof != name]
+    if any(field.oneof is not None or field.is_repeated or field.label == "required" for field in moved):
+        return None
+    lines = [printed_field(schema, field, is_member=True) for field in moved]
+    for field in moved:
+        editor.delete(field.pointer)
+    if name in message.oneofs:
+        editor.insert(message.oneofs[name].pointer, *lines)
+    else:
+        editor.insert(message.pointer, "\n".join([f"oneof {name} {{", *(f"  {line}" for line in lines), "}"]))
+    return f'put {", ".join(field.name for field in moved)} into the oneof "{name}"'
+
+
+def _rename(job: Job, editor: Editor) -> str | None:
+    mine, other = job.mine_field, job.other_field
+    if mine is None or other is None:
+        return None
+    editor.replace(*editor.place(mine.pointer, _NAME), other.name)
+    return f'call the field "{other.name}" again'
+
+
+def _number(job: Job, editor: Editor) -> str | None:
+    mine, other = job.mine_field, job.other_field
+    if mine is None or other is None:
+        return None
+    editor.replace(*editor.place(mine.pointer, _NUMBER), str(other.number))
+    return f'give "{mine.name}" the number {other.number} again'
+
+
+def _new_number(job: Job, editor: Editor) -> str | None:
+    mine, message = job.mine_field, holder_at(job.mine, job.mine_pointer)
+    other = holder_at(job.other, job.other_pointer)
+    if mine is None or message is None or other is None:
+        return None
+    number = max((*message.by_number, *other.by_number)) + 1
+    while 19_000 <= number < 20_000 or message.is_reserved(number) or other.is_reserved(number):
+        number += 1
+    editor.replace(*editor.place(mine.pointer, _NUMBER), str(number))
+    if job.is_reader:
+        editor.insert(message.pointer, f"reserved {mine.number};")
+    return f'give "{mine.name}" the new number {number}' + (f" and reserve {mine.number}" if job.is_reader else "")
+
+
+def _enum_values(job: Job, editor: Editor) -> str | None:
+    """Adds to the reader's enum the values of the writer that it lacks."""
+    mine, other = _enums(job)
+    if mine is None or other is None or not job.is_reader:
+        return None
+    missing = {name: n for name, n in other.numbers.items() if n not in mine.by_number and name not in mine.numbers}
+    if not missing:
+        return None
+    editor.insert(mine.pointer, *(f"{name} = {number};" for name, number in missing.items()))
+    return f"add the values {', '.join(missing)}"
+
+
+def _enum_numbers(job: Job, editor: Editor) -> str | None:
+    mine, other = _enums(job)
+    if mine is None or other is None:
+        return None
+    moved = [name for name, number in mine.numbers.items() if other.numbers.get(name, number) != number]
+    for name in moved:
+        pointer = f"{mine.pointer}/values/{mine.numbers[name]}"
+        editor.replace(*editor.place(pointer, 2), str(other.numbers[name]))
+    return f"give {', '.join(moved)} the numbers of the other side" if moved else None
+
+
+def _enums(job: Job) -> tuple[Enum | None, Enum | None]:
+    mine, other = job.mine_field, job.other_field
+    enums = tuple(field.enum if field is not None else None for field in (mine, other))
+    return (None, None) if enums[0] is None or enums[0].source is not None else (enums[0], enums[1])
+
+
+_EDITS: Final[Mapping[str, Callable[[Job, Editor], str | None]]] = {
+    "PACKAGE_CHANGED": _package,
+    "MESSAGE_REMOVED": _message,
+    "FIELD_KIND_CHANGED": _type,
+    "FIELD_SCALAR_KIND_CHANGED": _type,
+    "FIELD_NAMED_TYPE_CHANGED": _type,
+    "FIELD_NUMERIC_LABEL_CHANGED": _type,
+    "VALUE_NARROWED": _type,
+    "BYTES_READ_AS_STRING": _type,
+    "REPEATED_READ_AS_SINGLE": _type,
+    "REQUIRED_FIELD_ADDED": _required,
+    "REQUIRED_FIELD_REMOVED": _required,
+    "REQUIRED_INTRODUCED": _required,
+    "ONEOF_FIELD_REMOVED": _member,
+    "MULTIPLE_FIELDS_MOVED_TO_ONEOF": _oneof,
+    "FIELD_MOVED_TO_EXISTING_ONEOF": _oneof,
+    "FIELD_RENAMED": _rename,
+    "FIELD_RENUMBERED": _number,
+    "NUMBER_REUSED": _new_number,
+    "CLOSED_ENUM_VALUE_MISSING": _enum_values,
+    "ENUM_VALUE_MISSING": _enum_values,
+    "ENUM_VALUE_RENUMBERED": _enum_numbers,
+}

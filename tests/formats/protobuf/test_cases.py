@@ -1,0 +1,154 @@
+"""Each rule of the Protobuf engine by its cases: differences, breaks, hazards, what the data do, and witnesses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from registry.formats.base import ParsedSchema, ResolvedReference
+from registry.formats.protobuf import PROTOBUF
+from registry.formats.protobuf.difference_rules import DIFFERENCE_RULES
+from registry.formats.protobuf.messages import DESCRIPTIONS
+from registry.formats.protobuf.rules import RULES
+
+FOLDER = Path(__file__).parent / "cases"
+DIRECTIONS = ("backward", "forward")
+
+
+def load_cases() -> list[Any]:
+    return [
+        pytest.param(case, id=f"{path.stem}: {case['name']}")
+        for path in sorted(FOLDER.glob("*.yaml"))
+        for case in yaml.safe_load(path.read_text())
+    ]
+
+
+CASES = load_cases()
+
+
+@pytest.fixture(params=CASES)
+def case(request: pytest.FixtureRequest) -> dict[str, Any]:
+    return request.param
+
+
+def parsed(case: dict[str, Any], side: str) -> ParsedSchema:
+    version = 1 if side == "old" else 2
+    files = case.get(f"{side}_files", {})
+    return PROTOBUF.parse(case[side], [ResolvedReference(name, name, version, text) for name, text in files.items()])
+
+
+@pytest.fixture
+def old(case: dict[str, Any]) -> ParsedSchema:
+    return parsed(case, "old")
+
+
+@pytest.fixture
+def new(case: dict[str, Any]) -> ParsedSchema:
+    return parsed(case, "new")
+
+
+def pair(old: ParsedSchema, new: ParsedSchema, direction: str) -> tuple[ParsedSchema, ParsedSchema]:
+    """Reader and writer."""
+    return (new, old) if direction == "backward" else (old, new)
+
+
+def test_all_differences_are_told(case, old, new) -> None:
+    found = PROTOBUF.diff(old, new)
+    assert [[item.rule, item.path] for item in found] == case.get("differences", [])
+
+
+def test_no_difference_to_itself(case, old, new) -> None:
+    assert PROTOBUF.diff(old, old) == ()
+    assert PROTOBUF.diff(new, new) == ()
+
+
+@pytest.mark.requirement("GOO-2")
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_verdict_of_the_established_registry(case, old, new, direction) -> None:
+    found = PROTOBUF.incompatibilities(*pair(old, new, direction))
+    assert [[item.rule, item.kind, item.location] for item in found] == case.get(direction, [])
+    assert all(item.kind in DESCRIPTIONS for item in found)
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_all_hazards_are_told(case, old, new, direction) -> None:
+    found = PROTOBUF.judge(*pair(old, new, direction)).hazards
+    assert [[item.rule, item.path] for item in found] == case.get(f"{direction}_hazards", [])
+    assert all(item.kind == "" and item.severity in ("value loss", "warning") for item in found)
+
+
+@pytest.mark.requirement("GOO-2")
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_what_the_data_do(case, old, new, direction) -> None:
+    truth = PROTOBUF.truth(*pair(old, new, direction))
+    assert truth.answer == case[f"{direction}_truth"]
+    found = [[item.severity, item.rule, item.path] for item in truth.findings]
+    assert found == case.get(f"{direction}_losses", [])
+    for item in truth.findings:
+        assert item.witness is not None
+        assert item.witness.found
+        assert bool(item.witness.error) == (item.severity == "break")
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_every_break_has_a_witness_or_says_why_not(case, old, new, direction) -> None:
+    reader, writer = pair(old, new, direction)
+    for item in PROTOBUF.incompatibilities(reader, writer):
+        witness = PROTOBUF.witness(reader, writer, item)
+        assert witness.found or witness.reason
+        if not witness.found:
+            assert RULES[item.rule].no_proof in witness.reason
+            assert RULES[item.rule].no_proof
+
+
+def test_every_rule_has_a_case() -> None:
+    cases = [param.values[0] for param in CASES]
+    assert {item[0] for case in cases for item in case.get("differences", [])} == set(DIFFERENCE_RULES)
+    keys = [key for direction in DIRECTIONS for key in (direction, f"{direction}_hazards")]
+    assert {item[0] for case in cases for key in keys for item in case.get(key, [])} == set(RULES)
+    assert {rule.kind for rule in RULES.values() if rule.kind} == set(DESCRIPTIONS)
+
+
+def test_every_sentence_has_its_values(case, old, new) -> None:
+    texts = [item.message for item in PROTOBUF.diff(old, new)]
+    for direction in DIRECTIONS:
+        judgement = PROTOBUF.judge(*pair(old, new, direction))
+        for item in judgement.breaks + judgement.hazards:
+            texts += [item.message, item.remedy_in_reader, item.remedy_in_writer, item.why]
+    assert all(text and "{" not in text and "None" not in text for text in texts)
+
+
+def test_every_pointer_leads_into_the_text(case, old, new) -> None:
+    for item in PROTOBUF.diff(old, new):
+        for schema, pointer in ((old, item.pointer_old), (new, item.pointer_new)):
+            if pointer and not pointer.endswith(("/reserved", "/default", "/syntax", "/options")):
+                assert PROTOBUF.position(schema, pointer) is not None, pointer
+    for direction in DIRECTIONS:
+        reader, writer = pair(old, new, direction)
+        judgement = PROTOBUF.judge(reader, writer)
+        for item in judgement.breaks + judgement.hazards:
+            for schema, pointer, source in (
+                (reader, item.reader_pointer, item.reader_source),
+                (writer, item.writer_pointer, item.writer_source),
+            ):
+                assert source is not None or PROTOBUF.position(schema, pointer or "") is not None, pointer
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_every_repair_helps(case, old, new, direction) -> None:
+    reader, writer = pair(old, new, direction)
+    judgement = PROTOBUF.judge(reader, writer)
+    for item in judgement.breaks + judgement.hazards:
+        for mine, other, is_reader in ((reader, writer, True), (writer, reader, False)):
+            edit = PROTOBUF.repair(mine, other, item, is_reader=is_reader)
+            if edit is None:
+                continue
+            assert edit.title
+            files = case.get("old_files" if mine is old else "new_files", {})
+            edited = PROTOBUF.parse(edit.text, [ResolvedReference(n, n, 1, text) for n, text in files.items()])
+            again = PROTOBUF.judge(edited, other) if is_reader else PROTOBUF.judge(other, edited)
+            left = [(found.rule, found.path) for found in again.breaks + again.hazards]
+            assert (item.rule, item.path) not in left
