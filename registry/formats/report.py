@@ -23,11 +23,11 @@ PROFILES: Final[tuple[Profile, ...]] = tuple(DECISIVE)
 
 _MAX_SCHEMA_IN_MESSAGE: Final = 10 * 1024
 
-#: how the established registry quotes in its messages, and its sentences, a format each
-_ESTABLISHED: Final[tuple[tuple[str, Mapping[str, str]], ...]] = (
-    ("'", avro.DESCRIPTIONS),
-    ('"', protobuf.DESCRIPTIONS),
-    ('"', json_schema.DESCRIPTIONS),
+#: the established registry's sentences, a format each, and how it writes a difference: its quotes are its own
+_ESTABLISHED: Final[tuple[tuple[Mapping[str, str], str], ...]] = (
+    (avro.DESCRIPTIONS, "{{errorType:'{kind}', description:'{said}', additionalInfo:'{detail}'}}"),
+    (protobuf.DESCRIPTIONS, '{{errorType:"{kind}", description:"{said}"}}'),
+    (json_schema.DESCRIPTIONS, '{{errorType:"{kind}", description:"{said}\'}}'),
 )
 
 
@@ -94,14 +94,11 @@ class ReportItem:
         """The item in the shape of Confluent's `verbose` messages."""
         if self.kind == "SCHEMA_TYPE_CHANGED":
             return "Incompatible because of different schema type"
-        quote, template = next(
-            ((quote, table[self.kind]) for quote, table in _ESTABLISHED if self.kind in table), ("'", "")
-        )
+        sentences, shape = next((row for row in _ESTABLISHED if self.kind in row[0]), _ESTABLISHED[0])
         reader, writer = ("new", "old") if self.direction == "BACKWARD" else ("old", "new")
         values = {"location": self.location, "detail": self.detail, "reader": reader, "writer": writer}
-        description = template.format_map(values) if template else self.message
-        more = f", additionalInfo:{quote}{self.detail}{quote}" if quote == "'" else ""
-        return f"{{errorType:{quote}{self.kind}{quote}, description:{quote}{description}{quote}{more}}}"
+        said = sentences.get(self.kind, "").format_map(values) or self.message
+        return shape.format(kind=self.kind, said=said, detail=self.detail)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ import resource
 import signal
 import sys
 import traceback
+from pathlib import Path
 from typing import Any, Final
 
 from registry.sandbox import codec, jobs
@@ -95,9 +96,18 @@ def _failure(error: Exception) -> dict[str, Any]:
 
 def _fitness(memory: int) -> dict[str, Any]:
     """Whether this process has grown so much that the next job should get a fresh one."""
+    return {"retire": _peak() > memory * _FIT}
+
+
+def _peak() -> int:
+    """The most memory that this program has had, in bytes."""
+    if sys.platform == "linux":
+        # ru_maxrss begins with what the parent had: a large server would never keep a child.
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    used = peak if sys.platform == "darwin" else peak * 1024
-    return {"retire": used > memory * _FIT}
+    return peak if sys.platform == "darwin" else peak * 1024
 
 
 def _end_with(parent: int) -> None:

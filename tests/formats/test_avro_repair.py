@@ -11,8 +11,8 @@ import pytest
 from registry.formats.avro import AVRO
 from registry.formats.avro.repair_steps import IN_READER, IN_WRITER
 from registry.formats.avro.rules import RULES
-from registry.formats.avro.text_edit import NoSuchPlace, TextEdit
 from registry.formats.base import Incompatibility, ParsedSchema
+from registry.formats.json_edit import NoSuchPlace, TextEdit
 from tests.formats.test_avro_cases import CASES
 
 # What no edit of one schema can be given for: the writer can't name an alias, and what a decoder alone refuses.

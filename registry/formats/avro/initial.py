@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from registry.formats.avro.model import AvroType, Enum, Fixed, Record, Union
-from registry.formats.avro.text_edit import NoSuchPlace
+from registry.formats.json_edit import NoSuchPlace
 
 _MAX_DEPTH: Final = 20
 _MAX_FIXED: Final = 64

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from typing import Final
 
 from registry.formats.avro.model import AvroType, Field, Union, type_label
+from registry.formats.likeness import name_likeness, words_of
 
 SUSPICION: Final = 0.6
 _MAX_CANDIDATES: Final = 12
 _MAX_COMPARISONS: Final = 2_500
 _NUMBERS: Final = frozenset({"int", "long", "float", "double"})
-_WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +49,7 @@ class _Candidates:
         for field in added:
             family = _family(field.type)
             self._by_family.setdefault(family, []).append(field)
-            self._by_words.setdefault((family, _words(field.name)), []).append(field)
+            self._by_words.setdefault((family, words_of(field.name)), []).append(field)
 
     def of(self, old: Field, wanted: int) -> list[Field]:
         """At most `wanted` fields of the same family of types."""
@@ -61,7 +59,7 @@ class _Candidates:
             begin = bisect_left(near, old.position, key=lambda field: field.position) - wanted // 2
             begin = max(0, min(begin, len(near) - wanted))
             near = near[begin : begin + wanted]
-        same_words = self._by_words.get((family, _words(old.name)), [])[:wanted]
+        same_words = self._by_words.get((family, words_of(old.name)), [])[:wanted]
         return list(dict.fromkeys([*same_words, *near]))[:wanted]
 
 
@@ -105,16 +103,3 @@ def _family(type_: AvroType) -> str:
             return type_label(type_)
         type_ = branches[0]
     return "number" if type_.kind in _NUMBERS else type_label(type_)
-
-
-def name_likeness(old: str, new: str) -> float:
-    """How alike two names are, from 0 to 1: by their words (camelCase and snake_case) and by their letters."""
-    words_old, words_new = _words(old), _words(new)
-    common = len(words_old & words_new)
-    by_words = common / min(len(words_old), len(words_new)) if words_old and words_new else 0.0
-    by_letters = SequenceMatcher(None, old.lower(), new.lower()).ratio()
-    return max(by_letters, 0.9 * by_words)
-
-
-def _words(name: str) -> frozenset[str]:
-    return frozenset(word.lower() for word in _WORD.findall(name))

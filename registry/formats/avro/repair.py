@@ -13,8 +13,8 @@ from registry.formats.avro.model import Schema
 from registry.formats.avro.parse import parse_schema
 from registry.formats.avro.repair_case import Case, Step
 from registry.formats.avro.repair_steps import IN_READER, IN_WRITER
-from registry.formats.avro.text_edit import NoSuchPlace, TextEdit, json_source
 from registry.formats.base import Difference, Edit, Incompatibility, Judgement, ParsedSchema, ResolvedReference
+from registry.formats.json_edit import NoSuchPlace, TextEdit, json_source
 
 # Several branches of one union may have the same finding, in one place.
 _OF_BRANCHES: Final = frozenset({"UNION_BRANCH_MISSING", "UNION_BRANCH_AMBIGUOUS", "UNION_BRANCH_ORDER"})

@@ -9,8 +9,8 @@ from typing import Final
 
 from registry.formats.avro.model import AvroType, Field, Named, Record, Schema
 from registry.formats.avro.places import Spot, field_at, root_of, type_at
-from registry.formats.avro.text_edit import NoSuchPlace, TextEdit, json_source
 from registry.formats.base import Incompatibility
+from registry.formats.json_edit import NoSuchPlace, TextEdit, json_source
 
 _PARTS: Final = ("/symbols", "/size")
 

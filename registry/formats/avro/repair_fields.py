@@ -10,7 +10,7 @@ from registry.formats.avro.initial import initial_value
 from registry.formats.avro.model import Field, Record, Union
 from registry.formats.avro.places import field_at
 from registry.formats.avro.repair_case import Case, pretty
-from registry.formats.avro.text_edit import NoSuchPlace, TextEdit, json_source
+from registry.formats.json_edit import NoSuchPlace, TextEdit, json_source
 from registry.formats.pointer import without_comments
 
 _MAX_REMOVED_SINGLY: Final = 20

@@ -8,7 +8,7 @@ from registry.formats.avro.canonical import type_source
 from registry.formats.avro.model import AvroType, Enum, Fixed, Named, Union, type_label
 from registry.formats.avro.places import field_at, type_at
 from registry.formats.avro.repair_case import Case, pretty, required, use_of
-from registry.formats.avro.text_edit import NoSuchPlace, TextEdit, json_source
+from registry.formats.json_edit import NoSuchPlace, TextEdit, json_source
 from registry.formats.pointer import parent
 
 _MAX_REMOVED_SINGLY: Final = 20

@@ -7,24 +7,9 @@ A sentence is a template over the values of a finding: `path`, `reader` and `wri
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
-from registry.formats.base import Severity
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """One row: `kind` is the reference implementation's name of the case, empty where it has none."""
-
-    id: str
-    kind: str
-    severity: Severity
-    sentence: str
-    why: str
-    in_reader: str
-    in_writer: str
-
+from registry.formats.rule import Rule
 
 _ROWS: Final = (
     Rule(

@@ -6,18 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from registry.formats.base import DifferenceKind
+from registry.formats.rule import DifferenceRule
 
 Category = Literal["value", "bound", "flag"]
-
-
-@dataclass(frozen=True, slots=True)
-class DifferenceRule:
-    """One row: the sentence is a template over `name`, `before` and `after`."""
-
-    id: str
-    kind: DifferenceKind
-    sentence: str
 
 
 @dataclass(frozen=True, slots=True)

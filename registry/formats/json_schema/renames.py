@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from registry.formats.avro.renames import name_likeness
 from registry.formats.json_schema.interning import json_equal
 from registry.formats.json_schema.labels import type_words
+from registry.formats.likeness import name_likeness
 
 SUSPICION: Final = 0.6
 _MAX_COMPARISONS: Final = 2_500

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from registry.errors import InvalidSchema
-from registry.formats.avro.text_edit import NoSuchPlace, TextEdit
 from registry.formats.base import Difference, Edit, Incompatibility, ParsedSchema, ResolvedReference
+from registry.formats.json_edit import NoSuchPlace, TextEdit
 from registry.formats.json_schema.findings import judge
 from registry.formats.json_schema.interning import Interning
 from registry.formats.json_schema.model import Model

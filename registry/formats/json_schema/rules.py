@@ -11,24 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from registry.formats.base import Severity
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """One row: `kind` is the reference implementation's name of the case, empty where it has none.
-
-    `is_lenient` says that the LENIENT policy accepts it.
-    """
-
-    id: str
-    kind: str
-    severity: Severity
-    sentence: str
-    why: str
-    in_reader: str
-    in_writer: str
-    is_lenient: bool = False
+from registry.formats.rule import Rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +69,7 @@ def _limit_rows(limit: Limit) -> tuple[Rule, Rule]:
 def _break(
     id: str, sentence: str, why: str, in_reader: str, in_writer: str, kind: str = "", lenient: bool = False
 ) -> Rule:
-    return Rule(id, kind or id, "break", sentence, why, in_reader, in_writer, lenient)
+    return Rule(id, kind or id, "break", sentence, why, in_reader, in_writer, is_lenient=lenient)
 
 
 _REFUSED: Final = "The writer may write a value that the reader refuses."

@@ -3,20 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
-from registry.formats.base import DifferenceKind
-
-
-@dataclass(frozen=True, slots=True)
-class DifferenceRule:
-    """One row: the sentence is a template over `name`, `before` and `after`."""
-
-    id: str
-    kind: DifferenceKind
-    sentence: str
-
+from registry.formats.rule import DifferenceRule
 
 _ROWS: Final = (
     DifferenceRule("SYNTAX_CHANGED", "changed", "the syntax changes from {before} to {after}"),

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from typing import Final
 
+from registry.formats.likeness import name_likeness
 from registry.formats.protobuf.model import Field, type_label
 from registry.formats.protobuf.scalars import GROUPS
 
 SUSPICION: Final = 0.6
 _MAX_COMPARISONS: Final = 2_500
-_WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +68,3 @@ def _compare(old: Field, new: Field) -> Rename:
 def _family(field: Field) -> str:
     """What a rename keeps of a type: the width of a number may change with it."""
     return GROUPS.get(field.kind, "") if not field.type_name else type_label(field)
-
-
-def name_likeness(old: str, new: str) -> float:
-    """How alike two names are, from 0 to 1: by their words (camelCase and snake_case) and by their letters."""
-    words_old, words_new = _words(old), _words(new)
-    by_words = len(words_old & words_new) / min(len(words_old), len(words_new)) if words_old and words_new else 0.0
-    by_letters = SequenceMatcher(None, old.lower(), new.lower()).ratio() if len(old) + len(new) < 400 else 0.0
-    return max(by_letters, 0.9 * by_words)
-
-
-def _words(name: str) -> frozenset[str]:
-    return frozenset(word.lower() for word in _WORD.findall(name))

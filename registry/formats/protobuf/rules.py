@@ -8,25 +8,9 @@ data may survive what the established check refuses, where that can be.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
-from registry.formats.base import Severity
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """One row: `kind` is the reference implementation's name of the case, empty where it has none."""
-
-    id: str
-    kind: str
-    severity: Severity
-    sentence: str
-    why: str
-    in_reader: str
-    in_writer: str
-    no_proof: str = ""
-
+from registry.formats.rule import Rule
 
 _ROWS: Final = (
     Rule(

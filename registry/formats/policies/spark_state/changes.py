@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, Final
 
-from registry.formats.avro.renames import name_likeness
+from registry.formats.likeness import name_likeness
 from registry.formats.policies.spark_state.conversion import AVRO_TYPES, decimal_bytes
 from registry.formats.policies.spark_state.rules import STATE_RULES, Effect, Opinion
 from registry.formats.policies.spark_state.types import (
