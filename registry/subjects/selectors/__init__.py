@@ -25,6 +25,7 @@ from registry.subjects.selectors.resolution import Hazards, find_hazards, resolv
 from registry.subjects.selectors.schemas import VersionOfId, all_versions, self_contained_schemas
 from registry.subjects.selectors.search import FoundVersion, search_versions
 from registry.subjects.selectors.side_by_side import ProvedComparison, Side, compare_sides
+from registry.subjects.selectors.trial import TrialVersions, load_for_trial, version_formats
 from registry.subjects.selectors.versions import (
     VersionInfo,
     elsewhere,
@@ -51,6 +52,7 @@ __all__ = [
     "SubjectPresence",
     "SubjectRow",
     "SubjectState",
+    "TrialVersions",
     "Verdict",
     "VersionInfo",
     "VersionOfId",
@@ -75,6 +77,7 @@ __all__ = [
     "list_registries",
     "list_subjects",
     "list_versions",
+    "load_for_trial",
     "outline_of",
     "own_config",
     "own_mode",
@@ -91,6 +94,7 @@ __all__ = [
     "subject_rows",
     "summarize_versions",
     "text_in_form",
+    "version_formats",
     "version_infos",
     "versions_of_schema",
 ]

@@ -11,7 +11,7 @@ from registry.sandbox.cache import WeighedCache
 from registry.subjects import engines
 from registry.subjects.models import Registry, Schema, SchemaReference, SchemaVersion
 from registry.subjects.names import DEFAULT_CONTEXT, SubjectName, parse_subject
-from registry.subjects.selectors.versions import parse_version
+from registry.subjects.selectors.versions import live, parse_version
 
 #: characters of text whose parsed forms are kept; those take some twenty times as many bytes
 CACHED_CHARACTERS = 6_000_000
@@ -104,16 +104,16 @@ class _Resolver:
 
 
 def resolve_references(
-    registry: Registry, references: Iterable[Reference], *, context: str = DEFAULT_CONTEXT
+    registry: Registry, references: Iterable[Reference], *, context: str = DEFAULT_CONTEXT, deleted: bool = False
 ) -> tuple[tuple[ResolvedReference, SchemaVersion], ...]:
     """Each reference with its text and its live version; -1 means the latest. Raises InvalidReference.
 
-    The number of queries grows with the depth of the references, not with their number.
+    With `deleted` a soft-deleted version will do, as one that is brought from elsewhere may refer to one. The number of queries grows with the depth of the references, not with their number.
     """
     wanted = [
         (item, (parse_subject(item.subject, context=context), parse_version(item.version))) for item in references
     ]
-    targets = _live_targets(registry, {place for _, place in wanted}) if wanted else {}
+    targets = _targets(registry, {place for _, place in wanted}, deleted=deleted) if wanted else {}
     for reference, place in wanted:
         if place not in targets:
             raise InvalidReference(
@@ -131,10 +131,13 @@ def resolve_references(
 _Place = tuple[SubjectName, int | None]
 
 
-def _live_targets(registry: Registry, places: set[_Place]) -> dict[_Place, SchemaVersion]:
-    """The live versions at those places; a place without one is left out."""
-    rows = SchemaVersion.objects.filter(
-        subject__context__registry=registry, subject__name__in={name.subject for name, _ in places}, deleted_at=None
+def _targets(registry: Registry, places: set[_Place], *, deleted: bool) -> dict[_Place, SchemaVersion]:
+    """The live versions at those places (with `deleted` all); a place without one is left out."""
+    rows = live(
+        SchemaVersion.objects.filter(
+            subject__context__registry=registry, subject__name__in={name.subject for name, _ in places}
+        ),
+        deleted=deleted,
     )
     columns = ("pk", "subject__context__name", "subject__name", "version")
     found: dict[_Place, int] = {}

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
-from registry.errors import InvalidReference, InvalidSchema
-from registry.formats.assessment import Assessment, Parting, Rename
-from registry.formats.base import OutlineField, ParsedSchema
-from registry.formats.report import DECISIVE, Direction, Profile, Report
+from registry.errors import InvalidReference, InvalidSchema, SchemaTooCostly
+from registry.formats.assessment import Parting, Rename
+from registry.formats.base import Answer, Judgement, OutlineField, ParsedSchema, Truth
+from registry.formats.report import Direction, Profile, ReportItem
 from registry.subjects import engines
 from registry.subjects.models import Registry, SchemaVersion
 from registry.subjects.names import SubjectName
@@ -17,8 +18,8 @@ from registry.subjects.selectors.parsed import parse_stored
 from registry.subjects.selectors.places import get_subject
 from registry.subjects.selectors.versions import parse_version, version_infos, version_row
 
-#: the level that asks both directions of the one version that a comparison has
-_BOTH_DIRECTIONS = "FULL"
+#: findings of a direction that are proved; the others are told without a witness
+MAX_WITNESSES: Final = 50
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class ProvedComparison(Comparison):
     """A comparison whose findings carry a witness, with what the data say beside the rules.
 
     `unchanged` are the fields that both sides have alike. `problem` says why a side can't be read; the formats are
-    then the same and `differences` is None all the same.
+    then the same and `differences` is None all the same. `unproved` says why the findings have no witnesses.
     """
 
     partings: tuple[Parting, ...] = ()
@@ -43,6 +44,7 @@ class ProvedComparison(Comparison):
     unchanged: tuple[OutlineField, ...] = ()
     new_text: str = ""
     problem: str = ""
+    unproved: str = ""
 
 
 def compare_sides(old: Side, new: Side, *, profile: Profile = "confluent") -> ProvedComparison:
@@ -57,41 +59,82 @@ def compare_sides(old: Side, new: Side, *, profile: Profile = "confluent") -> Pr
         return bare
     try:
         schemas = parse_stored([row.schema for row in rows])
-        return _proved(bare, schemas, rows[0].version, profile)
+        return _compared(bare, schemas, rows[0].version, profile)
     except (InvalidSchema, InvalidReference) as error:
         return replace(bare, problem=error.message)
 
 
 def _row(side: Side) -> SchemaVersion:
-    return version_row(get_subject(side.registry, side.subject, deleted=True), parse_version(side.version), deleted=True)
+    return version_row(
+        get_subject(side.registry, side.subject, deleted=True), parse_version(side.version), deleted=True
+    )
 
 
-def _proved(bare: ProvedComparison, schemas: Sequence[ParsedSchema], version: int, profile: Profile) -> ProvedComparison:
+def _compared(
+    bare: ProvedComparison, schemas: Sequence[ParsedSchema], version: int, profile: Profile
+) -> ProvedComparison:
     old, new = schemas
-    found = engines.assess(new, [(version, old)], _BOTH_DIRECTIONS, profile=profile)
-    return replace(
+    found = replace(
         bare,
         differences=engines.diff(old, new),
         same_meaning=old.fingerprint == new.fingerprint,
-        backward=_of_direction(found, "BACKWARD"),
-        forward=_of_direction(found, "FORWARD"),
-        partings=found.partings,
-        renames=found.renames,
-        unchanged=_unchanged(engines.outline(old), engines.outline(new)),
+        backward=engines.check(new, [(version, old)], "BACKWARD", profile=profile),
+        forward=engines.check(new, [(version, old)], "FORWARD", profile=profile),
         new_text=new.text,
     )
+    try:
+        found = replace(found, unchanged=_unchanged(engines.outline(old), engines.outline(new)))
+        return _proved(found, old, new, version)
+    except SchemaTooCostly as error:  # what is known without proof is shown all the same
+        return replace(found, unproved=error.message)
 
 
-def _of_direction(found: Assessment, direction: Direction) -> Report:
-    items = tuple(item for item in found.report.items if item.direction == direction)
-    decisive = DECISIVE[found.report.profile]
+def _proved(found: ProvedComparison, old: ParsedSchema, new: ParsedSchema, version: int) -> ProvedComparison:
+    assert found.backward is not None
+    assert found.forward is not None
+    sides: tuple[tuple[Direction, ParsedSchema, ParsedSchema], ...] = (("BACKWARD", new, old), ("FORWARD", old, new))
+    partings, reports = [], {}
+    for direction, reader, writer in sides:
+        judged = engines.judge(reader, writer)
+        partings += _parting(judged, engines.truth(reader, writer), version, direction)
+        report = found.backward if direction == "BACKWARD" else found.forward
+        reports[direction] = replace(report, items=_with_witnesses(report.items, judged, reader, writer))
     return replace(
-        found.report,
-        level=direction,
-        items=items,
-        is_compatible=not any(item.severity in decisive for item in items),
-        upgrade_order="",
+        found,
+        backward=reports["BACKWARD"],
+        forward=reports["FORWARD"],
+        partings=tuple(partings),
+        renames=tuple(
+            Rename(item.path, item.message, item.score, item.reasons, engines.accept_rename(old, new, item))
+            for item in found.differences or ()
+            if item.score is not None
+        ),
     )
+
+
+def _parting(judged: Judgement, truth: Truth, version: int, direction: Direction) -> list[Parting]:
+    """Where rules and data part: one, or none."""
+    by_rules: Answer = "yes" if judged.is_compatible else "no"
+    if truth.answer == by_rules:
+        return []
+    witness = next((item.witness for item in truth.findings if item.witness), None)
+    return [Parting(version, direction, by_rules, truth.answer, truth.how, witness)]
+
+
+def _with_witnesses(
+    items: Sequence[ReportItem], judged: Judgement, reader: ParsedSchema, writer: ParsedSchema
+) -> tuple[ReportItem, ...]:
+    """The items, each with a witness; of very many, the first."""
+    findings = {(item.rule, item.path, item.location): item for item in (*judged.breaks, *judged.hazards)}
+    budget = MAX_WITNESSES
+    proved = []
+    for item in items:
+        finding = findings.get((item.rule, item.named_path, item.location))
+        if item.witness is None and item.severity != "warning" and finding is not None and budget > 0:
+            budget -= 1
+            item = replace(item, witness=engines.witness(reader, writer, finding))  # noqa: PLW2901
+        proved.append(item)
+    return tuple(proved)
 
 
 def _unchanged(old: Sequence[OutlineField], new: Sequence[OutlineField]) -> tuple[OutlineField, ...]:

@@ -27,9 +27,6 @@ from registry.subjects.selectors.effective import OwnConfig, config_and_settings
 from registry.subjects.selectors.parsed import parse_schema, parse_stored, resolve_references
 from registry.subjects.selectors.versions import references_of
 
-#: the most bytes of a schema's text, unless SCHEMA_MAX_BYTES says otherwise; the established server's store takes 1 MB
-MAX_BYTES = 1_000_000
-
 
 @dataclass(frozen=True)
 class Submission:
@@ -107,7 +104,7 @@ def prepare(
 
 def refuse_too_large(text: str) -> None:
     """Raise SchemaTooLarge for a text of more bytes than are taken."""
-    most = int(getattr(settings, "SCHEMA_MAX_BYTES", MAX_BYTES))
+    most = settings.SCHEMA_MAX_BYTES
     if len(text) > most or len(text.encode("utf-8", "surrogatepass")) > most:
         raise SchemaTooLarge(f"The schema is too large: {most} bytes are taken (SCHEMA_MAX_BYTES).")
 

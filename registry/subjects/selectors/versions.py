@@ -246,8 +246,8 @@ def versions_of_schema(
     schema = find_schema(registry, schema_id, context=context)
     if schema is None:
         raise SchemaNotFound("Schema not found", schema_id=schema_id)
-    rows = live(schema.versions.all(), deleted=deleted).order_by("subject__name", "version")
-    return version_infos(list(rows))
+    rows = live(schema.versions.select_related("schema__context", "subject__context"), deleted=deleted)
+    return infos_of(list(rows.order_by("subject__name", "version")))
 
 
 def referenced_by(registry: Registry, subject: SubjectName, version: int | str, *, deleted: bool = False) -> list[int]:
