@@ -16,7 +16,10 @@ own status and code with a table of their own.
     │   ├── InvalidReference         a reference that doesn't resolve
     │   ├── InvalidRuleSet           the rules of a data contract
     │   ├── InvalidSource            a scan source that can't be used as given
-    │   └── InvalidCheckpoint        a path that holds no readable checkpoint
+    │   ├── InvalidCheckpoint        a path that holds no readable checkpoint
+    │   ├── InvalidSnapshot          what another registry or an export file holds, where it can't be taken as it is
+    │   ├── InvalidSecret            a secret that isn't there, or isn't for that host
+    │   └── AddressRefused           an address that the egress policy doesn't let us connect to
     ├── NotFound
     │   ├── RegistryNotFound
     │   ├── SubjectNotFound
@@ -45,6 +48,7 @@ own status and code with a table of their own.
     └── Unavailable                  a part outside this process doesn't answer
         ├── BrokerUnavailable
         ├── SparkUnavailable
+        ├── RemoteUnavailable        another server that doesn't answer, or not as it should
         └── ScanInterrupted          a scan that ran into its deadline or was cancelled
 """
 
@@ -61,6 +65,11 @@ class SchemadeskError(Exception):
         self.message = message
         self.details = details
 
+    @property
+    def placed(self) -> str:
+        """The message with the place in what was sent, where one is known."""
+        return self.message
+
 
 class InvalidInput(SchemadeskError):
     """What was sent can't be used as it is."""
@@ -73,6 +82,11 @@ class InvalidSchema(InvalidInput):
         super().__init__(message, **details)
         self.line = line
         self.column = column
+
+    @property
+    def placed(self) -> str:
+        """The message with line and column, where they are known."""
+        return self.message if self.line is None else f"{self.message} (line {self.line}, column {self.column})"
 
 
 class SchemaTooCostly(InvalidSchema):
@@ -117,6 +131,18 @@ class InvalidSource(InvalidInput):
 
 class InvalidCheckpoint(InvalidInput):
     """A path that holds no readable checkpoint; the message says what was looked for."""
+
+
+class InvalidSnapshot(InvalidInput):
+    """What another registry or an export file holds can't be taken as it is; the message names the place."""
+
+
+class InvalidSecret(InvalidInput):
+    """A secret that isn't there or isn't for that host; the message has its name, never its value."""
+
+
+class AddressRefused(InvalidInput):
+    """An address that the egress policy doesn't let us connect to; the message names the host and the cure."""
 
 
 class NotFound(SchemadeskError):
@@ -237,6 +263,14 @@ class BrokerUnavailable(Unavailable):
 
 class SparkUnavailable(Unavailable):
     """The Spark Connect server doesn't answer in time."""
+
+
+class RemoteUnavailable(Unavailable):
+    """Another server doesn't answer in time, or answers what can't be used; `status` is its HTTP status, if it gave one."""
+
+    def __init__(self, message: str, *, status: int | None = None, **details: Any) -> None:
+        super().__init__(message, **details)
+        self.status = status
 
 
 class ScanInterrupted(Unavailable):

@@ -276,3 +276,15 @@ def test_force_is_for_those_with_the_right(api: Callable[[str], Client], steward
     send(steward, "/subjects/orders-value/versions", V1)
     assert send(steward, "/subjects/orders-value/versions?force=true", BREAKING).status_code == 403
     assert send(api("admin"), "/subjects/orders-value/versions?force=true", BREAKING).json()["version"] == 2
+
+
+def test_other_contexts_are_looked_into_only_where_one_may_read(api: Callable[[str], Client], steward: Client) -> None:
+    from registry.access.models import RoleGrant
+
+    send(steward, "/subjects/:.lab:orders/versions", V1)
+    assert steward.get("/subjects/orders/versions/1").json()["subject"] == ":.lab:orders"
+    reader = api("reader")
+    assert RoleGrant.objects.filter(user__username="reader").update(subject_pattern="orders") == 1
+    assert reader.get("/subjects/orders/versions/1").json()["error_code"] == 40401
+    assert reader.get("/subjects/:.lab:orders/versions/1").status_code == 403
+    assert send(reader, "/subjects/orders", V1).json()["error_code"] == 40401

@@ -23,6 +23,7 @@ from confluent_kafka.schema_registry.protobuf import ProtobufDeserializer, Proto
 from confluent_kafka.serialization import MessageField, SerializationContext
 from django.core.servers.basehttp import WSGIRequestHandler
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from httpx import BasicAuth
 from schema_registry.client import SchemaRegistryClient as OtherClient
 from schema_registry.client import schema as other
 from schema_registry.serializers import AvroMessageSerializer
@@ -174,7 +175,7 @@ def test_the_client_calls_everything(client: SchemaRegistryClient) -> None:
 
 
 def test_the_other_python_client(live_server: Any, raw_targets: None, token: Callable[[str], str]) -> None:
-    login = {"url": live_server.url, "extra_headers": {"Authorization": f"Bearer {token('admin')}"}}
+    login = {"url": live_server.url, "auth": BasicAuth("admin", token("admin"))}
     client = OtherClient(**login)
     old, new = other.AvroSchema(ORDER), other.AvroSchema(ORDER_NOTE)
     serializer = AvroMessageSerializer(client)

@@ -37,7 +37,7 @@ def filled(value: Any) -> Any:
     return [filled(item) for item in value] if isinstance(value, list) else value
 
 
-@pytest.mark.parametrize("case", cases())
+@pytest.mark.parametrize("case", list(cases()))
 def test_the_story_goes_as_told(case: dict[str, Any], api: Callable[[str], Client]) -> None:
     clients: dict[str, Client] = {}
     for number, step in enumerate(case["steps"], start=1):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from django.http import HttpResponse
@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from registry.access.roles import Actor, require
+from registry.access.roles import Actor, may, require
 from registry.api.authentication import TokenAuthentication
 from registry.api.confluent.errors import handle
 from registry.api.confluent.negotiation import PARSERS, RENDERERS
@@ -20,6 +20,7 @@ from registry.api.confluent.requests import refuse_unusable_text
 from registry.errors import InvalidName
 from registry.subjects.names import DEFAULT_CONTEXT, SubjectName, check_context, parse_subject
 from registry.subjects.selectors.places import Registry, get_registry, get_registry_and_subject
+from registry.subjects.selectors.versions import elsewhere
 
 HEADERS = {"Cache-Control": "no-cache, no-store, must-revalidate", "X-XSS-Protection": "1; mode=block"}
 
@@ -94,6 +95,14 @@ class ConfluentView(APIView):
     def names_no_context(self) -> bool:
         """Whether the address leaves the context open: then other contexts are looked into as well."""
         return "context" not in self.kwargs and not str(self.kwargs.get("subject", "")).startswith(":.")
+
+    def and_elsewhere(self, subject: SubjectName) -> Iterator[SubjectName]:
+        """The subject, and then, if nothing names its context, those of the same name in the other contexts."""
+        yield subject
+        if self.names_no_context:
+            for name in elsewhere(self.registry, subject):
+                if may(self.actor, "schema.read", registry=self.registry.name, subject=name.qualified):
+                    yield name
 
     def finalize_response(self, request: Request, response: Response, *args: Any, **kwargs: Any) -> Response:
         """Nothing here may be kept by a cache that doesn't ask again."""

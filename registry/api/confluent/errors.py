@@ -86,9 +86,7 @@ def describe(error: Exception) -> str:
     """The message, with line and column where the schema has one."""
     if not isinstance(error, errors.SchemadeskError):
         return str(error)
-    if isinstance(error, errors.InvalidSchema) and error.line is not None:
-        return f"{error.message} (line {error.line}, column {error.column})"
-    return error.message
+    return error.placed
 
 
 def _answer(status: int, code: int, message: str) -> Response:

@@ -34,6 +34,8 @@ def schema_body(request: Request) -> SchemaBody:
     """The schema in the body. Raises InvalidInput, which names the property, and InvalidRuleSet."""
     body = object_body(request)
     references = typed(body, "references", list, [])
+    for name in ("schemaTagsToAdd", "schemaTagsToRemove"):
+        refuse_tags(body, name)
     rules = body.get("ruleSet") if body.get("ruleSet") is not None else body.get("ruleset")
     return SchemaBody(
         text=typed(body, "schema", str, ""),
@@ -44,6 +46,12 @@ def schema_body(request: Request) -> SchemaBody:
         version=number_between(body, "version", 0),
         schema_id=number_between(body, "id", None),
     )
+
+
+def refuse_tags(body: dict[str, Any], name: str) -> None:
+    """Raise InvalidInput for tags that are to be written into a schema: that isn't done behind its author's back."""
+    if typed(body, name, list, []):
+        raise InvalidInput(f"/{name}: tags inside a schema are changed by registering its text with them.")
 
 
 def object_body(request: Request) -> dict[str, Any]:

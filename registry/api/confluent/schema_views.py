@@ -72,7 +72,7 @@ class SchemaIdView(ConfluentView):
         """
         if self.asked is None:
             return selectors.get_schema(self.registry, self.schema_id, context=self.context), None
-        for name in (self.asked, *(selectors.elsewhere(self.registry, self.asked))):
+        for name in self.and_elsewhere(self.asked):
             found = selectors.get_version_of_schema(self.registry, self.schema_id, name)
             if found is not None:
                 return found.schema, found

@@ -46,8 +46,7 @@ class SubjectView(ConfluentView):
         body = schema_body(request)
         normalize = flag(request, "normalize") or None
         deleted = flag(request, "deleted") or flag(request, "lookupDeletedSchema")
-        others = selectors.elsewhere(self.registry, self.named_subject) if self.names_no_context else []
-        for name in (self.named_subject, *others) if body.text.strip() else ():
+        for name in self.and_elsewhere(self.named_subject) if body.text.strip() else ():
             submission = prepare(
                 self.registry, name, body.text, body.schema_type, body.references, body.metadata, body.rule_set
             )
@@ -133,22 +132,14 @@ class VersionView(ConfluentView):
 
     def version(self, version: str) -> VersionInfo:
         """The version. Raises InvalidVersion, SubjectNotFound, VersionNotFound."""
-        deleted = flag(self.request, "deleted")
-        try:
-            return get_version(self.registry, self.named_subject, version, deleted=deleted)
-        except (SubjectNotFound, VersionNotFound):
-            found = self._elsewhere(version, deleted=deleted)
-            if found is None:
-                raise
-            return found
-
-    def _elsewhere(self, version: str, *, deleted: bool) -> VersionInfo | None:
-        for name in selectors.elsewhere(self.registry, self.named_subject) if self.names_no_context else ():
+        missing: SubjectNotFound | VersionNotFound | None = None
+        for name in self.and_elsewhere(self.named_subject):
             try:
-                return get_version(self.registry, name, version, deleted=deleted)
-            except (SubjectNotFound, VersionNotFound):
-                continue
-        return None
+                return get_version(self.registry, name, version, deleted=flag(self.request, "deleted"))
+            except (SubjectNotFound, VersionNotFound) as error:
+                missing = missing or error
+        assert missing is not None
+        raise missing
 
 
 class Version(VersionView):

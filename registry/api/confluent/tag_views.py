@@ -7,7 +7,7 @@ from typing import Any
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from registry.api.confluent.requests import number_between, object_body, typed
+from registry.api.confluent.requests import number_between, object_body, refuse_tags, typed
 from registry.api.confluent.subject_views import VersionView, registered
 from registry.errors import InvalidInput, InvalidRuleSet
 from registry.subjects.contracts import (
@@ -31,8 +31,7 @@ class Tags(VersionView):
         """Register the version's schema again with another contract."""
         body = object_body(request)
         for name in ("tagsToAdd", "tagsToRemove"):
-            if typed(body, name, list, []):
-                raise InvalidInput(f"/{name}: tags inside a schema are changed by registering its text with them.")
+            refuse_tags(body, name)
         following = number_between(body, "newVersion", 0)
         metadata, rules = read_metadata(body.get("metadata")), self._rules(body, following)
         schema = self.version(version).schema

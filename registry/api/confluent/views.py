@@ -74,7 +74,7 @@ class ServerVersion(ConfluentView):
 
     def get(self, request: Request, **address: Any) -> Response:
         """The product's version."""
-        return Response({"version": product_version(), "commitId": getattr(settings, "COMMIT_ID", "")})
+        return Response({"version": product_version(), "commitId": settings.COMMIT_ID})
 
 
 class Deployment(ConfluentView):

@@ -93,9 +93,7 @@ def _framework_message(error: exceptions.APIException) -> str:
 
 
 def _message(error: errors.SchemadeskError) -> str:
-    if isinstance(error, errors.InvalidSchema) and error.line is not None:
-        return f"{error.message} (line {error.line}, column {error.column})"
-    return error.message
+    return error.placed
 
 
 def _details(error: errors.SchemadeskError) -> list[dict[str, Any]]:

@@ -37,7 +37,7 @@ def handle(error: Exception, context: dict[str, Any]) -> Response | None:
     if status is None or not isinstance(error, errors.SchemadeskError):
         logger.error("unforeseen error", exc_info=error)
         return Response({"error": "InternalError", "message": "Internal Server Error"}, status=500)
-    body: dict[str, Any] = {"error": type(error).__name__, "message": error.message, "details": error.details}
+    body: dict[str, Any] = {"error": type(error).__name__, "message": error.placed, "details": error.details}
     if isinstance(error, errors.InvalidSchema) and error.line is not None:
         body |= {"line": error.line, "column": error.column}
     return Response(body, status=status)

@@ -110,4 +110,3 @@ class SpringView(APIView):
         else:
             response["Allow"] = allow
         return response
-

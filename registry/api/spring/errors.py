@@ -120,9 +120,7 @@ def describe(error: Exception) -> str:
     """What an error of ours says, with line and column where the schema has one; nothing of any other's."""
     if not isinstance(error, errors.SchemadeskError):
         return ""
-    if isinstance(error, errors.InvalidSchema) and error.line is not None:
-        return f"{error.message} (line {error.line}, column {error.column})"
-    return error.message
+    return error.placed
 
 
 def _answer(status: int, message: str, path: str, details: str = "") -> Response:

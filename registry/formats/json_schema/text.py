@@ -64,7 +64,7 @@ def invalid(problem: SchemaProblem, text: str) -> InvalidSchema:
         return InvalidSchema(problem.message, pointer=problem.pointer)
     line, column = found
     return InvalidSchema(
-        f"{problem.message} (line {line}, column {column})", line=line, column=column, pointer=problem.pointer
+        problem.message, line=line, column=column, pointer=problem.pointer
     )
 
 

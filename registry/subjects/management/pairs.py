@@ -24,7 +24,7 @@ def check_pairs(lines: Iterable[str], defaults: Mapping[str, str]) -> Iterator[d
         try:
             yield {"line": number, **_answer(line, defaults)}
         except SchemadeskError as error:
-            yield {"line": number, "is_compatible": None, "error": error.message}
+            yield {"line": number, "is_compatible": None, "error": error.placed}
 
 
 def _answer(line: str, defaults: Mapping[str, str]) -> dict[str, Any]:

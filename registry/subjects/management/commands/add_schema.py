@@ -53,8 +53,7 @@ class Command(BaseCommand):
         except PolicyViolated as error:
             raise CommandError("\n".join([error.message, *error.report.messages()])) from error
         except InvalidSchema as error:
-            place = f" (line {error.line}, column {error.column})" if error.line is not None else ""
-            raise CommandError(f"{options['file']}: {error.message}{place}") from error
+            raise CommandError(f"{options['file']}: {error.placed}") from error
         except (SchemadeskError, OSError, UnicodeDecodeError) as error:
             raise CommandError(str(error)) from error
         state = "added" if done.created else "was there already"

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from django.core.management.base import BaseCommand, CommandError
 
-from registry.errors import InvalidInput, InvalidSchema, SchemadeskError
+from registry.errors import InvalidInput, SchemadeskError
 from registry.formats import FORMATS
 from registry.formats.assessment import Assessment
 from registry.formats.base import ResolvedReference
@@ -123,6 +123,4 @@ def _reference(given: str) -> ResolvedReference:
 
 
 def _said(error: Exception) -> str:
-    if isinstance(error, InvalidSchema) and error.line is not None:
-        return f"{error.message} (line {error.line}, column {error.column})"
-    return str(error)
+    return error.placed if isinstance(error, SchemadeskError) else str(error)

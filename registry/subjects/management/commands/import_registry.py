@@ -1,0 +1,119 @@
+"""`manage.py import_registry --from URL|FILE`: move in from another registry, or restore an export."""
+
+from __future__ import annotations
+
+import getpass
+import sys
+import time
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from registry.access.egress import parse_connection
+from registry.access.roles import Actor, system_actor
+from registry.errors import RegistryNotFound, SchemadeskError
+from registry.subjects.export_file import read_snapshot
+from registry.subjects.moving import describe, plan_move
+from registry.subjects.remote import RemoteRegistry
+from registry.subjects.selectors.contents import contents_of
+from registry.subjects.selectors.places import get_registry
+from registry.subjects.services import ensure_registry
+from registry.subjects.services.incoming import Brought
+from registry.subjects.services.moving_in import DEFAULTS, import_snapshot
+from registry.subjects.snapshot import Problem, Snapshot
+
+PROGRESS_SECONDS = 1.0
+DIFFERENT = 1
+FAILED = 2
+
+
+class Command(BaseCommand):
+    """Started again it goes on where it was; what is there already isn't changed. Progress goes to standard error."""
+
+    help = (
+        "Copy another registry, or an export file, with ids, versions, references, deletions, configs and modes."
+        " Exit code 0: both hold the same now; 1: something differs or couldn't be brought; 2: it could not be read."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Where from, and into which registry."""
+        parser.add_argument("--from", dest="source", required=True, metavar="URL|FILE")
+        parser.add_argument(
+            "--into", dest="registry", default="", help="made where it is new; default: the default one"
+        )
+        parser.add_argument("--user", default="", help="who signs in there; without one the secret is a bearer token")
+        parser.add_argument("--secret", default="", metavar="NAME", help="the secret's name, never the secret")
+        parser.add_argument("--diff", action="store_true", help="say what differs and change nothing")
+        parser.add_argument("--keep-going", action="store_true", help="go on with the rest after a problem")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Print progress, what was done, and every problem."""
+        by = system_actor(getpass.getuser(), "command")
+        self._next_line = 0.0
+        try:
+            snapshot, problems = self._read(options)
+            if options["diff"]:
+                self._diff(options["registry"], snapshot, problems)
+            else:
+                self._bring(options, snapshot, problems, by)
+        except (SchemadeskError, OSError) as error:
+            raise CommandError(getattr(error, "message", str(error)), returncode=FAILED) from error
+
+    def _read(self, options: dict[str, Any]) -> tuple[Snapshot, list[Problem]]:
+        source = options["source"]
+        if "://" not in source:
+            with Path(source).open("rb") as file:
+                return read_snapshot(file, source), []
+        connection = parse_connection(source, user=options["user"], secret=options["secret"])
+        remote = RemoteRegistry(connection, on_progress=lambda count, what: self._progress(f"{count} {what}"))
+        return remote.read()
+
+    def _diff(self, registry: str, snapshot: Snapshot, problems: list[Problem]) -> None:
+        try:
+            here = contents_of(get_registry(registry))
+        except RegistryNotFound:
+            here = Snapshot((), {}, {}, {})
+        move = plan_move(snapshot, here, defaults=DEFAULTS)
+        for line in (*describe(move, here), *(f"! {problem}" for problem in problems)):
+            self.stdout.write(line)
+        self.stdout.write(f"{move.same} versions are the same")
+        if not move.is_empty or move.gone or problems:
+            sys.exit(DIFFERENT)
+
+    def _bring(self, options: dict[str, Any], snapshot: Snapshot, problems: list[Problem], by: Actor) -> None:
+        keep_going = options["keep_going"]
+        if problems and not keep_going:
+            self._end(Brought(problems=tuple(problems)), keep_going=False)
+        if options["registry"]:
+            ensure_registry(name=options["registry"], by=by)
+        done = import_snapshot(
+            registry=options["registry"],
+            snapshot=snapshot,
+            by=by,
+            keep_going=keep_going,
+            on_progress=lambda brought, total, wrong: self._progress(
+                f"{brought} of {total} versions, {wrong} problems"
+            ),
+        )
+        self._end(done + Brought(problems=tuple(problems)), keep_going=keep_going)
+
+    def _progress(self, text: str) -> None:
+        if time.monotonic() >= self._next_line:
+            self._next_line = time.monotonic() + PROGRESS_SECONDS
+            self.stderr.write(text, self.style.NOTICE)
+            self.stderr.flush()
+
+    def _end(self, done: Brought, *, keep_going: bool) -> None:
+        for problem in done.problems:
+            self.stderr.write(f"! {problem}")
+        self.stdout.write(
+            f"{done.added} versions added, {done.changed} changed, {done.same} were there, {len(done.problems)} problems"
+        )
+        if done.problems:
+            if not keep_going:
+                self.stderr.write(
+                    "Stopped. Start it again to go on, with --keep-going to pass over what can't be brought."
+                )
+            sys.exit(DIFFERENT)

@@ -1,0 +1,61 @@
+"""`manage.py mirror_registry [NAME --from URL]`: add a remote registry; without a name, list the mirrors."""
+
+from __future__ import annotations
+
+import getpass
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from registry.access.roles import system_actor
+from registry.errors import SchemadeskError
+from registry.subjects.selectors.remotes import MirrorState, list_mirrors
+from registry.subjects.services.remotes import EVERY_SECONDS, add_remote_registry, remove_remote_registry, sync_registry
+
+
+class Command(BaseCommand):
+    """Adds a mirror and reads it once, so that a wrong address or secret shows at once."""
+
+    help = "Mirror another registry read-only. Without a name: list the mirrors, their age and what is wrong."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """The mirror's name, and where from."""
+        parser.add_argument("name", nargs="?", default="")
+        parser.add_argument("--from", dest="url", default="", metavar="URL")
+        parser.add_argument("--user", default="", help="who signs in there; without one the secret is a bearer token")
+        parser.add_argument("--secret", default="", metavar="NAME", help="the secret's name, never the secret")
+        parser.add_argument("--every", type=int, default=EVERY_SECONDS, metavar="SECONDS")
+        parser.add_argument("--remove", action="store_true", help="remove the mirror of that name")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Print what was mirrored, or the list."""
+        name, by = options["name"], system_actor(getpass.getuser(), "command")
+        if not name:
+            for mirror in list_mirrors():
+                self.stdout.write(_line(mirror))
+            return
+        try:
+            if options["remove"]:
+                remove_remote_registry(name=name, by=by)
+                self.stdout.write(f"{name} removed")
+                return
+            number = add_remote_registry(
+                name=name,
+                url=options["url"],
+                by=by,
+                user=options["user"],
+                secret=options["secret"],
+                every_seconds=options["every"],
+            )
+            done = sync_registry(registry_id=number)
+        except SchemadeskError as error:
+            raise CommandError(error.message) from error
+        if done is not None:
+            self.stdout.write(f"{name}: {done.added} versions{'; ' + done.error if done.error else ''}")
+
+
+def _line(mirror: MirrorState) -> str:
+    age = "never read" if mirror.age is None else f"{int(mirror.age.total_seconds())} s old"
+    wrong = f"; since {mirror.failing_since:%Y-%m-%d %H:%M} UTC: {mirror.error}" if mirror.failing_since else ""
+    return f"{mirror.registry}: {mirror.url}, {age}{wrong}"

@@ -1,0 +1,60 @@
+"""What a test knows of the server that it runs on, and of the programs that call it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from tests.clients.programs import LANGUAGES, missing_tools, run
+
+#: set to 1 where a missing toolchain has to fail instead of being said
+REQUIRED = "REQUIRE_CLIENTS"
+
+
+@dataclass
+class Server:
+    """Where our server listens, whose token the next program gets, and what it was asked."""
+
+    url: str
+    token: Callable[[str], str]
+    asked: list[str] = field(default_factory=list)
+
+    def environment(self, *, who: str = "admin", registry: str = "", context: str = "") -> dict[str, str]:
+        """What tells a program where to go and who calls; nobody in particular where `who` is empty."""
+        found = {"REGISTRY_URL": f"{self.url}/registries/{registry}" if registry else self.url}
+        if who:
+            found["REGISTRY_TOKEN"] = self.token(who)
+        if context:
+            found["REGISTRY_CONTEXT"] = context
+        return found
+
+
+@dataclass
+class Program:
+    """One of the programs, on this server."""
+
+    name: str
+    server: Server
+
+    def steps(self, phase: str, schema_type: str, *words: str, **place: str) -> dict[str, dict[str, Any]]:
+        """What it says of its steps, by their names."""
+        said = run(self.name, phase, schema_type, *words, **self.server.environment(**place))
+        return {step["step"]: step for step in said}
+
+    def all_steps(self, phase: str, schema_type: str, **place: str) -> list[dict[str, Any]]:
+        """The same as a list, for steps that come more than once."""
+        return run(self.name, phase, schema_type, **self.server.environment(**place))
+
+
+def available(name: str, server: Server) -> Program:
+    """The program; skips the test without its toolchain, or fails it where REQUIRE_CLIENTS is 1."""
+    if missing := missing_tools(name):
+        said = f"{LANGUAGES[name].client} was not run: {missing}"
+        if os.environ.get(REQUIRED) == "1":
+            pytest.fail(said)
+        pytest.skip(said)
+    return Program(name, server)
