@@ -10,15 +10,16 @@ from urllib.parse import quote, urlencode
 
 from django.urls import reverse
 
-PAGES = ("", "compare", "report")
-"""What follows the subject in the path: the subject's own page, two versions compared, a proposed schema checked."""
+PAGES = ("", "compare", "report", "simulate")
+"""What follows the subject in the path: its own page, two versions compared, a proposed schema checked, data tried."""
 
 # Browsers fold these segments away, encoded or not; the qualified name of the default context says the same.
 _FOLDED = ("", ".", "..")
 
 
 def subject_url(registry: str, subject: str, page: str = "", **query: object) -> str:
-    """The address of a subject's page; `page` is one of PAGES, else ValueError; None in `query` is left out.
+    """The address of a subject's page; `page` is one of PAGES, else ValueError; None in `query` is left out, a
+    list gives its name once for each value.
 
     `subject` may be qualified (`:.context:name`); a trailing underscore is taken off a query name (`from_`).
     """
@@ -27,4 +28,4 @@ def subject_url(registry: str, subject: str, page: str = "", **query: object) ->
     segment = quote(f":.:{subject}" if subject in _FOLDED else subject, safe="")
     path = f"{reverse('ui:home')}registries/{quote(registry, safe='')}/subjects/{segment}/{page}"
     given = {name.rstrip("_"): value for name, value in query.items() if value is not None}
-    return f"{path}?{urlencode(given)}" if given else path
+    return f"{path}?{urlencode(given, doseq=True)}" if given else path

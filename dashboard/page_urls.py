@@ -19,6 +19,7 @@ urlpatterns = [
     path(
         "registries/<segment:registry>/subjects/<segment:subject>/report", subjects.compatibility_report, name="report"
     ),
+    path("registries/<segment:registry>/subjects/<segment:subject>/simulate", subjects.simulate, name="simulate"),
     path("sources", drift.source_list, name="sources"),
     path("sources/add", drift.source_add, name="source_add"),
     path("sources/<int:source_id>", drift.source_page, name="source"),

@@ -15,6 +15,10 @@ SCHEMADESK_HOSTS            comma-separated host names the site answers to
 SCHEMADESK_CHECKPOINT_ROOTS colon-separated folders below which checkpoints may be read
 SPRING_PATH                 root path of the Spring dialect (`spring/`); never the root of the site
 SPRING_ALLOW_DELETION       "1" lets the Spring dialect delete, for good; its released server's default is off too
+SCHEMADESK_EGRESS_ALLOW     comma-separated hosts, addresses and networks (each may have :port) that outgoing calls
+                            may go to although they are on this machine or in another guarded range
+SCHEMADESK_EGRESS_PRIVATE   "0" refuses private networks too, unless listed
+SCHEMADESK_SECRETS_DIR      folder of secrets for outgoing calls; SCHEMADESK_SECRET_NAME is one without a file
 ANONYMOUS_ROLE              role of a program without a token; honoured only under `up` (there: steward)
 =========================== ====================================================================
 """
@@ -95,6 +99,7 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BEAT_SCHEDULE = {
     "queue-due-scans": {"task": "registry.drift.tasks.queue_due_scans", "schedule": 5.0},
+    "queue-due-syncs": {"task": "registry.subjects.tasks.queue_due_syncs", "schedule": 15.0},
     "reclaim-lost-scans": {"task": "registry.drift.tasks.reclaim_lost_scans", "schedule": 15.0},
 }
 
@@ -246,6 +251,9 @@ SPRING_ALLOW_DELETION = os.environ.get("SPRING_ALLOW_DELETION", "") == "1"
 SCHEMA_CHILDREN = int(os.environ.get("SCHEMA_CHILDREN", "2"))
 SCHEMA_SECONDS = float(os.environ.get("SCHEMA_SECONDS", "2"))
 SCHEMA_MEMORY_MIB = int(os.environ.get("SCHEMA_MEMORY_MIB", "512"))
+SCHEMA_MAX_BYTES = int(os.environ.get("SCHEMA_MAX_BYTES", "1000000"))
+MODE_MUTABILITY = os.environ.get("MODE_MUTABILITY", "1") == "1"  # "0": modes can't be changed through an API
+COMMIT_ID = os.environ.get("COMMIT_ID", "")
 KAFKA_BOOTSTRAP = os.environ.get("KAFKA_BOOTSTRAP", "")
 SPARK_REMOTE = os.environ.get("SPARK_REMOTE", "")
 CHECKPOINT_ROOTS = [
@@ -253,5 +261,11 @@ CHECKPOINT_ROOTS = [
     for root in os.environ.get("SCHEMADESK_CHECKPOINT_ROOTS", str(DATA_DIR / "checkpoints")).split(":")
     if root
 ]
+# What our own HTTP clients may connect to, and where the secrets for it are (docs/decisions/0008-outgoing-addresses.md).
+EGRESS_ALLOW = tuple(
+    entry.strip() for entry in os.environ.get("SCHEMADESK_EGRESS_ALLOW", "").split(",") if entry.strip()
+)
+EGRESS_REFUSE_PRIVATE = os.environ.get("SCHEMADESK_EGRESS_PRIVATE", "1") == "0"
+SECRETS_DIR = Path(os.environ["SCHEMADESK_SECRETS_DIR"]) if os.environ.get("SCHEMADESK_SECRETS_DIR") else None
 SCAN_DEADLINE_SECONDS = int(os.environ.get("SCAN_DEADLINE_SECONDS", "600"))
 SCAN_MAX_MESSAGES = int(os.environ.get("SCAN_MAX_MESSAGES", "5000000"))

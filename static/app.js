@@ -45,6 +45,7 @@
       }
     }
     if (event.key === "n" || event.key === "p") step(event.key === "n" ? 1 : -1);
+    if (event.key === "u") document.querySelector("[data-views] a:not([aria-current])")?.click();
   });
 
   // On a narrow screen the navigation scrolls: show where we are.
@@ -60,6 +61,24 @@
     next.focus();
     next.scrollIntoView({ block: "center" });
   };
+
+  // A link to a text (a page as Markdown) copies it; without a clipboard it stays a link.
+  document.addEventListener("click", async (event) => {
+    const link = event.target.closest?.("[data-copy-page]");
+    if (!link || !navigator.clipboard || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    const label = link.querySelector("span");
+    const before = label.textContent;
+    try {
+      const answer = await fetch(link.href, { credentials: "same-origin" });
+      if (!answer.ok) throw new Error(`not given: ${answer.status}`);
+      await navigator.clipboard.writeText(await answer.text());
+      label.textContent = "Copied";
+      setTimeout(() => (label.textContent = before), 1600);
+    } catch {
+      location.href = link.href;
+    }
+  });
 
   // Copy buttons appear where there is a clipboard.
   const offerCopies = (root) => {

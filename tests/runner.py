@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 QUICK = "not slow and not broker and not spark and not browser and not clients"
+MAX_WORKERS = 4
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
@@ -25,12 +26,19 @@ def main(arguments: list[str]) -> int:
     rest = [argument for argument in arguments if argument not in ("--quick", "--clients")]
     os.chdir(Path(__file__).resolve().parent.parent)
     if quick:
-        rest += ["-m", QUICK]
+        rest += ["-m", QUICK, *_workers()]
     elif clients:
         rest += ["-m", "clients"]
     else:
         ensure_chromium()
     return int(pytest.main(rest))
+
+
+def _workers() -> list[str]:
+    """Pytest's options for several workers; none where they would share services that are given from outside."""
+    count = min(MAX_WORKERS, os.cpu_count() or 1)
+    given = {"DATABASE_URL", "REDIS_URL"} & os.environ.keys()
+    return [] if given or count == 1 else ["-n", str(count), "--dist", "loadfile"]
 
 
 def ensure_chromium() -> None:

@@ -7,6 +7,9 @@ As in production, the tests' connection is the application's role: it owns no ta
 test database is made, migrated, emptied (after a `transaction=True` test) and dropped as the owner. A test that has to
 do something as the owner says `with as_owner(): …`.
 
+With several workers (`-n`, from pytest-xdist) each has services of its own, and the process that shares out the tests
+has none.
+
 The fixtures `kafka_bootstrap` and `spark_remote` start a broker and a Spark Connect server at their first use, once a
 session; tests that use them are marked `broker` and `spark`. `KAFKA_BOOTSTRAP` and `SPARK_REMOTE` replace them.
 """
@@ -115,7 +118,8 @@ SERVICES = pytest.StashKey[Services]()
 def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None, Any, Any]:
     """Before pytest-django reads the settings in the same hook: a wrapper runs first."""
     options = early_config.known_args_namespace
-    if not (getattr(options, "help", False) or getattr(options, "version", 0) or options.collectonly):
+    shares_out = bool(getattr(options, "numprocesses", None)) and "PYTEST_XDIST_WORKER" not in os.environ
+    if not (getattr(options, "help", False) or getattr(options, "version", 0) or options.collectonly or shares_out):
         services = early_config.stash[SERVICES] = Services()
         services.start()
         # Not through pytest_unconfigure alone: that isn't called when a conftest can't be imported.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
 
-from dashboard.pages.frame import environment_of
-from dashboard.pages.proofs import parting_note, proof_of, rename_views
-from dashboard.pages.subjects import pretty
 from dashboard.links import subject_url
+from dashboard.pages.change_places import Place, places_of
+from dashboard.pages.frame import environment_of
+from dashboard.pages.proofs import DIRECTIONS, parting_note, proof_of, rename_views
+from dashboard.pages.subjects import pretty
 from dashboard.presenters.comparison import (
     ChangeCard,
     ChangeGroup,
@@ -22,7 +22,6 @@ from dashboard.presenters.comparison import (
 from dashboard.presenters.frame import Problem
 from dashboard.presenters.looks import ChangeKind, Verdict
 from dashboard.presenters.text_diff import text_diff
-from registry.formats.base import Difference
 from registry.formats.compatibility import LEVELS
 from registry.formats.report import DECISIVE, Profile, Report, ReportItem
 from registry.promotions.selectors import list_environments
@@ -42,20 +41,12 @@ KINDS = {
     "renamed": ChangeKind.RENAMED,
     "moved": ChangeKind.MOVED,
 }
-_LOSS = "The established rules accept this; the data come out changed."
-_NO_PROOF = "The established rules refuse this; no datum was found that breaks."
-#: changes of which all are proved on the page; beyond, the first ones are
+_LOSS = "the established rules accept this, the data come out changed."
+_NO_PROOF = "the established rules refuse this, no datum was found that breaks."
+#: changes that a page draws unless all are asked for
+MAX_CARDS: Final = 200
+#: unchanged fields that a page lists
 MAX_UNCHANGED: Final = 2_000
-
-
-@dataclass
-class _Place:
-    """A card in the making: a difference (None: only reported) with what each direction says of it."""
-
-    difference: Difference | None
-    path: str
-    backward: list[ReportItem] = field(default_factory=list)
-    forward: list[ReportItem] = field(default_factory=list)
 
 
 def verdict_of(item: ReportItem, profile: Profile) -> Verdict:
@@ -64,9 +55,17 @@ def verdict_of(item: ReportItem, profile: Profile) -> Verdict:
 
 
 def present_comparison(
-    found: selectors.Comparison, old_registry: str, new_registry: str, *, level: str, submitted: bool = False
+    found: selectors.Comparison,
+    old_registry: str,
+    new_registry: str,
+    *,
+    level: str,
+    submitted: bool = False,
+    limit: int | None = MAX_CARDS,
 ) -> Comparison:
-    """A comparison for people; `submitted` compares the texts as they were submitted, formatting included.
+    """A comparison for people, at most `limit` cards of it, the worst ones.
+
+    `submitted` compares the texts as they were submitted, formatting included.
 
     A direction that fails breaks where the level in force asks for it; elsewhere it needs care: the order
     of the upgrade matters.
@@ -83,21 +82,25 @@ def present_comparison(
     proved = found if isinstance(found, selectors.ProvedComparison) else None
     cards = [
         _card(number, place, found.backward.profile, asked)
-        for number, place in enumerate(_places(found, found.differences, found.backward, found.forward), start=1)
+        for number, place in enumerate(places_of(found, found.differences, found.backward, found.forward), start=1)
     ]
     count = {verdict: sum(card.verdict is verdict for card in cards) for verdict in Verdict}
+    drawn = sorted(cards, key=lambda card: WORST_FIRST.index(card.verdict))[:limit]
     return Comparison(
         old=sides[0],
         new=sides[1],
         verdict=next((verdict for verdict in WORST_FIRST if count[verdict]), Verdict.OK),
-        headline=HEADLINES[found.backward.is_compatible, found.forward.is_compatible],
+        headline=HEADLINES[found.backward.is_compatible, found.forward.is_compatible] if cards else "Same meaning",
         sentence=_sentence(found, count, same_place=old_registry == new_registry),
         directions=_directions(found.backward, found.forward),
-        groups=_groups(cards),
+        groups=_groups(drawn),
+        hidden_changes=len(cards) - len(drawn),
         breaking=count[Verdict.BREAKS],
         care=count[Verdict.CARE] + count[Verdict.UNKNOWN],
         safe=count[Verdict.OK],
         text=text_diff(*texts),
+        unproved=proved.unproved if proved else "",
+        formatting_differs=found.old.submitted != found.new.submitted,
         same_meaning=found.same_meaning,
         partings=tuple(parting_note(item, f"parting-{n}") for n, item in enumerate(proved.partings)) if proved else (),
         renames=rename_views(proved.renames, proved.new_text) if proved else (),
@@ -142,7 +145,8 @@ def _side(info: selectors.VersionInfo, registry: str, order: list[str], *, named
 def _sentence(found: selectors.Comparison, count: dict[Verdict, int], *, same_place: bool) -> str:
     total = sum(count.values())
     if not total:
-        return "Nothing differs in meaning."
+        differs = "only formatting differs" if found.old.submitted != found.new.submitted else "the texts are equal too"
+        return f"No reader and no writer notices a difference: {differs}."
     words = {Verdict.BREAKS: "breaking", Verdict.CARE: "to look at", Verdict.UNKNOWN: "not checked", Verdict.OK: "safe"}
     parts = ", ".join(f"{count[verdict]} {word}" for verdict, word in words.items() if count[verdict])
     skipped = found.new.version - found.old.version - 1
@@ -168,58 +172,7 @@ def _overall(report: Report) -> Verdict:
     return Verdict.CARE if report.hazards else Verdict.OK
 
 
-def _places(
-    found: selectors.Comparison, differences: Sequence[Difference], backward: Report, forward: Report
-) -> list[_Place]:
-    """One place a difference, and one a reported problem that no difference stands for: none may stay unseen."""
-    has_renames = isinstance(found, selectors.ProvedComparison) and bool(found.renames)
-    shown = [item for item in differences if item.score is None or not has_renames]
-    places = [_Place(item, item.path) for item in shown]
-    for report, side in ((backward, "backward"), (forward, "forward")):
-        for item in report.items:
-            fitting = _fitting(places, item)
-            if not fitting:
-                fitting = [_Place(None, item.named_path)]
-                places.extend(fitting)
-            for place in fitting:
-                getattr(place, side).append(item)
-    return places
-
-
-def _fitting(places: Sequence[_Place], item: ReportItem) -> list[_Place]:
-    """The places that a finding is of: of several on one path, those whose pointer is nearest to the finding's."""
-    near = [place for place in places if _same_place(item.named_path, place.path)]
-    if len(near) < 2:
-        return near
-    marks = [_nearness(place, item) for place in near]
-    return [place for place, mark in zip(near, marks, strict=True) if mark == max(marks)]
-
-
-def _nearness(place: _Place, item: ReportItem) -> tuple[int, int]:
-    """How many steps of the pointers are common, and minus those that are only the difference's."""
-    if place.difference is None:
-        return (0, 0)
-    best = (0, 0)
-    pairs = (
-        (place.difference.pointer_new, item.json_pointer_new),
-        (place.difference.pointer_old, item.json_pointer_old),
-    )
-    for ours, theirs in pairs:
-        if ours is None or theirs is None:
-            continue
-        left, right = ours.split("/"), theirs.split("/")
-        common = 0
-        while common < min(len(left), len(right)) and left[common] == right[common]:
-            common += 1
-        best = max(best, (common, common - len(left)))
-    return best
-
-
-def _same_place(reported: str, path: str) -> bool:
-    return reported == path or reported.startswith((f"{path}[", f"{path}{{", f"{path}<"))
-
-
-def _card(number: int, place: _Place, profile: Profile, asked: Sequence[str]) -> ChangeCard:
+def _card(number: int, place: Place, profile: Profile, asked: Sequence[str]) -> ChangeCard:
     backward, forward = _worst(place.backward, profile), _worst(place.forward, profile)
     items = [*place.backward, *place.forward]
     said = next(iter(sorted(items, key=lambda entry: entry.severity != "break")), None)
@@ -232,16 +185,16 @@ def _card(number: int, place: _Place, profile: Profile, asked: Sequence[str]) ->
         rule=shown.rule if shown else "",
         kind=KINDS[difference.kind] if difference else ChangeKind.CHANGED,
         path=place.path or "the whole schema",
-        sentence=f"{message[:1].upper()}{message[1:]}{suspected}",
+        sentence=f"{sentence_of(message, place.path)}{suspected}",
         verdict=_judged(backward, forward, asked),
         new_reads_old=backward,
         old_reads_new=forward,
-        before=_value(shown.before) if shown else None,
-        after=_value(shown.after) if shown else None,
+        before=shown_value(shown.before) if shown else None,
+        after=shown_value(shown.after) if shown else None,
         why="; ".join(difference.reasons if difference else ()) or (said.why if said else ""),
         remedy=said.remedy if said else "",
         evidence=said.example if said else "",
-        parting=_parting(items),
+        parting=finding_parting(items),
         proofs=tuple(
             proof
             for index, item in enumerate(items)
@@ -250,14 +203,24 @@ def _card(number: int, place: _Place, profile: Profile, asked: Sequence[str]) ->
     )
 
 
-def _parting(items: Sequence[ReportItem]) -> str:
-    """What to say where the established rules judge a place otherwise than its data."""
-    losses = any(item.severity == "value loss" for item in items)
-    breaks = [item for item in items if item.severity == "break"]
-    if losses and not breaks:
-        return _LOSS
-    is_unproved = bool(breaks) and all(item.witness is not None and not item.witness.found for item in breaks)
-    return _NO_PROOF if is_unproved else ""
+def finding_parting(items: Sequence[ReportItem]) -> str:
+    """What to say where the established rules judge a place otherwise than its data; a sentence a direction."""
+    said = []
+    for direction, label in DIRECTIONS.items():
+        found = [item for item in items if item.direction == direction]
+        breaks = [item for item in found if item.severity == "break"]
+        if not breaks and any(item.severity == "value loss" for item in found):
+            said.append(f"{label}: {_LOSS}")
+        elif breaks and all(item.witness is not None and not item.witness.found for item in breaks):
+            said.append(f"{label}: {_NO_PROOF}")
+    return " ".join(said)
+
+
+def sentence_of(message: str, path: str) -> str:
+    """A message as a sentence below its path, which it needn't repeat."""
+    text = message.removeprefix(f"{path}: ")
+    # A keyword at the beginning (maxLength) keeps its spelling.
+    return f"{text[:1].upper()}{text[1:]}" if text.split(" ", 1)[0].islower() else text
 
 
 def _judged(backward: Verdict, forward: Verdict, asked: Sequence[str]) -> Verdict:
@@ -272,14 +235,15 @@ def _worst(items: Sequence[ReportItem], profile: Profile) -> Verdict:
 
 
 def _groups(cards: Sequence[ChangeCard]) -> tuple[ChangeGroup, ...]:
-    """By the record that the changed field is in, the group with the worst change first."""
+    """By the record that the changed field is in; cards come worst first, so the group with the worst one does too."""
     groups: dict[str, list[ChangeCard]] = {}
-    for card in sorted(cards, key=lambda card: WORST_FIRST.index(card.verdict)):
+    for card in cards:
         groups.setdefault(card.path.rpartition(".")[0] or card.path, []).append(card)
     return tuple(ChangeGroup(name=name, cards=tuple(inside)) for name, inside in groups.items())
 
 
-def _value(value: Any) -> str | None:
+def shown_value(value: Any) -> str | None:
+    """A side of a change as text: JSON but for plain strings, None where there is nothing."""
     if value is None:
         return None
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

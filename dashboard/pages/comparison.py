@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from django.http import HttpRequest
 
 from dashboard.links import subject_url
-from dashboard.pages.change_cards import present_comparison
+from dashboard.pages.change_cards import MAX_CARDS, present_comparison
 from dashboard.pages.frame import environment_of, make_frame, page_actor, subjects_url
 from dashboard.pages.numbers import whole_number
 from dashboard.pages.subjects import pretty
@@ -22,7 +22,7 @@ from registry.subjects.names import SubjectName, parse_subject
 from registry.subjects.selectors.places import Registry, get_registry
 
 #: query parameters that say how the page is drawn, and how each is written when it isn't the usual way
-_DRAWN = {"view": "split", "text": "submitted", "unchanged": "1"}
+_DRAWN = {"view": "split", "text": "submitted", "unchanged": "1", "all": "1"}
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,8 @@ def compare_page(request: HttpRequest, registry: str, subject: str) -> ComparePa
     old_held = held if other == name else _held(here, other)
     sides = _sides(request, here, name, other, held[here.name], old_held[here.name])
     drawn = {key: value if request.GET.get(key) == value else None for key, value in _DRAWN.items()}
-    comparison, problem = _compared(request, sides, submitted=drawn["text"] is not None)
+    is_whole = drawn["all"] is not None or request.GET.get("as") == "markdown"
+    comparison, problem = _compared(request, sides, submitted=drawn["text"] is not None, is_whole=is_whole)
     other_side, other_text = (None, "") if comparison else _readable_side(sides)
     one_place = other == name and sides.old.registry == sides.new.registry == registry
     return ComparePage(
@@ -115,6 +116,7 @@ def compare_page(request: HttpRequest, registry: str, subject: str) -> ComparePa
         else "",
         unchanged_shown=drawn["unchanged"] is not None,
         unchanged_url=sides.url(**drawn | {"unchanged": None if drawn["unchanged"] else _DRAWN["unchanged"]}),
+        all_url=sides.url(**drawn | {"all": _DRAWN["all"]}),
         comparison=comparison,
         problem=problem,
         other_side=other_side,
@@ -197,28 +199,33 @@ def _groups(held: dict[str, list[int]], here: str, chosen: _Asked) -> tuple[Choi
     )
 
 
-def _compared(request: HttpRequest, sides: _Sides, *, submitted: bool) -> tuple[Comparison | None, Problem | None]:
+def _compared(
+    request: HttpRequest, sides: _Sides, *, submitted: bool, is_whole: bool
+) -> tuple[Comparison | None, Problem | None]:
     try:
-        places = [_allowed(request, sides.here, side.registry) for side in (sides.old, sides.new)]
+        old_place = _allowed(request, sides.here, sides.old.registry, sides.other)
+        new_place = _allowed(request, sides.here, sides.new.registry, sides.subject)
         config = selectors.effective_config(sides.here, sides.subject)
         found = selectors.compare_sides(
-            selectors.Side(places[0], sides.other, sides.old.version),
-            selectors.Side(places[1], sides.subject, sides.new.version),
+            selectors.Side(old_place, sides.other, sides.old.version),
+            selectors.Side(new_place, sides.subject, sides.new.version),
             profile=config.profile,
         )
     except SchemadeskError as error:
         choose = subject_url(sides.here.name, sides.subject.qualified)
         link = Link(label=f"Versions of {sides.subject.qualified}", url=choose)
         return None, Problem(what=error.message, cure="Choose two versions that are there.", links=(link,))
-    return present_comparison(found, sides.old.registry, sides.new.registry, level=config.level, submitted=submitted), None
+    limit = None if is_whole else MAX_CARDS
+    shown = present_comparison(
+        found, sides.old.registry, sides.new.registry, level=config.level, submitted=submitted, limit=limit
+    )
+    return shown, None
 
 
-def _allowed(request: HttpRequest, here: Registry, name: str) -> Registry:
-    """The registry of a side, which the reader may read."""
-    if name == here.name:
-        return here
-    require(page_actor(request), "schema.read", registry=name)
-    return get_registry(name)
+def _allowed(request: HttpRequest, here: Registry, name: str, subject: SubjectName) -> Registry:
+    """The registry of a side, in which the reader may read the subject."""
+    require(page_actor(request), "schema.read", registry=name, subject=subject.qualified)
+    return here if name == here.name else get_registry(name)
 
 
 def _readable_side(sides: _Sides) -> tuple[Side | None, str]:

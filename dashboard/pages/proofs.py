@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Final
 
@@ -50,7 +51,16 @@ def parting_note(parting: Parting, anchor: str) -> PartingNote:
 
 def edit_view(anchor: str, title: str, before: str, after: str) -> EditView:
     """An edit: the two texts compared, and the whole text after it."""
-    return EditView(anchor=anchor, title=title, change=text_diff(before, after), text=after)
+    shown = (before, after) if "\n" in before.strip() else (_laid_out(before), _laid_out(after))
+    return EditView(anchor=anchor, title=title, change=text_diff(*shown), text=after)
+
+
+def _laid_out(text: str) -> str:
+    """A JSON text of one line, a line an item; any other as it is."""
+    try:
+        return json.dumps(json.loads(text), indent=2, ensure_ascii=False)
+    except (ValueError, RecursionError):
+        return text
 
 
 def rename_views(renames: Sequence[Rename], text: str) -> tuple[RenameView, ...]:

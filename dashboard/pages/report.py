@@ -1,54 +1,83 @@
-"""The compatibility report of a schema that somebody pasted."""
+"""The compatibility report of a schema that somebody pasted: the form, and what the check came to."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
 
 from django.http import HttpRequest
-from django.utils import timezone
 
 from dashboard.links import subject_url
-from dashboard.pages.comparison import HEADLINES, SEVERITIES, WORST_FIRST
 from dashboard.pages.frame import make_frame, subjects_url
-from dashboard.pages.subjects import level_order
+from dashboard.pages.numbers import whole_number
+from dashboard.pages.report_result import present_proposal
+from dashboard.pages.subjects import level_order, pretty
 from dashboard.presenters.frame import Choice, Crumb, Field, Problem, Section
-from dashboard.presenters.looks import Verdict
-from dashboard.presenters.report import (
-    LevelResult,
-    MatrixCell,
-    MatrixRow,
-    ReportFinding,
-    ReportPage,
-    ReportResult,
-    SyntaxProblem,
-    snippet,
-)
-from registry.errors import InvalidSchema, SchemadeskError
+from dashboard.presenters.report import ReferenceField, ReportPage, SyntaxProblem, snippet
+from registry.errors import InvalidInput, InvalidReference, InvalidSchema, NotFound, SchemadeskError
 from registry.formats import FORMATS
+from registry.formats.base import Reference
 from registry.formats.compatibility import LEVELS
-from registry.formats.report import ReportItem
+from registry.formats.rendering import assessment_markdown
+from registry.formats.report import PROFILES, Profile
 from registry.subjects import selectors
 from registry.subjects.names import SubjectName, parse_subject
 from registry.subjects.selectors.comparison import Proposal
-from registry.subjects.selectors.places import get_registry
+from registry.subjects.selectors.places import Registry, get_registry
 
-DIRECTIONS = {"BACKWARD": "New reader, old data", "FORWARD": "Old reader, new data"}
+MAX_REFERENCES: Final = 100
+_EMPTY_ROWS: Final = 2
+_FORMAT_NAMES: Final = {"AVRO": "Avro", "PROTOBUF": "Protobuf", "JSON": "JSON Schema"}
+_PROFILE_NAMES: Final[dict[Profile, str]] = {
+    "confluent": "the established rules (confluent)",
+    "semantic": "what the data do (semantic)",
+}
+_LATEST: Final = ("latest", "-1", "")
+
+
+@dataclass(frozen=True)
+class _Form:
+    """What the form holds; a row of references as it was typed."""
+
+    text: str
+    schema_type: str
+    profile: str
+    rows: tuple[tuple[str, str, str], ...]
+
+    @property
+    def carried(self) -> tuple[tuple[str, str], ...]:
+        """All but the text, for a form that sends another text."""
+        names = ("ref_name", "ref_subject", "ref_version")
+        rows = [pair for row in self.rows for pair in zip(names, row, strict=True)]
+        return (("format", self.schema_type), ("profile", self.profile), *rows)
+
+    def references(self) -> list[Reference]:
+        """The rows as references; raises InvalidReference for a version that is none."""
+        found = []
+        for name, subject, version in self.rows:
+            number = -1 if version in _LATEST else whole_number(version, digits=10)
+            if number is None:
+                raise InvalidReference(f"{version[:20]!r} is no version: a number or latest.", reference=name)
+            found.append(Reference(name, subject, number))
+        return found
 
 
 def report_page(request: HttpRequest, registry: str, subject: str) -> ReportPage:
     """The form and, after it was sent, the report or the syntax error."""
     place, name = get_registry(registry), parse_subject(subject)
-    text, schema_type = request.POST.get("schema", ""), request.POST.get("format", "AVRO")
     config = selectors.effective_config(place, name)
-    syntax, result, problem = None, None, None
+    form = _sent(request) if request.method == "POST" else _started(place, name, config.profile)
+    syntax, result, problem, error = None, None, None, None
     if request.method == "POST":
         try:
-            proposal = selectors.report_proposal(place, name, text=text, schema_type=schema_type)
-            result = _result(registry, name, proposal)
-        except InvalidSchema as error:
-            syntax = _syntax(text, error)
-        except SchemadeskError as error:
-            problem = Problem(what=error.message)
+            result = present_proposal(registry, name, _proposal(place, name, form))
+        except InvalidSchema as found:
+            syntax = _syntax(form.text, found)
+        except SchemadeskError as found:
+            error = found
+            problem = Problem(what=found.message)
     return ReportPage(
         frame=make_frame(
             request,
@@ -70,17 +99,87 @@ def report_page(request: HttpRequest, registry: str, subject: str) -> ReportPage
         schema=Field(
             name="schema",
             label="Schema",
-            value=text,
+            value=form.text,
             kind="textarea",
             rows=16,
             code=True,
             required=True,
-            help="Paste the whole text. Comments are allowed in Avro.",
+            help="The whole text. It starts as the newest version: change it, or paste your own.",
         ),
-        format_choices=tuple(Choice(value=kind, label=kind, selected=kind == schema_type) for kind in sorted(FORMATS)),
+        format_choices=_chosen([(kind, _FORMAT_NAMES.get(kind, kind)) for kind in sorted(FORMATS)], form.schema_type),
+        profile_choices=_chosen([(key, label) for key, label in _PROFILE_NAMES.items()], form.profile),
+        references=_reference_fields(form.rows, error),
+        references_open=bool(form.rows),
+        carried=form.carried,
         syntax=syntax,
         result=result,
         problem=problem,
+    )
+
+
+def report_file(request: HttpRequest, registry: str, subject: str) -> tuple[str, str, str] | None:
+    """(text, content type, file name) of the report that the form asks for as a file; None where there is none."""
+    kind = request.POST.get("as", "")
+    if kind not in ("json", "markdown"):
+        return None
+    place, name = get_registry(registry), parse_subject(subject)
+    try:
+        found = _proposal(place, name, _sent(request)).assessment
+    except SchemadeskError:
+        return None  # the page says what is wrong with the text
+    if kind == "json":
+        return json.dumps(found.to_dict(), indent=2), "application/json", "compatibility-report.json"
+    title = f"Compatibility of {name.qualified} in {registry}"
+    return assessment_markdown(found, title=title), "text/markdown; charset=utf-8", "compatibility-report.md"
+
+
+def _proposal(place: Registry, name: SubjectName, form: _Form) -> Proposal:
+    profile = next((item for item in PROFILES if item == form.profile), None)
+    return selectors.report_proposal(
+        place, name, text=form.text, schema_type=form.schema_type, references=form.references(), profile=profile
+    )
+
+
+def _sent(request: HttpRequest) -> _Form:
+    posted = request.POST
+    columns = [[text.strip() for text in posted.getlist(f"ref_{part}")] for part in ("name", "subject", "version")]
+    if len(columns[0]) > MAX_REFERENCES:
+        raise InvalidInput(f"More than {MAX_REFERENCES} references can't be sent by this form.")
+    rows = tuple(row for row in zip(*columns, strict=False) if row[0] or row[1])
+    # A browser sends line ends as CRLF; places in the text are counted as they were typed.
+    text = posted.get("schema", "").replace("\r\n", "\n")
+    return _Form(text, posted.get("format", "AVRO"), posted.get("profile", ""), rows)
+
+
+def _started(place: Registry, name: SubjectName, profile: str) -> _Form:
+    """The form as it opens: with the newest version, if there is one."""
+    try:
+        newest = selectors.get_version(place, name, "latest")
+    except NotFound:
+        return _Form("", next(iter(FORMATS)), profile, ())
+    rows = tuple((item.name, item.subject, str(item.version)) for item in newest.schema.references)
+    return _Form(pretty(newest), newest.schema.schema_type, profile, rows)
+
+
+def _chosen(values: Sequence[tuple[str, str]], chosen: str) -> tuple[Choice, ...]:
+    return tuple(Choice(value=value, label=label, selected=value == chosen) for value, label in values)
+
+
+def _reference_fields(
+    rows: Sequence[tuple[str, str, str]], error: SchemadeskError | None
+) -> tuple[ReferenceField, ...]:
+    """The rows that are filled, and a few empty ones; the row that an error names says it."""
+    wrong = error.details.get("reference") if isinstance(error, InvalidReference) else None
+    filled = [*rows, *[("", "", "")] * _EMPTY_ROWS]
+    return tuple(
+        ReferenceField(
+            number=number,
+            name=name,
+            subject=subject,
+            version=version,
+            error=error.message if error and wrong is not None and name == wrong else "",
+        )
+        for number, (name, subject, version) in enumerate(filled, start=1)
     )
 
 
@@ -90,86 +189,4 @@ def _syntax(text: str, error: InvalidSchema) -> SyntaxProblem:
         line=error.line,
         column=error.column,
         snippet=snippet(text, error.line, error.column) if error.line else (),
-    )
-
-
-def _result(registry: str, name: SubjectName, proposal: Proposal) -> ReportResult:
-    items = [item for row in proposal.assessment.strip.matrix for item in (*row.backward, *row.forward)]
-    report, level = proposal.assessment.report, proposal.config.level
-    matrix = proposal.assessment.strip.matrix
-    both = all(row.is_backward for row in matrix), all(row.is_forward for row in matrix)
-    return ReportResult(
-        verdict=_verdict(report.is_compatible, care=bool(report.hazards)),
-        headline=HEADLINES[both] if matrix else "",
-        sentence=_sentence(proposal),
-        level=level,
-        checked_at=timezone.now(),
-        levels=tuple(
-            LevelResult(level=key, verdict=_verdict(found.is_compatible), configured=key == level)
-            for key, found in proposal.assessment.strip.reports.items()
-        ),
-        matrix=_matrix(registry, name, proposal),
-        findings=_findings(items),
-        first_version=not matrix,
-        identical_to=proposal.equal_version,
-        identical_url=subject_url(registry, name.qualified, version=proposal.equal_version)
-        if proposal.equal_version
-        else "",
-    )
-
-
-def _verdict(is_compatible: bool, *, care: bool = False) -> Verdict:
-    return (Verdict.CARE if care else Verdict.OK) if is_compatible else Verdict.BREAKS
-
-
-def _sentence(proposal: Proposal) -> str:
-    report = proposal.assessment.report
-    if not report.versions:
-        return "No version was asked." if proposal.assessment.strip.matrix else "The subject has no version yet."
-    asked = f"version {report.versions[0]}" if len(report.versions) == 1 else f"all {len(report.versions)} versions"
-    if report.is_compatible:
-        return f"Checked against {asked}: nothing breaks."
-    broken = len(report.breaks)
-    return f"Checked against {asked}: {broken} problem{'s' if broken != 1 else ''}, all listed below."
-
-
-def _matrix(registry: str, name: SubjectName, proposal: Proposal) -> tuple[MatrixRow, ...]:
-    level = LEVELS[proposal.config.level]
-
-    def cell(direction: str, version: int, items: Sequence[ReportItem], fits: bool) -> MatrixCell:
-        asked = direction in level.directions and version in proposal.assessment.report.versions
-        return MatrixCell(verdict=_verdict(fits, care=bool(items)), failures=len(items), asked=asked)
-
-    return tuple(
-        MatrixRow(
-            version=row.version,
-            url=subject_url(registry, name.qualified, version=row.version),
-            new_reads_old=cell("BACKWARD", row.version, row.backward, row.is_backward),
-            old_reads_new=cell("FORWARD", row.version, row.forward, row.is_forward),
-        )
-        for row in proposal.assessment.strip.matrix
-    )
-
-
-def _findings(items: Sequence[ReportItem]) -> tuple[ReportFinding, ...]:
-    """The same problem of several versions is one finding that names them all; worst first."""
-    grouped: dict[tuple[str, str, str], list[ReportItem]] = {}
-    for item in items:
-        grouped.setdefault((item.direction, item.rule, item.named_path), []).append(item)
-    ordered = sorted(grouped.values(), key=lambda same: WORST_FIRST.index(SEVERITIES[same[0].severity]))
-    return tuple(_finding(number, same) for number, same in enumerate(ordered, start=1))
-
-
-def _finding(number: int, same: Sequence[ReportItem]) -> ReportFinding:
-    item = same[0]
-    return ReportFinding(
-        anchor=f"finding-{number}",
-        rule=item.rule,
-        path=item.named_path,
-        verdict=SEVERITIES[item.severity],
-        sentence=item.message,
-        direction=DIRECTIONS[item.direction],
-        versions=tuple(sorted({found.against_version for found in same})),
-        why=item.why,
-        remedy=item.remedy,
     )

@@ -83,6 +83,7 @@ def subject_page(request: HttpRequest, registry: str, subject: str) -> SubjectPa
         versions=_version_rows(place, name, infos, presence, releases, selected.version),
         compare_url=compare,
         report_url=subject_url(registry, name.qualified, "report"),
+        simulate_url=subject_url(registry, name.qualified, "simulate") if live else "",
         lanes=_lanes(name, presence, releases, registry),
         selected=_selected(request, place, name, selected),
         compare_from=tuple(

@@ -85,7 +85,8 @@ class Comparison:
     `sentence` is the summary in words, `headline` the verdict with roles ("Deploy consumers first", "Any order"),
     `verdict` the overall one. `same_meaning` says that only formatting or docs differ. `problem` stands where one side
     can't be parsed or the formats differ: the text is still shown. `partings` say where rules and data part over the
-    whole pair, `renames` are suspected ones, `unchanged` what both sides have alike.
+    whole pair, `renames` are suspected ones, `unchanged` what both sides have alike. `formatting_differs` says that the
+    texts as submitted differ, `unproved` why there are no proofs, `hidden_changes` how many cards aren't drawn.
     """
 
     old: Side
@@ -104,6 +105,9 @@ class Comparison:
     partings: tuple[PartingNote, ...] = ()
     renames: tuple[RenameView, ...] = ()
     unchanged: tuple[UnchangedField, ...] = ()
+    formatting_differs: bool = False
+    unproved: str = ""
+    hidden_changes: int = 0
 
     @property
     def total(self) -> int:
@@ -133,7 +137,8 @@ class ComparePage:
     """`…/compare?from=3&to=prod:4&view=split`: `view` is "unified" or "split", the urls choose the other and swap sides.
 
     The choices are versions by environment. `other_subject` is the old side's subject where it is another one.
-    `unchanged_shown` says whether the unchanged fields are listed; `unchanged_url` turns it around. Where one side
+    `unchanged_shown` says whether the unchanged fields are listed; `unchanged_url` turns it around; `all_url` draws
+    every card. Where one side
     isn't there, `problem` says so and `other_text` is the text of the side `other_side`.
     """
 
@@ -156,6 +161,7 @@ class ComparePage:
     simulate_url: str = ""
     unchanged_shown: bool = False
     unchanged_url: str = ""
+    all_url: str = ""
     comparison: Comparison | None = None
     problem: Problem | None = None
     other_side: Side | None = None

@@ -127,6 +127,24 @@ class ChangeKind(Shown):
     MOVED = ("moved", "plain", "arrow-left-right", "Moved")
 
 
+class Weight(Shown):
+    """What a policy's finding demands."""
+
+    ADVICE = ("advice", "info", "info", "Advice")
+    FORCE = ("force", "care", "triangle-alert", "Only with force")
+    REFUSAL = ("refusal", "breaks", "octagon-x", "Refused")
+
+
+class Fate(Shown):
+    """What became of a field's value when another version read it; RESET is a change that nobody made."""
+
+    KEPT = ("kept", "plain", "check", "Kept")
+    FILLED = ("filled", "info", "plus", "Filled from default")
+    DROPPED = ("dropped", "care", "minus", "Dropped")
+    CONVERTED = ("converted", "info", "arrow-left-right", "Converted")
+    RESET = ("reset", "breaks", "undo-2", "Silently reset")
+
+
 class EnvironmentKind(Shown):
     """What an environment is for; PRODUCTION tints the frame."""
 

@@ -17,7 +17,7 @@ _ROW = 16
 
 @dataclass(frozen=True, slots=True)
 class HexRow:
-    """Sixteen bytes: where they begin (hexadecimal), the bytes in hexadecimal, and as ASCII with a dot for the rest."""
+    """A few bytes: where they begin (hexadecimal), the bytes in hexadecimal, and as ASCII with a dot for the rest."""
 
     offset: str
     hexadecimal: str
@@ -62,7 +62,10 @@ class PartingNote:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditView:
-    """An edit as text: what it does, the change, and the whole text after it; `anchor` is unique on the page."""
+    """An edit as text: what it does, the change, and the whole text after it; `anchor` is unique on the page.
+
+    A text in one line is laid out for the change; `text` is as the edit leaves it.
+    """
 
     anchor: str
     title: str
@@ -81,17 +84,17 @@ class RenameView:
     edit: EditView | None = None
 
 
-def bytes_view(encoded: str, anchor: str) -> Bytes:
-    """Hexadecimal text as rows."""
+def bytes_view(encoded: str, anchor: str, *, width: int = _ROW) -> Bytes:
+    """Hexadecimal text as rows of `width` bytes."""
     raw = bytes.fromhex(encoded)
     shown = raw[:SHOWN_BYTES]
     rows = tuple(
         HexRow(
             f"{start:04x}",
-            shown[start : start + _ROW].hex(" "),
-            "".join(chr(byte) if 32 <= byte < 127 else "." for byte in shown[start : start + _ROW]),
+            shown[start : start + width].hex(" "),
+            "".join(chr(byte) if 32 <= byte < 127 else "." for byte in shown[start : start + width]),
         )
-        for start in range(0, len(shown), _ROW)
+        for start in range(0, len(shown), width)
     )
     return Bytes(anchor=anchor, hexadecimal=encoded, size=len(raw), rows=rows, hidden=len(raw) - len(shown))
 

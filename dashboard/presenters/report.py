@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from dashboard.presenters.frame import Action, Choice, Field, Frame, Problem
-from dashboard.presenters.looks import Verdict
+from dashboard.presenters.looks import Verdict, Weight
+from dashboard.presenters.proof import EditView, PartingNote, Proof, RenameView
 from dashboard.presenters.text_diff import lines_of
 
 
@@ -43,7 +44,8 @@ class MatrixRow:
 class ReportFinding:
     """An incompatibility (or a warning): where, against which versions, in which direction, why, and what to do.
 
-    `direction` is "New reader, old data", "Old reader, new data" or "Both directions".
+    `direction` is "New reader, old data", "Old reader, new data" or "Both directions"; `place` where it stands in the
+    text that was checked ("line 3, column 7"), "" where unknown.
     """
 
     anchor: str
@@ -53,9 +55,68 @@ class ReportFinding:
     sentence: str
     direction: str
     versions: tuple[int, ...]
+    place: str = ""
+    before: str | None = None
+    after: str | None = None
     why: str = ""
     remedy: str = ""
-    patch: str = ""
+    parting: str = ""
+    proof: Proof | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyFinding:
+    """What a policy says of the schema; `versions` is empty where it is of the new schema alone."""
+
+    anchor: str
+    rule: str
+    path: str
+    weight: Weight
+    sentence: str
+    versions: tuple[int, ...] = ()
+    why: str = ""
+    remedy: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyResult:
+    """The verdict of the policy in force, beside the levels."""
+
+    title: str
+    verdict: Verdict
+    word: str
+    findings: tuple[PolicyFinding, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DependantRow:
+    """A subject that refers to this one, and what would become of it."""
+
+    subject: str
+    url: str
+    version: int
+    verdict: Verdict
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PatchView:
+    """Edits that remove findings, one after the other; `passes` says whether the level would then be passed."""
+
+    titles: tuple[str, ...]
+    edit: EditView
+    passes: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReferenceField:
+    """A row of the form: what a name inside of the schema stands for. `number` counts from 1."""
+
+    number: int
+    name: str = ""
+    subject: str = ""
+    version: str = ""
+    error: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,9 +161,13 @@ def snippet(text: str, line: int, column: int | None, *, around: int = 2, width:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportResult:
-    """What the check came to. `sentence` says the verdict in words, `headline` with roles; `findings` worst first.
+    """What the check came to.
 
-    `first_version` says there was nothing to compare with; `identical_to` a version equal in meaning, None if none.
+    `headline` says the order of upgrade, `sentence` the verdict in words. `findings` decide under the level in force,
+    `beyond` are those that it doesn't ask for; worst first, `hidden_findings` and `hidden_beyond` of each aren't drawn.
+    `first_version` says there was nothing to compare with;
+    `identical_to` a version that says the same, None if none. `compared_with_data` counts the pairs of version and
+    direction of which the data were asked.
     """
 
     verdict: Verdict
@@ -111,8 +176,18 @@ class ReportResult:
     level: str
     checked_at: datetime
     levels: tuple[LevelResult, ...]
+    profile: str = ""
     matrix: tuple[MatrixRow, ...] = ()
     findings: tuple[ReportFinding, ...] = ()
+    beyond: tuple[ReportFinding, ...] = ()
+    hidden_findings: int = 0
+    hidden_beyond: int = 0
+    partings: tuple[PartingNote, ...] = ()
+    compared_with_data: int = 0
+    policy: PolicyResult | None = None
+    renames: tuple[RenameView, ...] = ()
+    dependants: tuple[DependantRow, ...] = ()
+    patch: PatchView | None = None
     first_version: bool = False
     identical_to: int | None = None
     identical_url: str = ""
@@ -120,7 +195,10 @@ class ReportResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportPage:
-    """The form and, after it was sent, either a syntax problem or a result. `register` would make it a version."""
+    """The form and, after it was sent, either a syntax problem or a result. `register` would make it a version.
+
+    `carried` are the form's other values (name, value): a button that checks an edited text sends them along.
+    """
 
     frame: Frame
     registry: str
@@ -131,6 +209,10 @@ class ReportPage:
     level_sentence: str
     schema: Field
     format_choices: tuple[Choice, ...]
+    profile_choices: tuple[Choice, ...] = ()
+    references: tuple[ReferenceField, ...] = ()
+    references_open: bool = False
+    carried: tuple[tuple[str, str], ...] = ()
     syntax: SyntaxProblem | None = None
     result: ReportResult | None = None
     problem: Problem | None = None

@@ -187,6 +187,7 @@ class SubjectPage:
     versions: tuple[VersionRow, ...]
     compare_url: str
     report_url: str
+    simulate_url: str = ""
     context: str = ""
     mode: str = "READWRITE"
     lanes: tuple[Lane, ...] = ()

@@ -6,9 +6,10 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_http_methods, require_safe
 
-from dashboard.pages import comparison, report, subjects
+from dashboard.pages import comparison, report, simulator, subjects
 from dashboard.pages.frame import page_actor
 from dashboard.pages.subject_list import subject_list as list_page
+from dashboard.presenters.comparison_markdown import comparison_markdown
 from dashboard.views.parts import render_page
 from registry.access.roles import require
 from registry.subjects.names import parse_subject
@@ -39,12 +40,34 @@ def compare(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
     """Two versions side by side."""
     _require_read(request, registry, subject)
     page = comparison.compare_page(request, registry, subject)
-    return render(request, "subjects/compare.html", {"page": page}, status=404 if page.problem else 200)
+    if request.GET.get("as") == "markdown" and page.comparison:
+        return _plain_text(comparison_markdown(page.subject, page.comparison))
+    answer = render_page(request, "subjects/compare.html", page, {"text": "text"} if page.comparison else {})
+    answer.status_code = 404 if page.problem else 200
+    return answer
+
+
+def _plain_text(text: str) -> HttpResponse:
+    """A text to copy; half characters, which UTF-8 hasn't, as escapes."""
+    return HttpResponse(text.encode("utf-8", "backslashreplace"), content_type="text/plain; charset=utf-8")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def compatibility_report(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
     """A proposed schema against all versions; nothing is registered."""
     _require_read(request, registry, subject)
+    file = report.report_file(request, registry, subject) if request.method == "POST" else None
+    if file:
+        text, kind, name = file
+        headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+        return HttpResponse(text.encode("utf-8", "backslashreplace"), content_type=kind, headers=headers)
     page = report.report_page(request, registry, subject)
     return render(request, "subjects/report.html", {"page": page}, status=422 if page.syntax or page.problem else 200)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def simulate(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
+    """Data tried on versions of a subject; nothing is stored."""
+    _require_read(request, registry, subject)
+    page = simulator.simulator_page(request, registry, subject)
+    return render(request, "subjects/simulate.html", {"page": page}, status=422 if page.has_errors else 200)

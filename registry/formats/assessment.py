@@ -230,11 +230,13 @@ def _renames(format: SchemaFormat, new: ParsedSchema, history: History) -> tuple
 def _patch(
     format: SchemaFormat, new: ParsedSchema, history: History, level: str, profile: Profile, parse: Parse
 ) -> Patch | None:
-    """Edits until the level is passed, or no edit is known; None if not even one."""
+    """Edits until the level is passed, or no edit is known; None if not even one, or with too many places to edit."""
     rule = level_named(level)
     schema, seen = new, {new.text}
     titles: list[str] = []
     checker = Checker(format, schema, history, profile)
+    if len({(item.rule, item.named_path) for item in checker.report(rule).breaks}) > MAX_EDITS:
+        return None
     while len(titles) < MAX_EDITS and not checker.report(rule).is_compatible:
         step = _next_edit(format, checker, checker.report(rule), schema, parse, seen)
         if step is None:

@@ -86,6 +86,8 @@ PAGES = {
     "settings": (f"{SUBJECT}?tab=settings", ["READWRITE", "nothing is set"]),
     "compare": (f"{SUBJECT}compare?from=1&to=2", ["note", "Deploy in any order"]),
     "report form": (f"{SUBJECT}report", ["Proposed schema"]),
+    "simulate": (f"{SUBJECT}simulate", ["What version 2 gets", "Filled from default"]),
+    "simulate modify": (f"{SUBJECT}simulate?part=modify", ["Fields at risk", "Silently reset"]),
     "sources": ("/ui/sources", ["orders", "12 messages of 1 partition"]),
     "add source": ("/ui/sources/add", ["Bootstrap servers"]),
     "add checkpoint": ("/ui/sources/add?kind=state_store", ["Checkpoint folder"]),

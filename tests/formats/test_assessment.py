@@ -124,3 +124,11 @@ def test_markdown_holds_strangers_words_as_words() -> None:
     shown = assessment_markdown(hostile)
     assert "<img" not in shown.replace("\\<img", "")
     assert "`` a`|<b> ``" in shown
+
+
+def test_a_schema_that_breaks_everywhere_gets_no_patch() -> None:
+    old = record(*({"name": f"f{number}", "type": "int"} for number in range(21)))
+    new = record(*({"name": f"f{number}", "type": "string"} for number in range(21)))
+    found = assessed(new, old)
+    assert len(found.report.breaks) == 21
+    assert found.patch is None

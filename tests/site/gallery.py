@@ -10,7 +10,7 @@ from django.contrib.auth.models import AnonymousUser
 from django.http import HttpRequest
 from django.template.loader import render_to_string
 
-from tests.site.samples import comparison, drift, home, promotions, report, subjects
+from tests.site.samples import comparison, drift, home, promotions, report, simulator, subjects
 
 FORM_DATA = {"login": '<b>"steward"', "password": ""}
 
@@ -64,6 +64,19 @@ SAMPLES: dict[str, Sample] = {
     "compare-same": Sample("subjects/compare.html", comparison.COMPARE_SAME),
     "compare-equal": Sample("subjects/compare.html", comparison.COMPARE_EQUAL),
     "compare-problem": Sample("subjects/compare.html", comparison.COMPARE_PROBLEM),
+    "compare-other": Sample("subjects/compare.html", comparison.COMPARE_OTHER),
+    "compare-formats": Sample("subjects/compare.html", comparison.COMPARE_FORMATS),
+    "compare-one-side": Sample("subjects/compare.html", comparison.COMPARE_ONE_SIDE),
+    "simulate": Sample("subjects/simulate.html", simulator.READ),
+    "simulate-stops": Sample("subjects/simulate.html", simulator.READ_STOPS),
+    "simulate-error": Sample("subjects/simulate.html", simulator.READ_ERROR),
+    "simulate-modify": Sample("subjects/simulate.html", simulator.MODIFY),
+    "simulate-modify-safe": Sample("subjects/simulate.html", simulator.MODIFY_SAFE),
+    "simulate-modify-stops": Sample("subjects/simulate.html", simulator.MODIFY_STOPS),
+    "simulate-modify-error": Sample("subjects/simulate.html", simulator.MODIFY_ERROR),
+    "simulate-too-few": Sample("subjects/simulate.html", simulator.TOO_FEW),
+    "simulate-problem": Sample("subjects/simulate.html", simulator.PROBLEM),
+    "report-semantic": Sample("subjects/report.html", report.REPORT_SEMANTIC),
     "report": Sample("subjects/report.html", report.REPORT),
     "report-empty": Sample("subjects/report.html", report.REPORT_EMPTY),
     "report-syntax": Sample("subjects/report.html", report.REPORT_SYNTAX),

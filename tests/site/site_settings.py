@@ -18,7 +18,7 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "template_partials",
-    "dashboard",
+    "tests.site.gallery_app.GalleryConfig",
 ]
 MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",

@@ -14,7 +14,8 @@ from tests.site.shoot import ARGS, CHROMIUM
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.requirement("CARD-4")]
 
 SHOWN = (
-    "home", "home-first", "subjects", "subject", "subject-source", "compare", "compare-split", "report", "report-syntax", "sources",
+    "home", "home-first", "subjects", "subject", "subject-source", "compare", "compare-split", "report", "report-syntax",
+    "compare-other", "compare-one-side", "report-semantic", "simulate", "simulate-stops", "simulate-modify", "simulate-modify-stops", "sources",
     "source", "findings", "finding", "promotions", "promotion", "promotion-own", "environments", "audit", "login", "message-not-found",
 )  # fmt: skip
 
@@ -142,3 +143,40 @@ def test_reading_and_deciding_work_without_javascript(browser: Browser, address:
     page.get_by_role("link", name="Side by side").click()
     assert page.locator(".diff-split").count() == 1
     context.close()
+
+
+def test_keys_go_through_changes_and_turn_the_text(page: Page, address: str) -> None:
+    page.goto(f"{address}/gallery/compare")
+    page.keyboard.press("n")
+    assert page.evaluate("document.activeElement.id") == "c-1"
+    page.keyboard.press("n")
+    assert page.evaluate("document.activeElement.id") == "c-2"
+    page.keyboard.press("p")
+    assert page.evaluate("document.activeElement.id") == "c-1"
+    with page.expect_request("**/gallery/compare-split") as asked:
+        page.keyboard.press("u")
+    assert asked.value.headers["hx-target"] == "text"
+
+
+def test_bytes_and_markdown_are_copied(browser: Browser, address: str) -> None:
+    context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
+    page = context.new_page()
+    page.goto(f"{address}/gallery/compare")
+    page.locator("#c-1 details.proof summary").click()
+    page.locator("#c-1").get_by_role("button", name="Copy hex").click()
+    page.get_by_role("button", name="Copied").wait_for()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert bytes.fromhex(copied) == b"\x06A-1\x02<img src=x>"
+    page.route("**/*as=markdown", lambda route: route.fulfill(body="# the page", content_type="text/plain"))
+    page.get_by_role("link", name="Copy as Markdown").click()
+    page.get_by_role("link", name="Copied").wait_for()
+    assert page.evaluate("navigator.clipboard.readText()") == "# the page"
+    context.close()
+
+
+def test_a_printed_comparison_has_no_controls(page: Page, address: str) -> None:
+    page.goto(f"{address}/gallery/compare")
+    page.emulate_media(media="print")
+    for what in (".masthead", "form.chooser", ".head-actions", "[data-views]", ".keys"):
+        assert not page.locator(what).first.is_visible(), what
+    assert page.locator(".change").first.is_visible()

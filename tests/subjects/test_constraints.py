@@ -8,6 +8,7 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models import ForeignKey
 
 from registry.access.roles import Actor
+from registry.subjects.invariants import INVARIANTS
 from registry.subjects.models import Registry, Schema, SchemaVersion
 from registry.subjects.names import SubjectName
 from registry.subjects.services import register_version, set_config, set_mode
@@ -19,6 +20,7 @@ REFUSED = {
     "one_registry": "UPDATE subjects_registry SET name = 'other' WHERE id = 900001",
     "remote_registry_has_url": "UPDATE subjects_registry SET kind = 'remote' WHERE id = 900001",
     "registry_has_name": "UPDATE subjects_registry SET name = '' WHERE id = 900001",
+    "failing_since_its_error": "UPDATE subjects_registry SET sync_error = 'no answer' WHERE id = 900001",
     "one_context": "INSERT INTO subjects_context (registry_id, name, next_schema_id, created_at) VALUES (900001, '.', 1, now())",
     "context_begins_with_dot": "UPDATE subjects_context SET name = 'lab' WHERE id = 900011",
     "schema_ids_from_one": "UPDATE subjects_context SET next_schema_id = 0 WHERE id = 900011",
@@ -67,15 +69,32 @@ DANGLING = {
 }
 
 
+#: what a trigger refuses: invariant → statement; there are also context 900012 of registry 900002 with schema 900033
+INVARIANT = {
+    "schema_id_below_counter": "UPDATE subjects_schema SET schema_id = 3 WHERE id = 900032",
+    "schema_ids_given_once": "UPDATE subjects_context SET next_schema_id = 2 WHERE id = 900011",
+    "version_in_its_schemas_context": "UPDATE subjects_schemaversion SET schema_id = 900033 WHERE id = 900042",
+    "subject_stays_in_context": "UPDATE subjects_subject SET context_id = 900012 WHERE id = 900021",
+    "schema_stays_in_context": "UPDATE subjects_schema SET context_id = 900012, schema_id = 1, identity = 'z' WHERE id = 900031",
+    "context_stays_in_registry": "UPDATE subjects_context SET registry_id = 900002, name = '.x' WHERE id = 900011",
+    "config_in_its_contexts_registry": "INSERT INTO subjects_config (registry_id, context_id) VALUES (900001, 900012)",
+    "mode_in_its_contexts_registry": "UPDATE subjects_mode SET context_id = 900012 WHERE subject_name = 'orders'",
+}
+
+
 @pytest.fixture
 def rows(db: None) -> None:
     """The rows that REFUSED names."""
+    for pk, name in ((900001, "main"), (900002, "other")):
+        Registry.objects.create(pk=pk, project="p", location="l", name=name)
     with connection.cursor() as cursor:
         cursor.execute(
             """
-            INSERT INTO subjects_registry (id, project, location, name, kind, url, created_at)
-                 VALUES (900001, 'p', 'l', 'main', 'local', '', now()), (900002, 'p', 'l', 'other', 'local', '', now());
             INSERT INTO subjects_context (id, registry_id, name, next_schema_id, created_at) VALUES (900011, 900001, '.', 3, now());
+            INSERT INTO subjects_context (id, registry_id, name, next_schema_id, created_at) VALUES (900012, 900002, '.', 3, now());
+            INSERT INTO subjects_schema (id, context_id, schema_id, schema_type, canonical, identity, fingerprint, guid,
+                                         imported, created_at)
+                 VALUES (900033, 900012, 2, 'AVRO', '"int"', 'c', 'c', gen_random_uuid(), false, now());
             INSERT INTO subjects_subject (id, context_id, name, created_at) VALUES (900021, 900011, 'orders', now());
             INSERT INTO subjects_schema (id, context_id, schema_id, schema_type, canonical, identity, fingerprint, guid,
                                          imported, created_at)
@@ -124,6 +143,16 @@ def test_nothing_points_to_nothing(rows: None, column: str) -> None:
     table, constraint = refusal(DANGLING[column])
     assert table == f"subjects_{model}"
     assert f"_{name}_id_" in constraint
+
+
+@pytest.mark.requirement("CARD-1")
+@pytest.mark.parametrize("invariant", INVARIANT)
+def test_a_trigger_refuses_its_violation(rows: None, invariant: str) -> None:
+    assert refusal(INVARIANT[invariant])[1] == invariant
+
+
+def test_every_invariant_has_its_case() -> None:
+    assert [rule.name for rule in INVARIANTS] == list(INVARIANT)
 
 
 def test_every_constraint_has_its_case() -> None:

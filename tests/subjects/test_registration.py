@@ -111,7 +111,8 @@ def test_whitespace_comments_and_key_order_make_no_version(dev: Registry, regist
 
 
 @pytest.mark.parametrize(
-    "difference", [{"metadata": {"properties": {"owner": "me"}}}, {"rule_set": {"domainRules": [{"name": "r", "type": "CEL"}]}}]
+    "difference",
+    [{"metadata": {"properties": {"owner": "me"}}}, {"rule_set": {"domainRules": [{"name": "r", "type": "CEL"}]}}],
 )
 def test_metadata_and_rules_are_part_of_what_a_schema_is(register: Register, difference: dict[str, object]) -> None:
     plain, marked = register("orders", ORDER), register("orders", ORDER, **difference)

@@ -22,6 +22,9 @@ PAGES = {
     "compare": (f"{SUBJECT}compare?from=1&to=2", "Order.amount_cents"),
     "side by side": (f"{SUBJECT}compare?from=1&to=2&view=split", "amount_cents"),
     "report": (f"{SUBJECT}report", "Nothing is registered by checking"),
+    "compare as submitted": (f"{SUBJECT}compare?from=1&to=2&text=submitted&unchanged=1", "unchanged field"),
+    "simulate": (f"{SUBJECT}simulate?writer=1&reader=2", "On the wire"),
+    "read-modify-write": (f"{SUBJECT}simulate?part=modify", "The three steps"),
     "sources": ("/ui/sources", "customer_totals"),
     "add source": ("/ui/sources/add", "Bootstrap servers"),
     "findings": ("/ui/findings", "900001"),
@@ -45,7 +48,9 @@ def test_each_page_in_a_browser(sign_in: Callable[..., Page], name: str) -> None
     assert fits, "the page scrolls sideways"
 
 
-@pytest.mark.parametrize("name", ["home", "subjects", "subject", "compare", "findings", "request"])
+@pytest.mark.parametrize(
+    "name", ["home", "subjects", "subject", "compare", "report", "simulate", "read-modify-write", "findings", "request"]
+)
 def test_a_phone_does_not_scroll_sideways(sign_in: Callable[..., Page], name: str) -> None:
     page = sign_in("", viewport={"width": 390, "height": 800}, color_scheme="dark")
     page.goto(PAGES[name][0])

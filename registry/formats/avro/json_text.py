@@ -57,9 +57,7 @@ def invalid(problem: SchemaProblem, text: str) -> InvalidSchema:
     if found is None:
         return InvalidSchema(problem.message, pointer=problem.pointer)
     line, column = found
-    return InvalidSchema(
-        problem.message, line=line, column=column, pointer=problem.pointer
-    )
+    return InvalidSchema(problem.message, line=line, column=column, pointer=problem.pointer)
 
 
 def check_depth(value: Any, pointer: str) -> None:

@@ -14,8 +14,16 @@ class Registry(models.Model):
     location = models.CharField(max_length=63)
     name = models.CharField(max_length=255)
     kind = models.CharField(max_length=6, choices=[(LOCAL, LOCAL), (REMOTE, REMOTE)], default=LOCAL)
-    url = models.URLField(blank=True, help_text="base address of a remote registry")
-    synced_at = models.DateTimeField(null=True, blank=True)
+    url = models.URLField(max_length=2048, blank=True, help_text="base address of a remote registry")
+    user = models.CharField(max_length=255, blank=True, help_text="who signs in there")
+    secret = models.CharField(max_length=64, blank=True, help_text="name of the secret that signs in, not the secret")
+    every_seconds = models.PositiveIntegerField(null=True, blank=True, help_text="how often it is mirrored")
+    next_sync_at = models.DateTimeField(null=True, blank=True)
+    sync_tag = models.CharField(max_length=32, blank=True, help_text="whose the sync is that runs")
+    sync_lease_until = models.DateTimeField(null=True, blank=True)
+    synced_at = models.DateTimeField(null=True, blank=True, help_text="when it was last read as a whole")
+    sync_error = models.TextField(blank=True)
+    failing_since = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -26,6 +34,11 @@ class Registry(models.Model):
                 name="remote_registry_has_url",
             ),
             models.CheckConstraint(condition=~models.Q(name=""), name="registry_has_name"),
+            models.CheckConstraint(
+                condition=models.Q(sync_error="", failing_since=None)
+                | (~models.Q(sync_error="") & models.Q(failing_since__isnull=False)),
+                name="failing_since_its_error",
+            ),
         ]
 
     def __str__(self) -> str:

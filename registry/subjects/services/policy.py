@@ -181,7 +181,7 @@ def delete_mode(*, registry: str, subject: SubjectName | None, by: Actor, recurs
 
 
 def _begin_mode(registry: str, subject: SubjectName | None, by: Actor, why: str) -> tuple[Registry, Context | None]:
-    if not getattr(site, "MODE_MUTABILITY", True):
+    if not site.MODE_MUTABILITY:
         raise OperationNotPermitted("Mode changes are not allowed")
     return _begin(registry, subject, by, "mode.change", why)
 

@@ -49,8 +49,8 @@ def import_version(
     A version of that number that is there already gives way, if nothing refers to it. Raises OperationNotPermitted for
     an id that stands for another schema, and for a schema that is live under another number; ReferenceExists.
     """
-    schema = _schema_with_id(context, submission, schema_id)
-    rows = list(subject.versions.select_for_update().order_by("-version"))
+    rows = list(subject.versions.select_for_update().order_by("-version"))  # before the counter, which is locked last
+    schema = schema_with_id(context, submission, schema_id)
     if number <= 0:
         number = rows[0].version + 1 if rows else 1
     there = next((row for row in rows if row.version == number), None)
@@ -67,7 +67,11 @@ def import_version(
     return _replace(context, subject, there, schema, submission.submitted, by), True
 
 
-def _schema_with_id(context: Context, submission: Submission, schema_id: int | None) -> Schema:
+def schema_with_id(context: Context, submission: Submission, schema_id: int | None) -> Schema:
+    """The context's schema of that id, made where it is new; for None as `store_schema`.
+
+    Raises OperationNotPermitted for an id that stands for another schema.
+    """
     canonical = submission.canonical(normalize=False)
     if schema_id is None:
         return store_schema(context, submission, canonical)[0]

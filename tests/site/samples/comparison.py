@@ -7,10 +7,13 @@ from dataclasses import replace
 from dashboard.presenters.comparison import (
     ChangeCard,
     ChangeGroup,
+    ChoiceGroup,
     ComparePage,
     Comparison,
     DirectionSummary,
     Side,
+    TextSwitch,
+    UnchangedField,
 )
 from dashboard.presenters.frame import (
     Crumb,
@@ -19,9 +22,53 @@ from dashboard.presenters.frame import (
     Section,
 )
 from dashboard.presenters.looks import ChangeKind, Verdict
+from dashboard.presenters.proof import EditView, PartingNote, Proof, RenameView, bytes_view
 from dashboard.presenters.text_diff import text_diff
 from tests.site.samples.cast import DEV, HOSTILE, ago, frame, subject_crumbs, subject_url
 from tests.site.samples.subjects import NEW, OLD, SUBJECT
+
+STOPS = Proof(
+    direction="New reader, old data",
+    found=True,
+    datum='{\n  "id": "A-1",\n  "note": "' + HOSTILE.replace('"', '\\"') + '"\n}',
+    encoded=bytes_view(b"\x06A-1\x02<img src=x>".hex(), "bytes-stops"),
+    error=f"SchemaResolutionError: No default value for field {HOSTILE}",
+)
+CHANGES = Proof(
+    direction="Old reader, new data",
+    found=True,
+    datum="16777217",
+    encoded=bytes_view("82808010", "bytes-changes"),
+    read="16777216.0",
+    reason="16777217 is read as 16777216",
+)
+UNPROVED = Proof(
+    direction="New reader, old data",
+    found=False,
+    reason=f"the pattern {HOSTILE} allows no example within the limits",
+)
+RENAMES = (
+    RenameView(
+        path="Order.client_id",
+        sentence="The field “customer_id” may have been renamed to “client_id”.",
+        percent=71,
+        reasons=("the same type", "alike names (58 %)", HOSTILE),
+        edit=EditView(
+            anchor="rename-1",
+            title='add the alias "customer_id"',
+            change=text_diff(NEW, NEW.replace('"customer_id"', '"client_id", "aliases": ["customer_id"]')),
+            text=NEW.replace('"customer_id"', '"client_id", "aliases": ["customer_id"]'),
+        ),
+    ),
+    RenameView(path=HOSTILE, sentence="It may have been renamed.", percent=52, reasons=("the same position",)),
+)
+PARTINGS = (
+    PartingNote(
+        title="Old reader, new data: the rules accept it, the data change",
+        sentence="Whether version 2 reads data of the new schema: the established rules accept it; data are lost.",
+        proof=replace(CHANGES, encoded=bytes_view("82808010", "bytes-parting")),
+    ),
+)
 
 CARDS = (
     ChangeCard(
@@ -37,6 +84,7 @@ CARDS = (
         why="Data written before this version doesn’t hold channel, and a new reader has nothing to fill it with.",
         remedy='give it a default, for example "default": "web", or make it ["null", "string"] with default null.',
         evidence="1,204 of the last 5,000 messages on orders were written with version 2 or older and lack it.",
+        proofs=(STOPS,),
     ),
     ChangeCard(
         anchor="c-2",
@@ -51,6 +99,8 @@ CARDS = (
         after="long",
         why="A reader on version 2 can’t read a long as an int.",
         remedy="upgrade every consumer before the first producer; or add amount_cents as long and keep amount.",
+        parting="Old reader, new data: the established rules accept this, the data come out changed.",
+        proofs=(CHANGES, UNPROVED),
     ),
     ChangeCard(
         anchor="c-3",
@@ -120,6 +170,9 @@ COMPARISON = Comparison(
     care=2,
     safe=2,
     text=text_diff(OLD, NEW),
+    partings=PARTINGS,
+    renames=RENAMES,
+    unchanged=(UnchangedField("Order.id", "string"), UnchangedField(HOSTILE, "long"), UnchangedField("a" * 300, "int")),
 )
 COMPARE = ComparePage(
     frame=frame(
@@ -132,16 +185,21 @@ COMPARE = ComparePage(
     subject="orders-value",
     subject_url="/gallery/subject",
     compare_url=subject_url("dev", "orders-value", "compare"),
-    from_choices=SUBJECT.compare_from,
-    to_choices=SUBJECT.compare_to,
+    from_groups=(ChoiceGroup(label="dev", choices=SUBJECT.compare_from), ChoiceGroup(label=HOSTILE, choices=())),
+    to_groups=(ChoiceGroup(label="dev", choices=SUBJECT.compare_to),),
     swap_url="?from=3&to=2",
     unified_url="/gallery/compare",
     split_url="/gallery/compare-split",
+    text_switch=TextSwitch(as_submitted=False, laid_out_url="/gallery/compare", submitted_url="/gallery/compare"),
+    markdown_url="?as=markdown",
+    simulate_url="/gallery/simulate",
+    unchanged_url="/gallery/compare-split",
     comparison=COMPARISON,
 )
 COMPARE_SPLIT = replace(
     COMPARE,
     view="split",
+    unchanged_shown=True,
     frame=replace(COMPARE.frame, environments=frame("", Section.NONE, current="prod").environments),
 )
 COMPARE_SAME = replace(
@@ -157,6 +215,9 @@ COMPARE_SAME = replace(
         care=0,
         safe=0,
         same_meaning=True,
+        partings=(),
+        renames=(),
+        formatting_differs=True,
         text=text_diff(OLD, OLD.replace("An order", "One order")),
     ),
 )
@@ -176,3 +237,29 @@ COMPARE_PROBLEM = replace(
         links=(Link(label="orders-value", url="/gallery/subject"),),
     ),
 )
+COMPARE_OTHER = replace(
+    COMPARE,
+    other_subject=HOSTILE,
+    other_error=f"dev has no subject {HOSTILE!r}.",
+    same_subject_url="/gallery/compare",
+    all_url="/gallery/compare",
+    comparison=replace(
+        COMPARISON,
+        old=replace(COMPARISON.old, subject=HOSTILE),
+        hidden_changes=1_804,
+        unproved=f"Reading and comparing the schema {HOSTILE} takes more than 2 s, which is the limit.",
+    ),
+)
+COMPARE_FORMATS = replace(
+    COMPARE,
+    comparison=Comparison(
+        old=COMPARISON.old,
+        new=COMPARISON.new,
+        verdict=Verdict.BREAKS,
+        headline="Needs a new topic, or both sides at once",
+        sentence="AVRO became JSON.",
+        text=text_diff(OLD, NEW),
+        problem=Problem(what="Schemas of two formats can't be compared field by field.", cure="The texts are below."),
+    ),
+)
+COMPARE_ONE_SIDE = replace(COMPARE_PROBLEM, other_side=COMPARISON.new, other_text=NEW.replace("An order", HOSTILE))

@@ -11,18 +11,26 @@ from dashboard.presenters.frame import (
     Field,
     Section,
 )
-from dashboard.presenters.looks import Verdict
+from dashboard.presenters.looks import Verdict, Weight
+from dashboard.presenters.proof import EditView, bytes_view
 from dashboard.presenters.report import (
+    DependantRow,
     LevelResult,
     MatrixCell,
     MatrixRow,
+    PatchView,
+    PolicyFinding,
+    PolicyResult,
+    ReferenceField,
     ReportFinding,
     ReportPage,
     ReportResult,
     SyntaxProblem,
     snippet,
 )
-from tests.site.samples.cast import ago, frame, subject_crumbs, subject_url
+from dashboard.presenters.text_diff import text_diff
+from tests.site.samples.cast import HOSTILE, ago, frame, subject_crumbs, subject_url
+from tests.site.samples.comparison import PARTINGS, RENAMES, STOPS, UNPROVED
 from tests.site.samples.subjects import NEW, OLD
 
 PROPOSED = NEW.replace('"type": "long", "logicalType"', '"type": "long" "logicalType"')
@@ -49,7 +57,10 @@ REPORT_EMPTY = ReportPage(
         value=OLD,
         help="Starts as the newest version; change it or paste your own.",
     ),
-    format_choices=(Choice(value="AVRO", label="Avro", selected=True),),
+    format_choices=(Choice(value="AVRO", label="Avro", selected=True), Choice(value="JSON", label="JSON Schema")),
+    profile_choices=(Choice(value="confluent", label="the established rules (confluent)", selected=True),),
+    references=(ReferenceField(number=1), ReferenceField(number=2)),
+    carried=(("format", "AVRO"), ("ref_name", HOSTILE)),
 )
 REPORT_SYNTAX = replace(
     REPORT_EMPTY,
@@ -118,7 +129,9 @@ RESULT = ReportResult(
             versions=(1, 2),
             why="Old data holds no channel and there is nothing to fill it with.",
             remedy="give the field a default.",
-            patch='{"name": "channel", "type": "string", "default": "web"}',
+            place="line 14, column 5",
+            after='{"name": "channel", "type": "string"}',
+            proof=STOPS,
         ),
         ReportFinding(
             anchor="r-2",
@@ -129,6 +142,54 @@ RESULT = ReportResult(
             direction="Both directions",
             versions=(),
             remedy="give every new field a default.",
+            parting="New reader, old data: the established rules refuse this, no datum was found that breaks.",
+            proof=UNPROVED,
+        ),
+    ),
+    profile="by the established rules",
+    compared_with_data=6,
+    partings=PARTINGS,
+    policy=PolicyResult(
+        title="Oracle NoSQL Database, the documented evolve rules",
+        verdict=Verdict.BREAKS,
+        word="Rejected",
+        findings=tuple(
+            PolicyFinding(
+                anchor=f"policy-{weight.code}",
+                rule="FIELD_RENAME_SUSPECTED",
+                path=HOSTILE,
+                weight=weight,
+                sentence=f"{HOSTILE} is deleted",
+                versions=versions,
+                why="A rename loses the values.",
+                remedy="keep the name",
+            )
+            for weight, versions in ((Weight.REFUSAL, (1, 2)), (Weight.FORCE, (1,)), (Weight.ADVICE, ()))
+        ),
+    ),
+    renames=RENAMES,
+    dependants=(
+        DependantRow(subject=HOSTILE, url="/gallery/subject", version=3, verdict=Verdict.BREAKS, sentence="It breaks."),
+        DependantRow(
+            subject="b", url="/gallery/subject", version=1, verdict=Verdict.UNKNOWN, sentence="It can’t be read."
+        ),
+    ),
+    patch=PatchView(
+        titles=('give "channel" the default ""', f"restore the symbols {HOSTILE}"),
+        edit=EditView(anchor="patched", title="give it a default", change=text_diff(OLD, NEW), text=NEW),
+        passes=True,
+    ),
+    beyond=(
+        ReportFinding(
+            anchor="beyond-1",
+            rule="TYPE_NARROWED",
+            path=HOSTILE,
+            verdict=Verdict.CARE,
+            sentence="The type is narrowed from float to int",
+            direction="Old reader, new data",
+            versions=(2,),
+            before="int",
+            after="float",
         ),
     ),
 )
@@ -143,13 +204,37 @@ REPORT = replace(
         reason="BACKWARD_TRANSITIVE forbids it: repair the finding first.",
     ),
 )
+REPORT_SEMANTIC = replace(
+    REPORT,
+    references=(
+        ReferenceField(number=1, name=HOSTILE, subject="a", version="9", error=f"No schema reference {HOSTILE}"),
+        ReferenceField(number=2),
+    ),
+    references_open=True,
+    result=replace(
+        RESULT,
+        hidden_findings=1,
+        hidden_beyond=7_200,
+        policy=PolicyResult(title="A policy", verdict=Verdict.OK, word="Accepted", findings=()),
+        patch=replace(RESULT.patch, passes=False) if RESULT.patch else None,
+        findings=(
+            replace(RESULT.findings[0], proof=replace(STOPS, encoded=bytes_view("", "bytes-none"), datum='{"a": 1}')),
+        ),
+    ),
+)
 REPORT_OK = replace(
     REPORT,
     result=replace(
         RESULT,
         verdict=Verdict.OK,
-        headline="Upgrade consumers first",
+        headline="Deploy consumers first",
         findings=(),
+        beyond=(),
+        partings=(),
+        policy=None,
+        renames=(),
+        dependants=(),
+        patch=None,
         sentence="A reader with this schema reads the data of all 3 versions.",
         levels=tuple(replace(item, verdict=Verdict.OK) for item in RESULT.levels),
         matrix=tuple(
@@ -171,6 +256,12 @@ REPORT_FIRST = replace(
         verdict=Verdict.OK,
         headline="",
         findings=(),
+        beyond=(),
+        partings=(),
+        policy=None,
+        renames=(),
+        dependants=(),
+        patch=None,
         matrix=(),
         first_version=True,
         sentence="It parses and its references resolve.",

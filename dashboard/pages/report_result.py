@@ -1,0 +1,230 @@
+"""What a check of a proposed schema came to, for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from django.utils import timezone
+
+from dashboard.links import subject_url
+from dashboard.pages.change_cards import finding_parting, sentence_of, shown_value, verdict_of
+from dashboard.pages.proofs import DIRECTIONS, edit_view, parting_note, proof_of, rename_views
+from dashboard.presenters.looks import Verdict, Weight
+from dashboard.presenters.report import (
+    DependantRow,
+    LevelResult,
+    MatrixCell,
+    MatrixRow,
+    PatchView,
+    PolicyFinding,
+    PolicyResult,
+    ReportFinding,
+    ReportResult,
+)
+from registry.formats.assessment import Assessment, Patch
+from registry.formats.base import Witness
+from registry.formats.compatibility import LEVELS
+from registry.formats.policies import POLICIES, PolicyItem, PolicyReport
+from registry.formats.report import Profile, ReportItem
+from registry.subjects.names import SubjectName
+from registry.subjects.selectors.comparison import Proposal
+
+#: findings that a page draws of each list; the files have all
+MAX_FINDINGS: Final = 200
+_PASSED: Final = {
+    "consumers first": "Deploy consumers first",
+    "producers first": "Deploy producers first",
+    "any order": "Deploy in any order",
+    "needs a new topic": "Nothing keeps readers and writers together: use a new topic",
+}
+_FAILED: Final = {
+    "consumers first": "Safe only with consumers first",
+    "producers first": "Safe only with producers first",
+    "any order": "Refused by the policy",
+    "needs a new topic": "Needs a new topic, or a repair",
+}
+_PROFILES: Final = {"confluent": "by the established rules", "semantic": "by what the data do"}
+_POLICY: Final = {
+    "accepted": (Verdict.OK, "Accepted"),
+    "accepted only with force": (Verdict.CARE, "Only with force"),
+    "rejected": (Verdict.BREAKS, "Rejected"),
+}
+_HEAVIEST: Final = ("refusal", "force", "advice")
+_ANSWERS: Final = {"yes": Verdict.OK, "no": Verdict.BREAKS, "unknown": Verdict.UNKNOWN}
+_Key = tuple[str, int, str, str, str | None]
+
+
+def present_proposal(registry: str, name: SubjectName, proposal: Proposal) -> ReportResult:
+    """The whole report: verdict, levels, matrix, findings, policy, renames, dependants and what to do."""
+    assessment = proposal.assessment
+    report, strip = assessment.report, assessment.strip
+    asked, beyond = _findings(assessment)
+    same = proposal.equal_version
+    return ReportResult(
+        verdict=_overall(proposal),
+        headline=(_PASSED if proposal.is_accepted else _FAILED)[strip.upgrade_order] if strip.matrix else "",
+        sentence=_sentence(proposal),
+        level=proposal.config.level,
+        profile=_PROFILES[report.profile],
+        checked_at=timezone.now(),
+        levels=tuple(
+            LevelResult(level=key, verdict=_verdict(found.is_compatible), configured=key == proposal.config.level)
+            for key, found in strip.reports.items()
+        ),
+        matrix=_matrix(registry, name, proposal),
+        findings=asked[:MAX_FINDINGS],
+        beyond=beyond[:MAX_FINDINGS],
+        hidden_findings=len(asked[MAX_FINDINGS:]),
+        hidden_beyond=len(beyond[MAX_FINDINGS:]),
+        partings=tuple(parting_note(item, f"parting-{n}") for n, item in enumerate(assessment.partings)),
+        compared_with_data=assessment.compared_with_data,
+        policy=_policy(proposal.policy) if proposal.policy else None,
+        renames=rename_views(assessment.renames, proposal.schema.text),
+        dependants=tuple(
+            DependantRow(
+                subject=item.subject,
+                url=subject_url(registry, item.subject, version=item.version),
+                version=item.version,
+                verdict=_ANSWERS[item.answer],
+                sentence=item.message,
+            )
+            for item in assessment.dependants
+        ),
+        patch=_patch(assessment.patch, proposal.schema.text) if assessment.patch else None,
+        first_version=not strip.matrix,
+        identical_to=same,
+        identical_url=subject_url(registry, name.qualified, version=same) if same else "",
+    )
+
+
+def _verdict(is_compatible: bool, *, care: bool = False) -> Verdict:
+    return (Verdict.CARE if care else Verdict.OK) if is_compatible else Verdict.BREAKS
+
+
+def _overall(proposal: Proposal) -> Verdict:
+    breaks_others = any(item.answer == "no" for item in proposal.assessment.dependants)
+    return _verdict(proposal.is_accepted, care=bool(proposal.assessment.report.hazards) or breaks_others)
+
+
+def _sentence(proposal: Proposal) -> str:
+    report = proposal.assessment.report
+    if not proposal.assessment.strip.matrix:
+        return "The subject has no version yet."
+    if not report.versions:
+        said = f"{report.level} asks no version."
+    else:
+        asked = f"version {report.versions[0]}" if len(report.versions) == 1 else f"all {len(report.versions)} versions"
+        broken = len(report.breaks)
+        found = f"{broken} problem{'s' if broken != 1 else ''}, all listed below." if broken else "nothing breaks."
+        said = f"Checked against {asked}: {found}"
+    if proposal.policy and not proposal.policy.is_accepted():
+        return f"{said} The policy {proposal.policy.policy} says: {proposal.policy.verdict}."
+    return said
+
+
+def _matrix(registry: str, name: SubjectName, proposal: Proposal) -> tuple[MatrixRow, ...]:
+    level, versions = LEVELS[proposal.config.level], proposal.assessment.report.versions
+    newest = max((row.version for row in proposal.assessment.strip.matrix), default=0)
+
+    def cell(direction: str, version: int, items: Sequence[ReportItem], fits: bool) -> MatrixCell:
+        asked = direction in level.directions and version in versions
+        return MatrixCell(verdict=_verdict(fits, care=bool(items)), failures=len(items), asked=asked)
+
+    return tuple(
+        MatrixRow(
+            version=row.version,
+            url=subject_url(registry, name.qualified, version=row.version),
+            note="newest" if row.version == newest else "",
+            new_reads_old=cell("BACKWARD", row.version, row.backward, row.is_backward),
+            old_reads_new=cell("FORWARD", row.version, row.forward, row.is_forward),
+        )
+        for row in proposal.assessment.strip.matrix
+    )
+
+
+def _key(item: ReportItem) -> _Key:
+    return (item.direction, item.against_version, item.rule, item.named_path, item.json_pointer_new)
+
+
+def _findings(assessment: Assessment) -> tuple[tuple[ReportFinding, ...], tuple[ReportFinding, ...]]:
+    """Those that the level asks for, and those beyond; the same problem of several versions is one finding."""
+    proved = {_key(item): item for item in assessment.report.items}
+    rows = assessment.strip.matrix
+    everything = [item for row in rows for item in (*row.backward, *row.forward)]
+    asked = _grouped(proved.get(_key(item), item) for item in everything if _key(item) in proved)
+    beyond = _grouped(item for item in everything if _key(item) not in proved)
+    profile = assessment.report.profile
+    return (
+        tuple(_finding(f"finding-{n}", same, profile, asked=True) for n, same in enumerate(asked, start=1)),
+        tuple(_finding(f"beyond-{n}", same, profile, asked=False) for n, same in enumerate(beyond, start=1)),
+    )
+
+
+def _grouped(items: Iterable[ReportItem]) -> list[list[ReportItem]]:
+    grouped: dict[tuple[str, str, str], list[ReportItem]] = {}
+    for item in items:
+        grouped.setdefault((item.direction, item.rule, item.named_path), []).append(item)
+    return sorted(grouped.values(), key=lambda same: ("break", "value loss", "warning").index(same[0].severity))
+
+
+def _finding(anchor: str, same: Sequence[ReportItem], profile: Profile, *, asked: bool) -> ReportFinding:
+    """A direction that fails beyond the level doesn't break anything there: it needs care."""
+    item = next((found for found in same if found.witness and found.witness.found), same[0])
+    verdict = verdict_of(item, profile)
+    return ReportFinding(
+        anchor=anchor,
+        rule=item.rule,
+        path=item.named_path or "the whole schema",
+        verdict=verdict if asked or verdict is not Verdict.BREAKS else Verdict.CARE,
+        sentence=sentence_of(item.message, item.named_path),
+        direction=DIRECTIONS[item.direction],
+        versions=tuple(sorted({found.against_version for found in same})),
+        place=f"line {item.line}, column {item.column}" if item.line is not None else "",
+        before=shown_value(item.before),
+        after=shown_value(item.after),
+        why=item.why,
+        remedy=item.remedy,
+        parting=finding_parting([item]),
+        proof=proof_of(_witness(same), item.direction, f"bytes-{anchor}"),
+    )
+
+
+def _witness(same: Sequence[ReportItem]) -> Witness | None:
+    witnesses = [item.witness for item in same if item.witness]
+    return next((witness for witness in witnesses if witness.found), witnesses[0] if witnesses else None)
+
+
+def _policy(report: PolicyReport) -> PolicyResult:
+    """The same finding against several versions is one that names them all; the heaviest first."""
+    verdict, word = _POLICY[report.verdict]
+    grouped: dict[tuple[str, str, str, str], list[PolicyItem]] = {}
+    for item in report.items:
+        key = (item.weight, item.finding.rule, item.finding.path, item.finding.message)
+        grouped.setdefault(key, []).append(item)
+    ordered = sorted(grouped.values(), key=lambda same: _HEAVIEST.index(same[0].weight))
+    return PolicyResult(
+        title=POLICIES[report.policy].title,
+        verdict=verdict,
+        word=word,
+        findings=tuple(_policy_finding(f"policy-{number}", same) for number, same in enumerate(ordered, start=1)),
+    )
+
+
+def _policy_finding(anchor: str, same: Sequence[PolicyItem]) -> PolicyFinding:
+    found = same[0].finding
+    return PolicyFinding(
+        anchor=anchor,
+        rule=found.rule,
+        path=found.path or "the whole schema",
+        weight=Weight.of(same[0].weight),
+        sentence=sentence_of(found.message, found.path),
+        versions=tuple(sorted({item.version for item in same if item.version is not None})),
+        why=found.why,
+        remedy=found.remedy_in_reader,
+    )
+
+
+def _patch(patch: Patch, text: str) -> PatchView:
+    title = "; ".join(patch.titles)
+    return PatchView(titles=patch.titles, edit=edit_view("patched", title, text, patch.text), passes=patch.passes)

@@ -1,0 +1,97 @@
+"""Copying the contents of another registry, or of an export file, into a registry of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import IO
+
+from django.db import transaction
+
+from registry.access.roles import Actor, require
+from registry.errors import OperationNotPermitted
+from registry.subjects.export_file import write_snapshot
+from registry.subjects.models import Registry
+from registry.subjects.moving import Move, plan_move
+from registry.subjects.selectors.contents import contents_of
+from registry.subjects.selectors.effective import DEFAULT_LEVEL, DEFAULT_MODE, effective_mode
+from registry.subjects.selectors.places import get_registry
+from registry.subjects.services import incoming
+from registry.subjects.services.incoming import Brought
+from registry.subjects.services.locks import lock_policy
+from registry.subjects.services.policy import set_mode
+from registry.subjects.snapshot import Snapshot
+
+IMPORT = "IMPORT"
+DEFAULTS = (DEFAULT_LEVEL, DEFAULT_MODE)
+#: called with versions done, of how many, and the problems so far
+Progress = Callable[[int, int, int], None]
+
+
+def plan_import(*, registry: str, snapshot: Snapshot) -> Move:
+    """What an import would do; nothing is changed. Raises RegistryNotFound."""
+    return plan_move(snapshot, contents_of(get_registry(registry)), defaults=DEFAULTS)
+
+
+def import_snapshot(
+    *,
+    registry: str,
+    snapshot: Snapshot,
+    by: Actor,
+    keep_going: bool = False,
+    on_progress: Progress = lambda done, total, problems: None,
+) -> Brought:
+    """Bring all that is missing or differs, in batches; what is here alone stays.
+
+    The registry is in mode IMPORT meanwhile, so nothing else is registered, and gets the modes of the other one at the
+    end. Without `keep_going` the first problem ends the run: the registry stays in IMPORT, and a further run goes on.
+    Raises RegistryNotFound, NotAllowed, and OperationNotPermitted for a mirror or a registry that is read-only.
+    """
+    place = get_registry(registry)
+    require(by, "mode.change", registry=place.name)
+    move = plan_import(registry=registry, snapshot=snapshot)
+    done = Brought(same=move.same, problems=move.problems)
+    if move.is_empty or (move.problems and not keep_going):
+        return done
+    _open(place, by)
+    why = f"import into {place.name}"
+    done += Brought(problems=incoming.bring_contexts(registry=place, contexts=move.contexts, by=by, why=why))
+    brought = 0
+    for batch in incoming.batches(move.bring):
+        if done.problems and not keep_going:
+            return done
+        done += incoming.bring_versions(registry=place, records=batch, by=by, why=why)
+        brought += len(batch)
+        on_progress(brought, len(move.bring), len(done.problems))
+    if not done.problems or keep_going:
+        done += Brought(problems=incoming.bring_configs(registry=place, configs=move.configs, by=by, why=why))
+    if not done.problems or keep_going:
+        wanted = {scope: modes[1] for scope, modes in move.modes.items()}
+        # Whatever the other one doesn't set is inherited, this registry's IMPORT above all.
+        last = snapshot.modes.get(None, "")
+        wanted[None] = "" if last == DEFAULT_MODE else last
+        incoming.bring_modes(registry=place, modes=wanted, by=by, why=why)
+    return done
+
+
+def _open(place: Registry, by: Actor) -> None:
+    """Put the registry into IMPORT. Raises OperationNotPermitted."""
+    if place.kind == Registry.REMOTE:
+        raise OperationNotPermitted(f"Registry {place.name} is a mirror of {place.url}; import into one of ours.")
+    mode = effective_mode(place).mode
+    if mode == IMPORT:
+        return
+    if mode.startswith("READONLY"):
+        raise OperationNotPermitted(f"Registry {place.name} is in mode {mode}; set it to READWRITE or IMPORT first.")
+    set_mode(registry=place.name, subject=None, by=by, mode=IMPORT, force=True)
+
+
+@transaction.atomic
+def export_registry(*, registry: str, file: IO[bytes], by: Actor) -> int:
+    """Write all that a registry holds, as it is at one moment; gives the number of versions.
+
+    Registrations wait for the seconds that reading takes. Raises RegistryNotFound, NotAllowed.
+    """
+    place = get_registry(registry)
+    require(by, "schema.read", registry=place.name)
+    lock_policy(place, exclusive=True)
+    return write_snapshot(contents_of(place), file)
