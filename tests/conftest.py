@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,32 @@ from django.test import Client
 from registry.access.roles import Actor, system_actor
 
 CAST = ("reader", "steward", "approver", "admin")
+#: files whose tests are quick one by one and too many together for the quick loop, below tests/
+NOT_IN_THE_QUICK_LOOP = (
+    "api/google/test_calls.py",
+    "api/google/test_client.py",
+    "api/google/test_document.py",
+    "api/spring/test_hostile.py",
+    "api/test_confluent_clients.py",
+    "api/test_confluent_contract.py",
+    "api/test_confluent_costs.py",
+    "api/test_confluent_generated.py",
+    "api/test_confluent_names.py",
+    "bench/",
+    "dashboard/",
+    "formats/json_schema/test_json_schema_data.py",
+    "formats/json_schema/test_json_schema_hostile.py",
+    "formats/json_schema/test_json_schema_properties.py",
+    "formats/protobuf/test_hostile.py",
+    "formats/protobuf/test_properties.py",
+    "formats/test_avro_costs.py",
+    "formats/test_avro_hostile.py",
+    "formats/test_cost.py",
+    "sandbox/",
+    "site/",
+    "subjects/test_hostile_remote.py",
+    "subjects/test_moving.py",
+)
 
 
 class RawClient(Client):
@@ -19,6 +46,15 @@ class RawClient(Client):
     def generic(self, method: str, path: str, *args: Any, **kwargs: Any) -> Any:
         kwargs.setdefault("RAW_URI", str(path))
         return super().generic(method, path, *args, **kwargs)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks as slow what the quick loop leaves out by file."""
+    here = Path(__file__).parent
+    for item in items:
+        if item.path.relative_to(here).as_posix().startswith(NOT_IN_THE_QUICK_LOOP):
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture

@@ -207,7 +207,7 @@ def test_a_page_that_is_too_large_is_asked_for_in_smaller_ones() -> None:
 
 def test_a_server_that_repeats_itself_for_ever_comes_to_an_end() -> None:
     """It minds neither offset nor limit, and sends the same thousand each time."""
-    items = [entry(f"s{number}", schema_id=number + 1) for number in range(1000)]
+    items = [entry(f"s{number % 10}", 1 + number // 10, number + 1) for number in range(1000)]
     snapshot, _ = read(lambda call: items if call.path == "/schemas" else answering(items)(call))
     assert len(snapshot.versions) == 1000
 
