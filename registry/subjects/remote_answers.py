@@ -15,15 +15,15 @@ from registry.subjects.snapshot import VersionRecord
 
 MOST = 2**31 - 1
 MAX_REFERENCES = 1000
-#: property of a config → the setting that it is
+#: property of a config, in the order of the answers → the setting that it is
 SETTINGS: Mapping[str, str] = {
-    "compatibilityLevel": "level",
-    "normalize": "normalize",
     "alias": "alias",
     "aliasForDeks": "alias_for_deks",
+    "normalize": "normalize",
     "validateFields": "validate_fields",
     "validateNewSchemas": "validate_new_schemas",
     "validateRules": "validate_rules",
+    "compatibilityLevel": "level",
     "compatibilityPolicy": "compatibility_policy",
     "compatibilityGroup": "compatibility_group",
     "defaultMetadata": "default_metadata",

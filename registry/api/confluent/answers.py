@@ -7,25 +7,9 @@ from typing import Any
 
 from registry.formats.base import Reference
 from registry.subjects.names import DEFAULT_CONTEXT, parse_subject
+from registry.subjects.remote_answers import SETTINGS
 from registry.subjects.selectors.effective import OwnConfig
 from registry.subjects.selectors.versions import SchemaInfo, VersionInfo
-
-#: property of a config, in the order of the answers → the setting that it is
-CONFIG_PROPERTIES = {
-    "alias": "alias",
-    "aliasForDeks": "alias_for_deks",
-    "normalize": "normalize",
-    "validateFields": "validate_fields",
-    "validateNewSchemas": "validate_new_schemas",
-    "validateRules": "validate_rules",
-    "compatibilityLevel": "level",
-    "compatibilityPolicy": "compatibility_policy",
-    "compatibilityGroup": "compatibility_group",
-    "defaultMetadata": "default_metadata",
-    "overrideMetadata": "override_metadata",
-    "defaultRuleSet": "default_rule_set",
-    "overrideRuleSet": "override_rule_set",
-}
 
 
 def version_answer(info: VersionInfo, **more: Any) -> dict[str, Any]:
@@ -45,7 +29,7 @@ def schema_answer(info: SchemaInfo, **more: Any) -> dict[str, Any]:
 
 def config_answer(settings: OwnConfig, *, level: str) -> dict[str, Any]:
     """The settings as `Config`; `level` is the one that counts where none is set."""
-    values = {name: getattr(settings, setting) for name, setting in CONFIG_PROPERTIES.items()}
+    values = {name: getattr(settings, setting) for name, setting in SETTINGS.items()}
     return _without_empty({**values, "compatibilityLevel": settings.level or level})
 
 

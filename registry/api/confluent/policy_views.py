@@ -8,7 +8,7 @@ from typing import Any
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from registry.api.confluent.answers import CONFIG_PROPERTIES, config_answer
+from registry.api.confluent.answers import config_answer
 from registry.api.confluent.base import ConfluentView
 from registry.api.confluent.requests import flag, object_body
 from registry.errors import (
@@ -20,13 +20,14 @@ from registry.errors import (
 )
 from registry.subjects import selectors
 from registry.subjects.names import SubjectName, parse_scope
+from registry.subjects.remote_answers import SETTINGS
 from registry.subjects.selectors.effective import DEFAULT_LEVEL, config_and_settings
 from registry.subjects.selectors.places import get_registry
 from registry.subjects.services import delete_config, delete_mode, set_config, set_mode
 
 #: property of a PUT → setting: the level is called otherwise than in the answer to a GET
 PUT_PROPERTIES = {
-    "compatibility" if name == "compatibilityLevel" else name: setting for name, setting in CONFIG_PROPERTIES.items()
+    "compatibility" if name == "compatibilityLevel" else name: setting for name, setting in SETTINGS.items()
 }
 
 
