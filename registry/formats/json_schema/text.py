@@ -88,7 +88,7 @@ def _decoded(text: str) -> Any:
         return _DECODER.decode(text)
     except json.JSONDecodeError as error:
         raise InvalidSchema(
-            f"not JSON: {error.msg} at line {error.lineno}, column {error.colno}", line=error.lineno, column=error.colno
+            f"not JSON: {error.msg.removesuffix(' starting at')}", line=error.lineno, column=error.colno
         ) from None
     except _DuplicateKey:
         _refuse_duplicate(text)
