@@ -31,8 +31,6 @@ from schema_registry.serializers import AvroMessageSerializer
 from registry.formats import FORMATS
 
 pytestmark = [pytest.mark.usefixtures("transactional_db"), pytest.mark.slow, pytest.mark.requirement("GOO-1")]
-needs_json = pytest.mark.skipif("JSON" not in FORMATS, reason="this build has no JSON Schema")
-needs_protobuf = pytest.mark.skipif("PROTOBUF" not in FORMATS, reason="this build has no Protobuf")
 
 ORDER = '{"type":"record","name":"Order","namespace":"demo","fields":[{"name":"id","type":"long"}]}'
 ORDER_NOTE = (
@@ -198,7 +196,6 @@ def test_the_other_python_client(live_server: Any, raw_targets: None, token: Cal
 ORDER_JSON = {"title": "Order", "type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]}
 
 
-@needs_json
 @pytest.mark.parametrize(
     "conf", [{}, {"auto.register.schemas": False}, BY_LATEST, {"normalize.schemas": True}], ids=str
 )
@@ -212,7 +209,6 @@ def test_json_schema(connect: Callable[[], SchemaRegistryClient], conf: dict[str
     assert connect().get_latest_version("orders-value").schema.schema_type == "JSON"
 
 
-@needs_json
 @pytest.mark.requirement("GOO-5")
 def test_json_schema_with_references(connect: Callable[[], SchemaRegistryClient]) -> None:
     address = {"type": "object", "properties": {"city": {"type": "string"}}}
@@ -243,7 +239,6 @@ def messages() -> tuple[Any, Any]:
     return tuple(message_factory.GetMessageClass(item) for item in found)  # type: ignore[return-value]
 
 
-@needs_protobuf
 @pytest.mark.requirement("GOO-5")
 @pytest.mark.parametrize("conf", [{}, {"normalize.schemas": True}], ids=str)
 def test_protobuf_with_references(connect: Callable[[], SchemaRegistryClient], conf: dict[str, Any]) -> None:

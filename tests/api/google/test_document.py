@@ -9,7 +9,6 @@ import pytest
 from google.api_core import exceptions
 from google.cloud.managedkafka_schemaregistry_v1.types import Schema, SchemaConfig, SchemaMode, SchemaVersion
 
-from registry.formats import FORMATS
 from tests.api.google.conftest import DEV, Google, body
 
 Level = SchemaConfig.CompatibilityType
@@ -123,14 +122,7 @@ def refused(client: Google, subject: str, schema: Any) -> bool:
     ("kind", "name", "address", "customer", "supplier"),
     [
         ("avro", "com.example.common.Address", ADDRESS_AVRO, CUSTOMER_AVRO, SUPPLIER_AVRO),
-        pytest.param(
-            "proto",
-            "address.proto",
-            ADDRESS_PROTO,
-            CUSTOMER_PROTO,
-            SUPPLIER_PROTO,
-            marks=pytest.mark.skipif("PROTOBUF" not in FORMATS, reason="no engine for Protobuf yet"),
-        ),
+        ("proto", "address.proto", ADDRESS_PROTO, CUSTOMER_PROTO, SUPPLIER_PROTO),
     ],
     ids=["avro", "protobuf"],
 )
