@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dashboard.presenters.comparison import ChangeCard, Comparison, Side
-from dashboard.presenters.markdown import code, fenced, plain
 from dashboard.presenters.proof import Proof, RenameView
 from dashboard.presenters.text_diff import TextDiff
+from registry.formats.markdown import code, fenced, plain
 
 _SHOWN = 300
 

@@ -168,7 +168,7 @@ def assess(
     """
     checker = Checker(format, new, history, profile)
     report = _proved(format, checker, checker.report(level_named(level)))
-    partings, compared = _partings(format, new, history)
+    partings, compared = _partings(format, new, history, checker if profile == "confluent" else None)
     return Assessment(
         schema_type=new.schema_type,
         report=report,
@@ -176,7 +176,7 @@ def assess(
         partings=partings,
         compared_with_data=compared,
         renames=_renames(format, new, history),
-        patch=None if report.is_compatible else _patch(format, new, history, level, profile, parse),
+        patch=None if report.is_compatible else _patch(format, new, history, report, checker, parse),
         dependants=dependants,
     )
 
@@ -200,11 +200,16 @@ def _findings_of(checker: Checker, report: Report) -> list[Incompatibility]:
     return [found for version, direction in pairs for found in checker.found(version, direction).findings]
 
 
-def _partings(format: SchemaFormat, new: ParsedSchema, history: History) -> tuple[tuple[Parting, ...], int]:
-    """Where rules and data part, newest version first, and how many pairs were asked."""
+def _partings(
+    format: SchemaFormat, new: ParsedSchema, history: History, judged: Checker | None
+) -> tuple[tuple[Parting, ...], int]:
+    """Where rules and data part, newest version first, and how many pairs were asked.
+
+    `judged` is a checker by the rules that has looked at pairs already, if there is one.
+    """
     same = [(version, old) for version, old in reversed(history) if old.schema_type == new.schema_type]
     pairs = [(version, direction) for version, _ in same for direction in _DIRECTIONS][:MAX_COMPARED_WITH_DATA]
-    rules = Checker(format, new, same, "confluent")
+    rules = judged or Checker(format, new, same, "confluent")
     found: list[Parting] = []
     for version, direction in pairs:
         reader, writer = rules.sides(version, direction)
@@ -228,26 +233,25 @@ def _renames(format: SchemaFormat, new: ParsedSchema, history: History) -> tuple
 
 
 def _patch(
-    format: SchemaFormat, new: ParsedSchema, history: History, level: str, profile: Profile, parse: Parse
+    format: SchemaFormat, new: ParsedSchema, history: History, report: Report, checker: Checker, parse: Parse
 ) -> Patch | None:
     """Edits until the level is passed, or no edit is known; None if not even one, or with too many places to edit."""
-    rule = level_named(level)
     schema, seen = new, {new.text}
     titles: list[str] = []
-    checker = Checker(format, schema, history, profile)
-    if len({(item.rule, item.named_path) for item in checker.report(rule).breaks}) > MAX_EDITS:
+    if len({(item.rule, item.named_path) for item in report.breaks}) > MAX_EDITS:
         return None
-    while len(titles) < MAX_EDITS and not checker.report(rule).is_compatible:
-        step = _next_edit(format, checker, checker.report(rule), schema, parse, seen)
+    while len(titles) < MAX_EDITS and not report.is_compatible:
+        step = _next_edit(format, checker, report, schema, parse, seen)
         if step is None:
             break
         title, schema = step
         seen.add(schema.text)
         titles.append(title)
-        checker = Checker(format, schema, history, profile)
+        checker = Checker(format, schema, history, report.profile)
+        report = checker.report(level_named(report.level))
     if not titles:
         return None
-    return Patch(tuple(titles), schema.text, _unified(new.text, schema.text), checker.report(rule).is_compatible)
+    return Patch(tuple(titles), schema.text, _unified(new.text, schema.text), report.is_compatible)
 
 
 def _next_edit(

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from registry.formats.assessment import Assessment
 from registry.formats.base import Witness
+from registry.formats.markdown import code, fenced, plain
 from registry.formats.report import Direction, Report, ReportItem
 
 READING: Final[Mapping[Direction, str]] = {
@@ -38,22 +39,20 @@ def assessment_text(assessment: Assessment) -> str:
 
 def assessment_markdown(assessment: Assessment, *, title: str = "Compatibility report") -> str:
     """The whole report as GitHub-flavoured Markdown."""
-    parts = [f"# {_escape(title)}", f"**{_escape(_verdict(assessment.report))}**", _level_table(assessment)]
+    parts = [f"# {plain(title)}", f"**{plain(_verdict(assessment.report))}**", _level_table(assessment)]
     parts.append(f"Upgrade order: **{assessment.strip.upgrade_order}**")
     parts += [_matrix_table(assessment)] if assessment.strip.matrix else []
     parts += _section("Findings", [_item_markdown(item) for item in assessment.report.items], "\n\n")
-    parts += _section("Where rules and data part", [f"- {_escape(item.sentence)}" for item in assessment.partings])
-    parts += _section(
-        "Renamed?", [f"- {_escape(item.message)} (score {item.score:.2f})" for item in assessment.renames]
-    )
+    parts += _section("Where rules and data part", [f"- {plain(item.sentence)}" for item in assessment.partings])
+    parts += _section("Renamed?", [f"- {plain(item.message)} (score {item.score:.2f})" for item in assessment.renames])
     parts += _section(
         "Subjects that refer to this one",
-        [f"- {_code(item.subject)} version {item.version}: {_escape(item.message)}" for item in assessment.dependants],
+        [f"- {code(item.subject)} version {item.version}: {plain(item.message)}" for item in assessment.dependants],
     )
     if assessment.patch:
-        titles = [f"{number}. {_escape(title)}" for number, title in enumerate(assessment.patch.titles, start=1)]
+        titles = [f"{number}. {plain(title)}" for number, title in enumerate(assessment.patch.titles, start=1)]
         parts += _section(f"What to do: {_patch_verdict(assessment)}", titles)
-        parts.append(_fenced(assessment.patch.diff, "diff"))
+        parts.append(fenced(assessment.patch.diff, "diff"))
     return "\n\n".join(parts) + "\n"
 
 
@@ -124,39 +123,13 @@ def _matrix_table(assessment: Assessment) -> str:
 def _item_markdown(item: ReportItem) -> str:
     place = f", line {item.line}, column {item.column}" if item.line is not None else ""
     reading = READING[item.direction].format(item.against_version)
-    where = _code(item.named_path) if item.named_path else "the whole schema"
-    lines = [f"- **{item.severity} {_code(item.rule)}** at {where}{place}: {reading}", f"  {_escape(item.message)}"]
-    lines += [f"  Why: {_escape(item.why)}"] if item.why else []
-    lines += [f"  Proof: {_escape(_proof(item.witness))}"] if item.witness else []
-    lines += [f"  Cure: {_escape(item.remedy)}"] if item.remedy else []
+    where = code(item.named_path) if item.named_path else "the whole schema"
+    lines = [f"- **{item.severity} {code(item.rule)}** at {where}{place}: {reading}", f"  {plain(item.message)}"]
+    lines += [f"  Why: {plain(item.why)}"] if item.why else []
+    lines += [f"  Proof: {plain(_proof(item.witness))}"] if item.witness else []
+    lines += [f"  Cure: {plain(item.remedy)}"] if item.remedy else []
     return "  \n".join(lines)
 
 
 def _section(title: str, lines: list[str], between: str = "\n") -> list[str]:
     return [f"## {title}", between.join(lines)] if lines else []
-
-
-def _escape(text: str) -> str:
-    """Text that Markdown and HTML leave as it is: schemas' names and data come from strangers."""
-    for mark in "\\`*_[]<>|#":
-        text = text.replace(mark, f"\\{mark}")
-    return " ".join(text.split())
-
-
-def _code(text: str) -> str:
-    """Text as an inline code span, whatever backticks it holds."""
-    fence = "`" * (_longest_run(text) + 1)
-    return f"{fence} {' '.join(text.split())} {fence}" if "`" in text else f"{fence}{' '.join(text.split())}{fence}"
-
-
-def _fenced(text: str, language: str) -> str:
-    fence = "`" * max(3, _longest_run(text) + 1)
-    return f"{fence}{language}\n{text}\n{fence}"
-
-
-def _longest_run(text: str) -> int:
-    longest = run = 0
-    for character in text:
-        run = run + 1 if character == "`" else 0
-        longest = max(longest, run)
-    return longest

@@ -15,8 +15,8 @@ from registry.errors import InvalidSchema
 from registry.formats import FORMATS
 from registry.formats.avro import AVRO
 from registry.formats.avro.canonical import java_double, parsing_form
-from registry.formats.avro.json_text import MAX_DEPTH, MAX_TEXT_LENGTH
 from registry.formats.base import ParsedSchema, ResolvedReference
+from registry.formats.json_source import MAX_DEPTH, MAX_TEXT_LENGTH
 
 CASES = Path(__file__).parent / "cases"
 INVALID = yaml.safe_load((CASES / "avro_invalid.yaml").read_text())

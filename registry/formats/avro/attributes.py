@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from registry.formats.avro.json_text import SchemaProblem, check_depth
+from registry.formats.avro.json_text import check_depth
+from registry.formats.json_source import SchemaProblem
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 

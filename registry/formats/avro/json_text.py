@@ -6,58 +6,14 @@ import json
 from typing import Any, Final, NoReturn
 
 from registry.errors import InvalidSchema
-from registry.formats.pointer import position, position_index, without_comments
-
-MAX_TEXT_LENGTH: Final = 1_048_576
-MAX_DEPTH: Final = 200
-
-
-class SchemaProblem(Exception):
-    """What is wrong at a pointer; the package's `parse` turns it into InvalidSchema with line and column."""
-
-    def __init__(self, message: str, pointer: str) -> None:
-        super().__init__(message)
-        self.message = message
-        self.pointer = pointer
-
-
-class _DuplicateKey(Exception):
-    """An object that has the same key twice."""
+from registry.formats.json_source import MAX_DEPTH, DuplicateKey, SchemaProblem, check_text, decode
+from registry.formats.pointer import position_index, without_comments
 
 
 def read_json(text: str) -> Any:
     """The JSON value of a text of at most MAX_TEXT_LENGTH characters; raises InvalidSchema with line and column."""
-    if not isinstance(text, str):
-        raise InvalidSchema(f"the schema must be text, not {type(text).__name__}: send it as a JSON string")
-    if len(text) > MAX_TEXT_LENGTH:
-        raise InvalidSchema(
-            f"the schema has {len(text):,} characters, the limit is {MAX_TEXT_LENGTH:,}: "
-            "move shared types into schemas of their own and refer to them"
-        )
-    if not text.strip():
-        raise InvalidSchema("the schema is empty: send an Avro schema as JSON", line=1, column=1)
-    blanked = without_comments(text)
-    try:
-        return _DECODER.decode(blanked)
-    except json.JSONDecodeError as error:
-        raise InvalidSchema(
-            f"not JSON: {error.msg.removesuffix(' starting at')}", line=error.lineno, column=error.colno
-        ) from None
-    except _DuplicateKey:
-        _refuse_duplicate(text)
-    except RecursionError:
-        raise InvalidSchema(f"the JSON is nested too deep: {MAX_DEPTH} levels are allowed") from None
-    except ValueError as error:
-        raise InvalidSchema(f"not JSON that a schema may hold: {error}") from None
-
-
-def invalid(problem: SchemaProblem, text: str) -> InvalidSchema:
-    """The problem as the error that callers see, with line and column."""
-    found = position(text, problem.pointer)
-    if found is None:
-        return InvalidSchema(problem.message, pointer=problem.pointer)
-    line, column = found
-    return InvalidSchema(problem.message, line=line, column=column, pointer=problem.pointer)
+    check_text(text, "an Avro schema")
+    return decode(without_comments(text), _DECODER, lambda: _refuse_duplicate(text))
 
 
 def check_depth(value: Any, pointer: str) -> None:
@@ -91,7 +47,7 @@ def _refuse_duplicate(text: str) -> NoReturn:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise _DuplicateKey
+        raise DuplicateKey
     return found
 
 

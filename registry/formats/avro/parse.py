@@ -13,7 +13,7 @@ from typing import Any, Final
 from registry.errors import InvalidSchema
 from registry.formats.avro.attributes import aliases_of, check_name, doc_of, json_kind, properties, qualified
 from registry.formats.avro.defaults import float_default, why_invalid
-from registry.formats.avro.json_text import MAX_DEPTH, SchemaProblem, check_depth, invalid, read_json
+from registry.formats.avro.json_text import check_depth, read_json
 from registry.formats.avro.logical import logical_type
 from registry.formats.avro.model import (
     PRIMITIVES,
@@ -31,6 +31,7 @@ from registry.formats.avro.model import (
     Union,
 )
 from registry.formats.base import ResolvedReference
+from registry.formats.json_source import MAX_DEPTH, SchemaProblem, invalid
 
 MAX_REFERENCES: Final = 1_000
 MAX_FIXED_SIZE: Final = 2**31 - 1

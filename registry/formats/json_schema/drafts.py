@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 
 import jsonschema_rs
 
-from registry.formats.json_schema.text import SchemaProblem
+from registry.formats.json_source import SchemaProblem
 from registry.formats.pointer import escape
 
 Holds = Literal["schema", "list", "map", "schema or list", "map of schemas or names"]

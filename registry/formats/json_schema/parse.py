@@ -12,8 +12,9 @@ from registry.formats.json_schema.bundle import bundled
 from registry.formats.json_schema.drafts import REF_KEYWORDS, Draft, draft_of, knows_ref
 from registry.formats.json_schema.model import Document, Model, Place
 from registry.formats.json_schema.resources import MISSING, Resources, value_at
-from registry.formats.json_schema.text import SchemaProblem, invalid, read_json
+from registry.formats.json_schema.text import read_json
 from registry.formats.json_schema.validators import check_meta_schema
+from registry.formats.json_source import SchemaProblem, invalid
 from registry.formats.pointer import join
 
 MAX_REFERENCES: Final = 1_000

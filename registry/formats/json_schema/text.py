@@ -12,10 +12,9 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, Final, NoReturn
 
 from registry.errors import InvalidSchema
-from registry.formats.pointer import join, position, position_index
+from registry.formats.json_source import MAX_DEPTH, DuplicateKey, SchemaProblem, check_text, decode, invalid
+from registry.formats.pointer import join, position_index
 
-MAX_TEXT_LENGTH: Final = 1_048_576
-MAX_DEPTH: Final = 200
 MAX_NODES: Final = 200_000
 MAX_DIGITS: Final = 400
 _MAX_EXPONENT: Final = 308
@@ -25,45 +24,15 @@ _CONTROL: Final = re.compile(r"\\u00[01][0-9a-f]")
 _SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 
 
-class SchemaProblem(Exception):
-    """What is wrong at a pointer; `parse` turns it into InvalidSchema with line and column."""
-
-    def __init__(self, message: str, pointer: str) -> None:
-        super().__init__(message)
-        self.message = message
-        self.pointer = pointer
-
-
-class _DuplicateKey(Exception):
-    """An object that has the same key twice."""
-
-
 def read_json(text: str) -> Any:
     """The JSON value of a schema text of at most MAX_TEXT_LENGTH characters; raises InvalidSchema."""
-    if not isinstance(text, str):
-        raise InvalidSchema(f"the schema must be text, not {type(text).__name__}: send it as a JSON string")
-    if len(text) > MAX_TEXT_LENGTH:
-        raise InvalidSchema(
-            f"the schema has {len(text):,} characters, the limit is {MAX_TEXT_LENGTH:,}: "
-            "move shared types into schemas of their own and refer to them"
-        )
-    if not text.strip():
-        raise InvalidSchema("the schema is empty: send a JSON Schema as JSON", line=1, column=1)
-    value = _decoded(text)
+    check_text(text, "a JSON Schema")
+    value = decode(text, _DECODER, lambda: _refuse_duplicate(text))
     try:
         _check_tree(value)
     except SchemaProblem as problem:
         raise invalid(problem, text) from None
     return value
-
-
-def invalid(problem: SchemaProblem, text: str) -> InvalidSchema:
-    """The problem as the error that callers see, with line and column."""
-    found = position(text, problem.pointer)
-    if found is None:
-        return InvalidSchema(problem.message, pointer=problem.pointer)
-    line, column = found
-    return InvalidSchema(problem.message, line=line, column=column, pointer=problem.pointer)
 
 
 def compact(value: Any) -> str:
@@ -81,21 +50,6 @@ def spaced(value: Any) -> str:
     if isinstance(value, dict):
         return "{" + ", ".join(f"{_string(key)}: {spaced(item)}" for key, item in value.items()) + "}"
     return f"[{', '.join(spaced(item) for item in value)}]" if isinstance(value, list) else _scalar(value)
-
-
-def _decoded(text: str) -> Any:
-    try:
-        return _DECODER.decode(text)
-    except json.JSONDecodeError as error:
-        raise InvalidSchema(
-            f"not JSON: {error.msg.removesuffix(' starting at')}", line=error.lineno, column=error.colno
-        ) from None
-    except _DuplicateKey:
-        _refuse_duplicate(text)
-    except RecursionError:
-        raise InvalidSchema(f"the JSON is nested too deep: {MAX_DEPTH} levels are allowed") from None
-    except ValueError as error:
-        raise InvalidSchema(f"not JSON that a schema may hold: {error}") from None
 
 
 def _check_tree(value: Any) -> None:
@@ -155,7 +109,7 @@ def _refuse_duplicate(text: str) -> NoReturn:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise _DuplicateKey
+        raise DuplicateKey
     return found
 
 

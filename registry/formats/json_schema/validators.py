@@ -8,7 +8,7 @@ import jsonschema_rs
 
 from registry.formats.json_schema.drafts import DRAFTS, Draft
 from registry.formats.json_schema.model import Bundle, Model
-from registry.formats.json_schema.text import SchemaProblem
+from registry.formats.json_source import SchemaProblem
 from registry.formats.pointer import join
 
 BACKTRACK_LIMIT: Final = 20_000
