@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -307,3 +307,21 @@ def content_fingerprint(canonical: str, references: Sequence[tuple[str, str]]) -
     if not references:
         return sha256(canonical)
     return sha256(json.dumps([canonical, sorted(references)]))
+
+
+def graph_fingerprint(
+    canonical: str, references: Sequence[ResolvedReference], referenced: Iterable[tuple[ResolvedReference, str]]
+) -> str:
+    """The fingerprint of a canonical text with all that it refers to.
+
+    `referenced` gives each referenced text once, canonical, after those that it refers to itself: the cost is that of
+    the graph, not of the tree that it unfolds to.
+    """
+    known: dict[tuple[str, int, str], str] = {}
+
+    def named(items: Sequence[ResolvedReference]) -> list[tuple[str, str]]:
+        return [(item.name, known[item.subject, item.version, item.text]) for item in items]
+
+    for item, text in referenced:
+        known[item.subject, item.version, item.text] = content_fingerprint(text, named(item.references))
+    return content_fingerprint(canonical, named(references))

@@ -24,7 +24,7 @@ from registry.formats.base import (
     ResolvedReference,
     Truth,
     Witness,
-    content_fingerprint,
+    graph_fingerprint,
 )
 from registry.formats.pointer import position as position_of
 
@@ -54,7 +54,11 @@ class AvroFormat:
             schema_type=self.name,
             text=text,
             canonical=canonical_text,
-            fingerprint=_fingerprint(model, canonical_text, references),
+            fingerprint=graph_fingerprint(
+                canonical_text,
+                references,
+                ((document.reference, canonical.document_text(model, document)) for document in model.documents),
+            ),
             references=tuple(item.reference for item in references),
             model=model,
         )
@@ -133,21 +137,6 @@ def _model(parsed: ParsedSchema) -> Schema:
     if not isinstance(parsed.model, Schema):
         raise TypeError(f"an Avro schema is expected, not one of type {parsed.schema_type}")
     return parsed.model
-
-
-def _fingerprint(model: Schema, canonical_text: str, references: Sequence[ResolvedReference]) -> str:
-    """The fingerprint of a text with what it refers to; each referenced text is written once."""
-    known: dict[tuple[str, int, str], str] = {}
-    for document in model.documents:
-        reference = document.reference
-        text = canonical.document_text(model, document)
-        inner = [(item.name, known[_key(item)]) for item in reference.references]
-        known[_key(reference)] = content_fingerprint(text, inner)
-    return content_fingerprint(canonical_text, [(item.name, known[_key(item)]) for item in references])
-
-
-def _key(reference: ResolvedReference) -> tuple[str, int, str]:
-    return reference.subject, reference.version, reference.text
 
 
 AVRO = AvroFormat()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
-from registry.formats.base import ResolvedReference, content_fingerprint
+from registry.formats.base import ResolvedReference, graph_fingerprint
 from registry.formats.json_schema.drafts import Draft, subschemas
 from registry.formats.json_schema.model import Document, Model, Place
 from registry.formats.json_schema.text import compact
@@ -17,17 +17,12 @@ _FRAGMENT = "/~!$&'()*+,;=:@-._"
 
 def fingerprint(model: Model, canonical: str, references: Sequence[ResolvedReference]) -> str:
     """The fingerprint of a text with what it refers to; each referenced text is written once."""
-    known: dict[tuple[str, int, str], str] = {}
-    for document in model.documents[1:]:
-        reference = document.reference
-        if reference is not None:
-            inner = [(item.name, known[_key(item)]) for item in reference.references]
-            known[_key(reference)] = content_fingerprint(compact(document.value), inner)
-    return content_fingerprint(canonical, [(item.name, known[_key(item)]) for item in references])
-
-
-def _key(reference: ResolvedReference) -> tuple[str, int, str]:
-    return reference.subject, reference.version, reference.text
+    documents = model.documents[1:]
+    return graph_fingerprint(
+        canonical,
+        references,
+        ((item.reference, compact(item.value)) for item in documents if item.reference is not None),
+    )
 
 
 def self_contained_text(model: Model) -> str:
