@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from allauth.account.adapter import DefaultAccountAdapter
+from allauth.account.internal.flows.login import AUTHENTICATION_METHODS_SESSION_KEY
 from django.db import transaction
 from django.http import HttpRequest
 
 from registry.access.models import User
 from registry.access.selectors import actor_of_user
 from registry.audit.services import record
+
+#: how allauth calls a way to sign in → how Actor.signed_in_by does
+WAYS = {"password": "password", "socialaccount": "oidc"}
+
+
+def signed_in_by(request: HttpRequest) -> str:
+    """How the person of this session proved last who they are; "" where the session doesn't say."""
+    records = request.session.get(AUTHENTICATION_METHODS_SESSION_KEY) or [{}]
+    return WAYS.get(records[-1].get("method", ""), "")
 
 
 class ClosedAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth has no types

@@ -14,7 +14,7 @@ import logging
 import os
 import sys
 import tempfile
-from collections.abc import Awaitable, Callable, Iterable, Iterator, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -22,6 +22,7 @@ from typing import IO, Any
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from dashboard.wsgi import application as django_application
+from registry.api.google.errors import refusal as google_refusal
 from registry.subjects import engines
 
 Scope = MutableMapping[str, Any]
@@ -73,9 +74,12 @@ class WsgiBridge:
         threads: int = THREADS,
         max_body: int = MAX_BODY,
         at_start: Callable[[], None] | None = None,
+        refusals: Mapping[bytes, Callable[[int, str], Mapping[str, Any]]] = {},
     ) -> None:
+        """`refusals` maps the beginning of a path to what makes the body of a refusal there, of status and message."""
         self._application = application
         self._at_start = at_start
+        self._refusals = refusals
         self._max_body = max_body
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="request")
 
@@ -87,7 +91,7 @@ class WsgiBridge:
         try:
             body, length = await self._body(scope, receive)
         except Refused as refusal:
-            text = json.dumps({"error_code": int(refusal.status), "message": refusal.message}).encode()
+            text = json.dumps(self._refusal(scope["raw_path"], int(refusal.status), refusal.message)).encode()
             headers = [(b"content-type", b"application/json"), (b"connection", b"close")]
             await _send_whole(Answer(refusal.status, [*headers, (b"content-length", b"%d" % len(text))], text), send)
             return
@@ -100,6 +104,11 @@ class WsgiBridge:
             answer = await loop.run_in_executor(self._threads, exchange.call, self._application, environ)
         if answer is not None:
             await _send_whole(answer, send)
+
+    def _refusal(self, path: bytes, status: int, message: str) -> Mapping[str, Any]:
+        """The body in the words of the dialect that the path belongs to; Confluent's where no other is named."""
+        make = next((make for start, make in self._refusals.items() if path.startswith(start)), None)
+        return make(status, message) if make else {"error_code": status, "message": message}
 
     async def _body(self, scope: Scope, receive: Receive) -> tuple[IO[bytes], int]:
         """The request's whole body and its length; the thread that Django gets need not wait for a slow client."""
@@ -276,4 +285,4 @@ def _no_write(data: bytes) -> None:
 
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
-application = WsgiBridge(django_application, at_start=engines.prestart)
+application = WsgiBridge(django_application, at_start=engines.prestart, refusals={b"/v1/projects/": google_refusal})

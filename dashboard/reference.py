@@ -10,7 +10,8 @@ from django.conf import settings
 
 from registry.access.roles import ACTION_WORDS, ACTIONS, ROLES
 from registry.api.confluent.errors import CODES
-from registry.drift.rules import RULES as DRIFT_RULES
+from registry.drift.judge.advice import ADVICE
+from registry.drift.rules import TABLES as DRIFT_TABLES
 from registry.formats.avro import difference_rules as avro_differences
 from registry.formats.avro import rules as avro_rules
 from registry.formats.compatibility import LEVELS
@@ -81,10 +82,20 @@ def _policy_row(rule: PolicyRule) -> tuple[str, ...]:
 
 
 def _drift() -> str:
-    rows = [(f"`{rule.id}`", rule.severity, rule.sentence, rule.remedy) for rule in DRIFT_RULES.values()]
+    head = ("rule", "severity", "finding", "what to do")
+    parts = [
+        f"## {title}\n\n"
+        + _table(head, [(f"`{rule.id}`", rule.severity, rule.sentence, rule.remedy) for rule in rules])
+        for title, rules in DRIFT_TABLES.items()
+    ]
+    advice = [(line.sentence, ", ".join(f"`{rule}`" for rule in line.rules), line.known_from) for line in ADVICE]
     return (
         "# Drift: the rules\n\n`break`: data is lost or unreadable now. `risk`: it will be, or it may already be in"
-        " silence. `notice`: somebody should know.\n\n" + _table(("rule", "severity", "finding", "what to do"), rows)
+        " silence. `notice`: somebody should know. What is registered and not seen yet is pending, no drift; what"
+        " wasn't scanned isn't clean.\n\n"
+        + "\n".join(parts)
+        + "\n## Advice for production\n\nA scan of the kind `registry` says of each line whether it is followed,"
+        " isn't, or can't be known.\n\n" + _table(("advice", "rules", "known from"), advice)
     )
 
 
@@ -109,7 +120,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "protobuf.md": _protobuf,
     "json-schema.md": _json_schema,
     "policies.md": _policies,
-    "drift.md": _drift,
+    "drift-rules.md": _drift,
     "roles.md": _roles,
     "error-codes.md": _errors,
 }

@@ -13,12 +13,21 @@ SCHEMADESK_DATA             folder of what `up` keeps
 SCHEMADESK_UP               "1" under `up` on one's own machine: what is open there stays closed elsewhere
 SCHEMADESK_HOSTS            comma-separated host names the site answers to
 SCHEMADESK_CHECKPOINT_ROOTS colon-separated folders below which checkpoints may be read
+SCHEMADESK_CHECKPOINT_PROTOCOLS comma-separated file systems that checkpoints may be on: `file` (the default), `s3`
+SCHEMADESK_CHECKPOINT_ADDRESSES comma-separated addresses (s3://bucket/folder) below which checkpoints may be read
+SCHEMADESK_CHECKPOINT_SPARK_ROOTS comma-separated folders and addresses that the Spark server itself can open; not
+                            set: the folders of SCHEMADESK_CHECKPOINT_ROOTS
 SPRING_PATH                 root path of the Spring dialect (`spring/`); never the root of the site
 SPRING_ALLOW_DELETION       "1" lets the Spring dialect delete, for good; its released server's default is off too
 SCHEMADESK_EGRESS_ALLOW     comma-separated hosts, addresses and networks (each may have :port) that outgoing calls
                             may go to although they are on this machine or in another guarded range
 SCHEMADESK_EGRESS_PRIVATE   "0" refuses private networks too, unless listed
 SCHEMADESK_SECRETS_DIR      folder of secrets for outgoing calls; SCHEMADESK_SECRET_NAME is one without a file
+OIDC_ISSUER                 address of an OpenID Connect issuer that people sign in through; then approvals take it
+OIDC_CLIENT_ID, OIDC_SECRET the client there, and the *name* of its secret in SCHEMADESK_SECRETS_DIR
+OIDC_SCOPES                 what is asked for (`openid profile email`); OIDC_NAME is what the button calls it
+OIDC_GROUPS                 `claimed=group,…`: which values of OIDC_GROUPS_CLAIM (`groups`) mean which of our groups
+OIDC_REQUIRED               "1" lets nobody sign in with a password
 ANONYMOUS_ROLE              role of a program without a token; honoured only under `up` (there: steward)
 =========================== ====================================================================
 """
@@ -100,6 +109,9 @@ CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BEAT_SCHEDULE = {
     "queue-due-scans": {"task": "registry.drift.tasks.queue_due_scans", "schedule": 5.0},
     "queue-due-syncs": {"task": "registry.subjects.tasks.queue_due_syncs", "schedule": 15.0},
+    "seal-audit": {"task": "registry.audit.tasks.seal_events", "schedule": 30.0},
+    "queue-due-deliveries": {"task": "registry.notifications.tasks.queue_due_deliveries", "schedule": 5.0},
+    "prune-notices": {"task": "registry.notifications.tasks.prune_notices", "schedule": 3600.0},
     "reclaim-lost-scans": {"task": "registry.drift.tasks.reclaim_lost_scans", "schedule": 15.0},
 }
 
@@ -112,6 +124,8 @@ INSTALLED_APPS = [
     "django.contrib.humanize",
     "allauth",
     "allauth.account",
+    "allauth.socialaccount",
+    "allauth.socialaccount.providers.openid_connect",
     "csp",
     "django_htmx",
     "template_partials",
@@ -123,6 +137,8 @@ INSTALLED_APPS = [
     "registry.subjects",
     "registry.promotions",
     "registry.drift",
+    "registry.streams",
+    "registry.notifications",
     "dashboard",
 ]
 MIDDLEWARE = [
@@ -166,6 +182,24 @@ ACCOUNT_SIGNUP_FIELDS = ["username*", "password1*"]
 ACCOUNT_EMAIL_VERIFICATION = "none"
 # Five wrong passwords for one name, or thirty from one address, lock it out for five minutes.
 ACCOUNT_RATE_LIMITS = {"login_failed": "30/5m/ip,5/5m/key", "login": "60/m/ip"}
+SOCIALACCOUNT_ADAPTER = "dashboard.oidc.IssuerAccounts"
+SOCIALACCOUNT_STORE_TOKENS = False
+SOCIALACCOUNT_EMAIL_AUTHENTICATION = False
+# Sign-in through an OpenID Connect issuer (docs/how-to/people.md).
+OIDC_ISSUER = os.environ.get("OIDC_ISSUER", "")
+OIDC_CLIENT_ID = os.environ.get("OIDC_CLIENT_ID", "")
+OIDC_SECRET = os.environ.get("OIDC_SECRET", "")
+OIDC_NAME = os.environ.get("OIDC_NAME", "single sign-on")
+OIDC_SCOPES = tuple(os.environ.get("OIDC_SCOPES", "openid profile email").split())
+OIDC_GROUPS_CLAIM = os.environ.get("OIDC_GROUPS_CLAIM", "groups")
+OIDC_GROUPS = tuple(
+    (claimed.strip(), group.strip())
+    for claimed, _, group in (pair.partition("=") for pair in os.environ.get("OIDC_GROUPS", "").split(","))
+    if claimed.strip() and group.strip()
+)
+OIDC_REQUIRED = bool(OIDC_ISSUER) and os.environ.get("OIDC_REQUIRED", "") == "1"
+if OIDC_ISSUER and not OIDC_CLIENT_ID:
+    raise ImproperlyConfigured("set OIDC_CLIENT_ID too: the name that OIDC_ISSUER knows this installation by")
 LOGIN_URL = "/ui/accounts/login/"
 LOGIN_REDIRECT_URL = "/ui/"
 ACCOUNT_LOGOUT_REDIRECT_URL = "/ui/"
@@ -261,6 +295,17 @@ CHECKPOINT_ROOTS = [
     for root in os.environ.get("SCHEMADESK_CHECKPOINT_ROOTS", str(DATA_DIR / "checkpoints")).split(":")
     if root
 ]
+CHECKPOINT_PROTOCOLS = tuple(
+    entry.strip().lower()
+    for entry in os.environ.get("SCHEMADESK_CHECKPOINT_PROTOCOLS", "file").split(",")
+    if entry.strip()
+)
+CHECKPOINT_ADDRESSES = tuple(
+    entry.strip() for entry in os.environ.get("SCHEMADESK_CHECKPOINT_ADDRESSES", "").split(",") if entry.strip()
+)
+CHECKPOINT_SPARK_ROOTS = tuple(
+    entry.strip() for entry in os.environ.get("SCHEMADESK_CHECKPOINT_SPARK_ROOTS", "").split(",") if entry.strip()
+) or tuple(str(root) for root in CHECKPOINT_ROOTS)
 # What our own HTTP clients may connect to, and where the secrets for it are (docs/decisions/0008-outgoing-addresses.md).
 EGRESS_ALLOW = tuple(
     entry.strip() for entry in os.environ.get("SCHEMADESK_EGRESS_ALLOW", "").split(",") if entry.strip()
@@ -268,4 +313,6 @@ EGRESS_ALLOW = tuple(
 EGRESS_REFUSE_PRIVATE = os.environ.get("SCHEMADESK_EGRESS_PRIVATE", "1") == "0"
 SECRETS_DIR = Path(os.environ["SCHEMADESK_SECRETS_DIR"]) if os.environ.get("SCHEMADESK_SECRETS_DIR") else None
 SCAN_DEADLINE_SECONDS = int(os.environ.get("SCAN_DEADLINE_SECONDS", "600"))
+WEBHOOK_DISABLE_DAYS = int(os.environ.get("WEBHOOK_DISABLE_DAYS", "5"))  # of failure, then it is switched off
+NOTIFICATION_DAYS = int(os.environ.get("NOTIFICATION_DAYS", "90"))  # how long notices and delivery logs are kept
 SCAN_MAX_MESSAGES = int(os.environ.get("SCAN_MAX_MESSAGES", "5000000"))

@@ -1,7 +1,7 @@
 """Everything that can go wrong, as a tree.
 
 An error says what is wrong, where, and the cure; each REST dialect and the pages turn it into their
-own status and code with a table of their own.
+own status and code with a table of their own. Those of associations stand in registry/subjects/association_errors.py.
 
     SchemadeskError
     ├── InvalidInput                 what was sent can't be used
@@ -28,7 +28,10 @@ own status and code with a table of their own.
     │   ├── SubjectConfigNotFound
     │   ├── SubjectModeNotFound
     │   ├── RequestNotFound
+    │   ├── ClusterNotFound
     │   ├── SourceNotFound
+    │   ├── MuteNotFound
+    │   ├── StateCheckNotFound
     │   └── FindingNotFound
     ├── Conflict                     it is well-formed, but what is there forbids it
     │   ├── IncompatibleSchema       carries the whole compatibility report
@@ -40,6 +43,7 @@ own status and code with a table of their own.
     │   ├── ReferenceExists          others refer to what should be deleted
     │   ├── ContextNotEmpty          a context that still has subjects
     │   ├── OperationNotPermitted    the mode forbids it
+    │   ├── VersionInUse             data, state or clients still need what should be deleted
     │   ├── PlanChanged              what was approved is not what would run now
     │   └── WrongState               the request, scan or finding isn't in a state that allows it
     ├── Forbidden
@@ -177,6 +181,18 @@ class RequestNotFound(NotFound):
     """No promotion request of that number."""
 
 
+class ClusterNotFound(NotFound):
+    """No Kafka cluster of that name."""
+
+
+class MuteNotFound(NotFound):
+    """No mute of that number."""
+
+
+class StateCheckNotFound(NotFound):
+    """No check of planned state of that number."""
+
+
 class SourceNotFound(NotFound):
     """No scan source of that number."""
 
@@ -231,6 +247,10 @@ class ContextNotEmpty(Conflict):
 
 class OperationNotPermitted(Conflict):
     """The mode of the registry, context or subject forbids it."""
+
+
+class VersionInUse(Conflict):
+    """Data, state or clients still need a version that should be deleted permanently."""
 
 
 class PlanChanged(Conflict):

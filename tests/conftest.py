@@ -11,6 +11,7 @@ from django.test import Client
 
 from registry.access.roles import Actor, system_actor
 
+JVM = ("broker", "spark", "connect")
 CAST = ("reader", "steward", "approver", "admin")
 #: files whose tests are quick one by one and too many together for the quick loop, below tests/
 NOT_IN_THE_QUICK_LOOP = (
@@ -50,11 +51,19 @@ class RawClient(Client):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks as slow what the quick loop leaves out by file."""
+    """Marks as slow what the quick loop leaves out by file, and says which tests share a worker of a full run.
+
+    Those that use the broker, Spark or Connect do, so that each of these starts once, and those of the whole product;
+    the others do file by file.
+    """
     here = Path(__file__).parent
     for item in items:
-        if item.path.relative_to(here).as_posix().startswith(NOT_IN_THE_QUICK_LOOP):
+        place = item.path.relative_to(here).as_posix()
+        if place.startswith(NOT_IN_THE_QUICK_LOOP):
             item.add_marker(pytest.mark.slow)
+        shared = any(item.get_closest_marker(name) for name in JVM)
+        group = "whole" if place.startswith("whole/") else "jvm" if shared else place
+        item.add_marker(pytest.mark.xdist_group(group))
 
 
 @pytest.fixture

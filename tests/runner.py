@@ -26,19 +26,20 @@ def main(arguments: list[str]) -> int:
     rest = [argument for argument in arguments if argument not in ("--quick", "--clients")]
     os.chdir(Path(__file__).resolve().parent.parent)
     if quick:
-        rest += ["-m", QUICK, *_workers()]
+        rest += ["-m", QUICK, *_workers("loadfile")]
     elif clients:
         rest += ["-m", "clients"]
     else:
         ensure_chromium()
+        rest += [] if rest else _workers("loadgroup")
     return int(pytest.main(rest))
 
 
-def _workers() -> list[str]:
+def _workers(how: str) -> list[str]:
     """Pytest's options for several workers; none where they would share services that are given from outside."""
     count = min(MAX_WORKERS, os.cpu_count() or 1)
     given = {"DATABASE_URL", "REDIS_URL"} & os.environ.keys()
-    return [] if given or count == 1 else ["-n", str(count), "--dist", "loadfile"]
+    return [] if given or count == 1 else ["-n", str(count), "--dist", how]
 
 
 def ensure_chromium() -> None:

@@ -12,6 +12,9 @@ has none.
 
 The fixtures `kafka_bootstrap` and `spark_remote` start a broker and a Spark Connect server at their first use, once a
 session; tests that use them are marked `broker` and `spark`. `KAFKA_BOOTSTRAP` and `SPARK_REMOTE` replace them.
+Likewise `connect_url` (marker `connect`, replaced by `CONNECT_URL` and `CONNECT_SECRETS`), a Kafka Connect with
+Debezium's connector on the broker of `kafka_bootstrap`, and `logical_postgres` (`LOGICAL_POSTGRES`), a PostgreSQL of
+its own that it can read.
 """
 
 from __future__ import annotations
@@ -34,7 +37,7 @@ from dashboard.services.layout import Layout
 from dashboard.services.part import Part, running
 from dashboard.services.parts import POSTGRES, VALKEY
 from dashboard.services.process import Watchdog
-from dashboard.services.standalone import kafka_broker, spark_connect
+from dashboard.services.standalone import kafka_broker, kafka_connect, postgres_server, spark_connect
 
 
 class Services:
@@ -183,6 +186,38 @@ def spark_remote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         return
     with spark_connect(tmp_path_factory.mktemp("spark")) as remote:
         yield remote
+
+
+@pytest.fixture(scope="session")
+def connect_worker(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[str, Path]]:
+    """A Kafka Connect worker: its REST API, and the folder of the secrets that its connectors may read."""
+    if given := os.environ.get("CONNECT_URL"):
+        yield given, Path(os.environ.get("CONNECT_SECRETS", os.devnull))
+        return
+    folder = tmp_path_factory.mktemp("connect")
+    with kafka_connect(folder, request.getfixturevalue("kafka_bootstrap")) as url:
+        yield url, folder / "connect" / "secrets"
+
+
+@pytest.fixture(scope="session")
+def connect_url(connect_worker: tuple[str, Path]) -> str:
+    """The address of a Kafka Connect worker's REST API, with its user and password; it writes to `kafka_bootstrap`."""
+    return connect_worker[0]
+
+
+@pytest.fixture(scope="session")
+def logical_postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The superuser's address of a PostgreSQL with logical decoding; it also listens on 127.0.0.1 at that port."""
+    if given := os.environ.get("LOGICAL_POSTGRES"):
+        yield given
+        return
+    folder = tmp_path_factory.mktemp("postgres")
+    with postgres_server(folder) as url:
+        yield url
+    # pytest keeps the folders of three sessions; here lies a gigabyte of the log.
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -79,3 +81,20 @@ def test_the_top_level_and_the_packages_are_those_asked_for() -> None:
     locked = (ROOT / "requirements.lock").read_text() + (ROOT / "requirements-dev.lock").read_text()
     packages = ("django", "djangorestframework", "fastavro", "celery", "redis", "psycopg", "pytest-django")
     assert [name for name in packages if not re.search(rf"^{name}==", locked, re.MULTILINE)] == []
+
+
+def test_the_web_process_loads_no_spark() -> None:
+    """Scans run in workers; PySpark and what it brings would cost each web process a hundred megabytes."""
+    loads = (
+        "import django; django.setup(); import dashboard.urls, dashboard.asgi, sys;"
+        "print([name for name in ('pyspark', 'pandas', 'pyarrow', 's3fs', 'botocore') if name in sys.modules])"
+    )
+    environment = os.environ | {
+        "DJANGO_SETTINGS_MODULE": "dashboard.settings",
+        "SECRET_KEY": "tests",
+        "PYTHONPATH": str(ROOT),
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", loads], env=environment, capture_output=True, text=True, cwd=ROOT, check=False
+    )
+    assert (done.stdout.strip(), done.returncode) == ("[]", 0), done.stderr[-2000:]

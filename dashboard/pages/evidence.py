@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from dashboard.presenters.drift import (
-    Column,
-    EvidenceTable,
-)
-from dashboard.presenters.frame import (
-    Fact,
-)
+from dashboard.presenters.drift import Column, EvidenceTable
+from dashboard.presenters.drift_parts import Bar, BarTable
+from dashboard.presenters.frame import Fact
 
 SHOWN_ROWS = 50
 #: numbers that name something; a separator of thousands would spoil them
@@ -26,13 +24,46 @@ def read_tables(read: dict[str, Any]) -> tuple[EvidenceTable, ...]:
         _table(
             "Positions",
             read.get("partitions", ()),
-            (("Partition", "partition"), ("From offset", "start"), ("To offset", "end"), ("Messages", "messages")),
+            (
+                ("Topic", "topic"),
+                ("Partition", "partition"),
+                ("From offset", "start"),
+                ("To offset", "end"),
+                ("Messages", "messages"),
+            ),
         ),
         _table(
-            "Schema ids seen",
+            "Schemas seen",
             read.get("ids", ()),
-            (("Side", "side"), ("Schema id", "schema_id"), ("Messages", "messages")),
+            (
+                ("Topic", "topic"),
+                ("Side", "side"),
+                ("Named by", "framing"),
+                ("Schema", "schema_id"),
+                ("Messages", "messages"),
+            ),
             note=f"{read['tombstones']:,} tombstones, which are normal." if read.get("tombstones") else "",
+        ),
+        _table(
+            "Without a schema",
+            read.get("unframed", ()),
+            (("Topic", "topic"), ("Side", "side"), ("Looks like", "hint"), ("Messages", "messages")),
+        ),
+        _table(
+            "Message events",
+            read.get("message_events", ()),
+            (("Topic", "topic"), ("Messages", "messages"), ("In a transaction", "in_transaction")),
+            note="pg_logical_emit_message: they are no rows of a table.",
+        ),
+        _table(
+            "Expired before a scan could read them",
+            read.get("expired", ()),
+            (("Topic", "topic"), ("Partition", "partition"), ("From offset", "start"), ("To offset", "end")),
+        ),
+        _table(
+            "Schemas that couldn’t be used",
+            read.get("schemas_not_used", ()),
+            (("Named by", "framing"), ("Schema", "mark"), ("Reason", "reason")),
         ),
         _table(
             "State variables",
@@ -61,14 +92,15 @@ def read_tables(read: dict[str, Any]) -> tuple[EvidenceTable, ...]:
         _table(
             "Not readable",
             read.get("unreadable", ()),
-            (("Operator", "operator"), ("Variable", "variable"), ("Reason", "reason")),
+            (("Topic", "topic"), ("Operator", "operator"), ("Variable", "variable"), ("Reason", "reason")),
         ),
     )
     return tuple(table for table in tables if table.rows)
 
 
 def _table(title: str, rows: Any, columns: tuple[tuple[str, str], ...], *, note: str = "") -> EvidenceTable:
-    """Rows of JSON objects as a table; a column is a number where all its values are."""
+    """Rows of JSON objects as a table: of the columns those that a row has; one is a number where all its values are."""
+    columns = tuple((label, key) for label, key in columns if any(row.get(key) is not None for row in rows))
     kinds = ["number" if rows and all(isinstance(row.get(key), int) for row in rows) else "text" for _, key in columns]
     return EvidenceTable(
         title=title,
@@ -85,7 +117,7 @@ def _table(title: str, rows: Any, columns: tuple[tuple[str, str], ...], *, note:
 def _cell(value: Any) -> str:
     if value is None:
         return "–"
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)[:500]
 
 
 FACT_LABELS = {
@@ -115,6 +147,16 @@ FACT_LABELS = {
     "used": "Used",
     "allowed": "Of",
     "reason": "Reason",
+    "mark": "Schema’s mark",
+    "version": "Version seen",
+    "newer": "Newer version",
+    "decoded": "Messages decoded",
+    "present": "Of them with the field",
+    "nulls": "Of them null",
+    "share": "Share now",
+    "share_before": "Share before",
+    "days": "Days compared",
+    "contexts": "Known in contexts",
 }
 
 
@@ -129,8 +171,6 @@ def evidence_facts(evidence: dict[str, Any]) -> tuple[Fact, ...]:
         for key, label in FACT_LABELS.items()
         if evidence.get(key) not in (None, "", [])
     ]
-    for key, number in evidence.get("looks_like", {}).items():
-        facts.append(Fact(label=f"Looks like {key.replace('_', ' ')}", value=_cell(number)))
     return tuple(facts)
 
 
@@ -144,18 +184,24 @@ def evidence_tables(evidence: dict[str, Any]) -> tuple[EvidenceTable, ...]:
         {**row, "first": _moment(row["first_time"]), "last": _moment(row["last_time"])}
         for row in evidence.get("partitions", ())
     ]
+    where = _table(
+        "Where and when it was seen",
+        partitions,
+        (
+            ("Partition", "partition"),
+            ("First offset", "first_offset"),
+            ("Last offset", "last_offset"),
+            ("Messages", "messages"),
+            ("First time", "first"),
+            ("Last time", "last"),
+        ),
+    )
     tables = (
+        replace(where, spans=_spans(partitions[:SHOWN_ROWS]), spans_label="When"),
         _table(
-            "Where in the topic",
-            partitions,
-            (
-                ("Partition", "partition"),
-                ("First offset", "first_offset"),
-                ("Last offset", "last_offset"),
-                ("Messages", "messages"),
-                ("First time", "first"),
-                ("Last time", "last"),
-            ),
+            "Samples, masked",
+            evidence.get("samples", ()),
+            (("Partition", "partition"), ("Offset", "offset"), ("Message", "value")),
         ),
         _table(
             "What changed", evidence.get("changes", ()), (("Field", "field"), ("Before", "before"), ("After", "after"))
@@ -164,5 +210,54 @@ def evidence_tables(evidence: dict[str, Any]) -> tuple[EvidenceTable, ...]:
     return tuple(table for table in tables if table.rows)
 
 
+def _spans(rows: Sequence[Mapping[str, Any]]) -> tuple[tuple[int, int], ...]:
+    """Of each row the part of the whole time that it took: left edge and width in percent, at least 1 wide."""
+    if not rows:
+        return ()
+    begin, end = min(row["first_time"] for row in rows), max(row["last_time"] for row in rows)
+    whole = max(1, end - begin)
+    spans = []
+    for row in rows:
+        left = min(99, (row["first_time"] - begin) * 100 // whole)
+        spans.append((left, max(1, min(100 - left, (row["last_time"] - row["first_time"]) * 100 // whole))))
+    return tuple(spans)
+
+
+#: evidence that counts by name → title and what the names are
+COUNTED = {
+    "ids_over_time": ("Schema ids over time", "When"),
+    "looks_like": ("What the bytes look like", "Looks like"),
+    "framings": ("How messages name their schema", "Framing"),
+    "kinds": ("Types seen", "Type"),
+    "values": ("Values seen", "Value"),
+    "parsed": ("What the bytes are", "Bytes"),
+}
+SHOWN_BARS = 20
+
+
+def bar_tables(evidence: Mapping[str, Any]) -> tuple[BarTable, ...]:
+    """Counts by name as tables with bars; the largest has the longest."""
+    tables = []
+    for key, (title, label) in COUNTED.items():
+        counts = evidence.get(key)
+        if not isinstance(counts, Mapping):
+            continue
+        numbers = {str(name): number for name, number in counts.items() if isinstance(number, int)}
+        most = max(numbers.values(), default=0)
+        ordered = sorted(numbers.items(), key=lambda item: (key != "ids_over_time" and -item[1], item[0]))
+        bars = tuple(
+            Bar(label=name.replace("_", " "), count=number, percent=max(1, number * 100 // most) if number > 0 else 0)
+            for name, number in ordered[:SHOWN_BARS]
+        )
+        more = f"{len(ordered) - SHOWN_BARS} more are not shown" if len(ordered) > SHOWN_BARS else ""
+        if bars:
+            tables.append(BarTable(title=title, label=label, bars=bars, note=more))
+    return tuple(tables)
+
+
 def _moment(milliseconds: int) -> str:
-    return datetime.fromtimestamp(milliseconds / 1000, tz=UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    """A time in UTC; the number itself where no calendar has it."""
+    try:
+        return datetime.fromtimestamp(milliseconds / 1000, tz=UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    except (OverflowError, OSError, ValueError):
+        return f"{milliseconds} ms"

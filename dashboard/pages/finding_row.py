@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.urls import reverse
 
+from dashboard.links import subject_url
 from dashboard.pages.frame import environment_of
 from dashboard.presenters.drift import (
     FindingRow,
@@ -28,4 +29,10 @@ def finding_row(info: FindingInfo, order: list[str]) -> FindingRow:
         count=info.count,
         first_seen=info.first_seen,
         last_seen=info.last_seen,
+        number=info.id,
+        subject=info.subject,
+        subject_url=subject_url(info.registry, info.subject) if info.subject else "",
+        assignee=info.assigned_to,
+        hint=info.cause,
+        muted=info.muted,
     )

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from django.http import HttpRequest
 from django.utils import timezone
 
+from dashboard.accounts import signed_in_by
 from dashboard.links import subject_url
-from dashboard.presenters.frame import Crumb, Environment, Frame, Section
+from dashboard.presenters.frame import Crumb, Environment, Frame, Mirror, Section
 from dashboard.presenters.looks import EnvironmentKind
 from registry.access.roles import READER, Actor, Grant
 from registry.access.selectors import actor_of_user, anonymous_actor
 from registry.drift.selectors import count_findings
+from registry.notifications.selectors import count_unread
 from registry.promotions.selectors import list_environments, waiting_for
+from registry.subjects.selectors.remotes import MirrorState
 
 OTHER_REGISTRY = EnvironmentKind.OTHER
 
@@ -32,10 +36,11 @@ def page_actor(request: HttpRequest) -> Actor:
 
 
 def _actor(request: HttpRequest) -> Actor:
+    origin = str(request.META.get("REMOTE_ADDR") or "")
     if request.user.is_authenticated:
-        return actor_of_user(request.user, door="ui")
-    nobody = anonymous_actor(door="ui")
-    return Actor(name=nobody.name, door="ui", grants=(Grant(READER),)) if nobody.grants else nobody
+        return actor_of_user(request.user, door="ui", origin=origin, signed_in_by=signed_in_by(request))
+    nobody = anonymous_actor(door="ui", origin=origin)
+    return replace(nobody, grants=(Grant(READER),)) if nobody.grants else nobody
 
 
 def kind_of(name: str, order: list[str]) -> EnvironmentKind:
@@ -61,6 +66,7 @@ def make_frame(
     code: bool = False,
     crumbs: tuple[Crumb, ...] = (),
     url_in: Callable[[str], str] | None = None,
+    mirror: MirrorState | None = None,
 ) -> Frame:
     """The frame; `url_in` gives the address of the same page in another environment."""
     order = list_environments()
@@ -74,8 +80,22 @@ def make_frame(
         code=code,
         crumbs=crumbs,
         environments=tuple(environment_of(name, order, url=locate(name), current=name == registry) for name in names),
+        mirror=_mirror(mirror),
         open_findings=count_findings().get("open", 0),
         waiting_requests=len(waiting_for(actor.user_id)) if actor.user_id else 0,
+        unread=count_unread(actor.user_id) if actor.user_id else 0,
+    )
+
+
+def _mirror(state: MirrorState | None) -> Mirror | None:
+    if state is None:
+        return None
+    return Mirror(
+        url=state.url,
+        synced_at=state.synced_at,
+        stale=state.is_stale,
+        problem=state.error,
+        failing_since=state.failing_since,
     )
 
 

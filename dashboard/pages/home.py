@@ -23,7 +23,7 @@ from dashboard.presenters.home import ActivityItem, FirstStep, HealthItem, HomeP
 from dashboard.presenters.looks import Health
 from dashboard.tasks import DEMO_LOCK
 from registry.access.roles import Actor
-from registry.audit.selectors import AuditEntry, list_events
+from registry.audit.selectors import AuditEntry, AuditFilter, list_events
 from registry.drift import selectors as drift
 from registry.promotions import selectors as promotions
 from registry.subjects.selectors import list_registries
@@ -152,7 +152,7 @@ def audit_list(request: HttpRequest) -> AuditList:
     """The log, newest first, by keyset."""
     query = request.GET.get("q", "").strip()
     before = request.GET.get("before", "")
-    entries = list_events(text=query, before_id=whole_number(before, digits=18), limit=AUDIT_ROWS)
+    entries = list_events(chosen=AuditFilter(text=query), before_id=whole_number(before, digits=18), limit=AUDIT_ROWS)
     base = reverse("ui:audit")
     older = f"{base}?{urlencode({'q': query, 'before': entries[-1].id})}" if len(entries) == AUDIT_ROWS else ""
     return AuditList(
@@ -172,6 +172,8 @@ def _audit_row(entry: AuditEntry) -> AuditRow:
         at=entry.at,
         who=entry.actor,
         door=entry.door,
+        origin=entry.origin,
+        sealed=entry.position,
         what=f"{TABLES.get(entry.table, entry.table)} {VERBS[entry.operation]}",
         row=entry.row_id,
         why=entry.why,

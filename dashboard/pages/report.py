@@ -10,6 +10,7 @@ from typing import Final
 from django.http import HttpRequest
 
 from dashboard.links import subject_url
+from dashboard.pages.data_evidence import data_evidence
 from dashboard.pages.frame import make_frame, subjects_url
 from dashboard.pages.numbers import whole_number
 from dashboard.pages.report_result import present_proposal
@@ -69,10 +70,20 @@ def report_page(request: HttpRequest, registry: str, subject: str) -> ReportPage
     place, name = get_registry(registry), parse_subject(subject)
     config = selectors.effective_config(place, name)
     form = _sent(request) if request.method == "POST" else _started(place, name, config.profile)
-    syntax, result, problem, error = None, None, None, None
+    syntax, result, evidence, problem, error = None, None, None, None, None
     if request.method == "POST":
         try:
-            result = present_proposal(registry, name, _proposal(place, name, form))
+            proposal = _proposal(place, name, form)
+            result = present_proposal(registry, name, proposal)
+            evidence = data_evidence(
+                request,
+                place,
+                name,
+                proposal.assessment,
+                text=form.text,
+                schema_type=form.schema_type,
+                references=form.references(),
+            )
         except InvalidSchema as found:
             syntax = _syntax(form.text, found)
         except SchemadeskError as found:
@@ -113,6 +124,7 @@ def report_page(request: HttpRequest, registry: str, subject: str) -> ReportPage
         carried=form.carried,
         syntax=syntax,
         result=result,
+        evidence=evidence,
         problem=problem,
     )
 

@@ -1,85 +1,106 @@
-"""Sources, a source, a scan in progress."""
+"""Clusters and their sources, a source, a scan in progress."""
 
 from __future__ import annotations
 
-from datetime import timedelta
+from collections.abc import Iterable
 from urllib.parse import urlencode
 
-from django.conf import settings
 from django.http import HttpRequest
 from django.urls import reverse
-from django.utils import timezone
 
 from dashboard.pages.evidence import read_tables
 from dashboard.pages.finding_row import finding_row
 from dashboard.pages.frame import environment_of, make_frame, page_actor
-from dashboard.presenters.drift import (
-    ScanProgress,
-    ScanRow,
-    SourceForm,
-    SourceList,
-    SourcePage,
-    SourceRow,
+from dashboard.pages.numbers import whole_number
+from dashboard.pages.sources_connector import advice_of, connector_of
+from dashboard.pages.sources_coverage import coverage_of
+from dashboard.pages.sources_topics import topic_table
+from dashboard.pages.sources_words import (
+    given_text,
+    mode_of,
+    notes_on,
+    patterns_of,
+    plural,
+    schedule_of,
+    sized,
+    what_was_read,
 )
-from dashboard.presenters.frame import (
-    Action,
-    Choice,
-    Crumb,
-    Fact,
-    Field,
-    Problem,
-    Section,
-)
+from dashboard.presenters.drift import ScanProgress, ScanRow, SourceGroup, SourceList, SourcePage, SourceRow
+from dashboard.presenters.drift_parts import ClusterHead
+from dashboard.presenters.frame import Action, Crumb, Fact, Problem, Section
 from dashboard.presenters.looks import ScanState, SourceKind
-from registry.access.roles import refusal
+from registry.access.roles import refusal, require
 from registry.drift import selectors
-from registry.drift.selectors import ScanInfo, SourceInfo
-from registry.errors import SchemadeskError
+from registry.drift.selectors import ClusterInfo, ScanInfo, SourceInfo
+from registry.errors import SourceNotFound
 from registry.promotions.selectors import list_environments
-from registry.subjects.selectors import list_registries
+
+__all__ = ["coverage_of", "plural", "progress_of", "source_list", "source_page", "what_was_read"]
 
 SHOWN_SCANS = 15
+SHOWN_FINDINGS = 8
+#: sources without a cluster stand under these titles
+TITLES = {"state_store": "State of Spark queries", "registry": "Registries"}
 
 
 def source_list(request: HttpRequest) -> SourceList:
-    """All sources."""
-    sources = selectors.list_sources()
+    """All sources by cluster; `registry` in the query names whose."""
+    registry = given_text(request.GET, "registry")
+    actor = page_actor(request)
+    require(actor, "schema.read", registry=registry)
+    sources, clusters = selectors.list_sources(registry=registry), selectors.list_clusters()
     order = list_environments()
-    reason = refusal(page_actor(request), "source.manage")
+    manage, connect = refusal(actor, "source.manage", registry=registry), refusal(actor, "cluster.manage")
+    groups = [
+        SourceGroup(
+            title=cluster.name,
+            cluster=cluster_head(cluster, manage=manage, connect=connect),
+            rows=_rows(request, (each for each in sources if each.cluster == cluster.name), order),
+        )
+        for cluster in clusters
+    ]
+    for kind, title in TITLES.items():
+        rows = _rows(request, (each for each in sources if each.kind == kind), order)
+        groups += [SourceGroup(title=title, rows=rows)] if rows else []
+    topics = selectors.topic_coverage([source.id for source in sources])
     return SourceList(
         frame=make_frame(request, title="Sources", section=Section.SOURCES),
-        rows=tuple(_source_row(request, source, order) for source in sources),
-        add=Action(
-            label="Add a source",
-            url=reverse("ui:source_add"),
-            allowed=not reason,
-            reason=reason,
-            tone="primary",
-            icon="plus",
-        ),
-        coverage=coverage_of(sources),
+        groups=tuple(groups),
+        add=_action("Add a source", reverse("ui:source_add"), manage, icon="plus", tone="primary"),
+        connect=_action("Connect a cluster", reverse("ui:cluster_add"), connect, icon="database"),
+        coverage=coverage_of(sources, topics),
     )
 
 
-def coverage_of(sources: list[SourceInfo]) -> str:
-    """How much was really looked at, in one sentence."""
-    if not sources:
-        return ""
-    since = timezone.now() - timedelta(hours=24)
-    fresh = [
-        source
-        for source in sources
-        if (scan := source.last_scan) and scan.verdict == "scanned" and scan.finished_at and scan.finished_at > since
-    ]
-    failed = [source for source in sources if source.last_scan and source.last_scan.state == "failed"]
-    sentence = f"{len(fresh)} of {len(sources)} sources scanned in the last 24 h"
-    if failed:
-        sentence += f"; {len(failed)} can't be read: {', '.join(source.name for source in failed[:3])}"
-    return f"{sentence}."
+def _rows(request: HttpRequest, sources: Iterable[SourceInfo], order: list[str]) -> tuple[SourceRow, ...]:
+    return tuple(_source_row(request, source, order) for source in sources)
+
+
+def _action(label: str, url: str, reason: str, **more: str) -> Action:
+    return Action(label=label, url=url, allowed=not reason, reason=reason, **more)
+
+
+def cluster_head(cluster: ClusterInfo, *, manage: str, connect: str) -> ClusterHead:
+    """A cluster above its sources; `manage` and `connect` say why its buttons are off."""
+    security = cluster.security_protocol
+    if cluster.sasl_mechanism:
+        security += f", {cluster.sasl_mechanism} as {cluster.username}"
+    if cluster.ca_pem:
+        security += ", its own authority"
+    in_use = f"{plural(cluster.sources, 'source')} read it; remove them first." if cluster.sources else ""
+    return ClusterHead(
+        name=cluster.name,
+        bootstrap=cluster.bootstrap,
+        security=security,
+        edit=_action("Change", reverse("ui:cluster_edit", args=[cluster.id]), connect),
+        remove=_action("Remove", reverse("ui:cluster_remove", args=[cluster.id]), connect or in_use),
+        add=_action("Add a source", f"{reverse('ui:source_add')}?{urlencode({'cluster': cluster.name})}", manage),
+    )
 
 
 def _source_row(request: HttpRequest, source: SourceInfo, order: list[str]) -> SourceRow:
     scan = source.last_scan
+    scope = f"{patterns_of(source)} · {plural(source.topics, 'topic')} found" if source.cluster else ""
     return SourceRow(
         url=reverse("ui:source", args=[source.id]),
         kind=SourceKind.of(source.kind),
@@ -92,7 +113,10 @@ def _source_row(request: HttpRequest, source: SourceInfo, order: list[str]) -> S
         findings_url=f"{reverse('ui:findings')}?{urlencode({'source': source.id})}",
         next_scan_at=source.next_scan_at,
         error=scan.error if scan else "",
-        scan=_scan_action(request, source),
+        scan=scan_action(request, source),
+        context=source.context,
+        scope=scope,
+        how=", ".join(filter(None, (mode_of(source), schedule_of(source)))),
     )
 
 
@@ -101,30 +125,13 @@ def scan_state(scan: ScanInfo | None) -> ScanState:
     return ScanState.of(scan.verdict) if scan else ScanState.NEVER
 
 
-def what_was_read(scan: ScanInfo) -> str:
-    """What a finished scan read, in words; empty before."""
-    read = scan.read
-    if read is None:
-        return ""
-    if read.get("nothing"):
-        return "nothing to read"
-    if "messages" in read:
-        text = f"{read['messages']:,} messages of {plural(len(read['partitions']), 'partition')}"
-    else:
-        text = f"{plural(len(read['variables']), 'state variable')}, {read['rows']:,} rows"
-    bound = f"; stopped by the bound of {read['bound_reached']}" if read.get("bound_reached") else ""
-    return f"{text} in {read['seconds']} s{bound}"
-
-
-def plural(number: int, word: str) -> str:
-    """A number with its noun."""
-    return f"{number:,} {word}{'' if number == 1 else 's'}"
-
-
-def _scan_action(request: HttpRequest, source: SourceInfo) -> Action:
+def scan_action(request: HttpRequest, source: SourceInfo, label: str = "Scan now") -> Action:
+    """The button that scans a source; off while a scan runs."""
     reason = refusal(page_actor(request), "source.scan", registry=source.registry)
+    if not reason and source.last_scan and source.last_scan.unfinished:
+        reason = f"Scan {source.last_scan.id} of it is {source.last_scan.state}."
     return Action(
-        label="Scan now",
+        label=label,
         url=reverse("ui:source_scan", args=[source.id]),
         method="post",
         allowed=not reason,
@@ -134,102 +141,92 @@ def _scan_action(request: HttpRequest, source: SourceInfo) -> Action:
     )
 
 
-def source_form(request: HttpRequest, problem: SchemadeskError | None) -> SourceForm:
-    """The form for the kind that the address names, with what was sent."""
-    given = request.POST if request.method == "POST" else request.GET
-    kind = SourceKind.STATE_STORE if given.get("kind") == "state_store" else SourceKind.KAFKA_TOPIC
-    reason = refusal(page_actor(request), "source.manage")
-    registries = tuple(
-        Choice(value=info.name, label=info.name, selected=info.name == given.get("registry"))
-        for info in list_registries()
-    )
-    name = (
-        Field(name="name", label="Topic", value=given.get("name", ""), required=True, code=True, placeholder="orders")
-        if kind is SourceKind.KAFKA_TOPIC
-        else Field(
-            name="name",
-            label="Checkpoint folder",
-            value=given.get("name", ""),
-            required=True,
-            code=True,
-            help=f"Below {', '.join(map(str, settings.CHECKPOINT_ROOTS))}; the Spark server must be able to open it too.",
-        )
-    )
-    servers = Field(
-        name="bootstrap",
-        label="Bootstrap servers",
-        value=given.get("bootstrap", settings.KAFKA_BOOTSTRAP),
-        required=True,
-        code=True,
-        placeholder="broker-1:9092,broker-2:9092",
-    )
-    every = Field(
-        name="every_seconds",
-        label="Scan every … seconds",
-        value=given.get("every_seconds", "300"),
-        kind="number",
-        help="Empty: only when somebody asks.",
-    )
-    held = Field(name="registry", label="Held against", kind="select", choices=registries, required=True)
-    fields = (name, servers, held, every) if kind is SourceKind.KAFKA_TOPIC else (name, held, every)
-    return SourceForm(
-        frame=make_frame(
-            request,
-            title="Add a source",
-            section=Section.SOURCES,
-            crumbs=(Crumb(label="Sources", url=reverse("ui:sources")),),
-        ),
-        kind=kind,
-        kinds=tuple((each, f"{reverse('ui:source_add')}?kind={each.value}") for each in SourceKind),
-        fields=fields,
-        submit=Action(
-            label="Add and scan",
-            url=reverse("ui:source_add"),
-            method="post",
-            allowed=not reason,
-            reason=reason,
-            tone="primary",
-        ),
-        problem=Problem(what=problem.message) if problem else None,
-    )
-
-
 def source_page(request: HttpRequest, source_id: int) -> SourcePage:
-    """One source. Raises SourceNotFound."""
+    """One source; `scan` in the query shows an older scan. Raises SourceNotFound, NotAllowed."""
     source = selectors.get_source(source_id)
+    require(page_actor(request), "schema.read", registry=source.registry)
     scans = selectors.list_scans(source_id, limit=SHOWN_SCANS)
     order = list_environments()
-    facts = [Fact(label="Held against", value=source.registry)]
-    if source.bootstrap:
-        facts.append(Fact(label="Cluster", value=source.bootstrap, code=True))
-    facts.append(
-        Fact(label="Schedule", value=f"every {source.every_seconds} s" if source.every_seconds else "on demand")
-    )
+    shown = _asked_scan(request, source, scans)
+    finished = next((scan for scan in scans if scan.read), None)
+    title = f"{source.name} · {source.registry}" if source.kind == "registry" else source.name
+    older = bool(shown and source.last_scan and shown.id != source.last_scan.id)
     return SourcePage(
         frame=make_frame(
             request,
-            title=source.name,
+            title=title,
             section=Section.SOURCES,
-            code=True,
+            code=source.kind != "registry",
             crumbs=(Crumb(label="Sources", url=reverse("ui:sources")),),
         ),
         kind=SourceKind.of(source.kind),
         name=source.name,
         environment=environment_of(source.registry, order),
         state=scan_state(source.last_scan),
-        facts=tuple(facts),
-        scan=_scan_action(request, source),
-        scan_id=source.last_scan.id if source.last_scan else None,
-        progress=progress_of(source.last_scan) if source.last_scan else None,
-        scans=tuple(_scan_row(scan) for scan in scans[1:]),
-        findings=tuple(finding_row(info, order) for info in selectors.list_findings(source_id=source_id)),
+        facts=_facts(source),
+        scan=scan_action(request, source),
+        scan_id=shown.id if shown else None,
+        progress=progress_of(request, shown, source) if shown else None,
+        scans=tuple(_scan_row(scan, shown) for scan in scans),
+        findings=tuple(
+            finding_row(info, order) for info in selectors.list_findings(source_id=source_id, limit=SHOWN_FINDINGS)
+        ),
         findings_url=f"{reverse('ui:findings')}?{urlencode({'source': source.id})}",
         next_scan_at=source.next_scan_at,
+        actions=_actions(request, source),
+        topics=topic_table(request, source, selectors.list_topics(source_id)) if source.cluster else None,
+        connector=connector_of(finished) if finished else None,
+        advice=advice_of(finished) if finished else (),
+        older=older,
+        newest_url=reverse("ui:source", args=[source.id]) if older else "",
     )
 
 
-def progress_of(scan: ScanInfo) -> ScanProgress:
-    """A scan as it stands."""
+def _asked_scan(request: HttpRequest, source: SourceInfo, scans: list[ScanInfo]) -> ScanInfo | None:
+    """The scan that the address asks for, else the newest. Raises SourceNotFound for one of another source."""
+    number = whole_number(request.GET.get("scan", ""))
+    if number is None:
+        return source.last_scan
+    scan = next((each for each in scans if each.id == number), None) or selectors.get_scan(number)
+    if scan.source_id != source.id:
+        raise SourceNotFound(f"Scan {number} isn't one of {source.name}.", scan=number)
+    return scan
+
+
+def _facts(source: SourceInfo) -> tuple[Fact, ...]:
+    facts = [Fact(label="Held against", value=source.registry)]
+    if source.context:
+        facts.append(Fact(label="Context", value=source.context, code=True))
+    if source.cluster:
+        facts += [
+            Fact(label="Cluster", value=source.cluster),
+            Fact(label="Servers", value=source.bootstrap, code=True),
+            Fact(label="Topics", value=patterns_of(source), code=bool(source.include)),
+            Fact(label="Reads", value=mode_of(source)),
+            Fact(
+                label="At most",
+                value=f"{source.max_messages:,} messages, {sized(source.max_bytes)}, {source.max_seconds} s a scan",
+            ),
+            Fact(label="Samples", value="kept, masked" if source.keep_samples else "not kept"),
+        ]
+    facts += [
+        Fact(label="Schedule", value=schedule_of(source)),
+        Fact(label="Resolves after", value=plural(source.clean_scans, "clean scan")),
+    ]
+    return tuple(facts)
+
+
+def _actions(request: HttpRequest, source: SourceInfo) -> tuple[Action, ...]:
+    reason = refusal(page_actor(request), "source.manage", registry=source.registry)
+    return (
+        _action("Change how it is scanned", reverse("ui:source_edit", args=[source.id]), reason, icon="pencil"),
+        _action("Remove", reverse("ui:source_remove", args=[source.id]), reason, icon="x", tone="danger"),
+    )
+
+
+def progress_of(request: HttpRequest, scan: ScanInfo, source: SourceInfo) -> ScanProgress:
+    """A scan as it stands; while it runs with the button that ends it."""
+    reason = refusal(page_actor(request), "source.scan", registry=source.registry)
     return ScanProgress(
         scan_id=scan.id,
         state=scan_state(scan),
@@ -244,11 +241,22 @@ def progress_of(scan: ScanInfo) -> ScanProgress:
         queued_by=scan.queued_by,
         summary=what_was_read(scan),
         read=read_tables(scan.read) if scan.read else (),
+        notes=notes_on(scan.read) if scan.read else (),
         problem=Problem(what=scan.error, cure="Findings of earlier scans stay as they are.") if scan.error else None,
+        cancel=Action(
+            label="Cancel the scan",
+            url=reverse("ui:scan_cancel", args=[scan.id]),
+            method="post",
+            allowed=not reason,
+            reason=reason,
+            icon="ban",
+        )
+        if scan.unfinished
+        else None,
     )
 
 
-def _scan_row(scan: ScanInfo) -> ScanRow:
+def _scan_row(scan: ScanInfo, shown: ScanInfo | None) -> ScanRow:
     took = (scan.finished_at - scan.started_at).total_seconds() if scan.finished_at and scan.started_at else None
     return ScanRow(
         scan_id=scan.id,
@@ -258,4 +266,6 @@ def _scan_row(scan: ScanInfo) -> ScanRow:
         took=f"{took:.1f} s" if took is not None else "",
         read=what_was_read(scan),
         error=scan.error,
+        url=f"{reverse('ui:source', args=[scan.source_id])}?{urlencode({'scan': scan.id})}",
+        shown=bool(shown and scan.id == shown.id),
     )

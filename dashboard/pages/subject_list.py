@@ -24,6 +24,7 @@ from registry.promotions.selectors import list_environments, list_requests
 from registry.subjects import selectors
 from registry.subjects.names import DEFAULT_CONTEXT
 from registry.subjects.selectors.places import Registry, get_registry
+from registry.subjects.selectors.remotes import mirror_of
 
 PAGE_ROWS = 50
 
@@ -40,7 +41,9 @@ def subject_list(request: HttpRequest, registry: str) -> SubjectList:
     base = subjects_url(registry)
     chosen = {"q": query, "format": schema_type, "level": level}
     return SubjectList(
-        frame=make_frame(request, title="Subjects", section=Section.SUBJECTS, registry=registry),
+        frame=make_frame(
+            request, title="Subjects", section=Section.SUBJECTS, registry=registry, mirror=mirror_of(place)
+        ),
         registry=registry,
         search=_search(base, chosen),
         rows=_rows(place, rows),

@@ -29,6 +29,7 @@ from registry.promotions.selectors import list_environments, releases_of
 from registry.subjects import selectors
 from registry.subjects.names import DEFAULT_CONTEXT, SubjectName, parse_subject
 from registry.subjects.selectors.places import Registry, get_registry, get_subject
+from registry.subjects.selectors.remotes import mirror_of
 
 LANE_VERSIONS = 12
 TABS = (("structure", "Structure"), ("source", "Source"), ("settings", "Settings"))
@@ -71,6 +72,7 @@ def subject_page(request: HttpRequest, registry: str, subject: str) -> SubjectPa
             code=True,
             crumbs=(Crumb(label="Subjects", url=subjects_url(registry)),),
             url_in=lambda other: subject_url(other, name.qualified),
+            mirror=mirror_of(place),
         ),
         registry=registry,
         subject=name.subject,

@@ -19,7 +19,7 @@ class AuditChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditRow:
-    """One change of one row: who, when, through which door, what, and why."""
+    """One change of one row: who, when, through which door and from where, what, and why; `sealed` is its position."""
 
     number: int
     at: datetime
@@ -27,6 +27,8 @@ class AuditRow:
     door: str
     what: str
     row: str
+    origin: str = ""
+    sealed: int | None = None
     why: str = ""
     url: str = ""
     changes: tuple[AuditChange, ...] = ()

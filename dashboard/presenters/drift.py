@@ -5,6 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from dashboard.presenters.drift_parts import (
+    AdviceLine,
+    BarTable,
+    ClusterHead,
+    Command,
+    ConnectorView,
+    FieldGroup,
+    HistoryRow,
+    Tally,
+    TopicTable,
+)
 from dashboard.presenters.frame import Action, Environment, Fact, Field, Frame, Link, Paging, Problem, Search
 from dashboard.presenters.looks import FindingState, ScanState, Severity, SourceKind
 
@@ -22,6 +33,7 @@ class EvidenceTable:
     """Facts as a table: one text a cell, in the order of the columns. `hidden_rows` are counted, not drawn.
 
     For a topic: partition, first and last offset, messages, times. For state: operator, variable, field, batch, rows.
+    `spans` are drawn behind the rows, where rows have a time: left edge and width in percent of the whole time.
     """
 
     title: str
@@ -29,11 +41,24 @@ class EvidenceTable:
     rows: tuple[tuple[str, ...], ...]
     note: str = ""
     hidden_rows: int = 0
+    spans: tuple[tuple[int, int], ...] = ()
+    spans_label: str = ""
+
+    @property
+    def drawn(self) -> tuple[tuple[tuple[tuple[Column, str], ...], tuple[int, int] | None], ...]:
+        """Each row as columns with their texts, and its span."""
+        spans = self.spans or (None,) * len(self.rows)
+        return tuple(
+            (tuple(zip(self.columns, row, strict=True)), span) for row, span in zip(self.rows, spans, strict=True)
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceRow:
-    """A source in the list. `read` says what the last scan read ("5,120 messages of 12 partitions")."""
+    """A source in the list. `read` says what the last scan read ("5,120 messages of 12 partitions").
+
+    `scope` says what of the cluster (patterns, or how many topics), `how` mode and schedule.
+    """
 
     url: str
     kind: SourceKind
@@ -47,28 +72,43 @@ class SourceRow:
     next_scan_at: datetime | None = None
     error: str = ""
     scan: Action | None = None
+    context: str = ""
+    scope: str = ""
+    how: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceGroup:
+    """The sources of a cluster, or those without one under a title."""
+
+    title: str
+    rows: tuple[SourceRow, ...]
+    cluster: ClusterHead | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceList:
-    """All sources. `coverage` is one sentence ("4 of 5 sources scanned in the last 24 h; 1 can't be read: …")."""
+    """All sources by cluster. `coverage` is one sentence ("214 of 230 topics scanned in 24 h; 3 unreadable: …")."""
 
     frame: Frame
-    rows: tuple[SourceRow, ...]
+    groups: tuple[SourceGroup, ...]
     add: Action
+    connect: Action | None = None
     coverage: str = ""
     problems: tuple[Problem, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceForm:
-    """The form that adds a source: `fields` for the chosen `kind`; the other kind is a link."""
+    """The form that adds a source, or changes one (then `kinds` is empty): fields of the chosen `kind` in groups."""
 
     frame: Frame
     kind: SourceKind
     kinds: tuple[tuple[SourceKind, str], ...]
-    fields: tuple[Field, ...]
+    groups: tuple[FieldGroup, ...]
     submit: Action
+    back_url: str
+    lede: str = ""
     problem: Problem | None = None
 
 
@@ -77,7 +117,8 @@ class ScanProgress:
     """A scan as it runs or ended; the page asks `url` for it again each second while `running`.
 
     `phase` says what it does now; `done` of `total` steps, `total` 0 where not known. Once done: `summary` in words
-    ("5,120 messages of 12 partitions read, 3 findings"), `read` as tables. `problem` where it failed.
+    ("5,120 messages of 12 partitions read, 3 findings"), `notes` on what was left out, `read` as tables. `problem`
+    where it failed. `cancel` while it runs.
     """
 
     scan_id: int
@@ -93,7 +134,9 @@ class ScanProgress:
     queued_by: str = ""
     summary: str = ""
     read: tuple[EvidenceTable, ...] = ()
+    notes: tuple[str, ...] = ()
     problem: Problem | None = None
+    cancel: Action | None = None
 
     @property
     def percent(self) -> int | None:
@@ -112,6 +155,8 @@ class ScanRow:
     took: str = ""
     read: str = ""
     error: str = ""
+    url: str = ""
+    shown: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,11 +176,20 @@ class FindingRow:
     count: int
     first_seen: datetime
     last_seen: datetime
+    number: int = 0
+    subject: str = ""
+    subject_url: str = ""
+    assignee: str = ""
+    hint: str = ""
+    muted: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourcePage:
-    """One source: its facts, the scan that runs or ran last, the scans before it, its open findings."""
+    """One source: its facts, the scan that runs or ran last (or the one that was asked for), its topics and findings.
+
+    `connector` for a Debezium source, `advice` for a registry; `older` says that the scan shown is not the newest.
+    """
 
     frame: Frame
     kind: SourceKind
@@ -151,13 +205,29 @@ class SourcePage:
     findings_url: str = ""
     next_scan_at: datetime | None = None
     problem: Problem | None = None
+    actions: tuple[Action, ...] = ()
+    topics: TopicTable | None = None
+    connector: ConnectorView | None = None
+    advice: tuple[AdviceLine, ...] = ()
+    older: bool = False
+    newest_url: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bulk:
+    """The form that decides on several findings at once; not allowed, `reason` says why."""
+
+    url: str
+    allowed: bool
+    reason: str
+    back: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingList:
     """Findings under their definition. `clean` says what was looked at when there is none: where nothing was scanned
 
-    it is "" and the page says "not scanned" instead of showing green.
+    it is "" and the page says "not scanned" instead of showing green. The tallies are of open findings.
     """
 
     frame: Frame
@@ -168,6 +238,12 @@ class FindingList:
     clean_at: datetime | None = None
     coverage: str = ""
     problems: tuple[Problem, ...] = ()
+    by_severity: tuple[Tally, ...] = ()
+    by_kind: tuple[Tally, ...] = ()
+    muted: int = 0
+    muted_url: str = ""
+    mutes_url: str = ""
+    bulk: Bulk | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,7 +251,7 @@ class FindingPage:
     """One finding with its evidence. `acknowledge` posts the field `reason`; None where it is closed already.
 
     `what_it_means` explains the rule, `remedies` are what to do, one sentence each; `related` are links (the subject,
-    the schema id's owner, the compare page).
+    the schema id's owner, the compare page). `commands` fetch the messages. `assign` and `reopen` as `acknowledge`.
     """
 
     frame: Frame
@@ -191,3 +267,16 @@ class FindingPage:
     acknowledged_reason: str = ""
     resolved_at: datetime | None = None
     problem: Problem | None = None
+    cause: str = ""
+    until: Field | None = None
+    acknowledged_until: datetime | None = None
+    commands: tuple[Command, ...] = ()
+    bars: tuple[BarTable, ...] = ()
+    assign: Action | None = None
+    assignee: Field | None = None
+    reopen: Action | None = None
+    mute: Action | None = None
+    scan: Action | None = None
+    history: tuple[HistoryRow, ...] = ()
+    reopened: int = 0
+    clean_scans: str = ""

@@ -15,6 +15,7 @@ class Section(StrEnum):
     HOME = "home"
     SUBJECTS = "subjects"
     SOURCES = "sources"
+    QUERIES = "queries"
     FINDINGS = "findings"
     PROMOTIONS = "promotions"
     ENVIRONMENTS = "environments"
@@ -42,11 +43,22 @@ class Crumb:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Mirror:
+    """What is shown is a mirror: from where, of when (None: never read yet), and what is wrong with it since when."""
+
+    url: str
+    synced_at: datetime | None
+    stale: bool = False
+    problem: str = ""
+    failing_since: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
     """The frame of one page.
 
     `title` is the heading (h1) and the window's title; `code` says it is a name in monospace. `environments` are in the
-    order of promotion, at most one `current`. The two counts are badges in the navigation (0 hides them). `now` is the
+    order of promotion, at most one `current`; `mirror` says how old a remote registry's copy is. The two counts are badges in the navigation (0 hides them). `now` is the
     moment that relative times are counted from.
     """
 
@@ -56,8 +68,10 @@ class Frame:
     code: bool = False
     crumbs: tuple[Crumb, ...] = ()
     environments: tuple[Environment, ...] = ()
+    mirror: Mirror | None = None
     open_findings: int = 0
     waiting_requests: int = 0
+    unread: int = 0
 
     @property
     def environment(self) -> Environment | None:

@@ -135,6 +135,16 @@ class Weight(Shown):
     REFUSAL = ("refusal", "breaks", "octagon-x", "Refused")
 
 
+class Evidence(Shown):
+    """What data say of a finding, or of a whole report."""
+
+    ON_PAPER = ("on_paper", "info", "file-text", "On paper only")
+    CONFIRMED = ("confirmed", "breaks", "octagon-x", "Confirmed")
+    CONTRADICTED = ("contradicted", "breaks", "triangle-alert", "Fine on paper, not in data")
+    PARTLY = ("partly", "care", "triangle-alert", "For a part")
+    UNPROVED = ("unproved", "plain", "circle-question-mark", "Not shown by data")
+
+
 class Fate(Shown):
     """What became of a field's value when another version read it; RESET is a change that nobody made."""
 
@@ -157,8 +167,10 @@ class EnvironmentKind(Shown):
 class SourceKind(Shown):
     """What a source reads."""
 
-    KAFKA_TOPIC = ("kafka_topic", "plain", "rows-3", "Kafka topic")
+    KAFKA_TOPIC = ("kafka", "plain", "rows-3", "Kafka topics")
     STATE_STORE = ("state_store", "plain", "layers", "Spark state store")
+    DEBEZIUM = ("debezium", "plain", "rows-3", "Debezium connector")
+    REGISTRY = ("registry", "plain", "layers", "Registry settings")
 
 
 class Health(Shown):

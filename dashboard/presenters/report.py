@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from dashboard.presenters.frame import Action, Choice, Field, Frame, Problem
-from dashboard.presenters.looks import Verdict, Weight
+from dashboard.presenters.looks import Evidence, Verdict, Weight
 from dashboard.presenters.proof import EditView, PartingNote, Proof, RenameView
 from dashboard.presenters.text_diff import lines_of
 
@@ -106,6 +106,49 @@ class PatchView:
     titles: tuple[str, ...]
     edit: EditView
     passes: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvidenceNote:
+    """What data say of a finding at a path, or of the whole report (no path)."""
+
+    weight: Evidence
+    sentence: str
+    path: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayRow:
+    """The messages of one writer: which versions it is, and what the proposed schema made of them."""
+
+    writer: str
+    messages: int
+    read: int
+    failed: int
+    foreign: int
+    first_failure: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayResult:
+    """A replay of real messages with the proposed schema as the reader; `sentence` says what was looked at."""
+
+    topic: str
+    sentence: str
+    rows: tuple[ReplayRow, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataEvidence:
+    """What real data say beside the rules: of the last weeks' scans, and of a replay where one was asked for.
+
+    `refusal` says why this person can't ask for a replay; empty where they can.
+    """
+
+    notes: tuple[EvidenceNote, ...]
+    refusal: str = ""
+    replay: ReplayResult | None = None
+    problem: Problem | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,5 +258,6 @@ class ReportPage:
     carried: tuple[tuple[str, str], ...] = ()
     syntax: SyntaxProblem | None = None
     result: ReportResult | None = None
+    evidence: DataEvidence | None = None
     problem: Problem | None = None
     register: Action | None = None

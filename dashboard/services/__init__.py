@@ -10,11 +10,12 @@ The contract between this package and `dashboard.settings` is the environment of
 | `REDIS_URL` | redis-py's form, `unix:///path/valkey.sock?db=0` or `redis://…`; the settings make Celery's form of it |
 | `KAFKA_BOOTSTRAP` | `127.0.0.1:PORT`; not set when there is no broker |
 | `SPARK_REMOTE` | `sc://localhost:PORT/;token=…`; not set when there is no Spark |
+| `CONNECT_URL` | a Kafka Connect worker's REST API, with user and password; not set when there is none |
 | `SCHEMADESK_DATA` | the data folder |
 | `SECRET_KEY_FILE` | a file (mode 0600) with Django's secret key, made once in the data folder |
 | `SCHEMADESK_UP` | `1` under `up`: everything is on loopback |
 | `SCHEMADESK_PORT` | the web server's port |
 
-`DATABASE_URL`, `REDIS_URL`, `SPARK_REMOTE` and `KAFKA_BOOTSTRAP` that are set already replace the embedded parts,
-one by one.
+`DATABASE_URL`, `REDIS_URL`, `SPARK_REMOTE`, `KAFKA_BOOTSTRAP` and `CONNECT_URL` that are set already replace the
+embedded parts, one by one.
 """

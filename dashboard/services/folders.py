@@ -14,7 +14,7 @@ from dashboard.services.errors import ServiceError
 
 # A Unix socket's address has 108 bytes on Linux and 104 on macOS, with the final NUL.
 SOCKET_PATH_LIMIT = 103
-LONGEST_SOCKET_NAME = ".s.PGSQL.5432.lock"
+LONGEST_SOCKET_NAME = ".s.PGSQL.65535.lock"
 
 
 def default_data_folder() -> Path:

@@ -75,6 +75,49 @@ SETS = {
         ),
         transitive=False,
     ),
+    # Kafka Connect, of the broker's version; with the extension that asks callers of its REST API for a password.
+    "connect": JarSet(
+        (
+            ("org.apache.kafka", "connect-runtime", "4.1.2"),
+            ("org.apache.kafka", "connect-basic-auth-extension", "4.1.2"),
+            ("org.slf4j", "slf4j-simple", "1.7.36"),
+        ),
+        transitive=True,
+    ),
+    # Plugins come without what Connect itself has (its API, Kafka's client, Jackson, slf4j): a second copy of those
+    # in a plugin's class loader would not be the same classes.
+    "debezium": JarSet(
+        (
+            ("io.debezium", "debezium-api", "3.7.0.Final"),
+            ("io.debezium", "debezium-config", "3.7.0.Final"),
+            ("io.debezium", "debezium-connect-plugins", "3.7.0.Final"),
+            ("io.debezium", "debezium-connector-common", "3.7.0.Final"),
+            ("io.debezium", "debezium-connector-postgres", "3.7.0.Final"),
+            ("io.debezium", "debezium-openlineage-api", "3.7.0.Final"),
+            ("io.debezium", "debezium-util", "3.7.0.Final"),
+            ("com.datadoghq", "sketches-java", "0.8.2"),
+            ("com.fasterxml.jackson.datatype", "jackson-datatype-jsr310", "2.21.2"),
+            ("com.google.protobuf", "protobuf-java", "3.25.5"),
+            ("org.checkerframework", "checker-qual", "3.55.1"),
+            ("org.postgresql", "postgresql", "42.7.13"),
+        ),
+        transitive=False,
+    ),
+    # Apicurio's converter, the one that writes registry-framed Avro and is on Maven Central.
+    "apicurio": JarSet(
+        (
+            ("io.apicurio", "apicurio-registry-utils-converter", "2.6.13.Final"),
+            ("io.apicurio", "apicurio-registry-serdes-avro-serde", "2.6.2.Final"),
+            ("io.apicurio", "apicurio-registry-serde-common", "2.6.13.Final"),
+            ("io.apicurio", "apicurio-registry-schema-resolver", "2.6.13.Final"),
+            ("io.apicurio", "apicurio-registry-client", "2.6.2.Final"),
+            ("io.apicurio", "apicurio-registry-common", "2.6.13.Final"),
+            ("io.apicurio", "apicurio-common-rest-client-common", "0.1.18.Final"),
+            ("io.apicurio", "apicurio-common-rest-client-jdk", "0.1.18.Final"),
+            ("org.apache.avro", "avro", "1.12.0"),
+        ),
+        transitive=False,
+    ),
 }
 
 
@@ -153,18 +196,21 @@ def _fetched(jars: Sequence[Jar], layout: Layout, part: str) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def ask_ivy(jars: Sequence[Jar], folder: Path, layout: Layout, part: str, *, transitive: bool) -> None:
+def ask_ivy(
+    jars: Sequence[Jar], folder: Path, layout: Layout, part: str, *, transitive: bool, cache: Path | None = None
+) -> None:
     """Has Ivy put the jars (with what they depend on, if `transitive`) into `folder`, by `Jar.place`; one JVM for all.
 
-    Raises PartFailed with the end of Ivy's log, PartMissing when PySpark carries no Ivy.
+    What is in `cache` already isn't fetched again. Raises PartFailed with the end of Ivy's log, PartMissing when PySpark carries no Ivy.
     """
     (folder / "ivy.xml").write_text(_module(jars, transitive), encoding="utf-8")
+    cache = cache or folder / "ivy-cache"
     given = os.environ.get(ADDRESSES_FROM)
     settings = Path(given) if given else folder / "settings.xml"
     if not given:
-        settings.write_text(_settings(folder / "ivy-cache", poms=transitive), encoding="utf-8")
+        settings.write_text(_settings(cache, poms=transitive), encoding="utf-8")
     pattern = f"{folder}/[organisation]/[module]/[revision]/[artifact]-[revision].[ext]"
-    options = ["-settings", str(settings), "-ivy", str(folder / "ivy.xml"), "-cache", str(folder / "ivy-cache")]
+    options = ["-settings", str(settings), "-ivy", str(folder / "ivy.xml"), "-cache", str(cache)]
     java = [find_java().program, *_proxy(), *trust_options(folder)]
     argv = [*java, "-jar", str(_ivy()), *options, "-confs", "default", "-retrieve", pattern]
     environment = {**layout.plain_environment(), **_java_options()}
@@ -172,9 +218,10 @@ def ask_ivy(jars: Sequence[Jar], folder: Path, layout: Layout, part: str, *, tra
     try:
         run(command, layout.log(f"{part}-jars"), layout.watchdog, seconds=900)
     except PartFailed as error:
+        left_out = "connect" if part == "connect" else "kafka,spark"
         raise PartFailed(
             f"The jars of {part} can't be fetched. The first start needs the network; {ADDRESSES_FROM} can name an Ivy "
-            f"settings file with a mirror, and `up --without kafka,spark` does without. {error.message}"
+            f"settings file with a mirror, and `up --without {left_out}` does without. {error.message}"
         ) from error
 
 
@@ -228,10 +275,10 @@ def write_lock(layout: Layout, lock_file: Path = LOCK_FILE) -> list[Jar]:
         folder = Path(tempfile.mkdtemp(prefix="lock-", dir=layout.data))
         roots = [Jar(*root) for root in wanted.roots]
         layout.say(set_name, f"resolving {', '.join(map(str, roots))}")
-        ask_ivy(roots, folder, layout, set_name, transitive=wanted.transitive)
+        # Sets share jars: what one fetched isn't fetched for the next. With descriptions and without are two caches.
+        cache = layout.data / f"ivy-cache-{'with' if wanted.transitive else 'without'}-descriptions"
+        ask_ivy(roots, folder, layout, set_name, transitive=wanted.transitive, cache=cache)
         for path in sorted(folder.glob("*/*/*/*.jar")):
-            if path.is_relative_to(folder / "ivy-cache"):
-                continue
             org, name, revision, _ = path.relative_to(folder).parts
             sets = (*(found[org, name, revision].sets if (org, name, revision) in found else ()), set_name)
             digest = hashlib.sha256(path.read_bytes()).hexdigest()

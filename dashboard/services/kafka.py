@@ -6,6 +6,7 @@ import base64
 import os
 import shutil
 import uuid
+from collections.abc import Mapping
 from pathlib import Path
 
 from dashboard.services import jars
@@ -91,8 +92,13 @@ def _write_properties(layout: Layout, storage: Path) -> Path:
         **ALONE,
     }
     path = layout.data / "kafka.properties"
-    write_private(path, "".join(f"{name}={_escaped(value)}\n" for name, value in values.items()))
+    write_private(path, properties_text(values))
     return path
+
+
+def properties_text(values: Mapping[str, str]) -> str:
+    """A Java properties file with these values."""
+    return "".join(f"{name}={_escaped(value)}\n" for name, value in values.items())
 
 
 def _escaped(value: str) -> str:

@@ -20,6 +20,7 @@ from urllib.parse import quote
 
 from dashboard.services.errors import PartFailed, PartMissing
 from dashboard.services.layout import Layout
+from dashboard.services.ports import LOOPBACK
 from dashboard.services.process import Command, run
 
 if TYPE_CHECKING:
@@ -34,6 +35,15 @@ NOBODY = 65534
 FIRST_WITH_BUILTIN_LOCALES = 17
 OLDEST = 14
 
+PORTS = ("postgres",)
+# What a connector of change data capture needs. A slot that its reader forgot keeps this much of the log and no more:
+# then it is lost, which its reader is told, and the disk isn't full.
+LOGICAL_DECODING = (
+    "wal_level=logical",
+    "max_replication_slots=20",
+    "max_wal_senders=20",
+    "max_slot_wal_keep_size=512MB",
+)
 THROW_AWAY = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "autovacuum=off")
 
 
@@ -138,15 +148,21 @@ def _disguised(program: str) -> list[str]:
 
 
 def command(layout: Layout) -> Command:
-    """The server as a foreground process that listens on a socket in a private folder and on no port."""
+    """The server as a foreground process that listens on a socket in a private folder.
+
+    It listens on a port of the loopback address only where the layout has one for it: Java's driver knows no sockets.
+    There everyone needs a password, and none of our own roles has one.
+    """
+    port = layout.ports.get("postgres")
     settings = [
-        "listen_addresses=",
+        *((f"listen_addresses={LOOPBACK}", f"port={port}") if port else ("listen_addresses=",)),
         f"unix_socket_directories={layout.sockets}",
         "unix_socket_permissions=0700",
         "logging_collector=off",
         "log_destination=stderr",
         "log_line_prefix=%m [%p] %q%u ",
         "max_connections=100",
+        *LOGICAL_DECODING,
         *(() if layout.durable else THROW_AWAY),
     ]
     argv = [*_disguised("postgres"), "-D", str(layout.data / "postgres")]
@@ -169,7 +185,9 @@ def probe(layout: Layout) -> str | None:
 
 def url(layout: Layout, role: str, database: str = DATABASE) -> str:
     """The address of `database` for `role`, in libpq's form, over the Unix socket."""
-    return f"postgresql://{quote(role)}@/{quote(database)}?host={quote(str(layout.sockets), safe='')}"
+    # The port is part of the socket's name.
+    port = f"&port={layout.ports['postgres']}" if "postgres" in layout.ports else ""
+    return f"postgresql://{quote(role)}@/{quote(database)}?host={quote(str(layout.sockets), safe='')}{port}"
 
 
 def ensure_roles(connection: psycopg.Connection, *, tests: bool) -> None:

@@ -7,15 +7,18 @@ import threading
 import urllib.error
 import urllib.request
 from collections.abc import Callable
+from dataclasses import replace
 
 from dashboard.redis_url import celery_form
+from dashboard.services import connect, postgres
 from dashboard.services.layout import PROJECT, Layout
-from dashboard.services.ports import LOOPBACK
+from dashboard.services.ports import LOOPBACK, answers
 from dashboard.services.process import Command
 
 CELERY = ("-m", "celery", "--app", "dashboard.celery:app")
 # Neither is needed by workers that don't talk to each other, and each costs seconds when one starts or stops.
 QUIET = ("--without-gossip", "--without-mingle")
+APICURIO_API = "/apis/registry/v2"
 IMPORTING = threading.Lock()
 # The first signal lets a worker finish its tasks, the second drops them; they are delivered again.
 WORKER_STOP = "TERM:6,QUIT:2"
@@ -40,8 +43,36 @@ def prepare_command(layout: Layout) -> Command:
 
 
 def demo_command(layout: Layout) -> Command:
-    """Makes the demo's input."""
-    return manage(layout, "demo")
+    """Makes the demo's input; where Kafka Connect is ours, also what the demo's shop needs.
+
+    | variable | what it holds |
+    |---|---|
+    | `DEMO_SHOP_SERVER` | the superuser's address of our PostgreSQL, which listens on a port |
+    | `DEMO_SHOP_SECRETS` | the folder of the secrets that connectors may read |
+    | `DEMO_SHOP_ENDPOINT` | the base of the API that Apicurio's converter calls |
+    """
+    found = manage(layout, "demo")
+    if not {"connect", "postgres"} <= layout.ports.keys():
+        return found
+    shop = {
+        "DEMO_SHOP_SERVER": postgres.url(layout, postgres.SUPERUSER, "postgres"),
+        "DEMO_SHOP_SECRETS": str(connect.secrets_folder(layout)),
+        "DEMO_SHOP_ENDPOINT": f"http://{LOOPBACK}:{layout.ports['avro-endpoint']}{APICURIO_API}",
+    }
+    return replace(found, environment={**found.environment, **shop})
+
+
+def avro_endpoint_command(layout: Layout) -> Command:
+    """The endpoint by which Apicurio's converter registers with the web server's registry."""
+    words = ["--port", str(layout.ports["avro-endpoint"]), "--registry", f"http://{LOOPBACK}:{layout.ports['web']}"]
+    environment = layout.plain_environment() | {"PYTHONPATH": str(PROJECT)}
+    return Command([sys.executable, "-m", "dashboard.demo.apicurio_endpoint", *words], environment, layout.data)
+
+
+def avro_endpoint_probe(layout: Layout) -> str | None:
+    """The port, once the endpoint listens there."""
+    port = layout.ports["avro-endpoint"]
+    return f"port {port}" if answers(port) else None
 
 
 def warm_up_command(layout: Layout) -> Command:
@@ -55,6 +86,10 @@ def _python(layout: Layout, *words: str, stop: str) -> Command:
     return Command([sys.executable, *words], environment, PROJECT, stop)
 
 
+# What glibc keeps of large bodies that were read: few arenas, and large blocks are given back at once.
+THRIFTY = {"MALLOC_ARENA_MAX": "2", "MALLOC_MMAP_THRESHOLD_": "262144", "MALLOC_TRIM_THRESHOLD_": "262144"}
+
+
 def web_command(layout: Layout) -> Command:
     """The web server. One process: the generation number of hot reads lives in its memory."""
     options = {
@@ -66,7 +101,8 @@ def web_command(layout: Layout) -> Command:
         "workers-kill-timeout": "4",
     }
     words = [word for name, value in options.items() for word in (f"--{name}", value)]
-    return _python(layout, "-m", "granian", *words, "--no-ws", "dashboard.asgi:application", stop="TERM:6")
+    found = _python(layout, "-m", "granian", *words, "--no-ws", "dashboard.asgi:application", stop="TERM:6")
+    return replace(found, environment={**THRIFTY, **found.environment})
 
 
 def web_probe(layout: Layout) -> str | None:

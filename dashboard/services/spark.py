@@ -81,7 +81,10 @@ def _write_properties(layout: Layout, folder: Path) -> Path:
         "spark.connect.grpc.binding.port": str(layout.ports["spark"]),
         "spark.connect.authenticate.token": layout.secret("spark-token"),
         "spark.jars": ",".join(path.as_uri() for path in jars.jar_files("spark")),
-        "spark.driver.memory": "1g",
+        "spark.driver.memory": "2g",
+        # What consumers fetched is kept for other queries to go on with; a few messages of 50 MB would fill the memory.
+        "spark.kafka.consumer.fetchedData.cache.timeout": "10s",
+        "spark.kafka.consumer.fetchedData.cache.evictorThreadRunInterval": "10s",
         "spark.driver.extraJavaOptions": " ".join((*AVRO_LIMITS, *LATER_COMPILER)),
         "spark.executor.extraJavaOptions": " ".join(AVRO_LIMITS),
         "spark.local.dir": str(layout.folder("spark/local")),

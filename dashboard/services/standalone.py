@@ -1,16 +1,17 @@
-"""A broker or a Spark for the length of a `with` block, as tests and benchmarks need them."""
+"""A broker, a Spark, a Kafka Connect or a PostgreSQL for the length of a `with` block, as tests and benchmarks do."""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
-from dashboard.services import kafka, spark
+from dashboard.services import connect, kafka, postgres, spark
 from dashboard.services.layout import Layout
 from dashboard.services.part import running
-from dashboard.services.parts import KAFKA, SPARK
+from dashboard.services.parts import CONNECT, KAFKA, POSTGRES, SPARK
 from dashboard.services.ports import kept_ports
 from dashboard.services.process import Watchdog
 
@@ -33,6 +34,30 @@ def spark_connect(data_dir: Path) -> Iterator[str]:
     """
     with _layout(data_dir, spark.PORTS) as layout, running(layout, SPARK):
         yield spark.remote(layout)
+
+
+@contextmanager
+def kafka_connect(data_dir: Path, bootstrap: str) -> Iterator[str]:
+    """Runs a Kafka Connect worker on the broker at `bootstrap`; gives the address of its REST API, password included.
+
+    It has Debezium's PostgreSQL connector and Apicurio's Avro converter; connectors read their secrets from the folder
+    `data_dir/connect/secrets`. Raises PartFailed, PartMissing or JarMismatch when it can't be run.
+    """
+    with _layout(data_dir, connect.PORTS) as empty:
+        layout = replace(empty, product={"KAFKA_BOOTSTRAP": bootstrap})
+        with running(layout, CONNECT):
+            yield connect.url(layout)
+
+
+@contextmanager
+def postgres_server(data_dir: Path) -> Iterator[str]:
+    """Runs a PostgreSQL with logical decoding; gives the address of its superuser, over a Unix socket.
+
+    Roles that have a password are let in on 127.0.0.1 too, at the port that the address names. Raises PartFailed or
+    PartMissing when it can't be run.
+    """
+    with _layout(data_dir, postgres.PORTS) as layout, running(layout, POSTGRES):
+        yield postgres.url(layout, postgres.SUPERUSER, "postgres")
 
 
 @contextmanager

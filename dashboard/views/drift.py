@@ -1,4 +1,4 @@
-"""Pages of sources, scans and findings."""
+"""Pages of sources and scans."""
 
 from __future__ import annotations
 
@@ -7,58 +7,97 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from dashboard.pages import findings, sources
+from dashboard.pages import sources, sources_form
 from dashboard.pages.frame import page_actor
-from dashboard.pages.numbers import whole_number
+from dashboard.pages.sources_values import connector_values, scan_values
+from dashboard.pages.sources_words import given_text
 from dashboard.views.parts import render_page
-from registry.access.roles import require
+from registry.access.roles import Actor, require
 from registry.drift import selectors, services
-from registry.drift.tasks import run_scan
-from registry.errors import Conflict, InvalidInput, NotSignedIn, SchemadeskError
+from registry.drift.tasks import interrupt_scan, run_scan
+from registry.errors import Conflict, Forbidden, NotSignedIn, SchemadeskError
 
 
 @require_safe
 def source_list(request: HttpRequest) -> HttpResponse:
-    """All sources with their last scans."""
-    require(page_actor(request), "schema.read")
+    """All clusters and sources with their last scans."""
     return render(request, "drift/sources.html", {"page": sources.source_list(request)})
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def source_add(request: HttpRequest) -> HttpResponse:
-    """The form for a topic or a checkpoint; sent, it looks that it is there, adds it and scans it."""
+    """The form for topics, a checkpoint, a connector or a registry; sent, it looks that it is there, and scans it."""
     actor = page_actor(request)
     if actor.user_id is None:
         raise NotSignedIn("Sign in to add a source.")
     problem = None
     if request.method == "POST":
         try:
-            every = request.POST.get("every_seconds", "").strip()
-            seconds = whole_number(every)
-            if every and seconds is None:
-                raise InvalidInput(f"{every[:20]!r} is not a number of seconds.")
-            number = services.add_source(
-                registry=request.POST.get("registry", ""),
-                kind=request.POST.get("kind", ""),
-                name=request.POST.get("name", "").strip(),
-                bootstrap=request.POST.get("bootstrap", "").strip(),
-                every_seconds=seconds,
-                by=actor,
-            )
+            number = _add(request, actor)
+        except Forbidden:
+            raise
         except SchemadeskError as error:
             problem = error
         else:
             run_scan.delay_on_commit(services.queue_scan(source_id=number, by=actor))
             return redirect("ui:source", number)
-    page = sources.source_form(request, problem)
+    page = sources_form.source_form(request, problem)
     return render(request, "drift/source_add.html", {"page": page}, status=422 if problem else 200)
+
+
+def _add(request: HttpRequest, actor: Actor) -> int:
+    """Add what the form names; topics without patterns are those of the source's name."""
+    post = request.POST
+    kind, name, cluster = (given_text(post, field) for field in ("kind", "name", "cluster"))
+    values = scan_values(post)
+    if kind == "kafka":
+        values.setdefault("include", [name])
+        cluster = cluster or services.cluster_at(bootstrap=given_text(post, "bootstrap"), by=actor)
+    if kind == "debezium":
+        values["connector"] = connector_values(post)
+    return services.add_source(
+        registry=given_text(post, "registry"), kind=kind, name=name, cluster=cluster, by=actor, **values
+    )
 
 
 @require_safe
 def source_page(request: HttpRequest, source_id: int) -> HttpResponse:
-    """A source: its last scans, what they read, its findings."""
-    require(page_actor(request), "schema.read")
-    return render(request, "drift/source.html", {"page": sources.source_page(request, source_id)})
+    """A source: its topics, its last scans, what they read, its findings; htmx gets the topics alone."""
+    return render_page(request, "drift/source.html", sources.source_page(request, source_id), {"topics": "topics"})
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def source_edit(request: HttpRequest, source_id: int) -> HttpResponse:
+    """How a source is scanned from now on."""
+    problem = None
+    if request.method == "POST":
+        try:
+            services.update_source(source_id=source_id, by=page_actor(request), **scan_values(request.POST))
+        except Forbidden:
+            raise
+        except SchemadeskError as error:
+            problem = error
+        else:
+            messages.success(request, "Saved.")
+            return redirect("ui:source", source_id)
+    page = sources_form.edit_form(request, source_id, problem)
+    return render(request, "drift/source_add.html", {"page": page}, status=422 if problem else 200)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def source_remove(request: HttpRequest, source_id: int) -> HttpResponse:
+    """What removing a source loses; sent, it is removed."""
+    problem = None
+    if request.method == "POST":
+        try:
+            services.remove_source(source_id=source_id, by=page_actor(request))
+        except Conflict as error:
+            problem = error
+        else:
+            messages.success(request, "The source is removed.")
+            return redirect("ui:sources")
+    page = sources_form.remove_page(request, source_id, problem)
+    return render(request, "drift/confirm.html", {"page": page}, status=409 if problem else 200)
 
 
 @require_POST
@@ -72,34 +111,30 @@ def source_scan(request: HttpRequest, source_id: int) -> HttpResponse:
 @require_safe
 def scan_progress(request: HttpRequest, scan_id: int) -> HttpResponse:
     """The part of a source's page that shows a scan: it asks for itself again while the scan runs."""
-    require(page_actor(request), "schema.read")
-    return _progress(request, scan_id)
-
-
-def _progress(request: HttpRequest, scan_id: int) -> HttpResponse:
-    return render(request, "drift/progress.html", {"progress": sources.progress_of(selectors.get_scan(scan_id))})
-
-
-@require_safe
-def finding_list(request: HttpRequest) -> HttpResponse:
-    """What needs a decision."""
-    require(page_actor(request), "schema.read")
-    return render_page(request, "drift/findings.html", findings.finding_list(request), {"list": "list"})
-
-
-@require_safe
-def finding_page(request: HttpRequest, finding_id: int) -> HttpResponse:
-    """A finding with its evidence."""
-    require(page_actor(request), "schema.read")
-    return render(request, "drift/finding.html", {"page": findings.finding_page(request, finding_id)})
+    return _progress(request, scan_id, watched=True)
 
 
 @require_POST
-def finding_acknowledge(request: HttpRequest, finding_id: int) -> HttpResponse:
-    """Take note of it, with a reason."""
+def scan_cancel(request: HttpRequest, scan_id: int) -> HttpResponse:
+    """End a scan; what earlier scans found stays."""
+    source_id = selectors.get_scan(scan_id).source_id
     try:
-        services.acknowledge(finding_id=finding_id, reason=request.POST.get("reason", ""), by=page_actor(request))
-        messages.success(request, "Acknowledged.")
-    except (Conflict, InvalidInput) as error:
-        messages.error(request, error.message)
-    return redirect("ui:finding", finding_id)
+        tag = services.cancel_scan(scan_id=scan_id, by=page_actor(request))
+    except Conflict as error:
+        messages.warning(request, error.message)
+    else:
+        if tag:
+            interrupt_scan.delay_on_commit(tag)
+        messages.success(request, "The scan is cancelled. Findings of earlier scans stay as they are.")
+    return redirect("ui:source", source_id)
+
+
+def _progress(request: HttpRequest, scan_id: int, *, watched: bool = False) -> HttpResponse:
+    """A scan as it stands; with the end of one that was `watched` the whole page is other, so it is loaded again."""
+    scan = selectors.get_scan(scan_id)
+    source = selectors.get_source(scan.source_id)
+    require(page_actor(request), "schema.read", registry=source.registry)
+    answer = render(request, "drift/progress.html", {"progress": sources.progress_of(request, scan, source)})
+    if watched and getattr(request, "htmx", None) and not scan.unfinished:
+        answer["HX-Refresh"] = "true"
+    return answer

@@ -1,11 +1,15 @@
-"""People, their roles, and the tokens of programs."""
+"""People and groups, their roles, what they own, and the tokens of programs."""
 
 from __future__ import annotations
 
-from django.contrib.auth.models import AbstractUser
+from django.contrib.auth.models import AbstractUser, Group
 from django.db import models
+from django.utils import timezone
 
 from registry.access.roles import ROLES
+from registry.access.scopes import ALL, SCOPES
+
+_ROLES = [(role, role) for role in ROLES]
 
 
 class User(AbstractUser):
@@ -16,7 +20,7 @@ class RoleGrant(models.Model):
     """A role that a user has in one registry (empty: in all), for the subjects that a pattern names."""
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="role_grants")
-    role = models.CharField(max_length=16, choices=[(role, role) for role in ROLES])
+    role = models.CharField(max_length=16, choices=_ROLES)
     registry = models.CharField(max_length=255, blank=True)
     subject_pattern = models.CharField(max_length=255, default="*")
 
@@ -30,18 +34,68 @@ class RoleGrant(models.Model):
         return f"{self.user}: {self.role}"
 
 
+class GroupGrant(models.Model):
+    """A role that everybody in a group has, in one registry (empty: in all), for the subjects that a pattern names."""
+
+    group = models.ForeignKey(Group, on_delete=models.CASCADE, related_name="role_grants")
+    role = models.CharField(max_length=16, choices=_ROLES)
+    registry = models.CharField(max_length=255, blank=True)
+    subject_pattern = models.CharField(max_length=255, default="*")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["group", "role", "registry", "subject_pattern"], name="one_group_grant"),
+            models.CheckConstraint(condition=models.Q(role__in=ROLES), name="known_group_role"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.group}: {self.role}"
+
+
+class Ownership(models.Model):
+    """Who answers for the subjects that a pattern names: one person or one group. It gives no right by itself."""
+
+    registry = models.CharField(max_length=255, blank=True)
+    subject_pattern = models.CharField(max_length=255)
+    user = models.ForeignKey(User, null=True, blank=True, on_delete=models.CASCADE, related_name="ownerships")
+    group = models.ForeignKey(Group, null=True, blank=True, on_delete=models.CASCADE, related_name="ownerships")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["registry", "subject_pattern", "user", "group"], nulls_distinct=False, name="one_ownership"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(user=None, group__isnull=False) | models.Q(user__isnull=False, group=None),
+                name="one_owner",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.subject_pattern}: {self.user or self.group}"
+
+
 class ApiToken(models.Model):
     """A token of 256 random bits; only its SHA-256 is kept, so a copy of the database opens nothing."""
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="api_tokens")
     name = models.CharField(max_length=100)
     digest = models.CharField(max_length=64, unique=True)
-    created_at = models.DateTimeField(auto_now_add=True)
-    expires_at = models.DateTimeField(null=True, blank=True)
+    scope = models.CharField(max_length=16, choices=[(scope, scope) for scope in SCOPES], default=ALL)
+    registry = models.CharField(max_length=255, blank=True)
+    subject_pattern = models.CharField(max_length=255, default="*")
+    signed_in_by = models.CharField(max_length=16, blank=True)  # how its maker was signed in
+    created_at = models.DateTimeField(default=timezone.now)
+    expires_at = models.DateTimeField()
     revoked_at = models.DateTimeField(null=True, blank=True)
+    last_used_at = models.DateTimeField(null=True, blank=True)
+    last_used_from = models.CharField(max_length=64, blank=True)
 
     class Meta:
-        constraints = [models.CheckConstraint(condition=models.Q(digest__regex="^[0-9a-f]{64}$"), name="sha256_digest")]
+        constraints = [
+            models.CheckConstraint(condition=models.Q(digest__regex="^[0-9a-f]{64}$"), name="sha256_digest"),
+            models.CheckConstraint(condition=models.Q(expires_at__gt=models.F("created_at")), name="token_expires"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.user}: {self.name}"

@@ -228,14 +228,17 @@ class OutgoingClient:
 
 @contextlib.contextmanager
 def _deadline(wire: HTTPConnection, seconds: float) -> Iterator[threading.Event]:
-    """Cuts the connection when the time is up: a server that sends a byte now and then passes every other limit."""
-    late = threading.Event()
+    """Cuts the connection when the time is up: a server that sends a byte now and then passes every other limit.
+
+    The socket is held from the start: the connection forgets it once a server says that it will close.
+    """
+    late, held = threading.Event(), wire.sock
 
     def cut() -> None:
         late.set()
-        if isinstance(wire.sock, socket.socket):
+        if isinstance(held, socket.socket):
             with contextlib.suppress(OSError):  # it is closed already
-                socket.socket.shutdown(wire.sock, socket.SHUT_RDWR)
+                socket.socket.shutdown(held, socket.SHUT_RDWR)
 
     timer = threading.Timer(seconds, cut)
     timer.daemon = True

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
+from registry.access.scopes import Limit, scopes_with
 from registry.errors import NotAllowed, NotSignedIn
 
 READER, STEWARD, APPROVER, ADMIN = "reader", "steward", "approver", "admin"
@@ -28,10 +29,18 @@ ACTIONS: dict[str, frozenset[str]] = {
     "promotion.request": frozenset({STEWARD, APPROVER, ADMIN}),
     "promotion.review": _APPROVERS,
     "promotion.apply": _APPROVERS,
+    "cluster.manage": _STEWARDS,
     "source.manage": _STEWARDS,
     "source.scan": _STEWARDS,
+    "state.check": _STEWARDS,
     "finding.decide": frozenset({STEWARD, APPROVER, ADMIN}),
+    "finding.mute": frozenset({STEWARD, APPROVER, ADMIN}),
     "audit.read": _EVERYONE,
+    "notification.subscribe": _EVERYONE,
+    "webhook.manage": _STEWARDS,
+    "token.own": _EVERYONE,
+    "token.manage": _ADMINS,
+    "people.manage": _ADMINS,
 }
 
 #: what a person reads when it is refused
@@ -47,10 +56,18 @@ ACTION_WORDS = {
     "promotion.request": "request promotions",
     "promotion.review": "review promotions",
     "promotion.apply": "apply promotions",
+    "cluster.manage": "connect and change clusters",
     "source.manage": "add and change scan sources",
     "source.scan": "start scans",
+    "state.check": "check planned state schemas",
     "finding.decide": "decide on findings",
+    "finding.mute": "mute findings",
     "audit.read": "read the audit log",
+    "notification.subscribe": "subscribe to events",
+    "webhook.manage": "make and change webhooks",
+    "token.own": "make and revoke tokens of their own",
+    "token.manage": "see and revoke everybody's tokens",
+    "people.manage": "manage people, groups and owners",
 }
 
 
@@ -65,12 +82,20 @@ class Grant:
 
 @dataclass(frozen=True)
 class Actor:
-    """Who calls, through which door (`confluent`, `google`, `spring`, `product`, `ui`, `task`, `command`)."""
+    """Who calls, through which door (`confluent`, `google`, `spring`, `product`, `ui`, `task`, `command`).
+
+    `origin` says from where, for the audit: the caller's address, and the name of the token. `signed_in_by` is how the
+    person proved who they are: `password`, `oidc`, or "" where nobody did (a token that a command made, a task); a token
+    carries how its maker was signed in. `limit` is what a token takes away from the rights of its person.
+    """
 
     name: str
     door: str
     user_id: int | None = None
     grants: tuple[Grant, ...] = field(default=())
+    origin: str = ""
+    signed_in_by: str = ""
+    limit: Limit | None = None
 
 
 def system_actor(name: str, door: str = "task") -> Actor:
@@ -79,12 +104,24 @@ def system_actor(name: str, door: str = "task") -> Actor:
 
 
 def may(actor: Actor, action: str, *, registry: str = "", subject: str = "") -> bool:
-    """Whether the actor may do the action there; raises KeyError for an action that the table doesn't have."""
+    """Whether the actor may do the action there; raises KeyError for an action that the table doesn't have.
+
+    A token may what its person may *and* its scope names, there.
+    """
     roles = ACTIONS[action]
+    if actor.limit and not (actor.limit.has(action) and _covers(actor.limit, registry, subject)):
+        return False
     return any(grant.role in roles and _covers(grant, registry, subject) for grant in actor.grants)
 
 
-def _covers(grant: Grant, registry: str, subject: str) -> bool:
+def may_somewhere(actor: Actor, action: str) -> bool:
+    """Whether the actor may do the action in any registry or for any subject at all."""
+    roles = ACTIONS[action]
+    allowed = actor.limit is None or actor.limit.has(action)
+    return allowed and any(grant.role in roles for grant in actor.grants)
+
+
+def _covers(grant: Grant | Limit, registry: str, subject: str) -> bool:
     if grant.registry and grant.registry != registry:
         return False
     return grant.subject_pattern == "*" or (bool(subject) and fnmatchcase(subject, grant.subject_pattern))
@@ -96,6 +133,14 @@ def refusal(actor: Actor, action: str, *, registry: str = "", subject: str = "")
         return ""
     needed = " or ".join(sorted(ACTIONS[action]))
     where = f" in registry {registry}" if registry else ""
+    if actor.limit and not actor.limit.has(action):
+        scopes = " or ".join(scopes_with(action))
+        return (
+            f"This token's scope is {actor.limit.scope}, which doesn't {ACTION_WORDS[action]}{where};"
+            f" it takes a token with the scope {scopes}."
+        )
+    if actor.limit and not _covers(actor.limit, registry, subject):
+        return f"This token is for {actor.limit.place}; it may not {ACTION_WORDS[action]}{where}."
     if actor.user_id is None:
         return f"Sign in to {ACTION_WORDS[action]}{where}; it takes the role {needed}."
     return f"{actor.name} may not {ACTION_WORDS[action]}{where}; it takes the role {needed}."

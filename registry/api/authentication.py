@@ -33,10 +33,11 @@ def token_of(header: str) -> str | None:
 
 def authenticate(request: HttpRequest | Request, *, door: str) -> Actor:
     """Who calls. Without credentials that is the anonymous actor; wrong ones raise NotSignedIn."""
+    origin = str(request.META.get("REMOTE_ADDR") or "")
     token = token_of(request.META.get("HTTP_AUTHORIZATION", ""))
     if token is None:
-        return anonymous_actor(door=door)
-    actor = actor_of_token(token, door=door)
+        return anonymous_actor(door=door, origin=origin)
+    actor = actor_of_token(token, door=door, origin=origin)
     if actor is None:
         raise NotSignedIn(REFUSED)
     return actor

@@ -12,16 +12,22 @@ class AuditEvent(models.Model):
     transaction_id = models.BigIntegerField(help_text="PostgreSQL's number of the transaction that changed the row")
     actor = models.TextField()
     door = models.TextField()
+    origin = models.TextField(blank=True, help_text="from where: the caller's address, and its token's name")
     why = models.TextField(blank=True)
     operation = models.CharField(max_length=6, choices=[(op, op) for op in ("INSERT", "UPDATE", "DELETE")])
     table = models.TextField()
     row_id = models.TextField()
     before = models.JSONField(null=True)
     after = models.JSONField(null=True)
+    position = models.BigIntegerField(null=True, unique=True, help_text="place in the chain of seals; null: not sealed")
+    seal = models.CharField(max_length=64, blank=True, help_text="SHA-256 of the seal before it and of this event")
 
     class Meta:
         ordering = ["-id"]
-        indexes = [models.Index(fields=["table", "row_id"], name="audit_of_a_row")]
+        indexes = [
+            models.Index(fields=["table", "row_id"], name="audit_of_a_row"),
+            models.Index(fields=["id"], condition=models.Q(position=None), name="audit_not_sealed"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.at:%Y-%m-%d %H:%M} {self.actor} {self.operation} {self.table} {self.row_id}"

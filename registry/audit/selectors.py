@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
+from django.db.models import Q, QuerySet
+
 from registry.audit.models import AuditEvent
+
+CHUNK = 2_000
+
+
+@dataclass(frozen=True)
+class AuditFilter:
+    """Which events: empty means all. `text` is looked for in actor, table, reason and origin; `since` is inclusive."""
+
+    text: str = ""
+    actor: str = ""
+    door: str = ""
+    table: str = ""
+    row_id: str = ""
+    since: datetime | None = None
+    until: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -18,24 +36,45 @@ class AuditEntry:
     at: datetime
     actor: str
     door: str
+    origin: str
     why: str
     operation: str
     table: str
     row_id: str
     before: dict[str, Any]
     after: dict[str, Any]
+    position: int | None
+    seal: str
 
 
-def list_events(*, text: str = "", before_id: int | None = None, limit: int = 50) -> list[AuditEntry]:
-    """The newest events first, `limit` at most, older than `before_id`, whose actor, table or reason holds `text`."""
-    rows = AuditEvent.objects.order_by("-id")
+def list_events(
+    *, chosen: AuditFilter | None = None, before_id: int | None = None, limit: int = 50
+) -> list[AuditEntry]:
+    """The newest events first, `limit` at most, older than `before_id`."""
+    rows = _rows(chosen or AuditFilter()).order_by("-id")
     if before_id is not None:
         rows = rows.filter(id__lt=before_id)
-    if text:
-        rows = (
-            rows.filter(actor__icontains=text) | rows.filter(table__icontains=text) | rows.filter(why__icontains=text)
-        )
     return [_entry(row) for row in rows[:limit]]
+
+
+def stream_events(chosen: AuditFilter) -> Iterator[dict[str, Any]]:
+    """All events, oldest first, as JSON-ready rows; read a few thousand at a time."""
+    rows = _rows(chosen).order_by("id")
+    after = 0
+    while chunk := list(rows.filter(id__gt=after)[:CHUNK]):
+        for row in chunk:
+            yield asdict(_entry(row)) | {"at": row.at.isoformat()}
+        after = chunk[-1].pk
+
+
+def _rows(chosen: AuditFilter) -> QuerySet[AuditEvent]:
+    exact = {"actor": chosen.actor, "door": chosen.door, "table": chosen.table, "row_id": chosen.row_id}
+    times = {"at__gte": chosen.since, "at__lt": chosen.until}
+    rows = AuditEvent.objects.filter(**{name: value for name, value in (exact | times).items() if value})
+    if chosen.text:
+        parts = [Q(**{f"{name}__icontains": chosen.text}) for name in ("actor", "table", "why", "origin")]
+        rows = rows.filter(parts[0] | parts[1] | parts[2] | parts[3])
+    return rows
 
 
 def _entry(row: AuditEvent) -> AuditEntry:
@@ -44,6 +83,7 @@ def _entry(row: AuditEvent) -> AuditEntry:
         changed = [key for key in after if before.get(key) != after[key]]
         before, after = ({key: side.get(key) for key in changed} for side in (before, after))
     return AuditEntry(
-        id=row.pk, transaction_id=row.transaction_id, at=row.at, actor=row.actor, door=row.door, why=row.why, operation=row.operation,
-        table=row.table, row_id=row.row_id, before=before, after=after,
+        id=row.pk, transaction_id=row.transaction_id, at=row.at, actor=row.actor, door=row.door, origin=row.origin,
+        why=row.why, operation=row.operation, table=row.table, row_id=row.row_id, before=before, after=after,
+        position=row.position, seal=row.seal,
     )  # fmt: skip

@@ -8,7 +8,7 @@ from django.db import connection, transaction
 
 
 class Named(Protocol):
-    """Whoever acts: a name and a door."""
+    """Whoever acts: a name, a door, and from where."""
 
     @property
     def name(self) -> str:
@@ -18,9 +18,13 @@ class Named(Protocol):
     def door(self) -> str:
         """Through which door."""
 
+    @property
+    def origin(self) -> str:
+        """From where: an address, a token's name; may be empty."""
+
 
 def record(*, by: Named, why: str) -> None:
-    """Set who, door and why for every governed row that this transaction changes from here on.
+    """Set who, door, from where and why for every governed row that this transaction changes from here on.
 
     Call it inside a transaction, before the first write; outside one the settings would be lost at
     once, so that raises TransactionManagementError.
@@ -30,6 +34,6 @@ def record(*, by: Named, why: str) -> None:
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT set_config('schemadesk.actor', %s, true), set_config('schemadesk.door', %s, true),"
-            " set_config('schemadesk.why', %s, true)",
-            [by.name, by.door, why],
+            " set_config('schemadesk.origin', %s, true), set_config('schemadesk.why', %s, true)",
+            [by.name, by.door, by.origin, why],
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from django.db.migrations.operations import RunSQL
 
-CREATE_FUNCTION = """
+ROW_FUNCTION = """
 CREATE OR REPLACE FUNCTION audit_row() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 DECLARE
@@ -23,20 +23,19 @@ BEGIN
         IF new_row ? hidden THEN new_row := jsonb_set(new_row, ARRAY[hidden], '"(hidden)"'); END IF;
     END LOOP;
     INSERT INTO audit_auditevent
-        (at, transaction_id, actor, door, why, operation, "table", row_id, before, after)
+        (at, transaction_id, actor, door, origin, why, operation, "table", row_id, before, after, seal)
     VALUES (
         clock_timestamp(), (pg_current_xact_id()::text)::bigint,
         coalesce(nullif(current_setting('schemadesk.actor', true), ''), 'database role ' || session_user),
         coalesce(nullif(current_setting('schemadesk.door', true), ''), 'sql'),
+        coalesce(current_setting('schemadesk.origin', true), ''),
         coalesce(current_setting('schemadesk.why', true), ''),
-        TG_OP, TG_TABLE_NAME, coalesce(new_row ->> 'id', old_row ->> 'id', ''), old_row, new_row
+        TG_OP, TG_TABLE_NAME, coalesce(new_row ->> 'id', old_row ->> 'id', ''), old_row, new_row, ''
     );
     RETURN NULL;
 END $$;
 REVOKE ALL ON FUNCTION audit_row() FROM PUBLIC;
 """
-DROP_FUNCTION = "DROP FUNCTION IF EXISTS audit_row()"
-
 
 EVERY_CHANGE = "INSERT OR UPDATE OR DELETE"
 

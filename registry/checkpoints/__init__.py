@@ -1,23 +1,42 @@
 """A Spark checkpoint's own files, read without Spark: what its state looks like, and how it came to look so."""
 
+from registry.checkpoints.cache import ReadCache
+from registry.checkpoints.discovery import Bounds, Discovery, Found, find_checkpoints
+from registry.checkpoints.locations import Location, parse_location, why_rows_are_not_readable
 from registry.checkpoints.model import (
+    Budget,
     Checkpoint,
     InternalFamily,
     Limits,
     Operator,
+    QuerySource,
     SchemaVersion,
     SettingsRun,
     StateVariable,
 )
+from registry.checkpoints.object_store import ObjectStore, S3Endpoint, s3_options
 from registry.checkpoints.read import read_checkpoint
 
 __all__ = [
+    "Bounds",
+    "Budget",
     "Checkpoint",
+    "Discovery",
+    "Found",
     "InternalFamily",
     "Limits",
+    "Location",
+    "ObjectStore",
     "Operator",
+    "QuerySource",
+    "ReadCache",
+    "S3Endpoint",
     "SchemaVersion",
     "SettingsRun",
     "StateVariable",
+    "find_checkpoints",
+    "parse_location",
     "read_checkpoint",
+    "s3_options",
+    "why_rows_are_not_readable",
 ]

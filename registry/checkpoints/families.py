@@ -42,6 +42,8 @@ OPERATORS: Final = {
     "flatMapGroupsWithState": "flatMapGroupsWithState",
     "applyInPandasWithState": "applyInPandasWithState",
     "globalLimit": "limit",
+    # told by its state's form, which is the same for both
+    "groupsWithState": "flatMapGroupsWithState or applyInPandasWithState",
 }
 EVOLVING: Final = frozenset(name for name in OPERATORS if name.startswith("transformWithState"))
 

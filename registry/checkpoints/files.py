@@ -1,33 +1,69 @@
-"""Files of a checkpoint, read only inside the allowed folders and only up to a size."""
+"""Files of a checkpoint on any file system, read only inside the allowed roots, up to a size and up to a time."""
 
 from __future__ import annotations
 
 import os
-import stat
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
+from registry.checkpoints.cache import ReadCache
+from registry.checkpoints.entries import Entry, Folder, Missing
+from registry.checkpoints.local_files import OUTSIDE, LocalFolder
+from registry.checkpoints.locations import LOCAL, Location, location_of_root, parse_location
+from registry.checkpoints.object_store import ObjectStore, StoreFolder
 from registry.errors import InvalidCheckpoint
 
-MAX_ENTRIES = 100_000  # of one folder
+__all__ = ["CheckpointFiles", "Entry", "Missing", "Patience"]
+
+
+MAX_NAME = 1_024  # characters of a name; file systems have 255 bytes, object stores 1,024 for the whole key
 
 
 @dataclass(frozen=True)
-class Entry:
-    """A file or folder of a checkpoint; `written_at` is in milliseconds since 1970."""
+class Patience:
+    """How much is read of one checkpoint at most: bytes of all its files together, and seconds from the beginning."""
 
-    name: str
-    is_folder: bool
-    written_at: int
+    total_bytes: int = 512 * 1024 * 1024
+    seconds: float = 120.0
 
 
 class CheckpointFiles:
-    """Read-only access to one folder. Every path, with its symbolic links followed, stays inside the allowed roots."""
+    """Read-only access to one folder. Every path, with its symbolic links followed, stays inside the allowed roots.
 
-    def __init__(self, path: str, allowed_roots: Iterable[str | os.PathLike[str]]) -> None:
-        self._roots = tuple(Path(root).resolve() for root in allowed_roots)
-        self.path = self._resolve(_local_path(path))
+    `store` is the opened object store for an address such as `s3://bucket/folder`; without one only local folders
+    are read. Raises InvalidCheckpoint for a path that isn't allowed, here and from each method.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        allowed_roots: Iterable[str | os.PathLike[str]],
+        *,
+        store: ObjectStore | None = None,
+        cache: ReadCache | None = None,
+        patience: Patience | None = None,
+    ) -> None:
+        self._location = parse_location(path, (LOCAL, store.protocol) if store else (LOCAL,))
+        self._folder = _open(self._location, [location_of_root(root) for root in allowed_roots], store)
+        self._cache = cache
+        self.cache_name = f"{store.name} {self._folder.path}" if store else self._folder.path
+        patience = patience or Patience()
+        self._bytes_left = patience.total_bytes
+        self._patience = patience
+        self._end = time.monotonic() + patience.seconds
+        self._listings: dict[tuple[str, ...], tuple[Entry, ...]] = {}
+        self._by_name: dict[tuple[str, ...], dict[str, Entry]] = {}
+
+    @property
+    def path(self) -> str:
+        """The folder's path with its links followed, or its address."""
+        return self._folder.path
+
+    @property
+    def listings(self) -> dict[tuple[str, ...], tuple[Entry, ...]]:
+        """Every folder that was listed so far, as it was the first time: what was written since then counts as new."""
+        return dict(self._listings)
 
     def shown(self, *parts: str) -> str:
         """A path inside the checkpoint as messages name it."""
@@ -35,81 +71,86 @@ class CheckpointFiles:
 
     def is_folder(self, *parts: str) -> bool:
         """Whether there is a folder of that name."""
-        return self._resolve(self.path.joinpath(*parts)).is_dir()
+        return self._folder.is_folder(_names(parts))
 
     def is_file(self, *parts: str) -> bool:
         """Whether there is a file of that name."""
-        return self._resolve(self.path.joinpath(*parts)).is_file()
+        return self._folder.is_file(_names(parts))
+
+    def identity(self, *parts: str) -> str:
+        """Where a folder is once its links are followed."""
+        return self._folder.identity(_names(parts))
 
     def entries(self, *parts: str) -> tuple[Entry, ...]:
         """What a folder holds, by name; nothing when it isn't there. Raises InvalidCheckpoint above MAX_ENTRIES."""
-        folder = self._resolve(self.path.joinpath(*parts))
-        if not folder.is_dir():
-            return ()
-        found = list(self._scan(folder, self.shown(*parts)))
-        return tuple(sorted(found, key=lambda entry: entry.name))
+        self._check_time()
+        found = self._folder.entries(_names(parts), self.shown(*parts))
+        self._listings.setdefault(parts, found)
+        return found
 
-    def _scan(self, folder: Path, shown: str) -> Iterator[Entry]:
-        try:
-            with os.scandir(folder) as listing:
-                for number, item in enumerate(listing):
-                    if number >= MAX_ENTRIES:
-                        raise InvalidCheckpoint(f"{shown} holds more than {MAX_ENTRIES} files; no checkpoint does")
-                    if item.name.endswith(".crc") or item.name.startswith("."):
-                        continue
-                    try:
-                        written_at = item.stat().st_mtime_ns // 1_000_000
-                    except FileNotFoundError:
-                        continue  # the query that owns the checkpoint removed it meanwhile, or it is a dangling link
-                    yield Entry(item.name, item.is_dir(), written_at)
-        except OSError as error:
-            raise InvalidCheckpoint(f"{shown} can't be listed: {error.strerror}") from error
+    def fetch(self, *parts: str, names: Iterable[str], limit: int) -> None:
+        """Say that these files of a folder are read next: an object store gives them together. Those that a cache has
+        are left out.
+        """
+        self._check_time()
+        self._folder.fetch(_names(parts), [name for name in names if self._cached((*parts, name)) is None], limit)
 
     def read(self, *parts: str, limit: int) -> bytes:
-        """A regular file's bytes; raises InvalidCheckpoint when it is missing, no file, or larger than `limit`."""
+        """A regular file's bytes; raises InvalidCheckpoint when it is no file or larger than `limit`, Missing (one of
+        those) when there is none.
+        """
+        self._check_time()
         shown = self.shown(*parts)
-        path = self._resolve(self.path.joinpath(*parts))
-        try:
-            # Without O_NONBLOCK, opening a pipe that somebody left there would wait for ever.
-            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
-        except OSError as error:
-            raise InvalidCheckpoint(f"{shown} can't be read: {error.strerror}", file=shown) from error
-        with os.fdopen(descriptor, "rb") as file:
-            status = os.fstat(descriptor)
-            if not stat.S_ISREG(status.st_mode):
-                raise InvalidCheckpoint(f"{shown} is no regular file", file=shown)
-            if status.st_size > limit:
-                raise InvalidCheckpoint(
-                    f"{shown} has {status.st_size} bytes; such a file has at most {limit}", file=shown
-                )
-            content = file.read(limit + 1)
+        cached = self._cached(parts)
+        if cached is not None:
+            return cached
+        content = self._folder.read(_names(parts), shown, limit)
         if len(content) > limit:
             raise InvalidCheckpoint(f"{shown} has more than {limit} bytes", file=shown)
+        self._bytes_left -= len(content)
+        if self._bytes_left < 0:
+            raise InvalidCheckpoint(
+                f"the checkpoint's metadata has more than {self._patience.total_bytes} bytes; no query's has",
+                file=shown,
+            )
+        known = self._listed(parts)
+        if self._cache and known and known.size == len(content):
+            self._cache.keep_content(self.cache_name, parts, known, content)
         return content
 
-    def _resolve(self, path: Path) -> Path:
-        try:
-            resolved = path.resolve()
-        except (OSError, RuntimeError, ValueError) as error:
-            raise InvalidCheckpoint("the path can't be followed: too long, or its links go in a circle") from error
-        if not any(resolved.is_relative_to(root) for root in self._roots):
-            # The same words whether it exists or not: what lies outside isn't this product's to tell.
+    def _cached(self, parts: tuple[str, ...]) -> bytes | None:
+        known = self._listed(parts) if self._cache else None
+        return self._cache.content(self.cache_name, parts, known) if self._cache and known else None
+
+    def _listed(self, parts: tuple[str, ...]) -> Entry | None:
+        """The entry of a file whose folder was listed before."""
+        folder = parts[:-1]
+        if folder not in self._listings:
+            return None
+        if folder not in self._by_name:
+            self._by_name[folder] = {entry.name: entry for entry in self._listings[folder] if entry.stamp}
+        return self._by_name[folder].get(parts[-1])
+
+    def _check_time(self) -> None:
+        if time.monotonic() > self._end:
             raise InvalidCheckpoint(
-                "the path lies outside the folders that may be read; ask who runs this service to allow its folder"
+                f"the checkpoint can't be read within {self._patience.seconds:g} s: too many files, or a slow disk"
             )
-        return resolved
 
 
-def _local_path(path: str) -> Path:
-    """The local path of a plain path or a `file:` address; raises InvalidCheckpoint for any other."""
-    text = path.strip()
-    if not text or "\0" in text or len(text) > 4096:
-        raise InvalidCheckpoint("a checkpoint's path has 1 to 4096 characters, none of them a null")
-    if "::" in text or ("://" in text and not text.startswith("file://")):
-        raise InvalidCheckpoint("the checkpoint must be a local folder: other file systems aren't read yet")
-    if text.startswith("file:"):
-        text = "/" + text.removeprefix("file:").lstrip("/")
-    local = Path(text)
-    if not local.is_absolute():
-        raise InvalidCheckpoint("a checkpoint's path begins with /")
-    return local
+def _names(parts: tuple[str, ...]) -> tuple[str, ...]:
+    """Names of files and folders, which a checkpoint's own files may give: none of them a path of its own."""
+    for part in parts:
+        if part in ("", ".", "..") or "/" in part or "\0" in part or len(part) > MAX_NAME:
+            raise InvalidCheckpoint(
+                f"the checkpoint names {part[:60]!r} as a file or folder of its own, which it isn't"
+            )
+    return parts
+
+
+def _open(location: Location, roots: list[Location], store: ObjectStore | None) -> Folder:
+    if location.protocol == LOCAL:
+        return LocalFolder(location.path, [root.path for root in roots if root.protocol == LOCAL])
+    if store is None or not any(location.is_below(root) for root in roots):
+        raise InvalidCheckpoint(OUTSIDE)
+    return StoreFolder(location, store)

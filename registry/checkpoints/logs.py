@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from registry.checkpoints.files import CheckpointFiles
+from registry.checkpoints.files import CheckpointFiles, Missing
 from registry.checkpoints.model import Limits, SettingsRun
 from registry.errors import InvalidCheckpoint
 
+MAX_BATCHES = 1_000  # of offsets; Spark itself keeps 100 unless it is told otherwise
 LOG_LIMIT = 16 * 1024 * 1024  # bytes; offsets name every partition of every topic
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ENCODING = "spark.sql.streaming.stateStore.encodingFormat"
@@ -27,6 +28,19 @@ class Batch:
     number: int
     time: int | None
     settings: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class OffsetLog:
+    """The newest batches of `offsets`, ascending, and the last offset of each source by its number or name.
+
+    `format` is the newest file's, 0 where there is none; `left_out` counts older batches that weren't read.
+    """
+
+    batches: tuple[Batch, ...]
+    offsets: Mapping[str, str]
+    format: int
+    left_out: int
 
 
 @dataclass(frozen=True)
@@ -47,6 +61,7 @@ class OperatorInfo:
     stores: tuple[StoreInfo, ...]
     time_mode: str | None
     variables: Mapping[str, tuple[str, bool]]
+    format: int = 0
 
 
 def read_query_id(files: CheckpointFiles) -> str:
@@ -63,20 +78,61 @@ def batch_numbers(files: CheckpointFiles, log: str) -> list[int]:
     return sorted(int(entry.name) for entry in files.entries(log) if not entry.is_folder and _is_number(entry.name))
 
 
-def read_batches(files: CheckpointFiles) -> list[Batch]:
-    """The batches of `offsets`, ascending; raises InvalidCheckpoint for a damaged file."""
-    batches = []
-    for number in batch_numbers(files, "offsets"):
+def read_offsets(files: CheckpointFiles) -> OffsetLog:
+    """The newest MAX_BATCHES of `offsets`; raises InvalidCheckpoint for a damaged file and an unknown format.
+
+    A running query removes its oldest files while they are read: those that went meanwhile are left out.
+    """
+    numbers = batch_numbers(files, "offsets")
+    batches: list[Batch] = []
+    offsets: dict[str, str] = {}
+    version = 0
+    files.fetch("offsets", names=[str(number) for number in numbers[-MAX_BATCHES:]], limit=LOG_LIMIT)
+    for number in numbers[-MAX_BATCHES:]:
         where = f"offsets/{number}"
-        lines = _lines(files.read("offsets", str(number), limit=LOG_LIMIT), where)
-        if lines[0] not in ("v1", "v2"):
-            raise InvalidCheckpoint(f"{where} begins with {lines[0][:20]!r}, not with v1 or v2", file=where)
+        try:
+            content = files.read("offsets", str(number), limit=LOG_LIMIT)
+        except Missing:
+            continue
+        lines = _lines(content, where)
+        version = _known_format(lines[0], where)
         described = _json(lines[1].encode() if len(lines) > 1 else b"", where)
         settings = described.get("conf")
         time = described.get("batchTimestampMs")
         plain = {str(k): str(v) for k, v in settings.items()} if isinstance(settings, dict) else {}
         batches.append(Batch(number, time if isinstance(time, int) else None, plain))
-    return batches
+        for name, text in _source_offsets(lines[2:], version):
+            if text != "-" or name not in offsets:
+                offsets[name] = text
+    return OffsetLog(tuple(batches), offsets, version, max(0, len(numbers) - MAX_BATCHES))
+
+
+def _source_offsets(lines: list[str], version: int) -> Iterable[tuple[str, str]]:
+    """Each source with its offset: by position in format 1, by the name before the first colon in format 2."""
+    for position, line in enumerate(lines):
+        if version == 1:
+            yield str(position), line.strip()
+        elif ":" in line:
+            name, _, text = line.partition(":")
+            yield name, text.strip()
+
+
+def _known_format(line: str, where: str) -> int:
+    """The number of a log's format from its first line; raises InvalidCheckpoint for an empty file and for others."""
+    if line in ("v1", "v2"):
+        return int(line[1])
+    if not line:
+        raise InvalidCheckpoint(
+            f"{where} is empty: it was written in part only, or is being written now; read the checkpoint again, and "
+            "if it stays so, the query won't start on it either",
+            file=where,
+        )
+    later = "; a later Spark may have written it, whose formats aren't known here" if _is_version(line) else ""
+    raise InvalidCheckpoint(f"{where} begins with {line[:20]!r}, not with v1 or v2{later}", file=where)
+
+
+def _is_version(line: str) -> bool:
+    return line.startswith("v") and _is_number(line[1:])
 
 
 def settings_runs(batches: Iterable[Batch]) -> tuple[SettingsRun, ...]:
@@ -100,12 +156,22 @@ def limits_of(settings: Mapping[str, str]) -> Limits:
 
 
 def read_operator_info(files: CheckpointFiles, operator: str) -> OperatorInfo | None:
-    """The newest metadata of an operator's folder; None when it has none (queries from before Spark 3.5)."""
+    """The newest metadata of an operator's folder; None when it has none (queries from before Spark 4.0)."""
     base = ("state", operator, "_metadata")
-    numbers = _metadata_numbers(files, operator)
-    if numbers:
-        return _read_info(files, (*base, "v2", str(numbers[-1])))
-    if files.is_file(*base, "metadata"):
+    present = {entry.name: entry.is_folder for entry in files.entries(*base)}
+    unknown = sorted(name for name, is_folder in present.items() if is_folder and _is_version(name) and name != "v2")
+    if unknown:
+        where = files.shown(*base, unknown[-1])
+        raise InvalidCheckpoint(
+            f"{where} is operator metadata of a format that isn't known here (v1 and v2 are): a later Spark wrote it",
+            file=where,
+        )
+    for number in reversed(_metadata_numbers(files, operator) if "v2" in present else []):
+        try:
+            return _read_info(files, (*base, "v2", str(number)))
+        except Missing:  # the running query removed it since; an older one says the same of the operator
+            continue
+    if present.get("metadata") is False:
         return _read_info(files, (*base, "metadata"))
     return None
 
@@ -114,7 +180,10 @@ def earlier_variables(files: CheckpointFiles, operator: str) -> dict[str, tuple[
     """Kind and TTL of the variables in all metadata that an operator still has, for those that were removed since."""
     known: dict[str, tuple[str, bool]] = {}
     for number in _metadata_numbers(files, operator):
-        known.update(_read_info(files, ("state", operator, "_metadata", "v2", str(number))).variables)
+        try:
+            known.update(_read_info(files, ("state", operator, "_metadata", "v2", str(number))).variables)
+        except Missing:  # removed by the running query meanwhile
+            continue
     return known
 
 
@@ -126,11 +195,10 @@ def _metadata_numbers(files: CheckpointFiles, operator: str) -> list[int]:
 def _read_info(files: CheckpointFiles, parts: tuple[str, ...]) -> OperatorInfo:
     where = files.shown(*parts)
     lines = _lines(files.read(*parts, limit=LOG_LIMIT), where)
-    if lines[0] not in ("v1", "v2"):
-        raise InvalidCheckpoint(f"{where} begins with {lines[0][:20]!r}, not with v1 or v2", file=where)
+    version = _known_format(lines[0], where)
     parsed = _json("\n".join(lines[1:]).encode(), where)
     try:
-        return _operator_info(parsed, where)
+        return replace(_operator_info(parsed, where), format=version)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise InvalidCheckpoint(f"{where} lacks what operator metadata has: {error}", file=where) from error
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 
 @dataclass(frozen=True)
@@ -12,7 +13,8 @@ class SchemaVersion:
 
     `value_schema` and `key_schema` are the user's own: Spark's wrapping for time to live and for map keys is taken
     off (`map_key_schema` holds a map's key). `batch` is the first batch written with it, None where Spark keeps no
-    history; `written_at` the file's time in milliseconds since 1970.
+    history; `written_at` the file's time in milliseconds since 1970. `encoding` and `provider` are those of that batch,
+    None where its offsets are gone.
     """
 
     version: int
@@ -24,6 +26,8 @@ class SchemaVersion:
     map_key_schema: str | None
     key_encoding: str
     file: str
+    encoding: str | None = None
+    provider: str | None = None
 
 
 @dataclass(frozen=True)
@@ -78,6 +82,19 @@ class Operator:
 
 
 @dataclass(frozen=True)
+class QuerySource:
+    """A source of the query by its number or name; `topics` are Kafka's, empty for sources of other kinds.
+
+    `kind` is kafka, files, delta, rate or unknown.
+    """
+
+    name: str
+    kind: str
+    description: str
+    topics: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class SettingsRun:
     """Settings that the query recorded, unchanged from one batch to another (both inclusive)."""
 
@@ -97,10 +114,27 @@ class Limits:
 
 
 @dataclass(frozen=True)
+class Budget:
+    """One of Spark's limits and how much of it is used; `variable` is None for schema files, which all share."""
+
+    limit: Literal["value_schemas", "schema_files"]
+    operator: int
+    variable: str | None
+    used: int
+    allowed: int
+
+    @property
+    def left(self) -> int:
+        """How many more there may be."""
+        return max(0, self.allowed - self.used)
+
+
+@dataclass(frozen=True)
 class Checkpoint:
     """A query's checkpoint. Times are milliseconds since 1970; batches count from 0.
 
-    `problems` names what was found wrong without making the rest unreadable.
+    `problems` names what was found wrong without making the rest unreadable. `written_by` says which Spark's form the
+    files have: a checkpoint doesn't record the version itself.
     """
 
     path: str
@@ -112,3 +146,27 @@ class Checkpoint:
     last_batch_time: int | None
     limits: Limits
     problems: tuple[str, ...]
+    sources: tuple[QuerySource, ...] = ()
+    last_commit_time: int | None = None
+    written_by: str = ""
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """The Kafka topics that the query reads, by name."""
+        return tuple(sorted({topic for source in self.sources for topic in source.topics}))
+
+    @property
+    def budgets(self) -> tuple[Budget, ...]:
+        """Spark's limits on evolutions, used and left; none for operators whose state can't evolve."""
+        found = []
+        for operator in self.operators:
+            for variable in operator.variables:
+                if operator.evolvable and variable.removed_at is None:
+                    used = variable.value_schemas_used
+                    found.append(
+                        Budget("value_schemas", operator.number, variable.name, used, self.limits.value_schemas)
+                    )
+            if operator.schema_files:
+                used = operator.schema_files
+                found.append(Budget("schema_files", operator.number, None, used, self.limits.schema_files))
+        return tuple(found)

@@ -14,13 +14,9 @@ def observe_schemas(checkpoint: Checkpoint) -> list[Observation]:
     for operator in checkpoint.operators:
         for variable in operator.variables:
             observed += _versions(operator, variable)
-            if operator.evolvable and variable.removed_at is None:
-                allowed = checkpoint.limits.value_schemas
-                used = variable.value_schemas_used
-                observed.append(StateLimit("value_schemas", operator.number, variable.name, used, allowed))
-        if operator.schema_files:
-            allowed = checkpoint.limits.schema_files
-            observed.append(StateLimit("schema_files", operator.number, None, operator.schema_files, allowed))
+    observed += [
+        StateLimit(each.limit, each.operator, each.variable, each.used, each.allowed) for each in checkpoint.budgets
+    ]
     return observed
 
 

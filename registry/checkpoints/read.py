@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from registry.checkpoints.cache import ReadCache
 from registry.checkpoints.families import EVOLVING, KINDS, OPERATORS, STORES, internal_meaning
 from registry.checkpoints.files import CheckpointFiles
 from registry.checkpoints.layout import (
@@ -16,6 +17,7 @@ from registry.checkpoints.layout import (
     operator_folders,
     operator_history,
     partition_schema,
+    partition_stores,
     require_checkpoint,
 )
 from registry.checkpoints.logs import (
@@ -24,48 +26,103 @@ from registry.checkpoints.logs import (
     batch_numbers,
     earlier_variables,
     limits_of,
-    read_batches,
+    read_offsets,
     read_operator_info,
     read_query_id,
     settings_runs,
 )
-from registry.checkpoints.model import Checkpoint, InternalFamily, Operator, SchemaVersion, StateVariable
+from registry.checkpoints.model import (
+    Checkpoint,
+    InternalFamily,
+    Operator,
+    SchemaVersion,
+    SettingsRun,
+    StateVariable,
+)
+from registry.checkpoints.object_store import ObjectStore
+from registry.checkpoints.origins import Marks, operator_by_form, written_by
 from registry.checkpoints.schema_files import Family
+from registry.checkpoints.sources import query_sources
 
 
-def read_checkpoint(path: str, allowed_roots: Iterable[str | os.PathLike[str]]) -> Checkpoint:
+def read_checkpoint(
+    path: str,
+    allowed_roots: Iterable[str | os.PathLike[str]],
+    *,
+    store: ObjectStore | None = None,
+    cache: ReadCache | None = None,
+) -> Checkpoint:
     """What the checkpoint at `path` says of its query's state; nothing in it is changed, no rows are read.
 
-    `path` is absolute, or a `file:` address, and lies (links followed) in one of `allowed_roots`. Raises
-    InvalidCheckpoint when it doesn't, when it is no checkpoint, and when one of its files is damaged or too large.
+    `path` is absolute, a `file:` address, or one of the object store that `store` has open, and lies (links followed)
+    in one of `allowed_roots`, which hold folders and addresses. With a `cache`, a checkpoint in which nothing was
+    written since it was read last isn't read again. Raises InvalidCheckpoint when the path isn't allowed, when it is
+    no checkpoint, and when one of its files is damaged, too large or of an unknown format; for an object store also
+    RemoteUnavailable and AddressRefused.
     """
-    files = CheckpointFiles(path, allowed_roots)
+    roots = tuple(allowed_roots)
+    if cache is not None and (known := _unchanged(path, roots, store, cache)) is not None:
+        return known
+    files = CheckpointFiles(path, roots, store=store, cache=cache)
+    checkpoint = _read(files, path)
+    if cache is not None:
+        cache.keep_checkpoint(files.cache_name, path, files.listings, checkpoint)
+    return checkpoint
+
+
+def _unchanged(
+    path: str, roots: tuple[str | os.PathLike[str], ...], store: ObjectStore | None, cache: ReadCache
+) -> Checkpoint | None:
+    """What was read last, if every folder that was listed for it has the same entries, of the same size and stamp."""
+    files = CheckpointFiles(path, roots, store=store)
+    known = cache.checkpoint(files.cache_name, path)
+    if known is None:
+        return None
+    listings, checkpoint = known
+    return checkpoint if all(files.entries(*parts) == before for parts, before in listings.items()) else None
+
+
+def _read(files: CheckpointFiles, path: str) -> Checkpoint:
     require_checkpoint(files, path)
-    batches = read_batches(files)
+    log = read_offsets(files)
+    batches = log.batches
     runs = settings_runs(batches)
     encoding = runs[-1].encoding if runs else DEFAULT_ENCODING
     problems: list[str] = []
-    operators = tuple(_operator(files, folder, encoding, problems) for folder in operator_folders(files))
-    commits = batch_numbers(files, "commits")
+    if log.left_out:
+        problems.append(f"settings of the oldest {log.left_out} batches weren't read: offsets holds too many files")
+    read = [_operator(files, folder, encoding, runs, problems) for folder in operator_folders(files)]
+    commits = files.entries("commits")
+    numbers = batch_numbers(files, "commits")
+    last_commit = next((entry for entry in commits if numbers and entry.name == str(numbers[-1])), None)
+    settings = batches[-1].settings if batches else {}
     return Checkpoint(
-        path=str(files.path),
+        path=files.path,
         query_id=read_query_id(files),
-        operators=operators,
+        operators=tuple(operator for operator, _ in read),
         settings=runs,
         last_planned_batch=batches[-1].number if batches else None,
-        last_committed_batch=commits[-1] if commits else None,
+        last_committed_batch=numbers[-1] if numbers else None,
         last_batch_time=batches[-1].time if batches else None,
-        limits=limits_of(batches[-1].settings if batches else {}),
+        limits=limits_of(settings),
         problems=tuple(problems),
+        sources=query_sources(files, log.offsets),
+        last_commit_time=last_commit.written_at if last_commit else None,
+        written_by=written_by(Marks(log.format, settings, tuple(version for _, version in read))),
     )
 
 
-def _operator(files: CheckpointFiles, folder: str, encoding: str, problems: list[str]) -> Operator:
+def _operator(
+    files: CheckpointFiles, folder: str, encoding: str, runs: tuple[SettingsRun, ...], problems: list[str]
+) -> tuple[Operator, int]:
+    """An operator, and the format of its metadata (0 without any)."""
     info = read_operator_info(files, folder)
     if info is None:
-        problems.append(f"operator {folder} has no metadata: its kind and variables' kinds aren't known")
+        # Queries from before Spark 4.0 have none: what their stores hold tells most of it.
         info = OperatorInfo(int(folder), "", (), None, {})
-    stores = [store.name for store in info.stores] or ["default"]
+        stores = partition_stores(files, folder)
+    else:
+        stores = [store.name for store in info.stores] or ["default"]
     history: list[StoredSchemas] = []
     for store in stores:
         written = operator_history(files, folder, store)
@@ -73,33 +130,56 @@ def _operator(files: CheckpointFiles, folder: str, encoding: str, problems: list
         problems.extend(f"operator {folder}: the schema file {name} is missing" for name in missing)
         history += written
     removed = {family.name for stored in history for family in stored.content.families} - set(info.variables)
-    if any(internal_meaning(name) is None for name in removed):
+    if info.format and any(internal_meaning(name) is None for name in removed):
         info = replace(info, variables=earlier_variables(files, folder) | dict(info.variables))
     built_in = {} if history else {store: partition_schema(files, folder, store) for store in stores}
     families = _families(history) if history else _store_families(built_in)
-    known = [(name, versions) for name, versions in families.items() if internal_meaning(name) is None]
-    internal = tuple(InternalFamily(name, internal_meaning(name) or "") for name in families if internal_meaning(name))
+    if not info.name:
+        info = replace(info, name=_name_by_form(families))
+        problems.append(f"operator {folder} has no metadata: its kind is told by its state's form")
     if not families:
         problems.append(f"operator {folder} has no schema file")
+    return _made(info, families, history, encoding, runs), info.format
+
+
+def _name_by_form(families: Mapping[str, list[tuple[StoredSchemas, Family]]]) -> str:
+    schemas = {name: (known[-1][1].key_schema, known[-1][1].value_schema) for name, known in families.items()}
+    return operator_by_form(families, schemas)
+
+
+def _made(
+    info: OperatorInfo,
+    families: Mapping[str, list[tuple[StoredSchemas, Family]]],
+    history: list[StoredSchemas],
+    encoding: str,
+    runs: tuple[SettingsRun, ...],
+) -> Operator:
+    known = [(name, versions) for name, versions in families.items() if internal_meaning(name) is None]
+    evolving = info.name in EVOLVING
+    removed = _removed(history)
     return Operator(
         number=info.number,
         name=info.name,
         description=OPERATORS.get(info.name, info.name or "an operator of an older Spark"),
         partitions=max((store.partitions for store in info.stores), default=0),
         time_mode=info.time_mode,
-        variables=tuple(_variable(name, versions, info, history) for name, versions in known),
-        internal=internal,
+        variables=tuple(
+            _variable(name, versions, info, removed.get(name), runs if evolving else ()) for name, versions in known
+        ),
+        internal=tuple(
+            InternalFamily(name, internal_meaning(name) or "") for name in families if internal_meaning(name)
+        ),
         schema_files=len(history),
-        encoding=encoding if info.name in EVOLVING else DEFAULT_ENCODING,
+        encoding=encoding if evolving else DEFAULT_ENCODING,
         why_fixed=_why_fixed(info, encoding),
     )
 
 
 def _why_fixed(info: OperatorInfo, encoding: str) -> str | None:
     if info.name not in EVOLVING:
-        return "only transformWithState lets its state's schemas evolve; this operator needs a new checkpoint"
+        return "no evolution possible here: only transformWithState lets its state's schemas evolve; this operator needs a new checkpoint"
     if encoding != "avro":
-        return f"the state is encoded as {encoding}; only Avro-encoded state can evolve"
+        return f"no evolution possible here: the state is encoded as {encoding}; only Avro-encoded state can evolve"
     return None
 
 
@@ -123,7 +203,11 @@ def _store_families(stores: dict[str, StoredSchemas | None]) -> dict[str, list[t
 
 
 def _variable(
-    name: str, versions: list[tuple[StoredSchemas, Family]], info: OperatorInfo, history: list[StoredSchemas]
+    name: str,
+    versions: list[tuple[StoredSchemas, Family]],
+    info: OperatorInfo,
+    removed_at: int | None,
+    runs: tuple[SettingsRun, ...],
 ) -> StateVariable:
     label, kind = STORES.get(name, (name, "unknown"))
     spark_kind, ttl = info.variables.get(name, ("", False))
@@ -133,22 +217,20 @@ def _variable(
         label=label,
         kind=KINDS.get(spark_kind, kind),
         ttl=wrapped,
-        versions=tuple(_version(number, *each) for number, each in enumerate(versions, start=1)),
-        removed_at=_removed_at(name, history),
+        versions=tuple(_version(number, *each, runs) for number, each in enumerate(versions, start=1)),
+        removed_at=removed_at,
     )
 
 
-def _removed_at(name: str, history: list[StoredSchemas]) -> int | None:
-    """The first batch of those at the end in which the family is absent."""
-    removed = None
-    for stored in reversed(history):
-        if any(family.name == name for family in stored.content.families):
-            break
-        removed = stored.batch
-    return removed
+def _removed(history: list[StoredSchemas]) -> dict[str, int | None]:
+    """Families that the newest file lacks, each with the batch of the first file after the last that has it."""
+    last = {family.name: number for number, stored in enumerate(history) for family in stored.content.families}
+    return {name: history[number + 1].batch for name, number in last.items() if number + 1 < len(history)}
 
 
-def _version(number: int, stored: StoredSchemas, family: Family) -> SchemaVersion:
+def _version(number: int, stored: StoredSchemas, family: Family, runs: tuple[SettingsRun, ...]) -> SchemaVersion:
+    at = stored.batch
+    run = next((each for each in runs if at is not None and each.first_batch <= at <= each.last_batch), None)
     key = family.key_schema
     if family.user_key is not None:
         key = _inner(key, "key") or key  # map state: struct<key, userKey>
@@ -165,6 +247,8 @@ def _version(number: int, stored: StoredSchemas, family: Family) -> SchemaVersio
         map_key_schema=family.user_key,
         key_encoding=family.key_encoder,
         file=stored.name,
+        encoding=run.encoding if run else None,
+        provider=run.provider if run else None,
     )
 
 

@@ -16,6 +16,8 @@ from typing import Any
 from registry.errors import InvalidCheckpoint
 
 MAX_FAMILIES = 10_000
+MAX_REMEMBERED = 16 * 1024  # characters of a text that is remembered: a hostile file has longer ones
+_SHORT, _INT, _LENGTH = struct.Struct(">h").unpack, struct.Struct(">i").unpack, struct.Struct(">H").unpack
 MAX_DEPTH = 200  # of a schema: far deeper than any state, far below Python's recursion limit
 
 
@@ -51,8 +53,9 @@ def parse_schema_file(content: bytes, where: str) -> SchemaFile:
     elif version == "v3":
         families = _families(reader, where)
     else:
+        later = "; a later Spark may have written it" if version[:1] == "v" and version[1:3].isdigit() else ""
         raise InvalidCheckpoint(
-            f"{where} is a schema file of format {version[:20]!r}; formats v1, v2 and v3 are known", file=where
+            f"{where} is a schema file of format {version[:20]!r}; formats v1, v2 and v3 are known{later}", file=where
         )
     reader.expect_end()
     return SchemaFile(int(version[1]), families)
@@ -72,7 +75,9 @@ def _families(reader: _Reader, where: str) -> tuple[Family, ...]:
         key_id, key = reader.short("a key schema's id"), reader.chunked("a key schema")
         value_id, value = reader.short("a value schema's id"), reader.chunked("a value schema")
         encoder, user_key = reader.chunked("a key encoder"), reader.chunked("a user key's schema")
-        encoder_type = _object(encoder, where).get("keyStateEncoderType", "")
+        encoder_type = _encoder_type(encoder)
+        if encoder_type is None:
+            raise InvalidCheckpoint(f"{where} holds a key encoder that is no JSON: {encoder[:80]!r}", file=where)
         has_user_key = user_key.strip("{ }") != ""  # Spark writes braces around blanks where there is none
         found[name] = Family(
             name=name,
@@ -80,7 +85,7 @@ def _families(reader: _Reader, where: str) -> tuple[Family, ...]:
             key_schema=_struct(key, where),
             value_id=value_id,
             value_schema=_struct(value, where),
-            key_encoder=str(encoder_type),
+            key_encoder=encoder_type,
             user_key=_struct(user_key, where) if has_user_key else None,
         )
     return tuple(found.values())
@@ -95,24 +100,26 @@ class _Reader:
         self._at = 0
 
     def short(self, what: str) -> int:
-        (value,) = struct.unpack(">h", self._take(2, what))
+        (value,) = _SHORT(self._take(2, what))
         if value < 0:
             raise self._damaged(what, f"{value}")
         return int(value)
 
     def number(self, what: str, lowest: int, highest: int) -> int:
-        (value,) = struct.unpack(">i", self._take(4, what))
+        (value,) = _INT(self._take(4, what))
         if not lowest <= value <= highest:
             raise self._damaged(what, f"{value}, which is not between {lowest} and {highest}")
         return int(value)
 
     def text(self, what: str) -> str:
-        (length,) = struct.unpack(">H", self._take(2, what))
+        (length,) = _LENGTH(self._take(2, what))
         return _modified_utf8(self._take(length, what), self._where, self._at)
 
     def chunked(self, what: str) -> str:
         # Every chunk takes two bytes at least, so a count beyond that is damage, found before anything is allocated.
         count = self.number(f"the number of chunks of {what}", 0, (len(self._content) - self._at - 4) // 2)
+        if count == 1:  # nearly every text is that short
+            return self.text(what)
         return "".join(self.text(what) for _ in range(count))
 
     def expect_end(self) -> None:
@@ -138,6 +145,8 @@ class _Reader:
 
 def _modified_utf8(content: bytes, where: str, at: int) -> str:
     """Java's form of UTF-8: a null in two bytes, and characters beyond the basic plane as two surrogates."""
+    if content.isascii():  # nearly every text is, and has none of Java's own forms
+        return content.decode("ascii")
     try:
         text = content.replace(b"\xc0\x80", b"\0").decode("utf-8", "surrogatepass")
         return text.encode("utf-16", "surrogatepass").decode("utf-16")
@@ -145,9 +154,12 @@ def _modified_utf8(content: bytes, where: str, at: int) -> str:
         raise InvalidCheckpoint(f"{where} is damaged before byte {at}: no text in UTF-8", file=where) from error
 
 
-@lru_cache(maxsize=4096)
 def _is_struct(text: str) -> bool:
     """Whether a text is a StructType in JSON; the same few texts come in every file of a checkpoint."""
+    return _is_struct_known(text) if len(text) <= MAX_REMEMBERED else _is_struct_read(text)
+
+
+def _is_struct_read(text: str) -> bool:
     try:
         parsed = json.loads(text)
     except (ValueError, RecursionError):
@@ -157,6 +169,15 @@ def _is_struct(text: str) -> bool:
     return _depth_within(parsed, MAX_DEPTH) and all(
         isinstance(field, dict) and isinstance(field.get("name"), str) and "type" in field for field in parsed["fields"]
     )
+
+
+_is_struct_known = lru_cache(maxsize=4096)(_is_struct_read)
+
+
+def forget_schemas() -> None:
+    """Drop what is remembered of schemas' texts, so that a measurement sees a first reading."""
+    _is_struct_known.cache_clear()
+    _encoder_type_known.cache_clear()
 
 
 def _depth_within(value: Any, levels: int) -> bool:
@@ -175,9 +196,17 @@ def _struct(text: str, where: str) -> str:
     return text
 
 
-def _object(text: str, where: str) -> dict[str, Any]:
+def _encoder_type(text: str) -> str | None:
+    """How keys are encoded, empty where it isn't said; None for a text that is no JSON."""
+    return _encoder_type_known(text) if len(text) <= MAX_REMEMBERED else _encoder_type_read(text)
+
+
+def _encoder_type_read(text: str) -> str | None:
     try:
         parsed = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InvalidCheckpoint(f"{where} holds a key encoder that is no JSON: {text[:80]!r}", file=where) from error
-    return parsed if isinstance(parsed, dict) else {}
+    except (ValueError, RecursionError):
+        return None
+    return str(parsed.get("keyStateEncoderType", "")) if isinstance(parsed, dict) else ""
+
+
+_encoder_type_known = lru_cache(maxsize=256)(_encoder_type_read)

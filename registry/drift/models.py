@@ -4,29 +4,87 @@ from __future__ import annotations
 
 from django.db import models
 
-KINDS = ("kafka_topic", "state_store")
+KINDS = ("kafka", "state_store", "debezium", "registry")
+MODES = ("since_last", "tail", "window", "full")
+SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+SASL_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 SCAN_STATES = ("queued", "running", "done", "failed", "cancelled")
 FINDING_STATES = ("open", "acknowledged", "resolved")
 SEVERITIES = ("break", "risk", "notice")
+SIDES = ("key", "value")
+FRAMINGS = ("id", "guid", "content_type")
 
 
-class Source(models.Model):
-    """A topic or a checkpoint that is held against a registry, on a schedule and on demand."""
+class Cluster(models.Model):
+    """A Kafka cluster, connected once. Typed fields alone: free properties of a client can read files and run code."""
 
-    registry = models.ForeignKey("subjects.Registry", on_delete=models.CASCADE, related_name="sources")
-    kind = models.CharField(max_length=16, choices=[(kind, kind) for kind in KINDS])
-    name = models.CharField(max_length=1024, help_text="the topic, or the checkpoint's path")
-    bootstrap = models.CharField(max_length=1024, blank=True, help_text="bootstrap servers of a topic's cluster")
-    every_seconds = models.PositiveIntegerField(null=True, blank=True, help_text="null: only on demand")
-    next_scan_at = models.DateTimeField(null=True, blank=True)
-    positions = models.JSONField(default=dict, help_text="where the last scan of a topic ended, by partition")
+    name = models.CharField(max_length=128, unique=True)
+    bootstrap = models.CharField(max_length=1024, help_text="host:port, several separated by commas")
+    security_protocol = models.CharField(max_length=16, default="PLAINTEXT")
+    sasl_mechanism = models.CharField(max_length=16, blank=True)
+    username = models.CharField(max_length=255, blank=True)
+    secret = models.CharField(max_length=64, blank=True, help_text="the name under which the password is kept")
+    ca_pem = models.TextField(blank=True, help_text="the certificate authority of the cluster's TLS, as PEM")
     created_at = models.DateTimeField(auto_now_add=True)
     created_by = models.TextField()
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["registry", "kind", "bootstrap", "name"], name="one_source"),
+            models.CheckConstraint(
+                condition=models.Q(security_protocol__in=SECURITY_PROTOCOLS), name="known_security_protocol"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(sasl_mechanism__in=("", *SASL_MECHANISMS)), name="known_sasl_mechanism"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(security_protocol__startswith="SASL", sasl_mechanism__gt="", username__gt="")
+                | (~models.Q(security_protocol__startswith="SASL") & models.Q(sasl_mechanism="")),
+                name="sasl_needs_its_fields",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Source(models.Model):
+    """What is held against a registry, on a schedule and on demand.
+
+    Topics of a cluster, a streaming query's checkpoint, a Debezium connector with its topics; and the registry itself,
+    whose own settings are held against the advice for production.
+    """
+
+    registry = models.ForeignKey("subjects.Registry", on_delete=models.CASCADE, related_name="sources")
+    context = models.CharField(max_length=255, blank=True, help_text="whose schema ids the messages carry")
+    kind = models.CharField(max_length=16, choices=[(kind, kind) for kind in KINDS])
+    name = models.CharField(max_length=1024, help_text="what people call it; of a checkpoint its path")
+    cluster = models.ForeignKey(Cluster, on_delete=models.PROTECT, null=True, blank=True, related_name="sources")
+    include = models.JSONField(default=list, help_text="shell patterns of topics; none: all")
+    exclude = models.JSONField(default=list, help_text="shell patterns of topics that are left out")
+    mode = models.CharField(max_length=12, default="since_last")
+    tail_messages = models.PositiveIntegerField(default=10_000, help_text="mode tail: so many of every partition")
+    window_seconds = models.PositiveIntegerField(default=86_400, help_text="mode window: so far back")
+    max_messages = models.PositiveBigIntegerField(default=1_000_000)
+    max_bytes = models.PositiveBigIntegerField(default=2 * 1024**3)
+    max_seconds = models.PositiveIntegerField(default=300)
+    keep_samples = models.BooleanField(default=True, help_text="masked samples as evidence")
+    clean_scans = models.PositiveSmallIntegerField(default=2, help_text="so many clean scans resolve a finding")
+    every_seconds = models.PositiveIntegerField(null=True, blank=True, help_text="null: only on demand")
+    next_scan_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    created_by = models.TextField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["registry", "kind", "name"], name="one_source"),
             models.CheckConstraint(condition=models.Q(kind__in=KINDS), name="known_source_kind"),
+            models.CheckConstraint(condition=models.Q(mode__in=MODES), name="known_scan_mode"),
+            models.CheckConstraint(
+                condition=models.Q(kind__in=("kafka", "debezium"), cluster__isnull=False)
+                | (~models.Q(kind__in=("kafka", "debezium")) & models.Q(cluster=None)),
+                name="topics_have_a_cluster",
+            ),
+            models.CheckConstraint(condition=models.Q(clean_scans__gte=1), name="one_clean_scan_at_least"),
             models.CheckConstraint(
                 condition=models.Q(every_seconds=None) | models.Q(every_seconds__gte=10),
                 name="not_more_than_every_10_s",
@@ -35,6 +93,107 @@ class Source(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.name}"
+
+
+class Connector(models.Model):
+    """Of a Debezium source: where its connector runs, and the database that it reads."""
+
+    source = models.OneToOneField(Source, on_delete=models.CASCADE, related_name="connector")
+    connect_url = models.CharField(max_length=2048)
+    connect_user = models.CharField(max_length=255, blank=True)
+    connect_secret = models.CharField(max_length=64, blank=True)
+    name = models.CharField(max_length=255)
+    database_host = models.CharField(max_length=255, blank=True, help_text="empty: the catalog isn't read")
+    database_port = models.PositiveIntegerField(default=5432)
+    database_name = models.CharField(max_length=63, blank=True)
+    database_user = models.CharField(max_length=63, blank=True)
+    database_secret = models.CharField(max_length=64, blank=True)
+    database_tls = models.BooleanField(default=True)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Topic(models.Model):
+    """A topic of a source: what the cluster says of it, how far it was read, and whose schemas it carries."""
+
+    source = models.ForeignKey(Source, on_delete=models.CASCADE, related_name="topics")
+    name = models.CharField(max_length=249)
+    partitions = models.PositiveIntegerField(default=0)
+    compacted = models.BooleanField(default=False)
+    retention_ms = models.BigIntegerField(null=True, help_text="-1: for ever; null: not told")
+    retention_bytes = models.BigIntegerField(null=True)
+    positions = models.JSONField(default=dict, help_text="partition → the next offset to read")
+    read_from = models.JSONField(default=dict, help_text="partition → the offset from which on no message was left out")
+    strategies = models.JSONField(default=dict, help_text="side → subject name strategies found in the data")
+    subjects = models.JSONField(default=dict, help_text="side → names of the subjects that its messages belong to")
+    messages = models.PositiveBigIntegerField(default=0, help_text="read so far, by all scans")
+    problem = models.TextField(blank=True, help_text="why the last scan couldn't read it")
+    discovered_at = models.DateTimeField(auto_now_add=True)
+    checked_at = models.DateTimeField(null=True, help_text="when a scan last asked for its offsets")
+    read_at = models.DateTimeField(null=True, help_text="when a scan last read messages of it")
+    gone_at = models.DateTimeField(null=True, help_text="when the cluster no longer had it")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["source", "name"], name="one_topic")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class SchemaUse(models.Model):
+    """Messages of one partition that carry a schema's mark, over all scans: what tells whether a version is in use."""
+
+    topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="uses")
+    side = models.CharField(max_length=5)
+    framing = models.CharField(max_length=12)
+    mark = models.CharField(max_length=512)
+    schema_id = models.BigIntegerField(null=True, db_index=True, help_text="what the mark stands for, where known")
+    partition = models.PositiveIntegerField()
+    messages = models.PositiveBigIntegerField()
+    undecodable = models.PositiveBigIntegerField(default=0)
+    bytes = models.PositiveBigIntegerField()
+    first_offset = models.BigIntegerField()
+    last_offset = models.BigIntegerField()
+    first_time = models.DateTimeField()
+    last_time = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["topic", "side", "framing", "mark", "partition"], name="one_use"),
+            models.CheckConstraint(condition=models.Q(side__in=SIDES), name="known_use_side"),
+            models.CheckConstraint(condition=models.Q(framing__in=FRAMINGS), name="known_framing"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.framing} {self.mark} in {self.topic_id}"
+
+
+class FieldStatistic(models.Model):
+    """A field of decoded messages on one day: the baseline that later days are held against. Masked values alone."""
+
+    topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="fields")
+    side = models.CharField(max_length=5)
+    framing = models.CharField(max_length=12, blank=True)
+    mark = models.CharField(max_length=512, blank=True)
+    path = models.TextField()
+    day = models.DateField()
+    messages = models.PositiveBigIntegerField()
+    present = models.PositiveBigIntegerField()
+    nulls = models.PositiveBigIntegerField()
+    kinds = models.JSONField(default=dict)
+    values = models.JSONField(default=dict)
+    distinct = models.PositiveBigIntegerField(null=True)
+    minimum = models.TextField(blank=True)
+    maximum = models.TextField(blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["topic", "side", "framing", "mark", "path", "day"], name="one_field_a_day"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.path} on {self.day}"
 
 
 class Scan(models.Model):
@@ -77,6 +236,7 @@ class Finding(models.Model):
     """A judgement that stays until clean scans resolve it; one row however often it is seen."""
 
     source = models.ForeignKey(Source, on_delete=models.CASCADE, related_name="findings")
+    topic = models.ForeignKey(Topic, on_delete=models.SET_NULL, null=True, blank=True, related_name="findings")
     fingerprint = models.CharField(max_length=64)
     rule = models.CharField(max_length=64)
     severity = models.CharField(max_length=8)
@@ -93,6 +253,14 @@ class Finding(models.Model):
     last_scan = models.ForeignKey(Scan, on_delete=models.SET_NULL, null=True, related_name="+")
     acknowledged_by = models.TextField(blank=True)
     acknowledged_reason = models.TextField(blank=True)
+    acknowledged_until = models.DateTimeField(null=True, blank=True, help_text="open again from then on")
+    assigned_to = models.TextField(blank=True)
+    muted = models.BooleanField(default=False, help_text="a mute covers it: kept, counted, not shown as open")
+    cause = models.TextField(blank=True, help_text="what most likely made it, as the evidence has it")
+    clean_scans = models.PositiveSmallIntegerField(
+        default=0, help_text="scans in a row that could have seen it and did not"
+    )
+    reopened = models.PositiveIntegerField(default=0)
     resolved_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
@@ -109,3 +277,27 @@ class Finding(models.Model):
 
     def __str__(self) -> str:
         return f"{self.rule} at {self.location}"
+
+
+class Mute(models.Model):
+    """Findings that nobody needs to see for now, by patterns; each pattern is a shell pattern, empty: any."""
+
+    registry = models.ForeignKey("subjects.Registry", on_delete=models.CASCADE, related_name="mutes")
+    rule = models.CharField(max_length=64, blank=True)
+    subject = models.CharField(max_length=512, blank=True)
+    location = models.CharField(max_length=1024, blank=True)
+    reason = models.TextField()
+    until = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    created_by = models.TextField()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=~models.Q(reason=""), name="muted_with_a_reason"),
+            models.CheckConstraint(
+                condition=~models.Q(rule="", subject="", location=""), name="a_mute_names_something"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return " ".join(filter(None, (self.rule, self.subject, self.location)))

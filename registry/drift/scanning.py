@@ -5,135 +5,109 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 
-from django.db import OperationalError, close_old_connections, transaction
-from django.utils import timezone
+from django.conf import settings
+from django.db import connection
 
-from registry.access.roles import system_actor
-from registry.audit.services import record
 from registry.drift import services
-from registry.drift.judge import JudgedFinding
-from registry.drift.models import Finding, Scan, Source
+from registry.drift.keeping import keep_result
+from registry.drift.models import Source
+from registry.drift.patience import GONE, patiently
 from registry.drift.services import Claim
 from registry.drift.sources import SOURCES
-from registry.drift.sources.base import Place, ScanResult
-from registry.errors import SchemadeskError
+from registry.drift.sources.base import sessions_of
+from registry.errors import InvalidSource, ScanInterrupted, SchemadeskError, SparkUnavailable
 
 logger = logging.getLogger(__name__)
 HEARTBEAT_SECONDS = 10
 PROGRESS_SECONDS = 0.5
-ACTOR = system_actor("scan")
 
 
 def perform_scan(scan_id: int) -> str:
     """Run a queued scan to its end and give the state it ended in, or `not claimed` where another worker has it.
 
     A foreseen error ends the scan with its reason on the page. An unforeseen one does too, and is raised,
-    so that the worker's log has its trace.
+    so that the worker's log has its trace. A scan that was cancelled meanwhile, or given to another worker, keeps
+    nothing.
     """
-    claim = services.claim_scan(scan_id)
+    claim = patiently(lambda: services.claim_scan(scan_id))
     if claim is None:
         return "not claimed"
-    source = Source.objects.select_related("registry").get(pk=claim.source_id)
-    place = Place(registry=source.registry, name=source.name, bootstrap=source.bootstrap)
     try:
-        with _heartbeat(claim):
-            result = SOURCES[source.kind].scan(place, tag=claim.tag, on_progress=_Progress(claim))
+        source = Source.objects.select_related("registry", "cluster").get(pk=claim.source_id)
+        with _Watch(claim) as watch:
+            result = SOURCES[source.kind].scan(source, tag=claim.tag, on_progress=watch.note)
+        kept = patiently(lambda: keep_result(claim, result))
     except SchemadeskError as error:
-        services.fail_scan(claim, reason=error.message)
-        return "failed"
+        return _failed(claim, error.message)
     except Exception as error:
-        services.fail_scan(claim, reason=f"The scan failed unexpectedly: {type(error).__name__}. See the worker's log.")
+        _failed(claim, f"The scan failed unexpectedly: {type(error).__name__}. See the worker's log.")
         raise
-    return "done" if keep_result(claim, result) else "cancelled"
+    return "done" if kept else "cancelled"
 
 
-@transaction.atomic
-def keep_result(claim: Claim, result: ScanResult) -> bool:
-    """Store what a scan found, in one transaction; False where the scan is no longer this worker's."""
-    scan = Scan.objects.select_for_update().filter(pk=claim.scan_id, tag=claim.tag, state="running").first()
-    if scan is None:
-        return False
-    record(by=ACTOR, why=f"scan {claim.scan_id}")
-    Source.objects.filter(pk=claim.source_id).update(positions=result.positions)
-    for finding in result.findings:
-        _keep_finding(scan, finding)
-    if result.complete and not result.read.get("nothing"):
-        _resolve_unseen(scan, [finding.fingerprint for finding in result.findings])
-    scan.state, scan.finished_at, scan.lease_until = "done", timezone.now(), None
-    scan.read, scan.phase = result.read, ""
-    scan.save(update_fields=["state", "finished_at", "lease_until", "read", "phase"])
-    return True
+def interrupt_scan(tag: str) -> None:
+    """End what a scan's claim still does on Spark, from any process. Nothing where Spark or its session is gone."""
+    from registry.pipeline.session import USER_ID, interrupt  # late: the web process needs no PySpark
 
-
-def _keep_finding(scan: Scan, judged: JudgedFinding) -> None:
-    """Insert, or refresh the row of that fingerprint; a resolved one opens again, an acknowledged one stays so."""
-    now = timezone.now()
-    row = Finding.objects.select_for_update().filter(source_id=scan.source_id, fingerprint=judged.fingerprint).first()
-    fresh = {
-        "rule": judged.rule,
-        "severity": judged.severity,
-        "sentence": judged.sentence,
-        "remedy": judged.remedy,
-        "location": judged.location,
-        "evidence": judged.evidence,
-        "count": judged.count,
-        "subject_name": str(judged.evidence.get("expected", "")),
-        "last_seen": now,
-        "last_scan": scan,
-    }
-    if row is None:
-        Finding.objects.create(
-            source_id=scan.source_id, fingerprint=judged.fingerprint, first_seen=now, first_scan=scan, **fresh
-        )
+    if not settings.SPARK_REMOTE:
         return
-    if row.state == "resolved":
-        fresh |= {"state": "open", "resolved_at": None}
-    for name, value in fresh.items():
-        setattr(row, name, value)
-    row.save(update_fields=list(fresh))
+    for session in sessions_of(tag):
+        try:
+            ended = interrupt(settings.SPARK_REMOTE, session, USER_ID, tag)
+        except (SparkUnavailable, InvalidSource) as error:  # released already, or the server is gone
+            logger.info("nothing to interrupt of %s: %s", tag, error.message)
+        else:
+            logger.info("interrupted %s: %d operations", tag, len(ended))
 
 
-def _resolve_unseen(scan: Scan, seen: list[str]) -> None:
-    gone = Finding.objects.filter(source_id=scan.source_id).exclude(state="resolved").exclude(fingerprint__in=seen)
-    gone.update(state="resolved", resolved_at=timezone.now())
+def _failed(claim: Claim, reason: str) -> str:
+    return "failed" if patiently(lambda: services.fail_scan(claim, reason=reason)) else "cancelled"
 
 
-class _Progress:
-    """Writes progress to the scan's row, twice a second at most."""
+class _Watch:
+    """While a scan runs: renews its lease and writes its progress, from a thread with a database connection of its own.
+
+    A database that is away stops no scan: the next turn tries again, and without any turn the scan is given to another
+    worker.
+    """
 
     def __init__(self, claim: Claim) -> None:
         self.claim = claim
-        self.lock = threading.Lock()
-        self.next_write = 0.0
+        self._progress: tuple[int, int, str] | None = None
+        self._stop, self._lost = threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"watch-{claim.scan_id}", daemon=True)
 
-    def __call__(self, done: int, total: int, phase: str) -> None:
-        with self.lock:
-            if time.monotonic() < self.next_write:
-                return
-            self.next_write = time.monotonic() + PROGRESS_SECONDS
-        services.note_progress(self.claim, done=done, total=total, phase=phase)
+    def __enter__(self) -> _Watch:
+        self._thread.start()
+        return self
 
+    def __exit__(self, *_exception: object) -> None:
+        self._stop.set()
+        self._thread.join()
 
-@contextmanager
-def _heartbeat(claim: Claim) -> Iterator[None]:
-    """Renews the lease while the body runs, from a thread with a database connection of its own."""
-    stop = threading.Event()
+    def note(self, done: int, total: int, phase: str) -> None:
+        """Take note of progress. Raises ScanInterrupted, which ends the work on Spark, once the claim is lost."""
+        if self._lost.is_set():
+            raise ScanInterrupted("the scan was cancelled, or given to another worker", reason="cancelled")
+        self._progress = (done, total, phase)
 
-    def beat() -> None:
-        while not stop.wait(HEARTBEAT_SECONDS):
+    def _run(self) -> None:
+        renew_at = time.monotonic() + HEARTBEAT_SECONDS
+        while not self._stop.wait(PROGRESS_SECONDS) and not self._lost.is_set():
+            progress, self._progress = self._progress, None
+            renews = time.monotonic() >= renew_at
             try:
-                services.renew_lease(claim)
-            except OperationalError:  # the next beat tries again; without any, the scan is given to another worker
-                logger.warning("could not renew the lease of scan %s", claim.scan_id, exc_info=True)
-            close_old_connections()
+                if progress is not None and not self._write(*progress):
+                    self._lost.set()
+                if renews and not services.renew_lease(self.claim):
+                    self._lost.set()
+            except GONE:
+                logger.warning("could not keep the lease of scan %s", self.claim.scan_id, exc_info=True)
+                connection.close()
+            else:
+                renew_at = time.monotonic() + HEARTBEAT_SECONDS if renews else renew_at
+        connection.close()
 
-    thread = threading.Thread(target=beat, name=f"heartbeat-{claim.scan_id}", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join()
+    def _write(self, done: int, total: int, phase: str) -> bool:
+        return services.note_progress(self.claim, done=done, total=total, phase=phase)

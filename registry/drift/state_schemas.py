@@ -1,24 +1,30 @@
-"""Two versions of a state variable's value schema, field by field, as Spark's StructType JSON has them."""
+"""Two versions of a state variable's value schema, field by field, as Spark reads the one with the other."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-from difflib import SequenceMatcher
-from typing import Any
 
-LIKELY = 0.5  # how alike two names are (0 to 1) when one of several added fields can be the renamed one
+from registry.formats.policies.spark_state import StateChange, schema_changes
+
+# What changes nothing of what a field reads as.
+_NO_FIELD_CHANGE = frozenset({"FIELDS_REORDERED", "RENAME_SUSPECTED"})
 
 
 @dataclass(frozen=True)
 class FieldChange:
-    """A field that is there in one version only (`before` or `after` is None), or changed its type."""
+    """A field that is there in one version only (`before` or `after` is None), or changed its type or its name.
+
+    `sentence` says it where a type and a path don't: a name that moved to another position.
+    """
 
     path: str
     before: str | None
     after: str | None
+    sentence: str = ""
 
     def __str__(self) -> str:
+        if self.sentence:
+            return self.sentence
         if self.before is None:
             return f"{self.path} added ({self.after})"
         if self.after is None:
@@ -35,74 +41,39 @@ class SuspectedRename:
     type: str
 
 
-def field_changes(old: str, new: str) -> list[FieldChange]:
-    """The differences of two value schemas, by path; moved fields are no difference, Spark matches by name."""
-    before, after = _flat(json.loads(old), ""), _flat(json.loads(new), "")
-    changed = [FieldChange(path, kind, after.get(path)) for path, kind in before.items() if after.get(path) != kind]
-    return changed + [FieldChange(path, None, kind) for path, kind in after.items() if path not in before]
+def field_changes(old: str, new: str, *, has_evolution: bool = True) -> list[FieldChange]:
+    """The differences of two value schemas, what was there first: by name where values evolve, else by position.
 
-
-def suspected_renames(changes: list[FieldChange]) -> list[SuspectedRename]:
-    """Pairs of a removed and an added field of one type in one struct, the most alike names first.
-
-    A single candidate is taken whatever its name; of several, one that is at least LIKELY alike.
+    Raises InvalidSchema for what is no StructType of Spark.
     """
-    dropped = [change for change in changes if change.after is None]
-    added = [change for change in changes if change.before is None]
-    pairs = sorted(
-        (
-            (_alike(gone.path, come.path), gone, come)
-            for gone in dropped
-            for come in added
-            if gone.before == come.after and _parent(gone.path) == _parent(come.path)
-        ),
-        key=lambda pair: (-pair[0], pair[1].path, pair[2].path),
-    )
-    found: list[SuspectedRename] = []
-    taken: set[str] = set()
-    for alike, gone, come in pairs:
-        if gone.path in taken or come.path in taken:
-            continue
-        rivals = sum(1 for _, other, _ in pairs if other is gone)
-        if rivals == 1 or alike >= LIKELY:
-            taken |= {gone.path, come.path}
-            found.append(SuspectedRename(gone.path, come.path, gone.before or ""))
-    return found
+    found = [_field_change(each) for each in _changes(old, new, has_evolution) if each.rule not in _NO_FIELD_CHANGE]
+    return sorted(found, key=lambda change: change.before is None)
 
 
-def _alike(one: str, other: str) -> float:
-    one, other = one.rpartition(".")[2].lower(), other.rpartition(".")[2].lower()
-    if one in other or other in one:
-        return max(LIKELY, SequenceMatcher(None, one, other).ratio())
-    return SequenceMatcher(None, one, other).ratio()
+def suspected_renames(old: str, new: str, *, has_evolution: bool = True) -> list[SuspectedRename]:
+    """Pairs of a removed and an added field of one type in one struct, the most alike names first; none by position.
+
+    Raises InvalidSchema for what is no StructType of Spark.
+    """
+    changes = _changes(old, new, has_evolution)
+    types = {each.path: each.after or "" for each in changes if each.before is None}
+    return [
+        SuspectedRename(_beside(each), each.path, types.get(each.path, ""))
+        for each in changes
+        if each.rule == "RENAME_SUSPECTED"
+    ]
 
 
-def _parent(path: str) -> str:
-    return path.rpartition(".")[0]
+def _changes(old: str, new: str, has_evolution: bool) -> tuple[StateChange, ...]:
+    return schema_changes(old, new, has_evolution=has_evolution)
 
 
-def _flat(struct: dict[str, Any], prefix: str) -> dict[str, str]:
-    """Path → type of every field, nested structs followed; elements of lists and maps keep their brackets."""
-    flat: dict[str, str] = {}
-    for field in struct.get("fields", ()):
-        _add(flat, f"{prefix}{field['name']}", field["type"])
-    return flat
+def _field_change(change: StateChange) -> FieldChange:
+    sentence = change.message if change.rule.startswith("POSITION") else ""
+    return FieldChange(change.path, change.before, change.after, sentence)
 
 
-def _add(flat: dict[str, str], path: str, kind: Any) -> None:
-    if isinstance(kind, str):
-        flat[path] = kind
-        return
-    name = kind.get("type")
-    if name == "struct":
-        flat[path] = "struct"
-        flat.update(_flat(kind, f"{path}."))
-    elif name == "array":
-        flat[path] = "array"
-        _add(flat, f"{path}[]", kind["elementType"])
-    elif name == "map":
-        flat[path] = "map"
-        _add(flat, f"{path}{{key}}", kind["keyType"])
-        _add(flat, f"{path}{{value}}", kind["valueType"])
-    else:
-        flat[path] = json.dumps(kind, sort_keys=True)
+def _beside(rename: StateChange) -> str:
+    """The path of the field that a rename dropped, which stood beside the one that it added."""
+    added = rename.after or ""
+    return f"{rename.path.removesuffix(added)}{rename.before}"

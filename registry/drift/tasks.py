@@ -5,25 +5,33 @@ from __future__ import annotations
 from celery import shared_task
 
 from registry.access.roles import system_actor
-from registry.drift import services
-from registry.drift.scanning import perform_scan
+from registry.drift import scanning, services
 
 
 @shared_task(acks_late=True)
 def run_scan(scan_id: int) -> None:
     """Run a queued scan; nothing where another worker has it."""
-    perform_scan(scan_id)
+    scanning.perform_scan(scan_id)
+
+
+@shared_task
+def interrupt_scan(tag: str) -> None:
+    """End what a cancelled scan still does on Spark."""
+    scanning.interrupt_scan(tag)
 
 
 @shared_task
 def queue_due_scans() -> None:
-    """Queue what is due and enqueue what waits."""
+    """Queue what is due and enqueue what waits; open findings whose acknowledgement is over."""
+    services.end_what_is_over(by=system_actor("schedule"))
     for scan_id in services.queue_due_scans(by=system_actor("schedule")):
         run_scan.delay(scan_id)
 
 
 @shared_task
 def reclaim_lost_scans() -> None:
-    """Give the scans of dead workers to others."""
+    """End what dead workers' scans still do on Spark, then give them to others."""
+    for tag in services.lost_tags():
+        scanning.interrupt_scan(tag)
     for scan_id in services.reclaim_lost_scans():
         run_scan.delay(scan_id)

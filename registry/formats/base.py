@@ -13,6 +13,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from registry.formats.tags import EntityTags, TagChange
+
 Severity = Literal["break", "value loss", "warning"]
 DifferenceKind = Literal["added", "removed", "changed", "renamed", "moved"]
 Answer = Literal["yes", "no", "unknown"]
@@ -292,6 +294,15 @@ class SchemaFormat(Protocol):
 
     def accept_rename(self, old: ParsedSchema, new: ParsedSchema, suspected: Difference) -> Edit | None:
         """The edit of `new` that makes a suspected rename a known one (an alias, a reserved number); None if none."""
+
+    def tags(self, parsed: ParsedSchema) -> tuple[EntityTags, ...]:
+        """The tagged records and fields with their tags, in the order of the text."""
+
+    def with_tags(self, parsed: ParsedSchema, changes: Sequence[TagChange]) -> str:
+        """The text with changed tags; raises InvalidSchema for an entity that it doesn't define."""
+
+    def has_top_level_field(self, parsed: ParsedSchema, name: str) -> bool:
+        """Whether the schema itself, not one inside of it, has a field of that name."""
 
     def position(self, parsed: ParsedSchema, pointer: str) -> tuple[int, int] | None:
         """Line and column (from 1) in the text of what a pointer leads to, None where the text has no such place."""

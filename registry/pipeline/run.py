@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from registry.observations import Observation, PartitionRead, ScanSpec, TopicScan, TopicTotals
+from registry.errors import InvalidSource
+from registry.observations import Observation, ScanSpec, TopicScan
 from registry.pipeline import slices
 from registry.pipeline.control import Control, OnProgress
+from registry.pipeline.framing import raw_mark
 from registry.pipeline.readers import kafka
 from registry.pipeline.session import USER_ID, close_session, open_session
 from registry.pipeline.state import scan_state
-from registry.pipeline.topic import scan_topic
+from registry.pipeline.topic import nothing_to_read, scan_topics
 
 
 def run(
@@ -29,18 +31,25 @@ def run(
     BrokerUnavailable, SparkUnavailable and ScanInterrupted.
     """
     if isinstance(spec, TopicScan):
-        kafka.check_topic(spec.topic, spec.ranges)
+        kafka.check_topics(spec.topics)
         kafka.connection_options(spec.connection)
-        asked = slices.clamp(spec.ranges)
-        if slices.left(asked) == 0:
-            read = [PartitionRead(part.partition, part.start, part.end, part.low, part.high, 0) for part in asked]
-            return [*read, TopicTotals(spec.topic, 0, 0, None, 0.0)]
+        _check_marks(spec)
+        if slices.left(slices.pieces(spec.topics)) == 0:
+            return nothing_to_read(spec)
     seconds = deadline if deadline is not None else spec.bounds.deadline_seconds
     session = open_session(remote, session_id=session_id, user_id=user_id)
     try:
         with Control(session, seconds=seconds, tag=tag, on_progress=on_progress) as control:
             if isinstance(spec, TopicScan):
-                return list(scan_topic(session, spec, control))
+                return list(scan_topics(session, spec, control))
             return list(scan_state(session, spec, control))
     finally:
         close_session(session)
+
+
+def _check_marks(spec: TopicScan) -> None:
+    for writer in spec.writers:
+        try:
+            raw_mark(writer.framing, writer.mark)
+        except ValueError as error:
+            raise InvalidSource(f"{writer.mark[:80]!r} is no mark of a schema: {error}") from error

@@ -1,18 +1,36 @@
-"""Cutting a topic's ranges into pieces, so that a bound or the deadline ends a scan between two of them."""
+"""Cutting the ranges of topics into slices, so that a bound or the deadline ends a scan between two of them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from registry.observations import PartitionRange
+from registry.observations import PartitionRange, TopicRead
 
 FIRST_SLICE = 50_000  # messages; shows their average size before more is read
 LARGEST_SLICE = 1_000_000
 
 
+@dataclass(frozen=True)
+class Piece:
+    """A range of one partition of a topic."""
+
+    topic: str
+    range: PartitionRange
+
+    @property
+    def size(self) -> int:
+        """How many offsets it spans."""
+        return self.range.end - self.range.start
+
+
+def pieces(topics: Iterable[TopicRead]) -> list[Piece]:
+    """All ranges, inside their watermarks: what expired can't be read, and reading past the end would wait."""
+    return [Piece(read.topic, part) for read in topics for part in clamp(read.ranges)]
+
+
 def clamp(ranges: Iterable[PartitionRange]) -> list[PartitionRange]:
-    """The ranges inside their watermarks: what expired can't be read, and reading past the end would wait."""
+    """The ranges inside their watermarks."""
     clamped = []
     for part in ranges:
         start = min(max(part.start, part.low), part.high)
@@ -20,9 +38,9 @@ def clamp(ranges: Iterable[PartitionRange]) -> list[PartitionRange]:
     return clamped
 
 
-def left(ranges: Iterable[PartitionRange]) -> int:
-    """How many offsets the ranges span."""
-    return sum(part.end - part.start for part in ranges)
+def left(asked: Iterable[Piece]) -> int:
+    """How many offsets the pieces span."""
+    return sum(piece.size for piece in asked)
 
 
 def next_size(read: int, read_bytes: int, max_messages: int, max_bytes: int) -> int:
@@ -35,16 +53,16 @@ def next_size(read: int, read_bytes: int, max_messages: int, max_bytes: int) -> 
     return max(1, min(LARGEST_SLICE, max_messages - read, int((max_bytes - read_bytes) / average) + 1))
 
 
-def cut(ranges: list[PartitionRange], size: int) -> tuple[list[PartitionRange], list[PartitionRange]]:
-    """A slice of at most `size` offsets, taken evenly from the front of every range, and what is left after it."""
+def cut(asked: list[Piece], size: int) -> tuple[list[Piece], list[Piece]]:
+    """A slice of at most `size` offsets, taken evenly from the front of every piece, and what is left after it."""
     slice_, rest = [], []
-    total, room = left(ranges), size
-    for part in ranges:
-        span = part.end - part.start
-        take = span if size >= total else min(span, room, -(-size * span // total))
+    total, room = left(asked), size
+    for piece in asked:
+        part = piece.range
+        take = piece.size if size >= total else min(piece.size, room, -(-size * piece.size // total))
         room -= take
         if take:
-            slice_.append(replace(part, end=part.start + take))
-        if take < span:
-            rest.append(replace(part, start=part.start + take))
+            slice_.append(replace(piece, range=replace(part, end=part.start + take)))
+        if take < piece.size:
+            rest.append(replace(piece, range=replace(part, start=part.start + take)))
     return slice_, rest

@@ -1,4 +1,4 @@
-"""The scan of a checkpoint's state: rows of each variable, and nulls of each field."""
+"""The scan of a checkpoint's state: rows and fields of each variable, and the timers of each operator."""
 
 from __future__ import annotations
 
@@ -14,20 +14,23 @@ from pyspark.sql.connect.session import SparkSession
 from registry.observations import (
     Bound,
     Observation,
-    StateFieldNulls,
     StateRows,
     StateScan,
+    StateTimers,
     StateTotals,
     StateUnreadable,
     StateVariableRead,
 )
 from registry.pipeline.control import Control
-from registry.pipeline.readers.state_store import counted_fields, read_rows, start_coordinator
+from registry.pipeline.readers.state_store import read_rows, read_timers, start_coordinator
 from registry.pipeline.session import first_line
+from registry.pipeline.state_profile import profile_rows
+
+TIMERS = "timers"
 
 
 def scan_state(session: SparkSession, spec: StateScan, control: Control) -> Iterator[Observation]:
-    """Count rows and nulls of the variables named in `spec`, as of the batches named there.
+    """Count rows, keys, nulls and masked ranges of the variables named in `spec`, as of the batches named there.
 
     A variable that can't be read (a batch that Spark has cleaned up) is observed as unreadable, with the reason.
     Raises ScanInterrupted, SparkUnavailable and what the caller's `on_progress` raised.
@@ -41,26 +44,28 @@ def scan_state(session: SparkSession, spec: StateScan, control: Control) -> Iter
             bound = "messages"
             break
         name = read.variable or f"operator {read.operator}"
+        if read.kind == TIMERS:
+            name = f"the timers of operator {read.operator}"
         try:
             observed = control.run(f"reading the state of {name}", partial(_observe, session, spec.path, read))
         except PySparkException as error:
-            yield StateUnreadable(read.operator, read.variable, read.batch, first_line(error))
+            if read.kind != TIMERS:  # the rows stand for themselves; without timers nothing is said of them
+                yield StateUnreadable(read.operator, read.variable, read.batch, first_line(error))
             continue
-        variables += 1
+        variables += read.kind != TIMERS
         rows += sum(seen.rows for seen in observed if isinstance(seen, StateRows))
         yield from observed
     yield StateTotals(spec.path, variables, rows, bound, round(time.monotonic() - started, 3))
 
 
 def _observe(session: SparkSession, path: str, read: StateVariableRead) -> list[Observation]:
-    rows = read_rows(session, path, read)
-    fields = counted_fields(rows.schema)
-    filled = [f.count(field.column).alias(f"f{index}") for index, field in enumerate(fields)]
-    counted: Any = rows.agg(f.count("*").alias("rows"), *filled).collect()[0]
-    batch = read.batch if read.batch is not None else -1
-    observed: list[Observation] = [StateRows(read.operator, read.variable, batch, counted.rows)]
-    observed += [
-        StateFieldNulls(read.operator, read.variable, batch, field.path, counted.rows, counted.rows - counted[index])
-        for index, field in enumerate(fields, start=1)
-    ]
-    return observed
+    if read.kind == TIMERS:
+        return [_timers(session, path, read)]
+    return profile_rows(read_rows(session, path, read), read)
+
+
+def _timers(session: SparkSession, path: str, read: StateVariableRead) -> StateTimers:
+    due = f.col("expiration_timestamp_ms")
+    timers = read_timers(session, path, read.operator, read.batch)
+    found: Any = timers.agg(f.count("*").alias("n"), f.min(due).alias("first"), f.max(due).alias("last")).collect()[0]
+    return StateTimers(read.operator, read.batch if read.batch is not None else -1, found.n, found.first, found.last)

@@ -1,275 +1,174 @@
-"""The scan of a topic: one grouping a slice, merged here, handed out as observations."""
+"""The scan of topics: slice by slice, a grouping and the profile of each, merged here, handed out as observations."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
-from pyspark.sql.connect import functions as f
 from pyspark.sql.connect.session import SparkSession
 
-from registry.errors import BrokerUnavailable, InvalidSource, ScanInterrupted
+from registry.errors import ScanInterrupted
 from registry.observations import (
     Bound,
-    FramedMessages,
-    Hint,
-    NullMessages,
     Observation,
-    OtherGroups,
-    PartitionRange,
     PartitionRead,
-    SchemaNotUsed,
-    Side,
-    Span,
+    ScanTotals,
+    TopicLost,
     TopicScan,
     TopicTotals,
-    UndecodableMessages,
-    UnframedMessages,
 )
-from registry.pipeline import decode, slices
+from registry.pipeline import slices
 from registry.pipeline.control import Control
+from registry.pipeline.grouping import group_messages
+from registry.pipeline.lost import broker_error, lost_topics, reason_of
+from registry.pipeline.profile import Profiler
 from registry.pipeline.readers import kafka
-from registry.pipeline.session import first_line
-
-SIDES: tuple[Side, Side] = ("key", "value")
-GROUPED = ("partition", "key_class", "key_id", "key_ok", "value_class", "value_id", "value_ok")
-_NO_BROKER = ("TimeoutException", "Timed out waiting for", "No resolvable bootstrap urls", "DisconnectException")
-# partition, side, class, schema id, decoded?
-GroupKey = tuple[int, Side, str, int | None, bool | None]
+from registry.pipeline.slices import Piece
+from registry.pipeline.tally import Tally
 
 
 @dataclass
-class _Tally:
-    """What the slices so far add up to."""
+class _Reading:
+    """How far a scan has come: what is left, what was lost, and the bound that ended it."""
 
-    groups: dict[GroupKey, Span] = field(default_factory=dict)
-    folded: dict[int, tuple[int, Span]] = field(default_factory=dict)
-    partitions: dict[int, int] = field(default_factory=dict)
-    messages: int = 0
-    bytes: int = 0
+    rest: list[Piece]
+    done: int = 0
+    rate: float = 0.0
+    bound: Bound | None = None
+    lost: dict[str, str] = field(default_factory=dict)
 
-    def add(self, row: Any) -> None:
-        """Count one row of the grouping: for its partition, and for both of its sides."""
-        span = Span(row.messages, row.bytes, row.first_offset, row.last_offset, row.first_time, row.last_time)
-        self.partitions[row.partition] = self.partitions.get(row.partition, 0) + span.messages
-        self.messages += span.messages
-        self.bytes += span.bytes
-        if row.folded:
-            groups, before = self.folded.get(row.partition, (0, None))
-            self.folded[row.partition] = (groups + row.groups, _joined(before, span))
-            return
-        for side in SIDES:
-            raw, kind = row[f"{side}_id"], row[f"{side}_class"]
-            schema_id = int.from_bytes(raw, "big") if raw is not None else None
-            key = (row.partition, side, kind, schema_id, row[f"{side}_ok"])
-            self.groups[key] = _joined(self.groups.get(key), span)
-
-    def fold_beyond(self, most: int) -> None:
-        """Keep the largest `most` groups; what slices found apart may be more together than each was allowed."""
-        by_size = sorted(self.groups.items(), key=lambda item: -item[1].messages)
-        for key, span in by_size[most:]:
-            groups, before = self.folded.get(key[0], (0, None))
-            self.folded[key[0]] = (groups + 1, _joined(before, span))
-            del self.groups[key]
+    def lose(self, lost: dict[str, str]) -> None:
+        self.lost |= lost
+        self.rest = [piece for piece in self.rest if piece.topic not in lost]
 
 
-def scan_topic(session: SparkSession, spec: TopicScan, control: Control) -> Iterator[Observation]:
-    """Observe the messages of a topic's ranges, until they end or a bound is reached.
+def scan_topics(session: SparkSession, spec: TopicScan, control: Control) -> Iterator[Observation]:
+    """Observe the messages of the topics' ranges, until they end or a bound is reached.
 
-    Raises InvalidSource, BrokerUnavailable, ScanInterrupted (when not even the first slice was done in time),
+    A topic that is deleted meanwhile or refused is observed as lost; the others are read without it. Raises
+    InvalidSource, BrokerUnavailable, ScanInterrupted (when not even the first slice was done in time),
     SparkUnavailable, and what the caller's `on_progress` raised.
     """
     started = time.monotonic()
-    kafka.check_topic(spec.topic, spec.ranges)
-    usable, unusable = _usable_schemas(session, spec, control)
-    asked = slices.clamp(spec.ranges)
-    tally = _Tally()
-    wanted = [part for part in asked if part.end > part.start]
-    rest, bound = _read_slices(session, spec, control, usable=usable, rest=wanted, tally=tally)
-    tally.fold_beyond(spec.bounds.max_groups)
-    if tally.folded and bound is None:
-        bound = "groups"
-    stopped = {part.partition: part.start for part in rest}
-    for part in asked:
-        end = stopped.get(part.partition, part.end)
-        count = tally.partitions.get(part.partition, 0)
-        yield PartitionRead(part.partition, part.start, end, part.low, part.high, count)
-    yield from _grouped(tally)
-    yield from unusable
-    elapsed = round(time.monotonic() - started, 3)
-    yield TopicTotals(spec.topic, tally.messages, tally.bytes, bound, elapsed)
+    kafka.check_topics(spec.topics)
+    asked = slices.pieces(spec.topics)
+    tally, profiler = Tally(), Profiler(session, spec, control)
+    reading = _Reading([piece for piece in asked if piece.size])
+    _read_slices(session, spec, control, reading=reading, tally=tally, profiler=profiler)
+    known = frozenset((writer.framing, writer.mark) for writer in spec.writers)
+    tally.fold_beyond(spec.bounds.max_groups, known)
+    yield from _read_so_far(asked, reading, tally)
+    yield from tally.observations()
+    yield from profiler.observations()
+    yield from _totals(spec, reading, tally, round(time.monotonic() - started, 3))
+
+
+def nothing_to_read(spec: TopicScan) -> list[Observation]:
+    """The observations of a scan whose ranges are all empty."""
+    asked = slices.pieces(spec.topics)
+    return [*_read_so_far(asked, _Reading([]), Tally()), *_totals(spec, _Reading([]), Tally(), 0.0)]
 
 
 def _read_slices(
+    session: SparkSession, spec: TopicScan, control: Control, *, reading: _Reading, tally: Tally, profiler: Profiler
+) -> None:
+    """Read slice after slice into `tally` and `profiler`; what is left unread stays in `reading`, with its bound."""
+    bounds, total = spec.bounds, slices.left(reading.rest)
+    while reading.rest:
+        size = slices.next_size(reading.done, tally.total_bytes, bounds.max_messages, bounds.max_bytes)
+        if size == 0:
+            reading.bound = "bytes" if tally.total_bytes >= bounds.max_bytes else "messages"
+            return
+        if reading.rate:
+            size = min(size, max(slices.FIRST_SLICE, int(reading.rate * control.seconds_left / 2)))
+        piece, after = slices.cut(reading.rest, size)
+        began = time.monotonic()
+        try:
+            rows, profiled = _read_slice(session, spec, control, piece, f"{reading.done + 1:,}", total, profiler)
+        except ScanInterrupted as error:
+            if reading.done and error.details.get("reason") == "deadline":
+                reading.bound = "deadline"
+                return
+            raise
+        except PySparkException as error:
+            lost = _blamed(session, spec, control, piece, error)
+            reading.lose(lost)
+            for topic in lost:  # nothing half-read is said of it: the next scan reads it from where the last ended
+                tally.forget(topic)
+                profiler.forget(topic)
+            continue
+        for row in rows:
+            tally.add(row)
+        profiler.add(profiled)
+        reading.done += slices.left(piece)
+        reading.rate = slices.left(piece) / max(0.001, time.monotonic() - began)
+        reading.rest = after
+
+
+def _read_slice(
     session: SparkSession,
     spec: TopicScan,
     control: Control,
-    *,
-    usable: dict[int, str],
-    rest: list[PartitionRange],
-    tally: _Tally,
-) -> tuple[list[PartitionRange], Bound | None]:
-    """Read slice after slice into `tally`; returns what is left unread, and the bound that left it."""
-    bounds = spec.bounds
-    total, done, rate = slices.left(rest), 0, 0.0
-    while rest:
-        size = slices.next_size(done, tally.bytes, bounds.max_messages, bounds.max_bytes)
-        if size == 0:
-            return rest, "bytes" if tally.bytes >= bounds.max_bytes else "messages"
-        if rate:
-            size = min(size, max(slices.FIRST_SLICE, int(rate * control.seconds_left / 2)))
-        piece, after = slices.cut(rest, size)
-        began = time.monotonic()
-        phase = f"reading messages {done + 1:,} to {done + slices.left(piece):,} of {total:,} from {spec.topic}"
+    piece: Sequence[Piece],
+    first: str,
+    total: int,
+    profiler: Profiler,
+) -> tuple[list[Any], Any]:
+    """One slice: its groups, and its profile where one is asked for; neither counts before both are there."""
+    topics = sorted({part.topic for part in piece})
+    shown = topics[0] if len(topics) == 1 else f"{len(topics)} topics"
+    last = int(first.replace(",", "")) + slices.left(piece) - 1
+    phase = f"reading messages {first} to {last:,} of {total:,} from {shown}"
+    messages = kafka.read_messages(session, spec.connection, piece)
+    grouped = group_messages(messages, spec.writers, spec.bounds.max_groups)
+    rows: list[Any] = control.run(phase, grouped.collect)
+    return rows, profiler.profile(piece, rows)
+
+
+def _blamed(
+    session: SparkSession, spec: TopicScan, control: Control, piece: Sequence[Piece], error: PySparkException
+) -> dict[str, str]:
+    """The topics that made the slice fail; raises BrokerUnavailable, or the error again when no topic is to blame."""
+
+    def readable(some: Sequence[Piece]) -> PySparkException | None:
         try:
-            rows = control.run(phase, _collect(session, spec, usable, piece))
-        except ScanInterrupted as error:
-            if done and error.details.get("reason") == "deadline":
-                return rest, "deadline"
-            raise
-        except PySparkException as error:
-            raise _kafka_error(error, spec) or error from error
-        for row in rows:
-            tally.add(row)
-        done += slices.left(piece)
-        rate = slices.left(piece) / max(0.001, time.monotonic() - began)
-        rest = after
-    return [], None
-
-
-def _collect(
-    session: SparkSession, spec: TopicScan, usable: dict[int, str], piece: list[PartitionRange]
-) -> Callable[[], list[Any]]:
-    messages = kafka.read_messages(session, spec.connection, spec.topic, piece)
-    return cast("Callable[[], list[Any]]", group_messages(messages, usable, spec.bounds.max_groups).collect)
-
-
-def group_messages(messages: DataFrame, usable: dict[int, str], max_groups: int) -> DataFrame:
-    """Messages counted by partition and by class, id and decodability of both sides.
-
-    At most `max_groups` groups keep their ids, the largest and those with a known id first; the others of a
-    partition become one row with `folded`, so that foreign bytes that look like ids can't make millions of rows.
-    """
-    sides = [
-        column
-        for side in SIDES
-        for column in (
-            decode.side_class(side).alias(f"{side}_class"),
-            decode.raw_id(side).alias(f"{side}_id"),
-            decode.decodes(side, usable).alias(f"{side}_ok"),
-        )
-    ]
-    size = f.expr("coalesce(length(key), 0) + coalesce(length(value), 0)").alias("size")
-    groups = (
-        messages.select("partition", "offset", "timestamp", size, *sides)
-        .groupBy(*GROUPED)
-        .agg(
-            f.count("*").alias("messages"),
-            f.sum("size").alias("bytes"),
-            f.min("offset").alias("first_offset"),
-            f.max("offset").alias("last_offset"),
-            f.expr("unix_millis(min(timestamp))").alias("first_time"),
-            f.expr("unix_millis(max(timestamp))").alias("last_time"),
-        )
-    )
-    ranked = groups.withColumn(
-        "folded",
-        f.expr(
-            "row_number() OVER (ORDER BY (value_id IS NULL OR value_ok IS NOT NULL) AND "
-            f"(key_id IS NULL OR key_ok IS NOT NULL) DESC, messages DESC) > {int(max_groups)}"
-        ),
-    )
-    kept = [f.expr(f"CASE WHEN NOT folded THEN {name} END").alias(name) for name in GROUPED[1:]]
-    return ranked.groupBy("partition", "folded", *kept).agg(
-        f.count("*").alias("groups"),
-        f.sum("messages").alias("messages"),
-        f.sum("bytes").alias("bytes"),
-        f.min("first_offset").alias("first_offset"),
-        f.max("last_offset").alias("last_offset"),
-        f.min("first_time").alias("first_time"),
-        f.max("last_time").alias("last_time"),
-    )
-
-
-def _usable_schemas(
-    session: SparkSession, spec: TopicScan, control: Control
-) -> tuple[dict[int, str], list[SchemaNotUsed]]:
-    """The writer schemas that Spark decodes with, wrapped, and those that it can't, each with the reason."""
-    usable: dict[int, str] = {}
-    unusable: list[SchemaNotUsed] = []
-    for schema_id, text in sorted(spec.writer_schemas.items()):
-        try:
-            usable[schema_id] = decode.wrap(text)
-        except decode.SchemaNotUsable as error:
-            unusable.append(SchemaNotUsed(schema_id, str(error)))
-    empty = session.sql("SELECT CAST(NULL AS BINARY) AS value LIMIT 0")
-
-    def refused(schemas: dict[int, str]) -> PySparkException | None:
-        def analyse() -> None:
-            _ = empty.select(decode.decodes("value", schemas).alias("ok")).schema
-
-        try:
-            control.run("checking the registered schemas", analyse)
-        except PySparkException as error:
-            return error
+            messages = kafka.read_messages(session, spec.connection, some)
+            control.run("looking for topics that can't be read", messages.select("offset").limit(1).collect)
+        except PySparkException as refused:
+            return refused
         return None
 
-    if not usable or refused(usable) is None:
-        return usable, unusable
-    for schema_id, wrapped in list(usable.items()):
-        refusal = refused({schema_id: wrapped})
-        if refusal is not None:
-            del usable[schema_id]
-            unusable.append(SchemaNotUsed(schema_id, f"Spark can't read this schema: {first_line(refusal)}"))
-    return usable, unusable
+    lost = lost_topics(error, piece, readable)
+    if lost:
+        return lost
+    if reason_of(error) is not None and readable(piece) is None:
+        return {}  # what failed once can be read now: the slice is read again
+    raise broker_error(error, spec.connection.bootstrap, sorted({part.topic for part in piece})) or error from error
 
 
-def _grouped(tally: _Tally) -> Iterator[Observation]:
-    """The groups as observations, by partition and side; decoded and undecodable ones of an id count as framed."""
-    framed: dict[tuple[int, Side, int], Span] = {}
-    others: list[Observation] = []
-    for (partition, side, kind, schema_id, ok), span in sorted(tally.groups.items(), key=lambda item: str(item[0])):
-        if kind == "null":
-            others.append(NullMessages(side, partition, span))
-        elif schema_id is None:
-            others.append(UnframedMessages(side, partition, cast("Hint", kind), span))
-        else:
-            key = (partition, side, schema_id)
-            framed[key] = _joined(framed.get(key), span)
-            if ok is False:
-                others.append(UndecodableMessages(side, partition, schema_id, span))
-    for (partition, side, schema_id), span in sorted(framed.items()):
-        yield FramedMessages(side, partition, schema_id, span)
-    yield from others
-    for partition, (groups, span) in sorted(tally.folded.items()):
-        yield OtherGroups(partition, groups, span)
+def _read_so_far(asked: Sequence[Piece], reading: _Reading, tally: Tally) -> Iterator[Observation]:
+    """How far each partition was read; nothing is said of topics that were lost."""
+    stopped = {(piece.topic, piece.range.partition): piece.range.start for piece in reading.rest}
+    for piece in asked:
+        part, place = piece.range, (piece.topic, piece.range.partition)
+        count = tally.partitions.get(place, 0)
+        if piece.topic in reading.lost:
+            continue
+        end = stopped.get(place, part.end)
+        yield PartitionRead(piece.topic, part.partition, part.start, end, part.low, part.high, count)
 
 
-def _joined(one: Span | None, other: Span) -> Span:
-    if one is None:
-        return other
-    return Span(
-        one.messages + other.messages,
-        one.bytes + other.bytes,
-        min(one.first_offset, other.first_offset),
-        max(one.last_offset, other.last_offset),
-        min(one.first_time, other.first_time),
-        max(one.last_time, other.last_time),
-    )
-
-
-def _kafka_error(error: PySparkException, spec: TopicScan) -> BrokerUnavailable | InvalidSource | None:
-    """The broker's part in a failed query; None when it had none."""
-    text = str(error)
-    if "UnknownTopicOrPartition" in text:
-        return InvalidSource(f"{spec.topic} or one of its partitions is gone from {spec.connection.bootstrap}")
-    if not any(mark in text for mark in _NO_BROKER):
-        return None
-    return BrokerUnavailable(
-        f"the Kafka cluster at {spec.connection.bootstrap} didn't answer Spark while reading {spec.topic}: "
-        f"{first_line(error)}; check that the Spark server reaches it too"
-    )
+def _totals(spec: TopicScan, reading: _Reading, tally: Tally, seconds: float) -> Iterator[Observation]:
+    unread = {piece.topic for piece in reading.rest}
+    folded = {topic for topic, _ in tally.folded}
+    reached: Bound | None = reading.bound or ("groups" if folded else None)
+    for read in spec.topics:
+        if read.topic in reading.lost:
+            yield TopicLost(read.topic, reading.lost[read.topic])
+            continue
+        bound: Bound | None = reading.bound if read.topic in unread else "groups" if read.topic in folded else None
+        yield TopicTotals(read.topic, tally.messages.get(read.topic, 0), tally.bytes.get(read.topic, 0), bound)
+    yield ScanTotals(len(spec.topics), sum(tally.messages.values()), tally.total_bytes, reached, seconds)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from registry.errors import InvalidInput
 from registry.promotions.models import Environment
+from registry.promotions.outlook import checks_from_outside
 from registry.promotions.plan import Plan, TargetState, Wanted, plan_promotion
 from registry.subjects.names import SubjectName, parse_subject
 from registry.subjects.selectors import faithful_text, state_of_subject, stored_version
@@ -16,7 +19,8 @@ def make_plan(source: Environment, target: Environment, subject: SubjectName, ve
     """The plan for a version and all that it refers to. Raises SubjectNotFound, VersionNotFound, InvalidInput."""
     wanted = _with_references(source.registry, subject, version)
     names = {item.subject: parse_subject(item.subject) for item in wanted}
-    return plan_promotion(wanted, {name: _target_state(target.registry, parsed) for name, parsed in names.items()})
+    plan = plan_promotion(wanted, {name: _target_state(target.registry, parsed) for name, parsed in names.items()})
+    return replace(plan, checks=(*plan.checks, *checks_from_outside(target.registry, plan)))
 
 
 def _with_references(registry: Registry, subject: SubjectName, version: int) -> list[Wanted]:

@@ -8,12 +8,14 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from registry.access.roles import Actor, require
+from registry.access.selectors import approval_refusal
 from registry.audit.services import record
 from registry.errors import InvalidInput, NotAllowed, NotSignedIn, PlanChanged, RequestNotFound, WrongState
 from registry.promotions.models import Environment, PromotionRequest, Release, Review
 from registry.promotions.plan import FAIL, REGISTER, Plan, Step
 from registry.promotions.planning import make_plan
 from registry.promotions.selectors import get_environment
+from registry.promotions.telling import tell
 from registry.subjects.names import SubjectName, parse_subject
 from registry.subjects.selectors import get_version, stored_version
 from registry.subjects.services import register_version
@@ -65,6 +67,7 @@ def request_promotion(
             )
     except IntegrityError as error:
         raise WrongState(f"A request for this schema in {target} is open already.") from error
+    tell(request, "promotion.requested", f"{by.name} asks for it.", by=by)
     return request.pk
 
 
@@ -87,6 +90,8 @@ def reject(*, request_id: int, by: Actor, comment: str) -> str:
 def _decide(request_id: int, by: Actor, verdict: str, comment: str, plan_hash: str) -> str:
     def decide(request: PromotionRequest) -> str:
         _require_reviewer(request, by)
+        if verdict == Review.APPROVE and (refused := approval_refusal(by)):
+            raise NotAllowed(refused)
         if request.state != PromotionRequest.IN_REVIEW:
             raise WrongState(f"Request {request.pk} is {request.state}; only one in review can be reviewed.")
         if verdict == Review.APPROVE:
@@ -95,6 +100,7 @@ def _decide(request_id: int, by: Actor, verdict: str, comment: str, plan_hash: s
             raise WrongState(f"{by.name} has reviewed this plan already.")
         request.reviews.create(reviewer_id=_person(by), verdict=verdict, comment=comment, plan_hash=request.plan_hash)
         _count_reviews(request, verdict)
+        tell(request, "promotion.reviewed", f"{by.name} says {verdict}; it is {request.state}.", by=by)
         return request.state
 
     expected = plan_hash if verdict == Review.APPROVE else None
@@ -121,6 +127,7 @@ def withdraw(*, request_id: int, by: Actor) -> str:
     record(by=by, why=f"withdraw request {request.pk}")
     request.state, request.closed_at = PromotionRequest.WITHDRAWN, timezone.now()
     request.save(update_fields=["state", "closed_at"])
+    tell(request, "promotion.withdrawn", f"{by.name} withdrew it.", by=by)
     return request.state
 
 
@@ -139,6 +146,7 @@ def apply(*, request_id: int, by: Actor) -> str:
         plan = make_plan(request.source, request.target, _subject(request), request.version_number)
         last = [_run_step(request, step, by) for step in plan.steps][-1]
         _release(request, plan.steps[-1], last, by)
+        tell(request, "promotion.applied", f"{by.name} applied it.", by=by)
         return request.state
 
     return _with_current_plan(request_id, by, f"apply request {request_id}", run, None)
@@ -203,6 +211,7 @@ def _with_current_plan(
         sentence = _what_moved(request.plan, plan)
         request.plan, request.plan_hash, request.state = plan.to_dict(), plan.hash, PromotionRequest.IN_REVIEW
         request.save(update_fields=["plan", "plan_hash", "state"])
+        tell(request, "promotion.voided", sentence, by=by)
     raise PlanChanged(f"{sentence} Earlier approvals no longer count; the new plan is shown.")
 
 

@@ -25,7 +25,17 @@ from types import ModuleType
 from typing import Any, Final
 
 from registry.errors import SchemaTooCostly
-from registry.formats import assessment, base, compatibility, hazard, hazard_remedies, json_change, report
+from registry.formats import (
+    assessment,
+    base,
+    compatibility,
+    decoding,
+    hazard,
+    hazard_remedies,
+    json_change,
+    report,
+    tags,
+)
 from registry.formats.base import ResolvedReference
 from registry.formats.policies import base as policies
 
@@ -59,7 +69,7 @@ def _dataclasses_of(*modules: ModuleType) -> dict[str, type[Any]]:
 
 #: the dataclasses that may cross, by name
 TYPES: Final[Mapping[str, type[Any]]] = _dataclasses_of(
-    base, compatibility, report, assessment, hazard, hazard_remedies, json_change, policies
+    base, compatibility, report, assessment, hazard, hazard_remedies, json_change, decoding, policies, tags
 )
 #: what of each crosses: all fields but those that stay at home
 _CROSSING: Final[Mapping[type[Any], tuple[str, ...]]] = {

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from registry.errors import InvalidInput, InvalidSchema, SchemaTooCostly
-from registry.formats import FORMATS, assessment, compatibility, hazard
+from registry.formats import FORMATS, LENIENT, assessment, compatibility, decoding, hazard
+from registry.formats.avro import AVRO
 from registry.formats.base import ParsedSchema, SchemaFormat
 from registry.formats.policies import POLICIES, PolicyReport
 from registry.sandbox.cache import WeighedCache
@@ -35,6 +36,9 @@ ENGINE_VERBS: Final = frozenset(
         "repair",
         "accept_rename",
         "position",
+        "tags",
+        "with_tags",
+        "has_top_level_field",
     }
 )
 
@@ -60,6 +64,7 @@ CHECK_VERBS: Final[Mapping[str, Callable[..., Any]]] = {
     "check_policy": _check_policy,
     "simulate_read_modify_write": hazard.simulate_read_modify_write,
     "find_resets": hazard.find_resets,
+    "decode_body": decoding.decode_body,
 }
 
 _parsed: Final = WeighedCache[ParsedSchema](_KEPT_CHARACTERS, lambda parsed: len(parsed.text))
@@ -69,9 +74,11 @@ def perform(verb: str, arguments: Sequence[Any], options: Mapping[str, Any]) -> 
     """The answer of a verb. Raises the engine's errors, LookupError for a verb or a format that doesn't exist."""
     if verb == "parse":
         (source,) = arguments
-        return _parse(source)
+        return _parse(source, **options)
     sources = list(_sources(arguments))
-    engine = FORMATS[sources[0].schema_type]
+    is_lenient = bool(options.get("lenient"))
+    options = {name: value for name, value in options.items() if name != "lenient"}
+    engine = (LENIENT if is_lenient else FORMATS)[sources[0].schema_type]
     ready = [_ready(argument) for argument in arguments]
     if verb == "assess":
         ready.append(sources[0])
@@ -122,12 +129,18 @@ def _ready(argument: Any) -> Any:
     return argument
 
 
-def _parse(source: Source) -> ParsedSchema:
-    """The parsed schema. It is weighed by its own text: what it refers to is in memory as long as it is."""
-    return _parsed.get(
-        (source.schema_type, _digest(source)),
-        lambda: FORMATS[source.schema_type].parse(source.text, source.references),
-    )
+def _parse(source: Source, is_new: bool = False) -> ParsedSchema:
+    """The parsed schema. It is weighed by its own text: what it refers to is in memory as long as it is.
+
+    What isn't new was accepted once, with defaults that Avro doesn't take any more perhaps.
+    """
+
+    def read() -> ParsedSchema:
+        if source.schema_type == AVRO.name and not is_new:
+            return AVRO.parse(source.text, source.references, validate_defaults=False)
+        return FORMATS[source.schema_type].parse(source.text, source.references)
+
+    return _parsed.get((source.schema_type, is_new, _digest(source)), read)
 
 
 def _digest(source: Source) -> str:

@@ -19,8 +19,9 @@ from django.core.signals import request_finished, request_started
 from django.dispatch import receiver
 
 from registry.errors import InvalidSchema, SchemaTooCostly
-from registry.formats import FORMATS, assessment, compatibility, hazard
+from registry.formats import FORMATS, LENIENT, assessment, compatibility, hazard
 from registry.formats.assessment import Assessment, Dependant
+from registry.formats.avro import AVRO
 from registry.formats.base import (
     Difference,
     Edit,
@@ -35,10 +36,12 @@ from registry.formats.base import (
 )
 from registry.formats.compatibility import History, LevelStrip
 from registry.formats.cost import Cost, Place, estimate, place_of, place_of_pair
+from registry.formats.decoding import DecodedBody
 from registry.formats.hazard import Reset, Simulation
 from registry.formats.json_change import Change
 from registry.formats.policies import POLICIES, PolicyReport
 from registry.formats.report import Profile, Report
+from registry.formats.tags import EntityTags, changes_of
 from registry.sandbox.codec import Source
 from registry.sandbox.limits import MIB, Limits
 from registry.sandbox.pool import Pool
@@ -77,17 +80,23 @@ def prestart() -> None:
     pool().start()
 
 
-def parse(schema_type: str, text: str, references: Sequence[ResolvedReference] = ()) -> PlacedSchema:
-    """The parsed schema; nothing is cached. Raises InvalidSchema, SchemaTooCostly, InvalidReference, Unavailable."""
+def parse(
+    schema_type: str, text: str, references: Sequence[ResolvedReference] = (), *, is_new: bool = True
+) -> PlacedSchema:
+    """The parsed schema; nothing is cached.
+
+    What isn't new was accepted once, here or elsewhere: its defaults aren't held against their types, as on the
+    established server (`validateNewSchemas`). Raises InvalidSchema, SchemaTooCostly, InvalidReference, Unavailable.
+    """
     if schema_type not in FORMATS:
         known = ", ".join(sorted(FORMATS))
         raise InvalidSchema(f"Invalid schema type {schema_type[:40]!r}: this server knows {known}.")
     resolved = tuple(references)
     cost = estimate(schema_type, text, resolved)
     if place_of(cost) == "process":
-        found = FORMATS[schema_type].parse(text, resolved)
+        found = _parse_here(schema_type, text, resolved, is_new=is_new)
     else:
-        found = _run("parse", [Source(schema_type, text, resolved)], {}, _label(schema_type, text))
+        found = _run("parse", [Source(schema_type, text, resolved)], {"is_new": is_new}, _label(schema_type, text))
     return PlacedSchema(
         schema_type=schema_type,
         text=text,
@@ -98,6 +107,14 @@ def parse(schema_type: str, text: str, references: Sequence[ResolvedReference] =
         resolved=resolved,
         cost=cost,
     )
+
+
+def _parse_here(
+    schema_type: str, text: str, references: tuple[ResolvedReference, ...], *, is_new: bool
+) -> ParsedSchema:
+    if schema_type == AVRO.name:
+        return AVRO.parse(text, references, validate_defaults=is_new)
+    return FORMATS[schema_type].parse(text, references)
 
 
 def references_of(schema: ParsedSchema) -> tuple[ResolvedReference, ...]:
@@ -148,6 +165,22 @@ def judge(reader: ParsedSchema, writer: ParsedSchema) -> Judgement:
     return found
 
 
+def tags(schema: ParsedSchema) -> tuple[EntityTags, ...]:
+    """The tagged records and fields with their tags, in the order of the text."""
+    found: tuple[EntityTags, ...] = _verb("tags", schema)
+    return found
+
+
+def with_tags(schema: ParsedSchema, add: Sequence[EntityTags], remove: Sequence[EntityTags]) -> str:
+    """The text with those tags added, then those removed. Raises InvalidSchema for an entity that isn't there."""
+    return str(_verb("with_tags", schema, changes_of(add, remove)))
+
+
+def has_top_level_field(schema: ParsedSchema, name: str) -> bool:
+    """Whether the schema itself, not one inside of it, has a field of that name."""
+    return bool(_verb("has_top_level_field", schema, name))
+
+
 def incompatibilities(reader: ParsedSchema, writer: ParsedSchema) -> tuple[Incompatibility, ...]:
     """The breaks alone."""
     return judge(reader, writer).breaks
@@ -183,13 +216,19 @@ def accept_rename(old: ParsedSchema, new: ParsedSchema, suspected: Difference) -
     return edit
 
 
-def check(new: ParsedSchema, history: History, level: str, *, profile: Profile = "confluent") -> Report:
-    """The report of a new schema against the versions that the level names. Raises InvalidCompatibility."""
+def check(
+    new: ParsedSchema, history: History, level: str, *, profile: Profile = "confluent", lenient: bool = False
+) -> Report:
+    """The report of a new schema against the versions that the level names, `lenient` as the compatibility policy is.
+
+    Raises InvalidCompatibility.
+    """
     if _place([new, *(old for _, old in history)]) == "process":
-        return compatibility.check(FORMATS[new.schema_type], new, history, level, profile=profile)
+        engine = (LENIENT if lenient else FORMATS)[new.schema_type]
+        return compatibility.check(engine, new, history, level, profile=profile)
     scope = compatibility.level_named(level).scope
     wanted = {"none": [], "latest": history[-1:], "all": history}[scope]
-    found: Report = _with_history("check", new, wanted, level, profile=profile)
+    found: Report = _with_history("check", new, wanted, level, profile=profile, lenient=lenient)
     return found
 
 
@@ -232,6 +271,12 @@ def check_policy(policy: str, new: ParsedSchema, history: History) -> PolicyRepo
     if _place([new, *(old for _, old in history)]) == "process":
         return POLICIES[policy].check(new, history)
     found: PolicyReport = _with_history("check_policy", new, history, policy)
+    return found
+
+
+def decode_body(schema: ParsedSchema, body: bytes, indexes: tuple[int, ...] | None = None) -> DecodedBody:
+    """The body of a message, decoded, always in a child: a few bytes may declare anything. Raises InvalidDatum."""
+    found: DecodedBody = _ask("decode_body", [schema], [_source(schema), body, indexes], {})
     return found
 
 

@@ -14,13 +14,14 @@ from django.db.migrations.operations import RunSQL
 
 @dataclass(frozen=True)
 class Invariant:
-    """A condition on `NEW` (and `OLD`), checked after these events of a table; `name` is told as the constraint."""
+    """A condition on `NEW` (and `OLD`), checked after these events of a table; `name` is told as the constraint, `since` is the migration."""
 
     name: str
     table: str
     events: str
     holds: str
     message: str
+    since: str = "0004_contracts"
 
 
 INVARIANTS = (
@@ -78,12 +79,21 @@ INVARIANTS = (
         )
         for kind in ("config", "mode")
     ),
+    Invariant(
+        "association_in_its_subjects_registry",
+        "subjects_association",
+        "INSERT OR UPDATE OF registry_id, subject_id",
+        "NEW.registry_id = (SELECT c.registry_id FROM subjects_subject s"
+        " JOIN subjects_context c ON c.id = s.context_id WHERE s.id = NEW.subject_id)",
+        "an association names a subject of another registry",
+        since="0006_associations",
+    ),
 )
 
 
-def keep_invariants() -> Iterator[RunSQL]:
-    """The migration operations that put the triggers up, one a condition."""
-    for rule in INVARIANTS:
+def keep_invariants(since: str = "0004_contracts") -> Iterator[RunSQL]:
+    """The operations of a migration that put its triggers up, one a condition."""
+    for rule in (item for item in INVARIANTS if item.since == since):
         create = f"""
             CREATE FUNCTION {rule.name}() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
             BEGIN

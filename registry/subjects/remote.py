@@ -50,7 +50,7 @@ class RemoteRegistry:
         """All that the registry holds. Raises AddressRefused, InvalidSecret, RemoteUnavailable."""
         with self.client:
             contexts = self._contexts()
-            versions = self._versions(with_contexts=contexts is not None)
+            versions = self._versions(self._prefixes(contexts))
             names = {DEFAULT_CONTEXT, *(contexts or ()), *(place[0].context for place in versions)}
             named = {SubjectName(name, "") for name in names - {DEFAULT_CONTEXT}} | {place[0] for place in versions}
             scopes: list[Scope] = [None, *sorted(named, key=scope_key)]
@@ -121,19 +121,32 @@ class RemoteRegistry:
                 self._note(f"context {str(item)[:80]!r}", error.message)
         return names
 
-    def _versions(self, *, with_contexts: bool) -> dict[Place, VersionRecord]:
-        prefix = {"subjectPrefix": EVERY_CONTEXT} if with_contexts else {}
-        found = self._listed(prefix, deleted=True)
-        if found is None:
-            return self._walked(prefix)
-        items, tells = found
-        if not tells:
-            live, _ = self._listed(prefix, deleted=False) or ({}, False)
-            for key, item in items.items():
-                item["deleted"] = key not in live
+    def _prefixes(self, contexts: list[str] | None) -> list[dict[str, str]]:
+        """What to ask for so that every context is covered: one wildcard, or each context where it finds nothing.
+
+        The wildcard is the established server's; others take it for the beginning of a name.
+        """
+        every = {"subjectPrefix": EVERY_CONTEXT}
+        if contexts is None:
+            return [{}]
+        if self._list("/subjects", deleted="true", limit="1", **every):
+            return [every]
+        return [{}, *({"subjectPrefix": f":{name}:"} for name in contexts if name != DEFAULT_CONTEXT)]
+
+    def _versions(self, prefixes: list[dict[str, str]]) -> dict[Place, VersionRecord]:
         records: dict[Place, VersionRecord] = {}
-        for item in items.values():
-            self._keep(records, item)
+        for prefix in prefixes:
+            found = self._listed(prefix, deleted=True)
+            if found is None:
+                self._walk(prefix, records)
+                continue
+            items, tells = found
+            if not tells:
+                live, _ = self._listed(prefix, deleted=False) or ({}, False)
+                for key, item in items.items():
+                    item["deleted"] = key not in live
+            for item in items.values():
+                self._keep(records, item)
         return records
 
     def _listed(
@@ -170,9 +183,8 @@ class RemoteRegistry:
             if len(items) == before:  # a short page isn't the last one: a server may have a lower limit of its own
                 return items, tells
 
-    def _walked(self, prefix: dict[str, str]) -> dict[Place, VersionRecord]:
+    def _walk(self, prefix: dict[str, str], records: dict[Place, VersionRecord]) -> None:
         """Subject by subject, version by version: for servers without `GET /schemas`."""
-        records: dict[Place, VersionRecord] = {}
         subjects = self._list("/subjects", deleted="true", **prefix)
         if subjects is None:
             raise RemoteUnavailable(
@@ -191,7 +203,6 @@ class RemoteRegistry:
             if len(records) > MAX_VERSIONS:
                 raise RemoteUnavailable(f"{self.client.connection.netloc} has more than {MAX_VERSIONS} versions.")
             self._progress(len(records), "versions read")
-        return records
 
     def _keep(self, records: dict[Place, VersionRecord], item: dict[str, Any]) -> None:
         try:

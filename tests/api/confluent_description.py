@@ -29,12 +29,29 @@ _FLAGS = [
     "latestOnly",
     "aliases",
     "fetchMaxId",
+    "dryRun",
+    "cascadeLifecycle",
+    "includeSchemas",
 ]
-_TEXTS = ["subjectPrefix", "subject", "format", "referenceFormat", "ruleType", "contextPrefix", "key", "value"]
+_TEXTS = [
+    "subjectPrefix",
+    "subject",
+    "format",
+    "referenceFormat",
+    "ruleType",
+    "contextPrefix",
+    "key",
+    "value",
+    "findTags",
+]
 #: query parameter → its type; each goes with each call, as any client may send it
 QUERY = {
     **dict.fromkeys(_FLAGS, _FLAG),
     **dict.fromkeys(_TEXTS, _TEXT),
+    "resourceType": {"enum": ["topic", "table", ""]},
+    "associationType": {"enum": ["key", "value", "both", ""]},
+    "lifecycle": {"enum": ["STRONG", "WEAK", "NONE", "x", ""]},
+    "context": {"enum": [".lab", "lab", ":.lab:", "."]},
     "offset": _NUMBER,
     "limit": _NUMBER,
 }
@@ -45,6 +62,9 @@ SEGMENTS = {
     "schema_id": ["1", "2", "3", "0", "-1", "99999999999"],
     "context": [".lab", ".", ".none", ":.lab:"],
     "guid": ["00000000-0000-0000-0000-000000000000", "x"],
+    "resource_id": ["id1", "id2", "none", "a/b"],
+    "namespace": ["lkc1", "-", "none"],
+    "name": ["orders", "-", "none"],
     "registry": ["dev", "staging", "none"],
 }
 _TEXT_OR_NULL = {"type": ["string", "null"]}
@@ -91,6 +111,48 @@ _AVRO = [
     "",
     "{",
 ]
+_TAGS = {
+    "type": ["array", "null"],
+    "maxItems": 2,
+    "items": {
+        "type": "object",
+        "properties": {
+            "schemaEntity": {
+                "type": "object",
+                "properties": {
+                    "entityPath": {"anyOf": [{"enum": ["Order", "Order.id", ".Order", "object.a", ""]}, _TEXT]},
+                    "entityType": {"enum": ["sr_record", "sr_field", "x"]},
+                },
+            },
+            "tags": {"type": "array", "items": _TEXT, "maxItems": 2},
+        },
+    },
+}
+_ASSOCIATION = {
+    "type": "object",
+    "properties": {
+        "opType": {"enum": ["CREATE", "UPSERT", "DELETE", "x", None]},
+        "subject": {"anyOf": [{"enum": ["orders", "customer", ":.lkc1:orders-value", "", None]}, _TEXT]},
+        "associationType": {"enum": ["key", "value", "both", "", None]},
+        "lifecycle": {"enum": ["STRONG", "WEAK", "x", None]},
+        "frozen": {"type": ["boolean", "null"]},
+        "cascadeLifecycle": {"type": ["boolean", "null"]},
+        "schema": {
+            "type": ["object", "null"],
+            "properties": {
+                "schema": {"enum": _AVRO},
+                "references": {"type": "array", "items": _REFERENCE, "maxItems": 1},
+            },
+        },
+    },
+}
+_RESOURCE = {
+    "resourceName": {"anyOf": [{"enum": ["orders", "payments", None]}, _TEXT]},
+    "resourceNamespace": {"enum": ["lkc1", "", "a.b", None]},
+    "resourceId": {"enum": ["id1", "id2", "", None]},
+    "resourceType": {"enum": ["topic", "table", "", None]},
+    "associations": {"type": ["array", "null"], "items": _ASSOCIATION, "maxItems": 3},
+}
 BODY = {
     "type": "object",
     "additionalProperties": False,
@@ -106,7 +168,20 @@ BODY = {
         "newVersion": {"type": ["integer", "null"]},
         "rulesToMerge": _RULES,
         "rulesToRemove": {"type": ["array", "null"], "items": _TEXT},
-        "tagsToAdd": {"type": ["array", "null"], "items": {"type": "object"}},
+        "tagsToAdd": _TAGS,
+        "tagsToRemove": _TAGS,
+        "schemaTagsToAdd": _TAGS,
+        "schemaTagsToRemove": _TAGS,
+        "propagateSchemaTags": {"type": ["boolean", "null"]},
+        "validateFields": {"type": ["boolean", "null"]},
+        "validateNewSchemas": {"type": ["boolean", "null"]},
+        "compatibilityPolicy": {"enum": ["strict", "LENIENT", "logical", "x", None]},
+        **_RESOURCE,
+        "requests": {
+            "type": ["array", "null"],
+            "items": {"type": "object", "properties": _RESOURCE},
+            "maxItems": 2,
+        },
         "compatibility": {"enum": ["NONE", "full", "x", None]},
         "normalize": {"type": ["boolean", "null"]},
         "alias": _TEXT_OR_NULL,

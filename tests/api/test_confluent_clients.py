@@ -17,6 +17,10 @@ from confluent_kafka.schema_registry import (
     header_schema_id_serializer,
 )
 from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
+from confluent_kafka.schema_registry.common.schema_registry_client import (
+    AssociationCreateOrUpdateInfo,
+    AssociationCreateOrUpdateRequest,
+)
 from confluent_kafka.schema_registry.error import SchemaRegistryError
 from confluent_kafka.schema_registry.json_schema import JSONDeserializer, JSONSerializer
 from confluent_kafka.schema_registry.protobuf import ProtobufDeserializer, ProtobufSerializer
@@ -257,3 +261,50 @@ def test_protobuf_with_references(connect: Callable[[], SchemaRegistryClient], c
     assert again == written
     latest = {**BY_LATEST, "use.deprecated.format": False}
     assert ProtobufSerializer(customer, connect(), conf=latest)(sent, VALUE) == written
+
+
+def test_topics_use_subjects(connect: Callable[[], SchemaRegistryClient]) -> None:
+    """The client's own strategy finds the subject that its topic owns, or that it shares with others."""
+    client, other = connect(), connect()
+    made = client.create_association(
+        AssociationCreateOrUpdateRequest(
+            resource_name="orders",
+            resource_namespace="lkc-1",
+            resource_id="id-1",
+            associations=[AssociationCreateOrUpdateInfo(association_type="value", schema=Schema(ORDER, "AVRO"))],
+        )
+    )
+    assert made.associations is not None
+    (info,) = made.associations
+    assert (info.subject, info.lifecycle, info.schema.schema_str) == (":.lkc-1:orders-value", "STRONG", ORDER)
+    (found,) = other.get_associations_by_resource_name("orders", "-", "topic", ["value"])
+    assert (found.subject, found.resource_id, found.guid is not None) == (":.lkc-1:orders-value", "id-1", True)
+    options = {"auto.register.schemas": False, "use.latest.version": True, "subject.name.strategy.type": "ASSOCIATED"}
+    message = AvroSerializer(other, conf=options)({"id": 7}, VALUE)
+    assert AvroDeserializer(connect())(message, VALUE) is not None
+    assert other.get_latest_version(":.lkc-1:orders-value").version == 1
+    with pytest.raises(SchemaRegistryError) as refused:
+        client.delete_subject(":.lkc-1:orders-value")
+    assert (refused.value.http_status_code, refused.value.error_code) == (409, 40904)
+    with pytest.raises(SchemaRegistryError) as refused:
+        client.delete_associations("id-1")
+    assert refused.value.error_code == 40908
+    client.delete_associations("id-1", cascade_lifecycle=True)
+    assert connect().get_associations_by_resource_name("orders", "-") == []
+    assert client.get_subjects(deleted=True) == []
+
+
+def test_without_associations_the_clients_take_the_topics_name(connect: Callable[[], SchemaRegistryClient]) -> None:
+    client = connect()
+    AvroSerializer(client, ORDER, conf={"subject.name.strategy.type": "ASSOCIATED"})({"id": 7}, VALUE)
+    assert client.get_subjects() == ["orders-value"]
+    client.create_association(
+        AssociationCreateOrUpdateRequest(
+            resource_name="orders",
+            resource_namespace="lkc-1",
+            resource_id="id-1",
+            associations=[AssociationCreateOrUpdateInfo(subject="orders-value", association_type="value")],
+        )
+    )
+    (found,) = client.get_associations_by_resource_name("orders", "lkc-1")
+    assert (found.subject, found.resource_type, found.frozen) == ("orders-value", "topic", False)

@@ -11,11 +11,11 @@ from django.core.checks import run_checks
 from django.test import Client
 
 from registry.access.roles import Actor
-from registry.drift.models import Scan, Source
-from registry.subjects.models import Registry
+from registry.drift.models import Cluster, Finding, Scan, Source
 from registry.subjects.names import SubjectName
 from registry.subjects.services import register_version
 from tests.conftest import RawClient
+from tests.drift.scans import judged, make_source, scan
 from tests.services_plugin import as_owner
 
 Api = Callable[[str], Client]
@@ -28,13 +28,7 @@ def post(client: Client, path: str, body: object) -> Any:
 
 @pytest.fixture
 def source(registries: None) -> Source:
-    return Source.objects.create(
-        registry=Registry.objects.get(name="dev"),
-        kind="kafka_topic",
-        name="orders",
-        bootstrap="localhost:9",
-        created_by="x",
-    )
+    return make_source(name="orders")
 
 
 @pytest.mark.requirement("CARD-4")
@@ -75,27 +69,106 @@ def test_scan_now_is_queued_once(api: Api, source: Source) -> None:
     [
         ({}, 422, "kind"),
         ({"kind": "pigeon", "name": "x"}, 422, "pigeon"),
-        ({"kind": "kafka_topic", "name": "a b", "bootstrap": "localhost:1"}, 422, "a b"),
-        ({"kind": "kafka_topic", "name": "orders", "bootstrap": "127.0.0.1:1"}, 503, "127.0.0.1:1"),
+        ({"kind": "kafka", "name": "orders"}, 422, "needs a cluster"),
+        ({"kind": "kafka", "name": "orders", "cluster": "nowhere"}, 404, "nowhere"),
+        ({"kind": "kafka", "name": "orders", "cluster": "local", "include": ["a b"]}, 422, "a b"),
+        ({"kind": "kafka", "name": "orders", "cluster": "local", "include": ["orders"]}, 503, "127.0.0.1:1"),
+        ({"kind": "kafka", "name": "orders", "cluster": "elsewhere"}, 422, "loopback"),
         ({"kind": "state_store", "name": "/etc"}, 422, "outside the folders"),
         ({"kind": "state_store", "name": "x", "every_seconds": 1}, 422, "every 10 seconds"),
-        ({"kind": "kafka_topic", "name": "orders", "registry": "none"}, 404, "none"),
+        ({"kind": "kafka", "name": "orders", "registry": "none"}, 404, "none"),
     ],
 )
 def test_a_source_that_cannot_be_is_named(
-    api: Api, registries: None, body: dict[str, Any], status: int, words: str
+    api: Api, registries: None, settings: Any, body: dict[str, Any], status: int, words: str
 ) -> None:
+    settings.KAFKA_BOOTSTRAP = "127.0.0.1:1"
+    for name, bootstrap in (("local", "127.0.0.1:1"), ("elsewhere", "127.0.0.1:2")):
+        Cluster.objects.create(name=name, bootstrap=bootstrap, created_by="tests")
     answer = post(api("steward"), "/api/v1/sources", body)
     assert answer.status_code == status
     assert words in answer.json()["message"]
     assert not Source.objects.exists()
 
 
-@pytest.mark.parametrize("path", ["sources", "findings", "promotions"])
+@pytest.mark.parametrize("path", ["clusters", "sources", "findings", "mutes", "promotions"])
 def test_nothing_without_a_token(api: Api, registries: None, path: str) -> None:
     assert RawClient().get(f"/api/v1/{path}").status_code == 401
     assert api("stranger").get(f"/api/v1/{path}").status_code == 403
     assert api("reader").get(f"/api/v1/{path}").json() == []
+
+
+def test_a_scan_is_cancelled_once(api: Api, source: Source) -> None:
+    number = post(api("steward"), f"/api/v1/sources/{source.pk}/scans", {}).json()["scan"]
+    assert post(api("reader"), f"/api/v1/scans/{number}/cancel", {}).status_code == 403
+    assert post(api("steward"), f"/api/v1/scans/{number}/cancel", {}).json()["state"] == "cancelled"
+    assert post(api("steward"), f"/api/v1/scans/{number}/cancel", {}).status_code == 409
+    assert api("reader").get(f"/api/v1/scans/{number}").json()["verdict"] == "cancelled"
+    assert api("reader").get("/api/v1/scans/999").status_code == 404
+
+
+def test_a_source_is_shown_changed_and_removed(api: Api, source: Source, system: Actor) -> None:
+    address = f"/api/v1/sources/{source.pk}"
+
+    def patch(name: str, body: object) -> Any:
+        return api(name).patch(address, json.dumps(body), content_type="application/json")
+
+    scan(source, system, judged())
+    shown = api("reader").get(address).json()
+    assert (shown["cluster"], shown["topics"], shown["open_findings"]) == ("local", 1, 1)
+    assert [(topic["name"], topic["positions"]) for topic in shown["topic_list"]] == [("orders", {"0": 5})]
+    assert patch("reader", {"mode": "full"}).status_code == 403
+    assert patch("steward", {"mode": "full", "exclude": ["test-*"]}).json()["mode"] == "full"
+    assert patch("steward", {"mode": "sideways"}).status_code == 422
+    assert patch("steward", {"name": "other"}).status_code == 422
+    assert api("steward").delete("/api/v1/clusters/local").status_code == 409
+    assert api("steward").delete(address).status_code == 204
+    assert api("reader").get(address).status_code == 404
+    assert api("steward").delete("/api/v1/clusters/local").status_code == 204
+    assert api("reader").get("/api/v1/clusters/local").status_code == 404
+
+
+def test_findings_are_filtered_and_decided_on(api: Api, source: Source, system: Actor) -> None:
+    scan(source, system, judged("a"), judged("b", severity="risk", subject="customers-value"))
+
+    def found(query: str) -> list[str]:
+        return [finding["sentence"] for finding in api("reader").get(f"/api/v1/findings?{query}").json()]
+
+    assert found("") == ["finding a", "finding b"]
+    assert found("severity=risk") == found("subject=customers-value") == ["finding b"]
+    assert found("registry=prod") == found("state=resolved") == found("topic=other") == []
+    for wrong in ("severity=bad", "colour=red", "limit=0", "fail_on=all", "fail_on=break&state=resolved"):
+        assert api("reader").get(f"/api/v1/findings?{wrong}").status_code == 422, wrong
+    number = Finding.objects.get(sentence="finding a").pk
+    address = f"/api/v1/findings/{number}"
+    assert post(api("reader"), f"{address}/acknowledge", {"reason": "x"}).status_code == 403
+    assert post(api("approver"), f"{address}/acknowledge", {}).status_code == 422
+    until = "2999-01-01T00:00:00Z"
+    done = post(api("approver"), f"{address}/acknowledge", {"reason": "known", "until": until}).json()
+    assert (done["state"], done["acknowledged_until"]) == ("acknowledged", until)
+    assert found("") == ["finding b"]
+    assert post(api("approver"), f"{address}/reopen", {}).json()["reopened"] == 1
+    assert post(api("approver"), f"{address}/assign", {"to": "approver"}).json()["assigned_to"] == "approver"
+    mute = post(api("steward"), "/api/v1/mutes", {"registry": "dev", "rule": "UNKNOWN*", "reason": "x"})
+    assert mute.status_code == 201
+    assert (found(""), len(found("muted=true"))) == ([], 2)
+    assert api("steward").delete(f"/api/v1/mutes/{mute.json()['mute']}").status_code == 204
+    assert len(found("")) == 2
+
+
+def test_a_rollout_asks_whether_drift_is_open(api: Api, source: Source, system: Actor) -> None:
+    gate = api("reader").get("/api/v1/findings?fail_on=break&registry=dev")
+    assert (gate.status_code, gate.json()["passed"], gate.json()["unscanned"]) == (
+        409,
+        False,
+        ["orders (never scanned)"],
+    )
+    scan(source, system, judged(severity="risk"))
+    assert api("reader").get("/api/v1/findings?fail_on=break&registry=dev").status_code == 200
+    held = api("reader").get("/api/v1/findings?fail_on=risk&registry=dev")
+    assert (held.status_code, [finding["sentence"] for finding in held.json()["findings"]]) == (409, ["finding a"])
+    assert api("stranger").get("/api/v1/findings?fail_on=risk&registry=dev").status_code == 403
+    assert api("reader").get("/api/v1/findings?fail_on=risk&registry=none").status_code == 404
 
 
 def test_a_session_cookie_opens_no_api(registries: None, person: Callable[[str], Actor]) -> None:
@@ -111,7 +184,9 @@ def test_a_session_cookie_opens_no_api(registries: None, person: Callable[[str],
 def test_the_description_names_every_call(db: None) -> None:
     described = RawClient().get("/api/v1/schema", headers={"accept": "application/json"})
     assert described.status_code == 200
-    assert {"/api/v1/sources", "/api/v1/findings", "/api/v1/promotions"} <= set(described.json()["paths"])
+    assert {"/api/v1/clusters", "/api/v1/sources", "/api/v1/findings", "/api/v1/promotions"} <= set(
+        described.json()["paths"]
+    )
 
 
 def test_health_readiness_and_figures(db: None, registries: None) -> None:

@@ -79,6 +79,64 @@ def _join(session: SparkSession) -> DataFrame:
     return left.join(right, f.expr("l.id = r.id"))
 
 
+def _expiring_dedup(session: SparkSession) -> DataFrame:
+    return _rows(session).withWatermark("timestamp", "1 minute").dropDuplicatesWithinWatermark(["id"])
+
+
+def _sessions(session: SparkSession) -> DataFrame:
+    rows = _rows(session).withWatermark("timestamp", "1 minute")
+    return rows.groupBy("id", f.session_window("timestamp", "5 minutes")).agg(f.count("*").alias("rows"))
+
+
+def _limit(session: SparkSession) -> DataFrame:
+    return _rows(session).limit(5)
+
+
+def _count_in_pandas(key: Any, frames: Iterator[Any], state: Any) -> Iterator[Any]:
+    import pandas as pd
+
+    number = sum(len(frame) for frame in frames) + (state.get[0] if state.exists else 0)
+    state.update((number, "home"))
+    yield pd.DataFrame({"id": [key[0]], "seen": [number]})
+
+
+def _pandas_state(session: SparkSession) -> DataFrame:
+    return (
+        _rows(session)
+        .groupBy("id")
+        .applyInPandasWithState(_count_in_pandas, OUTPUT, "visits INT, page STRING", "Update", "NoTimeout")
+    )
+
+
+class PandasVisits(Visits):
+    """One value, by way of pandas."""
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self._last = handle.getValueState("last_visit", "visits INT, page STRING")
+
+    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:  # noqa: N802, N803
+        import pandas as pd
+
+        number = sum(len(frame) for frame in rows)
+        self._last.update((number, "home"))
+        yield pd.DataFrame({"id": [key[0]], "seen": [number]})
+
+
+def _in_pandas(session: SparkSession) -> DataFrame:
+    return (
+        _rows(session)
+        .groupBy("id")
+        .transformWithStateInPandas(
+            statefulProcessor=PandasVisits(), outputStructType=OUTPUT, outputMode="Update", timeMode="None"
+        )
+    )
+
+
+def _named_source(session: SparkSession) -> DataFrame:
+    stream = session.readStream.format("rate-micro-batch").option("rowsPerBatch", 40).option("numPartitions", 1)
+    return stream.name("clicks").load().groupBy("value").count()
+
+
 # name → (query, output mode, settings)
 QUERIES: dict[str, tuple[Callable[[SparkSession], DataFrame], str, dict[str, str]]] = {
     "timers_and_ttl": (
@@ -99,6 +157,27 @@ QUERIES: dict[str, tuple[Callable[[SparkSession], DataFrame], str, dict[str, str
         {
             "spark.sql.streaming.stateStore.providerClass": ROCKSDB,
             "spark.sql.streaming.join.stateFormatVersion": "3",
+        },
+    ),
+    "dedup_watermark": (_expiring_dedup, "append", {"spark.sql.streaming.stateStore.providerClass": ROCKSDB}),
+    "session_windows": (_sessions, "append", {"spark.sql.streaming.stateStore.providerClass": ROCKSDB}),
+    "limit": (_limit, "append", {"spark.sql.streaming.stateStore.providerClass": HDFS}),
+    "pandas_state": (_pandas_state, "update", {"spark.sql.streaming.stateStore.providerClass": ROCKSDB}),
+    "in_pandas": (
+        _in_pandas,
+        "update",
+        {
+            "spark.sql.streaming.stateStore.providerClass": ROCKSDB,
+            "spark.sql.streaming.stateStore.encodingFormat": "avro",
+        },
+    ),
+    "named_source": (
+        _named_source,
+        "update",
+        {
+            "spark.sql.streaming.stateStore.providerClass": ROCKSDB,
+            "spark.sql.streaming.queryEvolution.enableSourceEvolution": "true",
+            "spark.sql.streaming.offsetLog.formatVersion": "2",
         },
     ),
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 ENCODER = '{"keyStateEncoderType":"NoPrefixKeyStateEncoderSpec"}'
@@ -80,4 +80,35 @@ def write_checkpoint(folder: Path, files: Iterable[tuple[int, bytes]], variables
     metadata = folder / "state" / "0" / "_metadata" / "v2"
     metadata.mkdir(parents=True)
     (metadata / str(last)).write_text(f"v2\n{json.dumps(operator)}")
+    return folder
+
+
+def write_built_in(
+    folder: Path,
+    stores: Mapping[str, tuple[Mapping[str, str], Mapping[str, str]]],
+    *,
+    schema: int,
+    operator: str = "",
+    settings: Mapping[str, str] | None = None,
+) -> Path:
+    """A checkpoint of one built-in operator with one partition, as Sparks before 4.2 leave it; `stores` maps a name to
+    the columns of key and value. With a name the operator has metadata of format 1, without one it has none.
+    """
+    for name in ("offsets", "commits", "state/0/0"):
+        (folder / name).mkdir(parents=True)
+    (folder / "metadata").write_text('{"id":"00000000-0000-4000-8000-000000000002"}')
+    described = {"batchWatermarkMs": 0, "batchTimestampMs": 1_700_000_000_000, "conf": dict(settings or {})}
+    (folder / "offsets/0").write_text(f'v1\n{json.dumps(described)}\n{{"clicks":{{"0":12}}}}')
+    (folder / "commits/0").write_text('v1\n{"nextBatchWatermarkMs":0}')
+    for name, (key, value) in stores.items():
+        place = folder / "state/0/0" / ("" if name == "default" else name) / "_metadata"
+        place.mkdir(parents=True)
+        texts = [struct_type(**key), struct_type(**value)]
+        written = utf("v1") + b"".join(map(utf, texts)) if schema == 1 else utf("v2") + b"".join(map(chunked, texts))
+        (place / "schema").write_bytes(written)
+    if operator:
+        listed = [{"storeName": name, "numColsPrefixKey": 0, "numPartitions": 1} for name in stores]
+        metadata = {"operatorInfo": {"operatorId": 0, "operatorName": operator}, "stateStoreInfo": listed}
+        (folder / "state/0/_metadata").mkdir()
+        (folder / "state/0/_metadata/metadata").write_text(f"v1\n{json.dumps(metadata)}")
     return folder

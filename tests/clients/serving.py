@@ -50,11 +50,16 @@ class Program:
         return run(self.name, phase, schema_type, **self.server.environment(**place))
 
 
-def available(name: str, server: Server) -> Program:
-    """The program; skips the test without its toolchain, or fails it where REQUIRE_CLIENTS is 1."""
+def require_tools(name: str) -> None:
+    """Skips the test without the program's toolchain, or fails it where REQUIRE_CLIENTS is 1."""
     if missing := missing_tools(name):
         said = f"{LANGUAGES[name].client} was not run: {missing}"
         if os.environ.get(REQUIRED) == "1":
             pytest.fail(said)
         pytest.skip(said)
+
+
+def available(name: str, server: Server) -> Program:
+    """The program, where its toolchain is (see `require_tools`)."""
+    require_tools(name)
     return Program(name, server)

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from registry.access.models import User
 from registry.access.roles import Actor, system_actor
-from registry.drift.models import Finding, Scan, Source
+from registry.drift.models import Cluster, Finding, Scan, Source
 from registry.promotions.services import request_promotion
 from registry.subjects.models import Registry
 from registry.subjects.names import SubjectName
@@ -56,8 +56,8 @@ def content(person: Callable[[str], Actor]) -> dict[str, int]:
         source="dev", target="prod", subject=ORDERS, version=2, by=steward, reason="first release"
     )
     source = Source.objects.create(
-        registry=Registry.objects.get(name="dev"), kind="kafka_topic", name="orders", bootstrap="localhost:9092",
-        every_seconds=60, created_by="steward",
+        registry=Registry.objects.get(name="dev"), kind="kafka", name="orders", every_seconds=60, created_by="steward",
+        cluster=Cluster.objects.create(name="local", bootstrap="localhost:9092", created_by="steward"),
     )  # fmt: skip
     now = timezone.now()
     scan = Scan.objects.create(
@@ -210,11 +210,12 @@ def test_acknowledge_needs_a_reason(browser: Callable[[str], Client], content: d
 @pytest.mark.parametrize(
     ("form", "words"),
     [
-        ({"kind": "kafka_topic", "name": "a b", "bootstrap": "localhost:1"}, "is not a topic"),
-        ({"kind": "kafka_topic", "name": "orders", "bootstrap": "nowhere"}, "host:port"),
+        ({"kind": "kafka", "name": "a b", "bootstrap": "localhost:9092"}, "is not a topic"),
+        ({"kind": "kafka", "name": "orders", "bootstrap": "nowhere"}, "host:port"),
+        ({"kind": "kafka", "name": "orders", "bootstrap": "127.0.0.1:1"}, "loopback"),
         ({"kind": "state_store", "name": "/etc"}, "/etc"),
         (
-            {"kind": "kafka_topic", "name": "orders", "bootstrap": "localhost:9", "every_seconds": "soon"},
+            {"kind": "kafka", "name": "orders", "bootstrap": "localhost:9", "every_seconds": "soon"},
             "number of seconds",
         ),
     ],

@@ -18,8 +18,8 @@ from dashboard.demo.producers import PHASES, UNKNOWN_SCHEMA_ID, Produced, produc
 from dashboard.demo.streaming_query import run_queries
 from registry.checkpoints import read_checkpoint
 from registry.checkpoints.observed import observe_schemas, rows_to_read
-from registry.drift.judge import Registered, RegisteredVersion, judge
-from registry.observations import NullMessages, PartitionRange, StateScan, TopicScan, TopicTotals
+from registry.drift.judge import Registered, RegisteredVersion, SubjectSummary, judge
+from registry.observations import NullMessages, PartitionRange, StateScan, TopicRead, TopicScan, TopicTotals
 from registry.pipeline import run
 from tests.pipeline.topics import ranges, scan_of
 
@@ -37,7 +37,8 @@ class Demo:
     written: dict[str, tuple[PartitionRange, ...]]
 
     def scan(self, topic: str, schemas: dict[int, str]) -> TopicScan:
-        return replace(scan_of(self.bootstrap, topic, schemas), ranges=self.written[topic])
+        found = scan_of(self.bootstrap, topic, schemas=schemas)
+        return replace(found, topics=(TopicRead(topic, self.written[topic]),))
 
 
 @pytest.fixture
@@ -98,15 +99,22 @@ def test_a_consumer_reads_them_with_the_unchanged_deserializer(demo: Demo) -> No
 @pytest.mark.requirement("CARD-3")
 def test_a_scan_finds_the_four_kinds_of_bad_messages_and_nothing_else(demo: Demo, spark_remote: str) -> None:
     subjects = ("orders-value", "customers-value", "customers-key")
-    versions: dict[int, tuple[RegisteredVersion, ...]] = {}
+    histories: dict[str, tuple[RegisteredVersion, ...]] = {}
     schemas: dict[int, str] = {}
     for subject in subjects:
         for version in demo.client.get_versions(subject):
             found = demo.client.get_version(subject, version)
-            versions[found.schema_id] = (RegisteredVersion(subject, version),)
+            known = RegisteredVersion(subject, version, schema_id=found.schema_id)
+            histories[subject] = (*histories.get(subject, ()), known)
             schemas[found.schema_id] = found.schema.schema_str
+    registered = Registered(
+        "dev",
+        versions={("id", str(version.schema_id)): (version,) for history in histories.values() for version in history},
+        subjects={name: SubjectSummary(name, len(history)) for name, history in histories.items()},
+        histories=histories,
+    )
     seen = run(demo.scan("orders", schemas), remote=spark_remote)
-    found = judge(seen, Registered("dev", versions, {"value": ("orders-value",)}))
+    found = judge(seen, registered)
     ids = demo.result.schema_ids
     assert [(finding.rule, finding.count, finding.evidence.get("schema_id")) for finding in found] == [
         ("UNKNOWN_SCHEMA_ID", 1, UNKNOWN_SCHEMA_ID),
@@ -118,8 +126,7 @@ def test_a_scan_finds_the_four_kinds_of_bad_messages_and_nothing_else(demo: Demo
     assert [each.messages for each in seen if isinstance(each, TopicTotals)] == [demo.result.messages["orders"]]
 
     seen = run(demo.scan("customers", schemas), remote=spark_remote)
-    expected = {"key": ("customers-key",), "value": ("customers-value",)}
-    assert judge(seen, Registered("dev", versions, expected)) == []
+    assert judge(seen, registered) == []
 
 
 @pytest.mark.spark

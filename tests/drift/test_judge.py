@@ -1,77 +1,23 @@
-"""The judgement, case by case; every rule has one at least."""
+"""The judgement of topics and states, case by case; every rule has one where it speaks and one where it is silent."""
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from registry.drift.judge import JudgedFinding, Registered, RegisteredVersion, judge, nothing_read
-from registry.drift.rules import RULES
-from registry.drift.state_schemas import field_changes
-from registry.observations import (
-    FramedMessages,
-    NullMessages,
-    Observation,
-    OtherGroups,
-    SchemaNotUsed,
-    Span,
-    StateFieldNulls,
-    StateLimit,
-    StateRows,
-    StateSchemaVersion,
-    StateUnreadable,
-    TopicTotals,
-    UndecodableMessages,
-    UnframedMessages,
-    decode_observations,
-    encode_observations,
-)
+from registry.drift.judge import JudgedFinding, Memory, belongings, judge, nothing_read, pending
+from registry.drift.rules import RULES, TABLES
+from registry.observations import FramedMessages, TopicTotals, decode_observations, encode_observations
+from tests.drift.judging import GUID, load_cases, memory, observation, observations, registered, span, version_of
 
-CASES: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parent / "judge_cases.yaml").read_text())
-
-
-def span(messages: int, first: int = 0, last: int | None = None) -> Span:
-    return Span(messages, messages * 50, first, first + messages - 1 if last is None else last, 1_000, 2_000)
-
-
-def struct(fields: dict[str, Any]) -> str:
-    listed = [{"name": name, "type": kind, "nullable": True, "metadata": {}} for name, kind in fields.items()]
-    return json.dumps({"type": "struct", "fields": listed})
-
-
-def state(operator: int, variable: str, version: int, batch: int, fields: dict[str, str]) -> StateSchemaVersion:
-    key = struct({"id": "long"})
-    return StateSchemaVersion(operator, variable, "value", version, version - 1, batch, "avro", key, struct(fields))
-
-
-SHORT_FORMS: dict[str, Any] = {
-    "framed": lambda side, part, number, *where: FramedMessages(side, part, number, span(*where)),
-    "undecodable": lambda side, part, number, *where: UndecodableMessages(side, part, number, span(*where)),
-    "unframed": lambda side, part, hint, *where: UnframedMessages(side, part, hint, span(*where)),
-    "null": lambda side, part, messages: NullMessages(side, part, span(messages)),
-    "other": lambda part, groups, messages: OtherGroups(part, groups, span(messages)),
-    "not_used": SchemaNotUsed,
-    "totals": lambda messages: TopicTotals("orders", messages, messages * 50, None, 0.1),
-    "state": state,
-    "limit": StateLimit,
-    "rows": StateRows,
-    "nulls": StateFieldNulls,
-    "unreadable": StateUnreadable,
-}
-
-
-def observations(case: dict[str, Any]) -> list[Observation]:
-    return [SHORT_FORMS[form](*arguments) for form, *arguments in case["observations"]]
-
-
-def registered(case: dict[str, Any]) -> Registered:
-    given = case["registered"]
-    versions = {number: tuple(RegisteredVersion(*each) for each in listed) for number, listed in given["ids"].items()}
-    return Registered("dev", versions, {side: tuple(subjects) for side, subjects in given["expected"].items()})
+TOPICS = load_cases("judge_cases_topics.yaml")
+FIELDS = load_cases("judge_cases_fields.yaml")
+STATES = load_cases("judge_cases_states.yaml")
+CASES = TOPICS + FIELDS + STATES
 
 
 def check(finding: JudgedFinding, expected: dict[str, Any]) -> None:
@@ -80,30 +26,46 @@ def check(finding: JudgedFinding, expected: dict[str, Any]) -> None:
     for part in expected.get("says", []):
         assert part in finding.sentence
     assert {name: finding.evidence[name] for name in expected.get("evidence", {})} == expected.get("evidence", {})
+    for name in ("subject", "cause", "count", "topic"):
+        assert getattr(finding, name) == expected.get(name, getattr(finding, name))
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
 def test_case(case: dict[str, Any]) -> None:
-    seen = observations(case)
-    found = judge(seen, registered(case))
+    seen, held, kept = observations(case), registered(case), memory(case)
+    found = judge(seen, held, kept)
     assert [finding.rule for finding in found] == [expected["rule"] for expected in case["findings"]]
     for finding, expected in zip(found, case["findings"], strict=True):
         check(finding, expected)
         assert "{" not in finding.sentence + finding.remedy
         json.dumps(finding.evidence, allow_nan=False)
+        for secret in case.get("never_says", []):
+            assert secret not in json.dumps([finding.sentence, finding.remedy, finding.location, finding.evidence])
     assert nothing_read(seen) is case.get("nothing_read", False)
     assert len({finding.fingerprint for finding in found}) == len(found)
+    waiting = [[each.topic, each.subject, each.version] for each in pending(seen, held, kept)]
+    assert waiting == case.get("pending", waiting)
     # What came as JSON lines is judged the same, in any order.
-    assert judge(reversed(list(decode_observations(encode_observations(seen)))), registered(case)) == found
+    assert judge(reversed(list(decode_observations(encode_observations(seen)))), held, kept) == found
 
 
-def test_every_rule_has_a_case() -> None:
-    assert {expected["rule"] for case in CASES for expected in case["findings"]} == set(RULES)
+@pytest.mark.parametrize("table", ["Topics", "Fields of decoded messages"])
+def test_every_rule_has_a_case(table: str) -> None:
+    told = {expected["rule"] for case in CASES for expected in case["findings"]}
+    assert {rule.id for rule in TABLES[table]} - told == set()
+    silent = {rule for case in CASES for rule in case.get("not", [])}
+    assert {rule.id for rule in TABLES[table]} - silent == set(), "each rule has a case that looks like it and isn't"
+    assert silent <= set(RULES)
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if "not" in case], ids=lambda case: case["name"])
+def test_a_case_against_a_rule_has_no_finding_of_it(case: dict[str, Any]) -> None:
+    assert not {expected["rule"] for expected in case["findings"]} & set(case["not"])
 
 
 def one(*forms: list[Any]) -> JudgedFinding:
-    case = {**CASES[0], "observations": [*forms, ["totals", 9]]}
-    (finding,) = judge(observations(case), registered(case))
+    case = {**TOPICS[0], "observations": [*forms, ["totals", 9]]}
+    (finding,) = judge(observations(case), registered(case), memory(case))
     return finding
 
 
@@ -122,24 +84,109 @@ def test_many_partitions_are_named_in_the_evidence_and_counted_in_the_location()
 
 
 def test_names_with_braces_are_no_templates() -> None:
-    versions = {7: (RegisteredVersion("{registry}-{0}", 1),)}
-    seen = [FramedMessages("value", 0, 7, span(1)), TopicTotals("{topic}", 1, 50, None, 0.1)]
-    (finding,) = judge(seen, Registered("{x}", versions, {"value": ("{side}-value",)}))
-    assert "{registry}-{0} version 1, not to {side}-value" in finding.sentence
+    held = registered({"registered": {"ids": {7: [["{registry}-{0}", 1]], 8: [["{t}-value", 1]]}}})
+    seen = [FramedMessages("{t}", "value", 0, "id", "7", span(1)), TopicTotals("{t}", 1, 50, None)]
+    (finding,) = judge(seen, held)
+    assert "{registry}-{0} version 1, not to {t}-value" in finding.sentence
 
 
-def test_nested_fields_are_compared_by_path() -> None:
-    def inner(**fields: str) -> dict[str, Any]:
-        return json.loads(struct(dict(fields)))
+@pytest.mark.parametrize(
+    ("given_", "strategies", "subjects"),
+    [
+        ({"ids": {1: [["orders-value", 1]]}}, ["TopicName"], ["orders-value"]),
+        ({"ids": {1: [["shop.Order", 1, {"record": "shop.Order"}]]}}, ["RecordName"], ["shop.Order"]),
+        (
+            {"ids": {1: [["orders-shop.Order", 1, {"record": "shop.Order"}]]}},
+            ["TopicRecordName"],
+            ["orders-shop.Order"],
+        ),
+        ({"ids": {1: [["other-value", 1, {"record": "shop.Order"}]]}}, [], []),
+        (
+            {"ids": {1: [["x", 1]]}, "associated": {"value": ["x"]}},
+            ["association"],
+            ["x"],
+        ),
+        # The topic's own subject is what counts beside one that is called like the record.
+        (
+            {"ids": {1: [["shop.Order", 1, {"record": "shop.Order"}]], 2: [["orders-value", 1]]}},
+            ["TopicName"],
+            ["orders-value"],
+        ),
+    ],
+)
+def test_strategies_are_found_from_the_data(given_: dict[str, Any], strategies: list[str], subjects: list[str]) -> None:
+    seen = [observation("framed", ["value", 0, 1, 5]), observation("totals", [5])]
+    found = belongings(seen, registered({"registered": given_}))["orders", "value"]
+    assert (list(found.strategies), list(found.subjects)) == (strategies, subjects)
 
-    old = struct(
-        {"a": inner(x="long", y="string"), "l": {"type": "array", "elementType": "integer", "containsNull": True}}
-    )
-    new = struct(
-        {"a": inner(x="long", z="string"), "l": {"type": "array", "elementType": "long", "containsNull": True}}
-    )
-    assert [str(change) for change in field_changes(old, new)] == [
-        "a.y removed (string)",
-        "l[] integer → long",
-        "a.z added (string)",
-    ]
+
+@pytest.mark.requirement("SCS-3")
+def test_a_content_type_names_its_subject_itself() -> None:
+    seen = [observation("framed", ["value", 0, "vnd.sensor.v2", 5]), observation("totals", [5])]
+    held = registered({"registered": {"ids": {"vnd.sensor.v2": [["sensor", 2]]}}})
+    assert belongings(seen, held)["orders", "value"].subjects == ("sensor",)
+    assert judge(seen, held) == []
+
+
+# ---- any observations ---------------------------------------------------------------------------------------------
+
+SIDE = st.sampled_from(["key", "value"])
+COUNT = st.integers(0, 10**12)
+TEXT = st.text(max_size=8)
+MARK = st.one_of(st.integers(0, 12), st.just("guid"), st.sampled_from(["vnd.orders.v1", "", "{x}", "\0" * 300]))
+PATH = st.sampled_from(["a", "a.b", "a[]", "a[].c", "b", "", "q{}", "a..b", "{side}", "x" * 300, "\0", "\ud800"])
+KINDS = st.dictionaries(st.sampled_from(["string", "integer", "number", "object", "null", "odd"]), COUNT, max_size=4)
+WHERE = st.tuples(COUNT, COUNT, COUNT, st.integers(-(10**6), 10**6)).map(list)
+FORM = st.one_of(
+    st.tuples(st.just("framed"), SIDE, st.integers(0, 2), MARK, WHERE),
+    st.tuples(st.just("undecodable"), SIDE, st.integers(0, 2), MARK, st.just([3, 1, 5])),
+    st.tuples(st.just("undecodable"), SIDE, st.integers(0, 2), st.none(), st.just([3, 1, 5])),
+    st.tuples(st.just("twice"), SIDE, st.integers(0, 2), st.integers(0, 9), WHERE),
+    st.tuples(
+        st.just("unframed"), SIDE, st.integers(0, 2), st.sampled_from(["text", "cut_frame", "json_object"]), WHERE
+    ),
+    st.tuples(st.just("indexes"), SIDE, st.integers(0, 2), MARK, st.sampled_from(["0", "1", "9.9"]), WHERE),
+    st.tuples(st.just("profile"), SIDE, st.one_of(st.none(), MARK), PATH, COUNT, COUNT, COUNT, KINDS, KINDS),
+    st.tuples(st.just("other"), st.integers(0, 2), COUNT, COUNT),
+    st.tuples(st.just("not_used"), MARK, TEXT),
+    st.tuples(st.just("read"), st.integers(0, 2), COUNT, COUNT),
+    st.tuples(st.sampled_from(["totals", "totals@{topic}"]), COUNT),
+    st.tuples(st.just("lost@gone"), TEXT),
+)
+
+
+def _flat(form: tuple[Any, ...]) -> list[Any]:
+    *first, last = form
+    return [*first, *last] if isinstance(last, list) else [*first, last]
+
+
+RICH = next(case for case in FIELDS if case["name"].startswith("plain JSON against"))
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(FORM, max_size=25), st.randoms(use_true_random=False), st.booleans())
+def test_any_observations_are_judged_to_an_end_and_in_any_order_alike(
+    forms: list[tuple[Any, ...]], random: Any, rich: bool
+) -> None:
+    case = {**(RICH if rich else TOPICS[0]), "observations": [_flat(form) for form in forms]}
+    seen, held, kept = observations(case), registered(case), memory(case)
+    found = judge(seen, held, kept)
+    random.shuffle(seen)
+    assert judge(seen, held, kept) == found
+    for finding in found:
+        stored = json.dumps([finding.sentence, finding.location, finding.evidence], allow_nan=False)
+        assert "\\u0000" not in stored
+        assert "\\ud800" not in stored
+        assert len(finding.sentence) < 2_000
+        assert finding.count >= 1
+        assert finding.rule in RULES
+    if nothing_read(seen):
+        assert found == []
+    pending(seen, held, kept)
+
+
+def test_memory_may_be_empty() -> None:
+    held = registered({"registered": {"ids": {1: [["orders-value", 1]]}}})
+    assert judge([observation("framed", ["value", 0, 1, 5]), observation("totals", [5])], held, Memory()) == []
+    assert version_of("a", 1, {}).registered_by == "ci"
+    assert len(GUID) == 36

@@ -1,103 +1,64 @@
-"""What becomes of scans and findings: claims, leases, resolution, and nothing done twice."""
+"""What becomes of scans: claims, leases, cancelling, and nothing done twice."""
 
 from __future__ import annotations
 
 import socket
+import time
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, OperationalError, connection, transaction
 from django.utils import timezone
 
 from registry.access.roles import Actor
-from registry.drift import selectors, services
-from registry.drift.judge import JudgedFinding
-from registry.drift.models import Finding, Scan, Source
-from registry.drift.scanning import keep_result, perform_scan
+from registry.drift import patience, selectors, services
+from registry.drift.keeping import keep_result
+from registry.drift.models import Cluster, Scan, SchemaUse, Source, Topic
+from registry.drift.scanning import perform_scan
+from registry.drift.sources import SOURCES
 from registry.drift.sources.base import ScanResult
-from registry.errors import BrokerUnavailable, InvalidCheckpoint, InvalidInput, InvalidSource, NotAllowed, WrongState
-from registry.subjects.models import Registry
+from registry.errors import (
+    BrokerUnavailable,
+    ClusterNotFound,
+    InvalidCheckpoint,
+    InvalidSource,
+    NotAllowed,
+    SchemadeskError,
+    WrongState,
+)
+from tests.drift.scans import READ, claim, framed, judged, make_source, scan, states, topic
 
 pytestmark = pytest.mark.requirement("CARD-3")
-READ = {"nothing": False, "messages": 5, "bytes": 9, "seconds": 0.1, "bound_reached": None, "partitions": [], "ids": []}
 
 
 @pytest.fixture
 def source(registries: None) -> Source:
-    return Source.objects.create(
-        registry=Registry.objects.get(name="dev"),
-        kind="kafka_topic",
-        name="orders",
-        bootstrap="127.0.0.1:1",
-        every_seconds=60,
-        next_scan_at=timezone.now(),
-        created_by="tests",
-    )
+    return make_source(every_seconds=60, next_scan_at=timezone.now())
 
 
-def judged(name: str = "a", **values: Any) -> JudgedFinding:
-    base = {
-        "rule": "UNKNOWN_SCHEMA_ID",
-        "severity": "break",
-        "fingerprint": name * 64,
-        "sentence": f"finding {name}",
-        "remedy": "look",
-        "location": "orders:0@1",
-        "count": 1,
-        "evidence": {"topic": "orders"},
-    }
-    return JudgedFinding(**(base | values))
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patience, "PATIENCE", (0.0, 0.0))
 
 
-def scan(
-    source: Source, by: Actor, *found: JudgedFinding, complete: bool = True, read: dict[str, Any] | None = None
-) -> Scan:
-    claim = services.claim_scan(services.queue_scan(source_id=source.pk, by=by))
-    assert claim is not None
-    assert keep_result(claim, ScanResult(found, read or READ, complete, {"0": 5}))
-    return Scan.objects.get(pk=claim.scan_id)
+class Fake:
+    """A kind of source whose scan is a function of the test's."""
 
+    def __init__(self, look: Any) -> None:
+        self.look = look
 
-def states() -> dict[str, str]:
-    return dict(Finding.objects.values_list("sentence", "state"))
+    def check(self, given: Any) -> str:
+        return str(given.name)
 
-
-def test_a_finding_is_one_row_however_often_it_is_seen(source: Source, system: Actor) -> None:
-    scan(source, system, judged(count=1))
-    scan(source, system, judged(count=7))
-    finding = Finding.objects.get()
-    assert finding.count == 7
-    assert finding.last_seen > finding.first_seen
-    assert finding.first_scan_id != finding.last_scan_id
-    assert Source.objects.get().positions == {"0": 5}
-
-
-def test_what_is_gone_is_resolved_and_what_comes_back_opens_again(source: Source, system: Actor) -> None:
-    scan(source, system, judged("a"), judged("b"))
-    scan(source, system, judged("b"))
-    assert states() == {"finding a": "resolved", "finding b": "open"}
-    scan(source, system, judged("a"))
-    assert states() == {"finding a": "open", "finding b": "resolved"}
-    assert Finding.objects.get(sentence="finding a").resolved_at is None
-
-
-def test_an_acknowledged_finding_stays_so_while_it_is_seen(source: Source, system: Actor) -> None:
-    scan(source, system, judged())
-    services.acknowledge(finding_id=Finding.objects.get().pk, reason="known", by=system)
-    scan(source, system, judged(count=3))
-    assert states() == {"finding a": "acknowledged"}
-    with pytest.raises(WrongState):
-        services.acknowledge(finding_id=Finding.objects.get().pk, reason="again", by=system)
+    def scan(self, source: Source, *, tag: str, on_progress: Any) -> ScanResult:
+        return self.look(on_progress)
 
 
 @pytest.mark.parametrize(("complete", "nothing"), [(False, False), (True, True)])
-def test_what_was_not_read_resolves_nothing(source: Source, system: Actor, complete: bool, nothing: bool) -> None:
-    scan(source, system, judged())
+def test_what_was_not_read_is_not_scanned(source: Source, system: Actor, complete: bool, nothing: bool) -> None:
     last = scan(source, system, complete=complete, read=READ | {"nothing": nothing})
-    assert states() == {"finding a": "open"}
-    verdict = selectors.get_scan(last.pk).verdict
-    assert verdict == ("not scanned" if nothing else "scanned")
+    assert selectors.get_scan(last.pk).verdict == ("not scanned" if nothing else "scanned")
 
 
 def test_a_scan_is_claimed_once(source: Source, system: Actor) -> None:
@@ -111,18 +72,23 @@ def test_a_scan_is_claimed_once(source: Source, system: Actor) -> None:
 
 
 def test_a_lost_worker_s_scan_goes_to_another_and_its_late_result_is_dropped(source: Source, system: Actor) -> None:
-    lost = services.claim_scan(services.queue_scan(source_id=source.pk, by=system))
-    assert lost is not None
+    lost = claim(source, system)
     assert services.reclaim_lost_scans() == []
+    assert services.lost_tags() == []
     Scan.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
+    assert services.lost_tags() == [lost.tag]
     assert services.reclaim_lost_scans() == [lost.scan_id]
     again = services.claim_scan(lost.scan_id)
     assert again is not None
     assert again.tag != lost.tag
     assert not services.renew_lease(lost)
-    assert not keep_result(lost, ScanResult((judged("a"),), READ, True))
-    assert keep_result(again, ScanResult((judged("b"),), READ, True))
+    seen = (framed(),)
+    assert not keep_result(lost, ScanResult((judged("a"),), READ, True, (topic(),), seen))
+    assert keep_result(again, ScanResult((judged("b"),), READ, True, (topic(),), seen))
+    assert not keep_result(again, ScanResult((judged("b"),), READ, True, (topic(),), seen)), "kept twice"
     assert states() == {"finding b": "open"}
+    assert SchemaUse.objects.get().messages == 5
+    assert (Topic.objects.get().messages, Topic.objects.get().positions) == (5, {"0": 5})
 
 
 def test_a_scan_whose_workers_keep_dying_ends_with_the_reason(source: Source, system: Actor) -> None:
@@ -143,7 +109,10 @@ def test_what_is_due_is_queued_once(source: Source, system: Actor) -> None:
     assert Scan.objects.count() == 1
 
 
-def test_a_broker_that_does_not_answer_ends_the_scan_and_keeps_the_findings(source: Source, system: Actor) -> None:
+def test_a_broker_that_does_not_answer_ends_the_scan_and_keeps_the_findings(
+    source: Source, system: Actor, settings: Any
+) -> None:
+    settings.KAFKA_BOOTSTRAP = "127.0.0.1:1"
     scan(source, system, judged())
     number = services.queue_scan(source_id=source.pk, by=system)
     assert perform_scan(number) == "failed"
@@ -151,46 +120,145 @@ def test_a_broker_that_does_not_answer_ends_the_scan_and_keeps_the_findings(sour
     assert states() == {"finding a": "open"}
 
 
+@pytest.mark.django_db(transaction=True)
+def test_a_scan_that_was_cancelled_keeps_nothing_and_stops(
+    source: Source, system: Actor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scan(source, system, judged("a"))
+    number = services.queue_scan(source_id=source.pk, by=system)
+
+    def look(on_progress: Any) -> ScanResult:
+        tag = services.cancel_scan(scan_id=number, by=system)
+        assert tag == Scan.objects.get(pk=number).tag != ""
+        for _ in range(100):
+            on_progress(1, 2, "reading")
+            time.sleep(0.1)
+        return ScanResult((judged("b"),), READ, True, (topic(),))
+
+    monkeypatch.setitem(SOURCES, "kafka", Fake(look))
+    began = time.monotonic()
+    assert perform_scan(number) == "cancelled"
+    assert time.monotonic() - began < 5
+    row = Scan.objects.get(pk=number)
+    assert (row.state, row.read, "tests" in row.error) == ("cancelled", None, True)
+    assert states() == {"finding a": "open"}
+    with pytest.raises(WrongState):
+        services.cancel_scan(scan_id=number, by=system)
+
+
+def test_a_queued_scan_is_cancelled_before_it_begins(source: Source, system: Actor, person: Any) -> None:
+    number = services.queue_scan(source_id=source.pk, by=system)
+    with pytest.raises(NotAllowed):
+        services.cancel_scan(scan_id=number, by=person("reader"))
+    assert services.cancel_scan(scan_id=number, by=person("steward")) == ""
+    assert perform_scan(number) == "not claimed"
+    assert services.queue_scan(source_id=source.pk, by=system) != number
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_database_that_is_away_stops_no_scan(source: Source, system: Actor, monkeypatch: pytest.MonkeyPatch) -> None:
+    tries: list[str] = []
+
+    def away(*_: object, **__: object) -> bool:
+        tries.append("away")
+        raise OperationalError("the connection is closed")
+
+    def look(on_progress: Any) -> ScanResult:
+        monkeypatch.setattr(services, "note_progress", away)
+        while len(tries) < 2:
+            on_progress(1, 2, "reading")
+            time.sleep(0.05)
+        connection.connection.close()  # as a restart of the database does
+        return ScanResult((judged(),), READ, True, (topic(),))
+
+    monkeypatch.setitem(SOURCES, "kafka", Fake(look))
+    assert perform_scan(services.queue_scan(source_id=source.pk, by=system)) == "done"
+    assert states() == {"finding a": "open"}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_progress_is_written(source: Source, system: Actor, monkeypatch: pytest.MonkeyPatch) -> None:
+    def look(on_progress: Any) -> ScanResult:
+        on_progress(3, 7, "reading")
+        ends = time.monotonic() + 10
+        while Scan.objects.get().progress_total != 7 and time.monotonic() < ends:
+            time.sleep(0.05)
+        assert (Scan.objects.get().progress_done, Scan.objects.get().phase) == (3, "reading")
+        return ScanResult((), READ, True, (topic(),))
+
+    monkeypatch.setitem(SOURCES, "kafka", Fake(look))
+    assert perform_scan(services.queue_scan(source_id=source.pk, by=system)) == "done"
+
+
+def test_an_unforeseen_error_ends_the_scan_and_is_raised(
+    source: Source, system: Actor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def look(_: Any) -> ScanResult:
+        raise ZeroDivisionError
+
+    monkeypatch.setitem(SOURCES, "kafka", Fake(look))
+    number = services.queue_scan(source_id=source.pk, by=system)
+    with pytest.raises(ZeroDivisionError):
+        perform_scan(number)
+    assert "ZeroDivisionError" in Scan.objects.get(pk=number).error
+
+
 @pytest.mark.parametrize(
-    ("kind", "name", "bootstrap", "error"),
+    ("values", "error"),
     [
-        ("kafka_topic", "a b", "localhost:1", InvalidSource),
-        ("kafka_topic", "orders", "localhost:1\nsasl.jaas.config=x", InvalidSource),
-        ("kafka_topic", "orders", "127.0.0.1:1", BrokerUnavailable),
-        ("state_store", "", "", InvalidSource),
-        ("state_store", "/etc", "", InvalidCheckpoint),
-        ("state_store", "/nowhere/../etc", "", InvalidCheckpoint),
-        ("carrier_pigeon", "x", "", InvalidSource),
+        ({"kind": "kafka"}, InvalidSource),
+        ({"kind": "kafka", "cluster": "nowhere"}, ClusterNotFound),
+        ({"kind": "kafka", "cluster": "local", "include": ["orders"]}, BrokerUnavailable),
+        ({"kind": "kafka", "cluster": "local", "name": " "}, InvalidSource),
+        ({"kind": "kafka", "cluster": "local", "include": "orders"}, InvalidSource),
+        ({"kind": "kafka", "cluster": "local", "include": ["*" * 11]}, InvalidSource),
+        ({"kind": "kafka", "cluster": "local", "mode": "sideways"}, InvalidSource),
+        ({"kind": "kafka", "cluster": "local", "max_messages": 0}, InvalidSource),
+        ({"kind": "kafka", "cluster": "local", "clean_scans": True}, InvalidSource),
+        ({"kind": "kafka", "cluster": "local", "bootstrap": "x:1"}, InvalidSource),
+        ({"kind": "kafka", "cluster": "local", "every_seconds": 1}, InvalidSource),
+        ({"kind": "state_store", "name": ""}, InvalidSource),
+        ({"kind": "state_store", "name": "/etc"}, InvalidCheckpoint),
+        ({"kind": "state_store", "name": "/nowhere/../etc"}, InvalidCheckpoint),
+        ({"kind": "state_store", "name": "/etc", "cluster": "local"}, InvalidSource),
+        ({"kind": "carrier_pigeon"}, InvalidSource),
     ],
 )
 def test_a_source_that_cannot_be_is_refused(
-    registries: None, system: Actor, kind: str, name: str, bootstrap: str, error: type[Exception]
+    registries: None, system: Actor, settings: Any, values: dict[str, Any], error: type[SchemadeskError]
 ) -> None:
+    settings.KAFKA_BOOTSTRAP = "127.0.0.1:1"
+    Cluster.objects.create(name="local", bootstrap="127.0.0.1:1", created_by="tests")
     with pytest.raises(error):
-        services.add_source(registry="dev", kind=kind, name=name, bootstrap=bootstrap, by=system)
+        services.add_source(**({"registry": "dev", "name": "orders", "by": system} | values))
     assert not Source.objects.exists()
 
 
-def test_who_may(source: Source, person, system: Actor) -> None:
-    scan(source, system, judged())
-    finding = Finding.objects.get().pk
-    for name in ("reader", "stranger"):
-        with pytest.raises(NotAllowed):
-            services.queue_scan(source_id=source.pk, by=person(name))
-        with pytest.raises(NotAllowed):
-            services.acknowledge(finding_id=finding, reason="x", by=person(name))
-    with pytest.raises(InvalidInput):
-        services.acknowledge(finding_id=finding, reason=" ", by=person("approver"))
+def test_a_source_is_changed_and_removed(source: Source, system: Actor, person: Any) -> None:
+    with pytest.raises(NotAllowed):
+        services.update_source(source_id=source.pk, by=person("reader"), mode="full")
+    services.update_source(source_id=source.pk, by=person("steward"), mode="tail", tail_messages=5, exclude=["x-*"])
+    info = selectors.get_source(source.pk)
+    assert (info.mode, info.tail_messages, info.exclude, info.cluster) == ("tail", 5, ("x-*",), "local")
+    services.update_source(source_id=source.pk, by=system, every_seconds=None)
+    assert selectors.get_source(source.pk).next_scan_at is None
+    with pytest.raises(InvalidSource):
+        services.update_source(source_id=source.pk, by=system, name="other")
+    scan(source, system, judged(), observations=(framed(),))
+    running = claim(source, system)
+    with pytest.raises(WrongState):
+        services.remove_source(source_id=source.pk, by=system)
+    services.cancel_scan(scan_id=running.scan_id, by=system)
+    with pytest.raises(NotAllowed):
+        services.remove_source(source_id=source.pk, by=person("approver"))
+    services.remove_source(source_id=source.pk, by=person("steward"))
+    assert not keep_result(running, ScanResult((), READ, True))
+    services.remove_cluster(name="local", by=system)
 
 
 @pytest.mark.slow
-def test_a_server_that_listens_and_is_no_broker_is_told_apart(registries: None, system: Actor) -> None:
+def test_a_server_that_listens_and_is_no_broker_is_told_apart(registries: None, system: Actor, settings: Any) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
-        address = f"127.0.0.1:{server.getsockname()[1]}"
+        settings.KAFKA_BOOTSTRAP = address = f"127.0.0.1:{server.getsockname()[1]}"
         with pytest.raises(BrokerUnavailable, match="doesn't answer within"):
-            services.add_source(registry="dev", kind="kafka_topic", name="orders", bootstrap=address, by=system)
-
-
-def test_findings_come_worst_first(source: Source, system: Actor) -> None:
-    scan(source, system, *(judged(name[0], severity=name) for name in ("notice", "break", "risk")))
-    assert [info.severity for info in selectors.list_findings()] == ["break", "risk", "notice"]
+            services.connect_cluster(name="no broker", bootstrap=address, by=system)

@@ -10,58 +10,87 @@ import pytest
 
 from registry.observations import (
     Bounds,
+    ChangeEvents,
+    ChangeShape,
+    FieldProfile,
     FramedMessages,
+    FramedTwice,
     KafkaConnection,
     MalformedObservation,
+    MessageIndexes,
     NullMessages,
     Observation,
     OtherGroups,
     PartitionRange,
     PartitionRead,
+    Profile,
+    Sample,
     ScanSpec,
+    ScanTotals,
     SchemaNotUsed,
     Span,
+    StateExpiry,
     StateFieldNulls,
+    StateFieldRange,
+    StateKeys,
     StateLimit,
     StateRows,
     StateScan,
     StateSchemaVersion,
+    StateTimers,
     StateTotals,
     StateUnreadable,
     StateVariableRead,
+    TopicLost,
+    TopicRead,
     TopicScan,
     TopicTotals,
     UndecodableMessages,
     UnframedMessages,
+    WriterSchema,
     decode_observations,
     decode_spec,
     encode_observations,
     encode_spec,
 )
 
+GUID = "0190b6d5-5f83-7d6e-a1b2-c3d4e5f60718"
 SPAN = Span(3, 120, 10, 14, 1_780_000_000_000, 1_780_000_000_500)
 ALL: list[Observation] = [
-    PartitionRead(0, 10, 15, 0, 20, 3),
-    FramedMessages("value", 0, 7, SPAN),
-    UnframedMessages("key", 0, "json_object", SPAN),
-    NullMessages("value", 0, SPAN),
-    UndecodableMessages("value", 0, 7, SPAN),
-    SchemaNotUsed(7, "wörter\nund\u2028mehr"),
-    OtherGroups(0, 4, SPAN),
-    TopicTotals("orders", 3, 120, None, 1.5),
+    PartitionRead("orders", 0, 10, 15, 0, 20, 3),
+    FramedMessages("orders", "value", 0, "id", "7", SPAN),
+    FramedTwice("orders", "value", 0, GUID, 7, SPAN),
+    UnframedMessages("orders", "key", 0, "json_object", SPAN),
+    NullMessages("orders", "value", 0, SPAN),
+    UndecodableMessages("orders", "value", 0, "guid", GUID, SPAN, (10, 12), "the body ends before its schema does"),
+    UndecodableMessages("orders", "value", 0, None, "", SPAN, (), "the text isn't JSON"),
+    MessageIndexes("orders", "value", 0, "id", "7", "1.0", SPAN),
+    FieldProfile("orders", "value", "id", "7", "a[].b", 9, 8, 1, {"string": 8}, 5, "1 characters", None, {"A": 1}),
+    ChangeEvents("orders", 0, "u", "shop", "public", "orders", SPAN, 1, 2, 3, 4, 5, 6),
+    ChangeShape("orders", "value", "ab12", "{}", SPAN, 0),
+    Sample("orders", "value", 0, 10, 1_780_000_000_000, None, "", '{"a": "aa (2)"}', False),
+    SchemaNotUsed("content_type", "vnd.user.v1", "wörter\nund\u2028mehr"),
+    OtherGroups("orders", 0, 4, SPAN),
+    TopicLost("gone", "it was deleted"),
+    TopicTotals("orders", 3, 120, "groups"),
+    ScanTotals(2, 3, 120, None, 1.5),
     StateSchemaVersion(0, "totals", "value", 1, 0, None, "avro", "{}", "{}", None),
     StateLimit("value_schemas", 0, "totals", 2, 16),
     StateRows(0, None, 4, 10),
     StateFieldNulls(0, "totals", 4, "value.a", 10, 3),
+    StateKeys(0, None, 4, 9, 1200),
+    StateFieldRange(0, "totals", 4, "value.a", "bigint", "+10^2", None, 80),
+    StateExpiry(0, "totals", 4, 1, 1_780_000_000_000, None),
+    StateTimers(0, 4, 2, None, 1_780_000_000_500),
     StateUnreadable(0, "totals", None, "gone"),
     StateTotals("/c", 1, 10, "deadline", 2.0),
 ]
 SPECS: list[ScanSpec] = [
     TopicScan(
         KafkaConnection("a:1,b:2", "SASL_SSL", "PLAIN", "u", None, "pem"),
-        "orders",
-        (PartitionRange(0, 1, 5, 0, 9),),
-        {7: '"string"'},
+        (TopicRead("orders", (PartitionRange(0, 1, 5, 0, 9),)), TopicRead("users", ())),
+        (WriterSchema("id", "7", "AVRO", '"string"'), WriterSchema("guid", GUID, "PROTOBUF", "Cg==")),
+        Profile(fields=False, changes=True, samples=3, reveal=True),
         Bounds(deadline_seconds=3.0),
     ),
     StateScan(
@@ -85,28 +114,30 @@ def test_the_envelope_takes_no_name_that_a_field_has() -> None:
 
 def test_a_password_is_neither_written_nor_shown() -> None:
     connection = KafkaConnection("a:1", "SASL_SSL", "PLAIN", "u", "hunter2")
-    spec = TopicScan(connection, "orders", ())
+    spec = TopicScan(connection, ())
     assert "hunter2" not in encode_spec(spec) + repr(spec)
     assert decode_spec(encode_spec(spec)).connection.password is None  # type: ignore[union-attr]
 
 
-GOOD = json.loads(encode_observations([FramedMessages("value", 0, 7, SPAN)]))
+GOOD = json.loads(encode_observations([FramedMessages("orders", "value", 0, "id", "7", SPAN)]))
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"v": 2}, "format version 2"),
+        ({"v": 1}, "format version 1"),
         ({"v": True}, "format version true"),
         ({"v": None}, "format version null"),
         ({"type": "Something"}, 'type "Something"'),
         ({"type": ["FramedMessages"]}, "type ["),
         ({"type": "TopicScan"}, 'type "TopicScan"'),
         ({"extra": 1}, "a field too many: extra"),
-        ({"schema_id": "7"}, 'schema_id is "7", not int'),
-        ({"schema_id": 7.0}, "schema_id is 7.0, not int"),
-        ({"schema_id": True}, "schema_id is true, not int"),
-        ({"schema_id": None}, "schema_id is null, not int"),
+        ({"partition": "7"}, 'partition is "7", not int'),
+        ({"partition": 7.0}, "partition is 7.0, not int"),
+        ({"partition": True}, "partition is true, not int"),
+        ({"partition": None}, "partition is null, not int"),
+        ({"mark": 7}, "mark is 7, not str"),
+        ({"framing": "magic"}, 'framing is "magic", not one of id, guid, content_type'),
         ({"side": "header"}, 'side is "header", not one of key, value'),
         ({"span": [1, 2]}, "span is [1, 2], not an object"),
         ({"span": {**GOOD["span"], "bytes": "many"}}, 'span.bytes is "many", not int'),
@@ -119,7 +150,7 @@ def test_a_wrong_line_is_named_with_its_number_and_field(change: dict[str, objec
     assert words in str(caught.value)
 
 
-@pytest.mark.parametrize("missing", ["side", "span", "schema_id"])
+@pytest.mark.parametrize("missing", ["side", "span", "mark"])
 def test_a_missing_field_is_named(missing: str) -> None:
     line = json.dumps({name: value for name, value in GOOD.items() if name != missing})
     with pytest.raises(MalformedObservation, match=f"has no field {missing}"):
@@ -132,8 +163,6 @@ def test_what_is_no_object_is_refused(line: str) -> None:
         list(decode_observations(line))
 
 
-def test_ids_of_writer_schemas_are_numbers() -> None:
-    line = json.loads(encode_spec(SPECS[0]))
-    line["writer_schemas"] = {"-1": '"string"'}
-    with pytest.raises(MalformedObservation, match="not a schema id"):
-        decode_spec(json.dumps(line))
+def test_a_schema_id_is_a_number_of_its_framing_alone() -> None:
+    assert FramedMessages("t", "value", 0, "id", "7", SPAN).schema_id == 7
+    assert FramedMessages("t", "value", 0, "guid", GUID, SPAN).schema_id is None

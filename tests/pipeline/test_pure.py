@@ -9,10 +9,20 @@ import time
 import pytest
 
 from registry.errors import InvalidSource, SparkUnavailable
-from registry.observations import KafkaConnection, PartitionRange, PartitionRead, TopicScan, TopicTotals
+from registry.observations import (
+    Framing,
+    KafkaConnection,
+    PartitionRange,
+    PartitionRead,
+    ScanTotals,
+    TopicRead,
+    TopicScan,
+    TopicTotals,
+    WriterSchema,
+)
 from registry.pipeline import probe_remote, run, slices
-from registry.pipeline.decode import SchemaNotUsable, wrap
-from registry.pipeline.readers.kafka import check_topic, connection_options
+from registry.pipeline.bare import SchemaNotUsable, bare
+from registry.pipeline.readers.kafka import check_topic, check_topics, connection_options
 from registry.pipeline.session import parse_remote
 
 
@@ -20,16 +30,25 @@ def ranges(*spans: tuple[int, int]) -> list[PartitionRange]:
     return [PartitionRange(number, start, end, 0, 10**9) for number, (start, end) in enumerate(spans)]
 
 
+def pieces(*spans: tuple[int, int]) -> list[slices.Piece]:
+    """Of two topics by turns."""
+    return [slices.Piece(f"t{part.partition % 2}", part) for part in ranges(*spans)]
+
+
+def places(some: list[slices.Piece]) -> list[tuple[str, int, int]]:
+    return [(each.topic, each.range.partition, o) for each in some for o in range(each.range.start, each.range.end)]
+
+
 def test_slices_cover_everything_once_whatever_their_size() -> None:
-    asked = ranges((0, 7), (100, 100), (5, 1_000), (0, 1))
+    asked = pieces((0, 7), (100, 100), (5, 1_000), (0, 1))
     for size in (1, 2, 3, 10, 500, 5_000):
-        rest, read, rounds = [part for part in asked if part.end > part.start], [], 0
+        rest, read, rounds = [part for part in asked if part.size], [], 0
         while rest:
             piece, rest = slices.cut(rest, size)
             assert 0 < slices.left(piece) <= size
-            read += [(part.partition, offset) for part in piece for offset in range(part.start, part.end)]
+            read += places(piece)
             rounds += 1
-        assert sorted(read) == sorted((part.partition, o) for part in asked for o in range(part.start, part.end))
+        assert sorted(read) == sorted(places(asked))
         assert rounds == -(-1_003 // size)
 
 
@@ -48,11 +67,25 @@ def test_ranges_are_clamped_to_the_watermarks() -> None:
 
 
 def test_a_scan_of_nothing_needs_no_spark() -> None:
-    spec = TopicScan(KafkaConnection("127.0.0.1:1"), "orders", (PartitionRange(0, 9, 9, 0, 9),))
-    assert run(spec, remote="sc://127.0.0.1:1") == [
-        PartitionRead(0, 9, 9, 0, 9, 0),
-        TopicTotals("orders", 0, 0, None, 0.0),
+    read = TopicRead("orders", (PartitionRange(0, 9, 9, 0, 9),))
+    assert run(TopicScan(KafkaConnection("127.0.0.1:1"), (read,)), remote="sc://127.0.0.1:1") == [
+        PartitionRead("orders", 0, 9, 9, 0, 9, 0),
+        TopicTotals("orders", 0, 0, None),
+        ScanTotals(1, 0, 0, None, 0.0),
     ]
+
+
+@pytest.mark.parametrize(("framing", "mark"), [("id", "x"), ("id", "-1"), ("id", str(2**32)), ("guid", "7")])
+def test_what_is_no_mark_is_refused(framing: Framing, mark: str) -> None:
+    spec = TopicScan(KafkaConnection("127.0.0.1:1"), (), (WriterSchema(framing, mark, "AVRO", '"int"'),))
+    with pytest.raises(InvalidSource, match="no mark of a schema"):
+        run(spec, remote="sc://127.0.0.1:1")
+
+
+def test_a_topic_is_named_once() -> None:
+    reads = [TopicRead("orders", ()), TopicRead("orders", ())]
+    with pytest.raises(InvalidSource, match="twice"):
+        check_topics(reads)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +155,7 @@ def test_ranges_that_make_no_sense_are_refused(bad: list[PartitionRange]) -> Non
 
 
 def body_of(schema: object) -> object:
-    return json.loads(wrap(json.dumps(schema)))["fields"][0]["type"]
+    return bare(json.dumps(schema))
 
 
 def test_a_wrapped_schema_keeps_only_what_its_bytes_depend_on() -> None:
@@ -145,9 +178,9 @@ def test_a_wrapped_schema_keeps_only_what_its_bytes_depend_on() -> None:
         "name": "A",
         "namespace": "n",
         "fields": [
-            {"name": "d", "type": {"type": "int"}},
+            {"name": "d", "type": {"type": "int", "calendar": "date"}},
             {"name": "e", "type": {"type": "enum", "name": "E", "symbols": ["X"]}},
-            {"name": "f", "type": ["null", {"type": "array", "items": {"type": "int"}}]},
+            {"name": "f", "type": ["null", {"type": "array", "items": {"type": "int", "calendar": "date"}}]},
             {"name": "again", "type": "E"},
         ],
     }
@@ -171,17 +204,17 @@ EMPTY = {"type": "record", "name": "Nothing", "fields": []}
 def test_lists_of_things_without_bytes_are_not_decoded(items: object) -> None:
     for schema in ({"type": "array", "items": items}, {"type": "map", "values": {"type": "array", "items": items}}):
         with pytest.raises(SchemaNotUsable, match="take no bytes"):
-            wrap(json.dumps(schema))
+            bare(json.dumps(schema))
     named = {"type": "record", "name": "Outer", "namespace": "n", "fields": [{"name": "one", "type": EMPTY}]}
     named["fields"].append({"name": "many", "type": {"type": "array", "items": "Nothing"}})  # type: ignore[attr-defined]
     with pytest.raises(SchemaNotUsable, match="take no bytes"):
-        wrap(json.dumps(named))
+        bare(json.dumps(named))
 
 
 def test_lists_of_unions_and_of_records_with_bytes_are_decoded() -> None:
-    wrap(json.dumps({"type": "array", "items": ["null", "int"]}))
+    bare(json.dumps({"type": "array", "items": ["null", "int"]}))
     node = {"type": "record", "name": "Node", "fields": [{"name": "n", "type": "int"}]}
-    wrap(json.dumps({"type": "array", "items": node}))
+    bare(json.dumps({"type": "array", "items": node}))
 
 
 @pytest.mark.parametrize(
@@ -189,9 +222,9 @@ def test_lists_of_unions_and_of_records_with_bytes_are_decoded() -> None:
 )
 def test_what_is_no_schema_is_not_usable(text: str) -> None:
     with pytest.raises(SchemaNotUsable):
-        wrap(text)
+        bare(text)
 
 
 def test_a_schema_nested_very_deep_is_not_usable() -> None:
     with pytest.raises(SchemaNotUsable, match="nested"):
-        wrap('{"type":"array","items":' * 300 + '"int"' + "}" * 300)
+        bare('{"type":"array","items":' * 300 + '"int"' + "}" * 300)

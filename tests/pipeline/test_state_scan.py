@@ -8,6 +8,7 @@ import pytest
 
 from registry.checkpoints import read_checkpoint
 from registry.checkpoints.observed import rows_to_read
+from registry.drift.state_rows import rows_by_variable, timers_by_operator, timers_to_read
 from registry.observations import (
     StateFieldNulls,
     StateRows,
@@ -51,9 +52,32 @@ def test_what_cannot_be_read_is_said_and_hides_nothing_else(spark_remote: str, t
     path = make_fixtures.run(spark_remote, "dedup_rocksdb", tmp_path)
     reads = (StateVariableRead(0, "no_such_variable", "value", 0), StateVariableRead(0, None, "operator", 99))
     seen = run(StateScan(str(path), (*reads, StateVariableRead(0, None, "operator", 0))), remote=spark_remote)
-    assert [type(each) for each in seen if not isinstance(each, StateFieldNulls)] == [
-        StateUnreadable,
-        StateUnreadable,
-        StateRows,
-        StateTotals,
-    ]
+    ends = (StateUnreadable, StateRows, StateTotals)
+    assert [type(each) for each in seen if isinstance(each, ends)] == [StateUnreadable, *ends]
+
+
+@pytest.mark.requirement("DBX-1", "CARD-3")
+def test_keys_masked_ranges_expiry_and_timers(spark_remote: str, tmp_path: Path) -> None:
+    path = make_fixtures.run(spark_remote, "timers_and_ttl", tmp_path)
+    checkpoint = read_checkpoint(str(path), [tmp_path])
+    reads = (*rows_to_read(checkpoint), *timers_to_read(checkpoint))
+    assert [each.kind for each in reads] == ["map", "value", "list", "timers"]
+    seen = run(StateScan(str(path), reads), remote=spark_remote)
+    assert [each for each in seen if isinstance(each, StateUnreadable)] == []
+    rows = rows_by_variable(checkpoint, seen)
+    last, pages, counts = (rows[0, name] for name in ("last_visit", "pages", "counts"))
+    assert (last.rows, last.keys, pages.keys, counts.keys) == (7, 7, 7, 7)
+    fields = {(name, each["path"]): each for (_, name), found in rows.items() for each in found.fields}
+    visits, page = fields["last_visit", "value.visits"], fields["last_visit", "value.page"]
+    # 40 rows on 7 keys are 5 or 6 visits each, which may be told as their magnitude alone; "home" as its length.
+    assert (visits["minimum"], visits["maximum"], visits["type"], visits["bytes"]) == ("1e0", "1e0", "int", 28)
+    assert (page["minimum"], page["maximum"], page["bytes"]) == ("4 characters", "4 characters", 28)
+    assert last.bytes == 7 * 8 + 28 + 28
+    assert "home" not in str(rows)
+    day, hour = 86_400_000, 3_600_000
+    assert last.expiry["without"] == counts.expiry["without"] == 0
+    assert pages.expiry == {}
+    assert last.expiry["earliest"] - counts.expiry["latest"] == pytest.approx(day - hour, abs=600_000)
+    timers = timers_by_operator(seen)[0]
+    assert timers["timers"] == 7
+    assert timers["earliest"] == pytest.approx(counts.expiry["earliest"], abs=600_000)

@@ -3,31 +3,39 @@
 from __future__ import annotations
 
 import json
+import uuid
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, TypeVar
 
 import pytest
 from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
 
-from registry.errors import BrokerUnavailable, InvalidSource
+from registry.errors import BrokerUnavailable
 from registry.observations import (
     Bounds,
+    FieldProfile,
     FramedMessages,
+    FramedTwice,
     KafkaConnection,
     NullMessages,
     Observation,
     OtherGroups,
     PartitionRange,
     PartitionRead,
+    ScanTotals,
     SchemaNotUsed,
+    TopicLost,
+    TopicRead,
     TopicScan,
     TopicTotals,
     UndecodableMessages,
     UnframedMessages,
+    WriterSchema,
 )
 from registry.pipeline import run
-from tests.pipeline.topics import USER, Message, framed, make_topic, scan_of, string, zigzag
+from tests.pipeline.topics import USER, Message, fill, framed, make_topic, scan_of, string, zigzag
 
 pytestmark = [pytest.mark.spark, pytest.mark.broker, pytest.mark.slow]
 T = TypeVar("T")
@@ -68,23 +76,24 @@ def test_everything_that_can_stand_in_a_topic_is_told_apart(kafka_bootstrap: str
         (1, framed(9, b""), b"\x00\x00\x00\x07"),
     ]
     topic = make_topic(kafka_bootstrap, messages)
-    seen = run(scan_of(kafka_bootstrap, topic, {7: USER, 9: '"int"'}), remote=spark_remote)
-    assert only(PartitionRead, seen) == [PartitionRead(0, 0, 6, 0, 6, 6), PartitionRead(1, 0, 7, 0, 7, 7)]
+    seen = run(scan_of(kafka_bootstrap, topic, schemas={7: USER, 9: '"int"'}), remote=spark_remote)
+    assert only(PartitionRead, seen) == [PartitionRead(topic, 0, 0, 6, 0, 6, 6), PartitionRead(topic, 1, 0, 7, 0, 7, 7)]
     assert places(only(FramedMessages, seen), "side", "partition", "schema_id") == {
         ("key", 0, 9): (2, 0, 1),
         ("key", 1, 9): (1, 6, 6),
         ("value", 0, 7): (3, 0, 4),
         ("value", 0, 8): (1, 2, 2),
     }
-    assert places(only(UndecodableMessages, seen), "side", "partition", "schema_id") == {
-        ("key", 1, 9): (1, 6, 6),
-        ("value", 0, 7): (1, 4, 4),
+    assert places(only(UndecodableMessages, seen), "side", "partition", "mark") == {
+        ("key", 1, "9"): (1, 6, 6),
+        ("value", 0, "7"): (1, 4, 4),
     }
     assert places(only(NullMessages, seen), "side", "partition") == {("key", 0): (1, 2, 2), ("value", 0): (1, 3, 3)}
     assert places(only(UnframedMessages, seen), "side", "partition", "hint") == {
         ("key", 0, "text"): (2, 3, 4),
         ("key", 0, "empty"): (1, 5, 5),
-        ("key", 1, "binary"): (3, 0, 2),
+        ("key", 1, "binary"): (1, 2, 2),
+        ("key", 1, "cut_frame"): (2, 0, 1),
         ("key", 1, "text"): (3, 3, 5),
         ("value", 0, "json_object"): (1, 5, 5),
         ("value", 1, "json_array"): (1, 0, 0),
@@ -93,12 +102,14 @@ def test_everything_that_can_stand_in_a_topic_is_told_apart(kafka_bootstrap: str
         ("value", 1, "text"): (1, 3, 3),
         ("value", 1, "empty"): (1, 4, 4),
         ("value", 1, "gzip"): (1, 5, 5),
-        ("value", 1, "binary"): (1, 6, 6),
+        ("value", 1, "cut_frame"): (1, 6, 6),
     }
     totals = seen[-1]
+    assert isinstance(seen[-2], TopicTotals)
     size = sum(len(key or b"") + len(value or b"") for _, key, value in messages)
-    assert isinstance(totals, TopicTotals)
-    assert (totals.topic, totals.messages, totals.bytes, totals.bound_reached) == (topic, 13, size, None)
+    assert seen[-2] == TopicTotals(topic, 13, size, None)
+    assert isinstance(totals, ScanTotals)
+    assert (totals.topics, totals.messages, totals.bytes, totals.bound_reached) == (1, 13, size, None)
     first = only(FramedMessages, seen)[0].span
     assert 1_700_000_000_000 < first.first_time <= first.last_time
 
@@ -122,16 +133,29 @@ def test_poison_is_counted_and_the_server_lives(kafka_bootstrap: str, spark_remo
     bodies = [(0, None, framed(number, body)) for number, (_, body) in enumerate(POISON.values(), start=1)]
     topic = make_topic(kafka_bootstrap, [*bodies, (0, None, framed(1, string("fine")))])
     for _ in range(2):
-        seen = run(scan_of(kafka_bootstrap, topic, schemas), remote=spark_remote)
-        found = {each.schema_id: each.span.messages for each in only(UndecodableMessages, seen)}
+        seen = run(scan_of(kafka_bootstrap, topic, schemas=schemas), remote=spark_remote)
+        found = {int(each.mark): each.span.messages for each in only(UndecodableMessages, seen)}
         assert found == dict.fromkeys(schemas, 1)
         assert {each.schema_id: each.span.messages for each in only(FramedMessages, seen)}[1] == 2
+
+
+def test_a_message_of_50_mb_is_counted(kafka_bootstrap: str, spark_remote: str) -> None:
+    large = 50 * 1024 * 1024
+    topic = make_topic(kafka_bootstrap, [(0, None, framed(1, string("x")))], 1, **{"max.message.bytes": large * 2})
+    huge = (0, None, framed(1, string("y" * large)))
+    fill(kafka_bootstrap, topic, [huge, (0, None, b'{"a": 1}')], **{"message.max.bytes": large * 2})
+    seen = run(scan_of(kafka_bootstrap, topic, schemas={1: USER}), remote=spark_remote)
+    (framed_,) = only(FramedMessages, seen)
+    assert framed_.span.messages == 2
+    assert framed_.span.bytes > large
+    assert only(UndecodableMessages, seen) == []  # too large to be decoded, and so nothing is said of it
+    assert {each.path: each.present for each in only(FieldProfile, seen)} == {"a": 1, "name": 1}
 
 
 # Schemas that are Avro, or nearly, and how far Spark can decode with them: id → (text, decodes?)
 ODD_SCHEMAS = {
     1: (USER, True),
-    2: ('{"type":"record","name":"List","fields":[{"name":"next","type":["null","List"]}]}', False),
+    2: ('{"type":"record","name":"List","fields":[{"name":"next","type":["null","List"]}]}', True),
     3: ('{"type":"array","items":"null"}', False),
     4: ("this is no schema", False),
     5: ('{"type":"record","name":"R","fields":[{"name":"x","type":"Missing"}]}', False),
@@ -152,8 +176,8 @@ ODD_BODIES = {
 def test_schemas_that_spark_cannot_use_are_named_and_hide_no_other(kafka_bootstrap: str, spark_remote: str) -> None:
     topic = make_topic(kafka_bootstrap, [(0, None, framed(number, body)) for number, body in ODD_BODIES.items()])
     schemas = {number: text for number, (text, _) in ODD_SCHEMAS.items()}
-    seen = run(scan_of(kafka_bootstrap, topic, schemas), remote=spark_remote)
-    assert {each.schema_id for each in only(SchemaNotUsed, seen)} == {n for n, (_, ok) in ODD_SCHEMAS.items() if not ok}
+    seen = run(scan_of(kafka_bootstrap, topic, schemas=schemas), remote=spark_remote)
+    assert {int(each.mark) for each in only(SchemaNotUsed, seen)} == {n for n, (_, ok) in ODD_SCHEMAS.items() if not ok}
     assert only(UndecodableMessages, seen) == []
     assert {each.schema_id for each in only(FramedMessages, seen)} == set(ODD_BODIES)
 
@@ -167,7 +191,7 @@ def test_aborted_messages_are_not_seen(kafka_bootstrap: str, spark_remote: str) 
         producer.produce(topic, framed(schema_id, string("x")))
         producer.flush(30)
         (producer.commit_transaction if commit else producer.abort_transaction)(30)
-    seen = run(scan_of(kafka_bootstrap, topic, {1: USER}), remote=spark_remote)
+    seen = run(scan_of(kafka_bootstrap, topic, schemas={1: USER}), remote=spark_remote)
     assert {each.schema_id for each in only(FramedMessages, seen)} == {1}
     (read,) = only(PartitionRead, seen)
     assert (read.end, read.messages) == (5, 2)  # two messages, an aborted one, and two marks of the transactions
@@ -186,7 +210,9 @@ def test_a_bounded_scan_says_so_and_the_next_one_goes_on_where_it_ended(
         assert (totals.bound_reached, totals.messages) == expected
         counted += sum(each.span.messages for each in only(FramedMessages, seen))
         ends = {read.partition: read.end for read in only(PartitionRead, seen)}
-        spec = replace(spec, ranges=tuple(replace(part, start=ends[part.partition]) for part in spec.ranges))
+        (read,) = spec.topics
+        onward = tuple(replace(part, start=ends[part.partition]) for part in read.ranges)
+        spec = replace(spec, topics=(replace(read, ranges=onward),))
     assert counted == 900
 
 
@@ -202,7 +228,7 @@ def test_the_bound_of_bytes_ends_a_scan(kafka_bootstrap: str, spark_remote: str,
 def test_bogus_ids_are_folded_and_known_ones_kept(kafka_bootstrap: str, spark_remote: str) -> None:
     bogus: list[Message] = [(0, None, framed(10_000 + number, b"x")) for number in range(3_000)]
     topic = make_topic(kafka_bootstrap, [*bogus, (0, None, framed(1, string("x")))], partitions=1)
-    seen = run(scan_of(kafka_bootstrap, topic, {1: USER}, Bounds(max_groups=50)), remote=spark_remote)
+    seen = run(scan_of(kafka_bootstrap, topic, schemas={1: USER}, bounds=Bounds(max_groups=50)), remote=spark_remote)
     framed_ids = {each.schema_id for each in only(FramedMessages, seen)}
     assert 1 in framed_ids
     assert len(framed_ids) <= 50
@@ -221,12 +247,58 @@ def test_progress_counts_tasks_and_names_the_phase(kafka_bootstrap: str, spark_r
 
 
 def test_a_broker_that_does_not_answer_is_named(spark_remote: str) -> None:
-    spec = TopicScan(KafkaConnection("127.0.0.1:9"), "orders", (PartitionRange(0, 0, 5, 0, 5),))
+    spec = TopicScan(KafkaConnection("127.0.0.1:9"), (TopicRead("orders", (PartitionRange(0, 0, 5, 0, 5),)),))
     with pytest.raises(BrokerUnavailable, match=r"127\.0\.0\.1:9 didn't answer"):
         run(spec, remote=spark_remote)
 
 
-def test_a_topic_that_is_gone_is_named(kafka_bootstrap: str, spark_remote: str) -> None:
-    spec = TopicScan(KafkaConnection(kafka_bootstrap), "never-made", (PartitionRange(0, 0, 5, 0, 5),))
-    with pytest.raises(InvalidSource, match="never-made"):
-        run(spec, remote=spark_remote)
+def test_a_topic_that_is_gone_is_lost_and_the_others_are_read(kafka_bootstrap: str, spark_remote: str) -> None:
+    topics = [make_topic(kafka_bootstrap, [(0, None, framed(1, b"x"))] * (number + 1)) for number in range(5)]
+    spec = scan_of(kafka_bootstrap, *topics)
+    gone = {topics[1], "never-made"}
+    missing = TopicRead("never-made", (PartitionRange(0, 0, 5, 0, 5),))
+    admin = AdminClient({"bootstrap.servers": kafka_bootstrap})
+    admin.delete_topics([topics[1]])[topics[1]].result(20)
+    seen = run(replace(spec, topics=(*spec.topics, missing)), remote=spark_remote)
+    assert {each.topic for each in only(TopicLost, seen)} == gone
+    assert all("deleted" in each.reason for each in only(TopicLost, seen))
+    assert {each.topic: each.messages for each in only(TopicTotals, seen)} == {
+        topics[0]: 1,
+        topics[2]: 3,
+        topics[3]: 4,
+        topics[4]: 5,
+    }
+    assert {each.topic for each in only(PartitionRead, seen)} == set(topics) - gone
+
+
+GUID = uuid.UUID("0190b6d5-5f83-7d6e-a1b2-c3d4e5f60718")
+NAMED = WriterSchema("guid", str(GUID), "AVRO", USER)
+SPRING = WriterSchema("content_type", "vnd.user.v1", "AVRO", USER)
+
+
+@pytest.mark.requirement("SCS-3", "DEB-5")
+def test_marks_in_headers_win_over_the_first_bytes(kafka_bootstrap: str, spark_remote: str) -> None:
+    guid, ada, odd = b"\x01" + GUID.bytes, string("Ada"), framed(7, string("x"))
+    messages: list[Message] = [
+        (0, None, ada, [("__value_schema_id", guid)]),
+        (0, None, odd, [("__value_schema_id", guid)]),  # its first bytes look like an id, and aren't
+        (0, None, odd, [("__value_schema_id", b"\x01short")]),  # no GUID: the first bytes count
+        (0, ada, None, [("__key_schema_id", guid), ("__value_schema_id", guid)]),
+        (0, None, ada, [("contentType", "application/vnd.user.v1+avro")]),
+        (0, None, ada, [("other", b"1"), ("contentType", '"application/vnd.user.v1+avro"')]),
+        (0, None, ada, [("content-type", "application/vnd.user.v1+avro;charset=UTF-8")]),
+        (0, None, b"{}", [("contentType", "application/json")]),
+        (0, None, b"{}", [("contentType", b"\xff\xfe")]),
+    ]
+    topic = make_topic(kafka_bootstrap, messages, partitions=1)
+    seen = run(scan_of(kafka_bootstrap, topic, schemas={7: USER}, more=(NAMED, SPRING)), remote=spark_remote)
+    assert places(only(FramedMessages, seen), "side", "framing", "mark") == {
+        ("value", "guid", str(GUID)): (2, 0, 1),
+        ("value", "id", "7"): (1, 2, 2),
+        ("key", "guid", str(GUID)): (1, 3, 3),
+        ("value", "content_type", "vnd.user.v1"): (3, 4, 6),
+    }
+    assert places(only(FramedTwice, seen), "side", "guid", "schema_id") == {("value", str(GUID), 7): (1, 1, 1)}
+    assert places(only(UnframedMessages, seen), "side", "hint") == {("value", "json_object"): (2, 7, 8)}
+    assert places(only(NullMessages, seen), "side") == {("key",): (8, 0, 8), ("value",): (1, 3, 3)}
+    assert places(only(UndecodableMessages, seen), "framing", "mark") == {("guid", str(GUID)): (1, 1, 1)}

@@ -4,15 +4,27 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from registry.observations import Bounds, KafkaConnection, PartitionRange, TopicScan
+from registry.observations import (
+    Bounds,
+    KafkaConnection,
+    PartitionRange,
+    Profile,
+    SchemaKind,
+    TopicRead,
+    TopicScan,
+    WriterSchema,
+)
 
-Message = tuple[int, bytes | None, bytes | None]  # partition, key, value
+Headers = list[tuple[str, str | bytes | None]]
+Message = (
+    tuple[int, bytes | None, bytes | None] | tuple[int, bytes | None, bytes | None, Headers]
+)  # partition, key, value
 USER = json.dumps({"type": "record", "name": "User", "fields": [{"name": "name", "type": "string"}]})
 
 
@@ -34,21 +46,23 @@ def string(text: str) -> bytes:
     return zigzag(len(encoded)) + encoded
 
 
-def make_topic(bootstrap: str, messages: Iterable[Message], partitions: int = 2) -> str:
+def make_topic(bootstrap: str, messages: Iterable[Message], partitions: int = 2, **config: object) -> str:
     """A topic of its own with these messages, in their order."""
     topic = f"t-{uuid.uuid4().hex[:12]}"
     admin = AdminClient({"bootstrap.servers": bootstrap})  # kept: its destruction would cancel the call
-    admin.create_topics([NewTopic(topic, num_partitions=partitions)])[topic].result(20)
+    admin.create_topics(
+        [NewTopic(topic, num_partitions=partitions, config={name: str(value) for name, value in config.items()})]
+    )[topic].result(20)
     fill(bootstrap, topic, messages)
     return topic
 
 
 def fill(bootstrap: str, topic: str, messages: Iterable[Message], **settings: object) -> None:
     producer = Producer({"bootstrap.servers": bootstrap, "message.max.bytes": 20_000_000, "linger.ms": 20, **settings})
-    for partition, key, value in messages:
+    for partition, key, value, *headers in messages:
         while True:
             try:
-                producer.produce(topic, key=key, value=value, partition=partition)
+                producer.produce(topic, key=key, value=value, partition=partition, headers=(headers or [None])[0])
                 break
             except BufferError:
                 producer.poll(0.1)
@@ -67,9 +81,20 @@ def ranges(bootstrap: str, topic: str) -> tuple[PartitionRange, ...]:
         consumer.close()
 
 
+def writers(schemas: Mapping[int, str] | None, kind: SchemaKind = "AVRO") -> tuple[WriterSchema, ...]:
+    """Schemas by their ids."""
+    return tuple(WriterSchema("id", str(number), kind, text) for number, text in (schemas or {}).items())
+
+
 def scan_of(
-    bootstrap: str, topic: str, schemas: dict[int, str] | None = None, bounds: Bounds | None = None
+    bootstrap: str,
+    *topics: str,
+    schemas: Mapping[int, str] | None = None,
+    bounds: Bounds | None = None,
+    profile: Profile | None = None,
+    more: tuple[WriterSchema, ...] = (),
 ) -> TopicScan:
-    """A scan of the whole topic."""
-    connection = KafkaConnection(bootstrap)
-    return TopicScan(connection, topic, ranges(bootstrap, topic), schemas or {}, bounds or Bounds())
+    """A scan of the whole topics."""
+    reads = tuple(TopicRead(topic, ranges(bootstrap, topic)) for topic in topics)
+    known = (*writers(schemas), *more)
+    return TopicScan(KafkaConnection(bootstrap), reads, known, profile or Profile(), bounds or Bounds())

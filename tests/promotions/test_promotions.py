@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -60,6 +62,18 @@ def test_nobody_reviews_their_own(cast: dict[str, Actor]) -> None:
     with pytest.raises(NotAllowed, match="somebody else"):
         services.approve(request_id=number, by=cast["approver"])
     assert services.approve(request_id=number, by=cast["approver2"]) == "approved"
+
+
+def test_where_people_sign_in_through_an_issuer_a_password_approves_nothing(
+    cast: dict[str, Actor], settings: Any
+) -> None:
+    register(V1, cast["steward"])
+    number = ask(cast)
+    settings.OIDC_ISSUER, settings.OIDC_NAME = "https://id.example", "Example"
+    by_password = replace(cast["approver"], signed_in_by="password")
+    with pytest.raises(NotAllowed, match="sign-in through Example"):
+        services.approve(request_id=number, by=by_password)
+    assert services.approve(request_id=number, by=replace(cast["approver2"], signed_in_by="oidc")) == "approved"
 
 
 @pytest.mark.parametrize("who", ["reader", "steward", "stranger"])

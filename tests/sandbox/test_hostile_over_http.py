@@ -19,6 +19,7 @@ import psutil
 import pytest
 
 from dashboard.services.ports import free_port
+from dashboard.services.programs import THRIFTY
 from registry.formats import FORMATS
 from tests.sandbox.bombs import exploding
 
@@ -144,7 +145,12 @@ def server(token: Callable[[str], str], tmp_path: Path) -> Iterator[Server]:
     names = {"NAME": "dbname", "USER": "user", "PASSWORD": "password", "HOST": "host", "PORT": "port"}
     login = {ours: connection.settings_dict[name] for name, ours in names.items() if connection.settings_dict[name]}
     port = free_port()
-    environment = {**os.environ, "DATABASE_URL": make_conninfo("", **login), "SECRET_KEY": "for this test alone"}
+    environment = {
+        **os.environ,
+        **THRIFTY,
+        "DATABASE_URL": make_conninfo("", **login),
+        "SECRET_KEY": "for this test alone",
+    }
     words = ["--interface", "asgi", "--workers", "1", "--no-ws", "--port", str(port), "dashboard.asgi:application"]
     with (tmp_path / "server").open("wb") as output:
         process = subprocess.Popen(

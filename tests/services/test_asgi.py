@@ -131,6 +131,15 @@ def test_a_body_that_is_too_long_is_413_and_never_reaches_django(announced: bool
     }
 
 
+def test_a_refusal_is_in_the_words_of_its_dialect() -> None:
+    def refusal(status: int, message: str) -> dict[str, Any]:
+        return {"error": {"code": status, "message": message}}
+
+    asked = scope(b"/v1/projects/p/locations/l", method="POST", headers=[(b"content-length", b"101")])
+    _, body = ask(_never, asked, max_body=100, refusals={b"/v1/projects/": refusal})
+    assert json.loads(body["body"]) == {"error": {"code": 413, "message": "A request's body may have up to 100 bytes."}}
+
+
 def test_a_body_at_the_limit_is_taken() -> None:
     asked = scope(method="POST", headers=[(b"content-length", b"100")])
     assert ask(echo, asked, part(b"x" * 100), max_body=100)[0]["status"] == 200

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dashboard.services import jars
+from dashboard.services import connect, jars
 from dashboard.services.errors import JarMismatch, PartFailed
 from dashboard.services.jars import Jar
 from dashboard.services.layout import Layout
@@ -59,7 +59,7 @@ def cached(tmp_path: Path) -> list[str]:
     return sorted(path.name for path in (tmp_path / "cache").rglob("*") if path.is_file())
 
 
-def test_the_lock_file_names_both_sets_completely() -> None:
+def test_the_lock_file_names_all_sets_completely() -> None:
     for name, wanted in jars.SETS.items():
         locked = jars.locked_jars(name)
         assert {(jar.org, jar.name, jar.revision) for jar in locked} >= set(wanted.roots)
@@ -67,6 +67,21 @@ def test_the_lock_file_names_both_sets_completely() -> None:
         if not wanted.transitive:
             assert len(locked) == len(wanted.roots)
     assert len(jars.locked_jars("kafka")) > 40
+
+
+@pytest.mark.parametrize("plugin", connect.PLUGINS)
+def test_a_plugin_of_kafka_connect_has_no_second_copy_of_what_connect_has(plugin: str) -> None:
+    def modules(name: str) -> set[tuple[str, str]]:
+        return {(jar.org, jar.name) for jar in jars.locked_jars(name)}
+
+    assert not modules(plugin) & modules("connect")
+
+
+def test_kafka_connect_is_of_the_brokers_version() -> None:
+    def version(name: str) -> set[str]:
+        return {jar.revision for jar in jars.locked_jars(name) if jar.org == "org.apache.kafka"}
+
+    assert version("connect") == version("kafka")
 
 
 def test_the_lock_file_names_no_host() -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import psutil
 import psycopg
 import pytest
+from psycopg.conninfo import conninfo_to_dict
 from psycopg.errors import InsufficientPrivilege
 
 from dashboard.services import postgres
@@ -19,6 +20,7 @@ from dashboard.services.layout import Layout
 from dashboard.services.part import running
 from dashboard.services.parts import POSTGRES
 from dashboard.services.process import Watchdog
+from dashboard.services.standalone import postgres_server
 
 pytestmark = pytest.mark.slow
 
@@ -162,3 +164,33 @@ def test_root_without_namespaces_becomes_nobody_and_reaches_its_files(
             postgres.disguise()
     finally:
         postgres.disguise.cache_clear()
+
+
+def test_changes_can_be_read_from_the_log_and_a_forgotten_slot_keeps_a_bounded_part_of_it(server: Layout) -> None:
+    with psycopg.connect(postgres.url(server, postgres.SUPERUSER)) as connection:
+        assert connection.execute("SHOW wal_level").fetchone() == ("logical",)
+        assert connection.execute("SHOW max_slot_wal_keep_size").fetchone() == ("512MB",)
+
+
+def test_on_a_port_only_those_with_a_password_are_let_in(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    with postgres_server(tmp_path / "data") as server:
+        port = int(str(conninfo_to_dict(server)["port"]))
+        with psycopg.connect(server, autocommit=True) as connection:
+            connection.execute("CREATE ROLE guest LOGIN PASSWORD 'right'")
+        host = {"host": "127.0.0.1", "port": port, "dbname": "postgres", "connect_timeout": 5}
+        for role in (postgres.SUPERUSER, postgres.OWNER, postgres.APPLICATION):
+            with pytest.raises(psycopg.OperationalError, match=r"no password supplied|password authentication failed"):
+                psycopg.connect(user=role, **host)
+        with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
+            psycopg.connect(user="guest", password="wrong", **host)
+        with psycopg.connect(user="guest", password="right", **host) as guest:
+            assert guest.execute("SELECT current_user::text").fetchone() == ("guest",)
+        listening = {
+            found.laddr.ip
+            for process in psutil.process_iter()
+            if process.name() == "postgres"
+            for found in process.net_connections("inet")
+            if found.status == psutil.CONN_LISTEN and found.laddr.port == port
+        }
+        assert listening == {"127.0.0.1"}

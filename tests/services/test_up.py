@@ -21,7 +21,8 @@ from dashboard.services.up import Options, choose
 from tests.services.conftest import ROOT, Supervised, command_line, is_alive
 
 Start = Callable[..., Supervised]
-ADDRESSES = ("DATABASE_URL", "DATABASE_OWNER_URL", "REDIS_URL", "KAFKA_BOOTSTRAP", "SPARK_REMOTE")
+ADDRESSES = ("DATABASE_URL", "DATABASE_OWNER_URL", "REDIS_URL", "KAFKA_BOOTSTRAP", "SPARK_REMOTE", "CONNECT_URL")
+ON_DEMAND = {"connect", "avro-endpoint", "demo"}
 PATIENCE = 120
 
 
@@ -30,8 +31,20 @@ def names(options: Options, environment: dict[str, str]) -> list[str]:
 
 
 def test_every_part_by_default_and_no_demo() -> None:
-    assert names(Options(), {}) == [item.name for item in parts.ALL if item.name != "demo"]
+    assert names(Options(), {}) == [item.name for item in parts.ALL if item.name not in ON_DEMAND]
     assert names(Options(demo=True), {}) == [item.name for item in parts.ALL]
+
+
+def test_kafka_connect_when_it_is_asked_for_and_the_demo_without_it() -> None:
+    assert names(Options(with_parts=("connect",)), {}) == [item.name for item in parts.ALL if item.name != "demo"]
+    chosen = choose(Options(demo=True, without=("connect",)), {})
+    assert [item.name for item in chosen] == [
+        item.name for item in parts.ALL if item.name not in {"connect", "avro-endpoint"}
+    ]
+    assert not any({"connect", "avro-endpoint"} & set(item.after) for item in chosen)
+    assert {"connect", "avro-endpoint"}.isdisjoint(names(Options(demo=True, without=("kafka",)), {}))
+    order = names(Options(with_parts=("connect",)), {"KAFKA_BOOTSTRAP": "somewhere"})
+    assert {"connect", "avro-endpoint"} <= set(order)
 
 
 def test_without_kafka_and_spark_nothing_that_needs_them() -> None:
@@ -45,7 +58,7 @@ def test_an_address_replaces_its_part_and_nothing_waits_for_that(part: parts.Par
     chosen = choose(Options(demo=True), {part.replaced_by: "somewhere"})
     assert part.name not in [item.name for item in chosen]
     assert not any(part.name in item.after for item in chosen)
-    assert len(chosen) == len(parts.ALL) - 1
+    assert len(chosen) == len(parts.ALL) - (2 if part.name in parts.ONLY_FOR else 1)
 
 
 def test_an_empty_address_replaces_nothing() -> None:
@@ -55,7 +68,10 @@ def test_an_empty_address_replaces_nothing() -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ({"without": "postgres"}, "--without postgres: only kafka and spark can be left out."),
+        ({"without": "postgres"}, "--without postgres: only kafka, spark and connect can be left out."),
+        ({"with_parts": "kafka"}, "--with kafka: only connect can be added."),
+        ({"with_parts": "connect", "without": "kafka"}, "--with connect needs kafka, which --without leaves out."),
+        ({"with_parts": "connect", "without": "connect"}, "--with connect needs connect, which --without leaves out."),
         ({"without": "kafka,nonsense"}, "--without nonsense"),
         ({"port": 0}, "--port 0"),
         ({"port": 65536}, "--port 65536"),
@@ -156,10 +172,13 @@ def test_a_port_that_was_asked_for_and_is_taken_is_an_error(up: Start) -> None:
 @pytest.mark.slow
 @pytest.mark.broker
 @pytest.mark.spark
+@pytest.mark.connect
 def test_the_whole_product_starts_and_kill_9_leaves_nothing(up: Start, folder: Path) -> None:
-    running = up()
+    running = up("--with", "connect")
     running.wait_for("Schemadesk is at", 300)
     running.wait_for("warm-up        done", PATIENCE)  # Spark has Python workers by now, if ever
+    if not any(line.startswith("connect        ready") for line in running.lines):
+        running.wait_for("connect        ready", PATIENCE)
     _assert_hidden(running, folder)
     listening = {
         connection.laddr.ip

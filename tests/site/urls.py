@@ -15,6 +15,11 @@ def show(request: HttpRequest, key: str) -> HttpResponse:
     return HttpResponse(gallery.render(key, request))
 
 
+def usage(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
+    """What a page of usage asks for once it is there: its answer with what the clusters say."""
+    return HttpResponse(gallery.render("usage", request, "usage"))
+
+
 def index(request: HttpRequest) -> HttpResponse:
     """All sample pages by name."""
     return HttpResponse("".join(f'<p><a href="/gallery/{key}">{key}</a></p>' for key in gallery.SAMPLES))
@@ -25,6 +30,9 @@ UI = [
     path("demo", index, name="demo_load"),
     path("theme", index, name="theme"),
     path("registries/<str:registry>/subjects", index, name="subjects"),
+    path("registries/<str:registry>/subjects/<str:subject>/usage", usage, name="usage"),
+    path("decode", index, name="decode"),
+    path("clusters/add", index, name="cluster_add"),
     path("sources", index, name="sources"),
     path("sources/add", index, name="source_add"),
     path("sources/<int:source_id>", index, name="source"),
@@ -40,6 +48,14 @@ UI = [
     path("promotions/<int:request_id>/reject", index, name="promotion_reject"),
     path("promotions/<int:request_id>/withdraw", index, name="promotion_withdraw"),
     path("promotions/<int:request_id>/apply", index, name="promotion_apply"),
+    path("queries", index, name="queries"),
+    path("inbox", index, name="inbox"),
+    path("inbox/read", index, name="inbox_read"),
+    path("subscriptions", index, name="subscriptions"),
+    path("webhooks", index, name="webhooks"),
+    path("people", index, name="people"),
+    path("tokens", index, name="tokens"),
+    path("mutes", index, name="mutes"),
     path("environments", index, name="environments"),
     path("audit", index, name="audit"),
 ]
@@ -49,6 +65,7 @@ urlpatterns = [
     path("gallery/<str:key>", show),
     path("ui/", include((UI, "ui"))),
     path("accounts/login/", index, name="account_login"),
+    path("accounts/oidc/login/", index, name="oidc_login"),
     path("accounts/logout/", index, name="account_logout"),
     path("accounts/password/change/", index, name="account_change_password"),
 ]

@@ -67,6 +67,12 @@ class Calls:
             return self._call("delete_subject", subject, permanent=permanent)
         return self._call("delete_version", subject, version=version, permanent=permanent)
 
+    def remove(self, subject: str, version: int | None = None) -> Call:
+        """The removal at once and for good of a subject, or of one version."""
+        if version is None:
+            return self._call("remove_subject", subject)
+        return self._call("remove_version", subject, version=version)
+
     def level(self, subject: str, level: str) -> Call:
         """The setting of a level, of the context where the subject is empty."""
         return self._call("set_config", subject, level=level)
@@ -132,6 +138,38 @@ def target_goes(calls: Calls, dice: random.Random) -> Racers:
     return before, each(*arriving, *leaving)
 
 
+def removed_while_registered(calls: Calls, dice: random.Random) -> Racers:
+    """A subject and its versions are removed at once and for good while others register into it."""
+    before = [calls.register("orders", PLAIN), calls.register("orders", FITTING[0])]
+    arriving = [calls.register("orders", text) for text in (PLAIN, FITTING[0], FITTING[1], MISFITS[0])]
+    leaving = [calls.remove("orders"), calls.remove("orders"), calls.remove("orders", 1), calls.remove("orders", 2)]
+    return before, each(*arriving, *leaving)
+
+
+def removed_while_referred_to(calls: Calls, dice: random.Random) -> Racers:
+    """A version is removed for good while others begin to refer to it, and the referrers are removed too."""
+    before = [calls.register("orders", PLAIN), calls.register("baskets-0", BASKET, "orders")]
+    arriving = [calls.register(f"baskets-{number % 2}", BASKET, "orders") for number in range(4)]
+    leaving = [calls.remove("orders", 1), calls.remove("orders"), calls.remove("baskets-0"), calls.remove("baskets-1")]
+    return before, each(*arriving, *leaving, calls.delete("orders"), calls.register("orders", PLAIN))
+
+
+def removed_by_lot(calls: Calls, dice: random.Random) -> Racers:
+    """Removals of both kinds, deletions, modes and registrations by lot."""
+    texts = [PLAIN, FITTING[0], FITTING[1], MISFITS[0]]
+    kinds: list[Callable[[str], Call]] = [
+        lambda name: calls.register(name, dice.choice(texts)),
+        lambda name: calls.register(name, dice.choice(texts)),
+        lambda name: calls.register("baskets", BASKET, name),
+        lambda name: calls.remove(dice.choice([name, "baskets"])),
+        lambda name: calls.remove(name, dice.randint(1, 2)),
+        lambda name: calls.delete(name, permanent=dice.random() < 0.5),
+        lambda name: calls.mode(dice.choice(["", name]), dice.choice(["READWRITE", "READWRITE", "READONLY"])),
+    ]
+    drawn = [dice.choice(kinds)(dice.choice(["orders", "invoices"])) for _ in range(18)]
+    return drawn[:6], each(*drawn[6:])
+
+
 def context_comes(calls: Calls, dice: random.Random) -> Racers:
     """A context that nobody has used yet gets settings and versions from all sides."""
     racers = [calls.level("", "FORWARD"), calls.level("orders", "NONE"), calls.mode("orders", "READWRITE")]
@@ -185,6 +223,9 @@ SCENARIOS = [
     shared_schema_goes_and_comes,
     mode_goes_with_its_subject,
     target_goes,
+    removed_while_registered,
+    removed_while_referred_to,
+    removed_by_lot,
     context_comes,
     readonly_comes,
     readonly_stays,

@@ -133,6 +133,31 @@ def _delete_version(place: Place, *, subject: str, version: int, permanent: bool
     return Result(_without(place, subject, rows, permanent), version)
 
 
+def _remove_subject(place: Place, *, subject: str, **_: Any) -> Result:
+    rows = place.rows(subject)
+    alive = [row for row in rows if not row[2]]
+    errors = _refusals(place, subject, alive, False, within=subject)
+    if alive:
+        errors |= _refusals(place, subject, rows, True, within=subject)
+    if errors or not alive:
+        return Result(place, [], frozenset(errors))
+    return Result(_without(place, subject, rows, True), [row[0] for row in rows])
+
+
+def _remove_version(place: Place, *, subject: str, version: int, **_: Any) -> Result:
+    rows = [row for row in place.rows(subject) if row[0] == version]
+    errors = _refusals(place, subject, rows, True)
+    if not place.rows(subject):
+        errors.add("SubjectNotFound")
+    elif not rows:
+        errors.add("VersionNotFound")
+    elif rows[0][2]:
+        errors.add("VersionSoftDeleted")
+    if errors:
+        return Result(place, errors=frozenset(errors))
+    return Result(_without(place, subject, rows, True))
+
+
 def _refusals(place: Place, subject: str, rows: Sequence[Row], permanent: bool, within: str = "") -> set[str]:
     errors = set()
     if place.setting("modes", subject, "READWRITE").startswith("READONLY"):
@@ -170,6 +195,8 @@ _RULES = {
     "register_version": _register,
     "delete_subject": _delete_subject,
     "delete_version": _delete_version,
+    "remove_subject": _remove_subject,
+    "remove_version": _remove_version,
     "set_config": _set_config,
     "set_mode": _set_mode,
 }

@@ -13,9 +13,15 @@ from registry.subjects.models import Registry, Schema, SchemaVersion
 from registry.subjects.names import SubjectName
 from registry.subjects.services import register_version, set_config, set_mode
 
+INSERT = (
+    "INSERT INTO subjects_association (registry_id, guid, resource_namespace, resource_name, resource_id, resource_type,"
+    " association_type, lifecycle, subject_id, created_at, updated_at)"
+    " VALUES (900001, gen_random_uuid(), '{}', '{}', '{}', 'topic', 'value', '{}', {}, now(), now())"
+)
 #: constraint → the statement that it refuses; there are: registries 900001 and 900002, context 900011, subject 900021,
 #: schemas 900031 (plain) and 900032 (refers to version 900041), versions 900041 and 900042, a reference, a config and a
-#: mode of subject "orders", of its context and of its registry. The sequences are far from these ids.
+#: mode of subject "orders", of its context and of its registry, and
+#: association 900051 of that subject. The sequences are far from these ids.
 REFUSED = {
     "one_registry": "UPDATE subjects_registry SET name = 'other' WHERE id = 900001",
     "remote_registry_has_url": "UPDATE subjects_registry SET kind = 'remote' WHERE id = 900001",
@@ -43,6 +49,12 @@ REFUSED = {
     "one_version": "UPDATE subjects_schemaversion SET version = 1 WHERE id = 900042",
     "one_live_version_a_schema": "UPDATE subjects_schemaversion SET schema_id = 900031 WHERE id = 900042",
     "versions_from_one": "UPDATE subjects_schemaversion SET version = 0 WHERE id = 900041",
+    "one_association_a_resource_id": INSERT.format("lkc", "other", "id1", "STRONG", "900021"),
+    "one_association_a_name": INSERT.format("lkc", "orders", "id2", "WEAK", "900021"),
+    "one_owner_a_subject": INSERT.format("lkc", "other", "id2", "STRONG", "900021"),
+    "known_lifecycle": INSERT.format("lkc", "other", "id2", "FIRM", "900021"),
+    "known_association_type": "UPDATE subjects_association SET association_type = 'both' WHERE id = 900051",
+    "association_has_resource_id": "UPDATE subjects_association SET resource_id = '' WHERE id = 900051",
     "one_reference_a_position": "INSERT INTO subjects_schemareference (schema_id, position, name, subject_name, target_id)"
     " VALUES (900032, 0, 'Order', 'orders', 900041)",
 }
@@ -66,6 +78,8 @@ DANGLING = {
     "config.context": "UPDATE subjects_config SET context_id = 0 WHERE context_id IS NOT NULL",
     "mode.registry": "UPDATE subjects_mode SET registry_id = 0 WHERE context_id IS NULL",
     "mode.context": "UPDATE subjects_mode SET context_id = 0 WHERE context_id IS NOT NULL",
+    "association.registry": "UPDATE subjects_association SET registry_id = 0",
+    "association.subject": "UPDATE subjects_association SET subject_id = 0",
 }
 
 
@@ -79,6 +93,7 @@ INVARIANT = {
     "context_stays_in_registry": "UPDATE subjects_context SET registry_id = 900002, name = '.x' WHERE id = 900011",
     "config_in_its_contexts_registry": "INSERT INTO subjects_config (registry_id, context_id) VALUES (900001, 900012)",
     "mode_in_its_contexts_registry": "UPDATE subjects_mode SET context_id = 900012 WHERE subject_name = 'orders'",
+    "association_in_its_subjects_registry": "UPDATE subjects_association SET registry_id = 900002 WHERE id = 900051",
 }
 
 
@@ -104,6 +119,9 @@ def rows(db: None) -> None:
                  VALUES (900041, 900021, 1, 900031, '"int"', now(), 'me', 'ui'), (900042, 900021, 2, 900032, '"long"', now(), 'me', 'ui');
             INSERT INTO subjects_schemareference (schema_id, position, name, subject_name, target_id)
                  VALUES (900032, 0, 'Order', 'orders', 900041);
+            INSERT INTO subjects_association (id, registry_id, guid, resource_namespace, resource_name, resource_id,
+                                              resource_type, association_type, lifecycle, subject_id, created_at, updated_at)
+                 VALUES (900051, 900001, gen_random_uuid(), 'lkc', 'orders', 'id1', 'topic', 'value', 'STRONG', 900021, now(), now());
             INSERT INTO subjects_config (registry_id, context_id, subject_name)
                  VALUES (900001, 900011, 'orders'), (900001, 900011, null), (900001, null, null);
             INSERT INTO subjects_mode (registry_id, context_id, subject_name, mode)

@@ -292,6 +292,7 @@ def test_nothing_is_followed_or_fetched_but_the_registry() -> None:
     with serving(answering([evil], **{"/config/a": {"alias": "http://169.254.169.254/"}})) as server:
         RemoteRegistry(parse_connection(f"http://127.0.0.1:{server.port}"), policy=POLICY).read()
         assert {call.path for call in server.calls} == {
+            "/subjects",
             "/contexts",
             "/schemas",
             "/config",

@@ -24,10 +24,10 @@ from registry.errors import (
     RemoteUnavailable,
     WrongState,
 )
-from registry.subjects.models import Registry, SchemaVersion
+from registry.subjects.models import Mode, Registry, SchemaVersion
 from registry.subjects.names import SubjectName
 from registry.subjects.remote import RemoteRegistry
-from registry.subjects.selectors import effective_config, get_version, list_subjects
+from registry.subjects.selectors import effective_config, effective_mode, get_version, list_subjects
 from registry.subjects.selectors.places import get_registry
 from registry.subjects.selectors.remotes import list_mirrors, mirror_of
 from registry.subjects.services import delete_subject, register_version, set_config
@@ -316,3 +316,14 @@ def test_a_schema_that_lives_under_another_number_now(mirror: int, remote: Remot
         remote.entries = [entry("a", 1, 1, text, deleted=not first), entry("a", 2, 1, text, deleted=first)]
         assert synced(mirror).error == ""
         assert versions() == {("a", 1): (1, first), ("a", 2): (1, not first)}
+
+
+@pytest.mark.django_db
+def test_a_mirror_is_closed_by_rule_whatever_modes_are_stored(registries: None) -> None:
+    row = Registry.objects.create(
+        project="p", location="l", name="theirs", kind=Registry.REMOTE, url="https://r.example"
+    )
+    name = SubjectName(".", "orders")
+    assert effective_mode(row, name).mode == "READONLY_OVERRIDE"
+    Mode.objects.create(registry=row, mode="READWRITE")
+    assert effective_mode(row, name).mode == effective_mode(row).mode == "READONLY_OVERRIDE"

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from django.core.management.base import BaseCommand, OutputWrapper
 
-from dashboard.bench import engines
+from dashboard.bench import engines, scan, state
 from dashboard.bench.page import write_section
 from dashboard.bench.timing import machine
 
@@ -49,8 +49,50 @@ def _printed(rows: Iterable[engines.Row], out: OutputWrapper) -> Iterable[engine
         yield row
 
 
+def _scan_arguments(parser: ArgumentParser) -> None:
+    usual = scan.Size()
+    parser.add_argument("--messages", type=int, default=usual.messages, help="of the one topic")
+    parser.add_argument("--partitions", type=int, default=usual.partitions, help="of the one topic")
+    parser.add_argument("--topics", type=int, default=usual.topics, help="that are mostly idle")
+    parser.add_argument("--repeats", type=int, default=usual.repeats, help="the quickest counts")
+    parser.add_argument("--note", default="", help="what else was running, for the page")
+
+
+def _scan(options: Mapping[str, Any], out: OutputWrapper) -> str:
+    size = scan.Size(**{name: options[name] for name in scan.Size.__dataclass_fields__})
+    rows = []
+    for row in scan.measure(size):
+        what, seconds, goal, said = scan.cells(row)
+        out.write(f"{what:55} {seconds:>10}  {goal:12} {said}".rstrip())
+        out.flush()
+        rows.append(row)
+    return scan.section(rows, size, options["note"])
+
+
+def _state_arguments(parser: ArgumentParser) -> None:
+    usual = state.Size()
+    parser.add_argument("--schema-files", type=int, default=usual.schema_files, help="of the one checkpoint")
+    parser.add_argument("--variables", type=int, default=usual.variables, help="of the one checkpoint")
+    parser.add_argument("--checkpoints", type=int, default=usual.checkpoints, help="that are listed")
+    parser.add_argument("--repeats", type=int, default=usual.repeats, help="the median counts")
+    parser.add_argument("--note", default="", help="what else was running, for the page")
+
+
+def _state(options: Mapping[str, Any], out: OutputWrapper) -> str:
+    size = state.Size(**{name: options[name] for name in state.Size.__dataclass_fields__})
+    rows = []
+    for row in state.measure(size):
+        what, taken, goal, said = state.cells(row)
+        out.write(f"{what:60} {taken:>10}  {goal:12} {said}".rstrip())
+        out.flush()
+        rows.append(row)
+    return state.section(rows, options["note"])
+
+
 SUBJECTS: Final[Mapping[str, Subject]] = {
     "engines": Subject("reading, checking and comparing schemas", "Engines", _engine_arguments, _engines),
+    "state": Subject("the metadata of checkpoints, read without Spark", "State stores", _state_arguments, _state),
+    "scan": Subject("scans of topics, from a broker through Spark to findings", "Scans", _scan_arguments, _scan),
 }
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
+from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
 from registry.access.roles import system_actor
+from registry.access.scopes import ALL, SCOPE_WORDS
 from registry.access.services import issue_token
+from registry.access.services.tokens import DEFAULT_DAYS, MAX_DAYS
 from registry.errors import SchemadeskError
 
 
@@ -17,14 +20,29 @@ class Command(BaseCommand):
     help = "Make an API token for a user and print it, this one time."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """USER and NAME."""
-        parser.add_argument("user", help="whose rights the token has")
+        """USER and NAME, and what takes rights away."""
+        scopes = "; ".join(f"{name}: {words}" for name, words in SCOPE_WORDS.items())
+        parser.add_argument("user", help="whose rights the token has at most")
         parser.add_argument("name", help="what the token is for")
+        parser.add_argument("--scope", default=ALL, choices=list(SCOPE_WORDS), help=f"what it may ({scopes})")
+        parser.add_argument("--registry", default="", help="the one registry that it is for; without: all")
+        parser.add_argument("--subjects", default="*", help="a pattern of the subjects that it is for, like orders-*")
+        parser.add_argument(
+            "--days", default=DEFAULT_DAYS, type=int, help=f"how long it is good, at most {MAX_DAYS} (%(default)s)"
+        )
 
-    def handle(self, *args: object, **options: str) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         """Print the token."""
         try:
-            token = issue_token(username=options["user"], name=options["name"], by=system_actor("command", "command"))
+            token = issue_token(
+                username=options["user"],
+                name=options["name"],
+                scope=options["scope"],
+                registry=options["registry"],
+                subject_pattern=options["subjects"],
+                days=options["days"],
+                by=system_actor("command", "command"),
+            )
         except SchemadeskError as error:
             raise CommandError(error.message) from error
         self.stdout.write(token)

@@ -24,7 +24,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Returns when it was told to stop; ends with a sentence and status 1 when a part can't run."""
-        chosen = {name: options[name] for name in ("data", "port", "without", "demo")}
+        chosen = {name: options[name] for name in ("data", "port", "without", "demo", "with_parts")}
         try:
             sys.exit(up(Options.of(**chosen)))
         except ServiceError as error:

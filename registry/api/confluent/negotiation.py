@@ -12,6 +12,7 @@ from rest_framework.parsers import BaseParser
 from rest_framework.renderers import BaseRenderer, JSONRenderer
 
 from registry.api.confluent.requests import refuse_unusable_text
+from registry.api.json_bodies import length_of, refuse_many_values, room_for
 from registry.errors import SchemaTooLarge
 
 #: the escapes of what may be no character: bodies without them need no second look
@@ -57,10 +58,15 @@ class BodyParser(BaseParser):
 
     def parse(self, stream: IO[bytes], media_type: str | None = None, parser_context: Any = None) -> Any:
         """The parsed body. Raises ParseError with line and column, SchemaTooLarge, InvalidInput."""
+        with room_for(length_of(parser_context)):
+            return self._read(stream)
+
+    def _read(self, stream: IO[bytes]) -> Any:
         most = int(settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
         data = stream.read(most + 1)
         if len(data) > most:
             raise SchemaTooLarge(f"The body is too large: {most} bytes are taken.")
+        refuse_many_values(data)
         try:
             body = json.loads(data, parse_constant=_refuse_constant)
         except UnicodeDecodeError as error:

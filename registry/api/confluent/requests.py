@@ -9,6 +9,7 @@ from rest_framework.request import Request
 
 from registry.errors import InvalidInput, InvalidVersion
 from registry.formats.base import Reference
+from registry.formats.tags import FIELD, RECORD, EntityTags
 from registry.subjects.contracts import Contract, read_metadata, read_rule_set
 from registry.subjects.names import DEFAULT_CONTEXT, check_context
 from registry.subjects.selectors.listing import ALL_CONTEXTS
@@ -28,14 +29,19 @@ class SchemaBody:
     rule_set: Contract | None
     version: int
     schema_id: int | None
+    tags_to_add: tuple[EntityTags, ...] = ()
+    tags_to_remove: tuple[EntityTags, ...] = ()
+    propagate_tags: bool = False
 
 
 def schema_body(request: Request) -> SchemaBody:
     """The schema in the body. Raises InvalidInput, which names the property, and InvalidRuleSet."""
-    body = object_body(request)
+    return read_schema_body(object_body(request))
+
+
+def read_schema_body(body: dict[str, Any]) -> SchemaBody:
+    """The schema that an object says. Raises InvalidInput, which names the property, and InvalidRuleSet."""
     references = typed(body, "references", list, [])
-    for name in ("schemaTagsToAdd", "schemaTagsToRemove"):
-        refuse_tags(body, name)
     rules = body.get("ruleSet") if body.get("ruleSet") is not None else body.get("ruleset")
     return SchemaBody(
         text=typed(body, "schema", str, ""),
@@ -45,13 +51,29 @@ def schema_body(request: Request) -> SchemaBody:
         rule_set=read_rule_set(rules),
         version=number_between(body, "version", 0),
         schema_id=number_between(body, "id", None),
+        tags_to_add=read_tags(body, "schemaTagsToAdd"),
+        tags_to_remove=read_tags(body, "schemaTagsToRemove"),
+        propagate_tags=typed(body, "propagateSchemaTags", bool, False),
     )
 
 
-def refuse_tags(body: dict[str, Any], name: str) -> None:
-    """Raise InvalidInput for tags that are to be written into a schema: that isn't done behind its author's back."""
-    if typed(body, name, list, []):
-        raise InvalidInput(f"/{name}: tags inside a schema are changed by registering its text with them.")
+def read_tags(body: dict[str, Any], name: str) -> tuple[EntityTags, ...]:
+    """Tags of records and fields, to be written into a schema's text or taken out. Raises InvalidInput."""
+    return tuple(_entity_tags(item, f"{name}/{position}") for position, item in enumerate(typed(body, name, list, [])))
+
+
+def _entity_tags(item: Any, where: str) -> EntityTags:
+    if not isinstance(item, dict):
+        raise InvalidInput(f"/{where} is {_name(item)}; it takes an object with schemaEntity and tags.")
+    entity = typed(item, "schemaEntity", dict, _MISSING, f"{where}/")
+    path = typed(entity, "entityPath", str, _MISSING, f"{where}/schemaEntity/")
+    kind = typed(entity, "entityType", str, _MISSING, f"{where}/schemaEntity/")
+    if kind not in (RECORD, FIELD):
+        raise InvalidInput(f"/{where}/schemaEntity/entityType is {kind[:40]!r}; it takes {RECORD} or {FIELD}.")
+    tags = typed(item, "tags", list, [], f"{where}/")
+    if not all(isinstance(tag, str) for tag in tags):
+        raise InvalidInput(f"/{where}/tags takes an array of strings.")
+    return EntityTags("sr_record" if kind == RECORD else "sr_field", path, tuple(tags))
 
 
 def object_body(request: Request) -> dict[str, Any]:

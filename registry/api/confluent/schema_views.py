@@ -7,7 +7,14 @@ from typing import Any
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from registry.api.confluent.answers import references_answer, schema_answer, version_answer
+from registry.api.confluent.answers import (
+    association_answer,
+    references_answer,
+    schema_answer,
+    tags_answer,
+    version_answer,
+)
+from registry.api.confluent.association_requests import NONE, search_filters
 from registry.api.confluent.base import ConfluentView
 from registry.api.confluent.negotiation import RENDERERS, TextRenderer
 from registry.api.confluent.requests import flag, page, subject_prefix, window
@@ -28,6 +35,12 @@ class Schemas(ConfluentView):
         """Versions by the beginning of their subjects' names."""
         context, prefix = subject_prefix(request, self.context if "context" in address else None)
         offset, limit = window(request, most=MOST_SCHEMAS)
+        asked = search_filters(request)
+        if asked is None:
+            wanted = None
+        else:
+            by, lifecycles = asked
+            wanted = selectors.AssociationFilter(by.resource_type, by.types, lifecycles - {NONE}, NONE in lifecycles)
         found = selectors.search_versions(
             self.registry,
             context=context,
@@ -36,10 +49,20 @@ class Schemas(ConfluentView):
             latest_only=flag(request, "latestOnly"),
             rule_type=request.query_params.get("ruleType", ""),
             aliases=flag(request, "aliases"),
+            associations=wanted,
             offset=offset,
             limit=limit,
         )
-        return Response([version_answer(item.info, aliases=list(item.aliases)) for item in found])
+        return Response(
+            [
+                version_answer(
+                    item.info,
+                    aliases=list(item.aliases),
+                    associations=[association_answer(user) for user in item.associations],
+                )
+                for item in found
+            ]
+        )
 
 
 class SchemaIdView(ConfluentView):
@@ -97,7 +120,7 @@ class SchemaById(SchemaIdView):
     def get(self, request: Request, **address: Any) -> Response:
         """The definition; with the version where a subject was named."""
         schema, version = self.definition()
-        more = in_form(self, schema)
+        more = in_form(self, schema) | found_tags(self, schema)
         if version is not None:
             more |= {"subject": version.subject.qualified, "version": version.version}
         if flag(request, "fetchMaxId"):
@@ -163,6 +186,14 @@ def in_form(view: ConfluentView, schema: SchemaInfo) -> dict[str, Any]:
     if parameters.get("referenceFormat") == "qualified":
         changed["references"] = references_answer(schema.references, context=schema.context)
     return changed
+
+
+def found_tags(view: ConfluentView, schema: SchemaInfo) -> dict[str, Any]:
+    """What the parameter `findTags` adds: the records and fields that have one of those tags (`*`: any)."""
+    wanted = [text for text in view.request.query_params.getlist("findTags") if text]
+    if not wanted:
+        return {}
+    return {"schemaTags": tags_answer(selectors.find_tags(view.registry, schema, wanted))}
 
 
 def raw_text(text: str, request: Request) -> Response:

@@ -11,9 +11,10 @@ from registry.api.confluent.answers import registered_answer, version_answer
 from registry.api.confluent.base import ConfluentView
 from registry.api.confluent.negotiation import RENDERERS, TextRenderer
 from registry.api.confluent.requests import flag, page, schema_body, subject_prefix
-from registry.api.confluent.schema_views import in_form, raw_text
+from registry.api.confluent.schema_views import found_tags, in_form, raw_text
 from registry.errors import InvalidSchema, SchemaNotFound, SubjectNotFound, VersionNotFound
 from registry.subjects import selectors
+from registry.subjects.evidence import in_use_header
 from registry.subjects.selectors.listing import ALL_CONTEXTS
 from registry.subjects.selectors.places import get_subject
 from registry.subjects.selectors.submission import look_up, prepare
@@ -48,7 +49,14 @@ class SubjectView(ConfluentView):
         deleted = flag(request, "deleted") or flag(request, "lookupDeletedSchema")
         for name in self.and_elsewhere(self.named_subject) if body.text.strip() else ():
             submission = prepare(
-                self.registry, name, body.text, body.schema_type, body.references, body.metadata, body.rule_set
+                self.registry,
+                name,
+                body.text,
+                body.schema_type,
+                body.references,
+                body.metadata,
+                body.rule_set,
+                is_new=False,
             )
             row = look_up(self.registry, name, submission, normalize=normalize, deleted=deleted)
             if row is not None:
@@ -59,13 +67,14 @@ class SubjectView(ConfluentView):
 
     def delete(self, request: Request, **address: Any) -> Response:
         """Soft-delete, or remove with `permanent`."""
+        used = in_use_header(self.registry, self.named_subject)
         numbers = delete_subject(
             registry=self.registry.name,
             subject=self.named_subject,
             by=self.actor,
             permanent=flag(request, "permanent"),
         )
-        return Response(numbers)
+        return Response(numbers, headers=used)
 
 
 class SubjectMetadata(ConfluentView):
@@ -117,6 +126,9 @@ class Versions(ConfluentView):
             schema_id=body.schema_id,
             version=body.version,
             force="asked for by the client" if flag(request, "force") else "",
+            tags_to_add=body.tags_to_add,
+            tags_to_remove=body.tags_to_remove,
+            propagate_tags=body.propagate_tags,
         )
         return registered(self, done)
 
@@ -150,10 +162,11 @@ class Version(VersionView):
     def get(self, request: Request, version: str, **address: Any) -> Response:
         """The version, its schema included."""
         info = self.version(version)
-        return Response(version_answer(info, **in_form(self, info.schema)))
+        return Response(version_answer(info, **in_form(self, info.schema), **found_tags(self, info.schema)))
 
     def delete(self, request: Request, version: str, **address: Any) -> Response:
         """Soft-delete, or remove with `permanent`."""
+        used = in_use_header(self.registry, self.named_subject, version)
         number = delete_version(
             registry=self.registry.name,
             subject=self.named_subject,
@@ -161,7 +174,7 @@ class Version(VersionView):
             by=self.actor,
             permanent=flag(request, "permanent"),
         )
-        return Response(number)
+        return Response(number, headers=used)
 
 
 class VersionText(VersionView):

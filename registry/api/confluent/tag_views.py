@@ -1,4 +1,4 @@
-"""Confluent's registry API: a new version that changes metadata and rules alone."""
+"""Confluent's registry API: a new version that changes tags, metadata and rules alone."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from registry.api.confluent.requests import number_between, object_body, refuse_tags, typed
+from registry.api.confluent.requests import number_between, object_body, read_tags, typed
 from registry.api.confluent.subject_views import VersionView, registered
 from registry.errors import InvalidInput, InvalidRuleSet
 from registry.subjects.contracts import (
@@ -28,10 +28,8 @@ class Tags(VersionView):
     """`/subjects/{subject}/versions/{version}/tags`."""
 
     def post(self, request: Request, version: str, **address: Any) -> Response:
-        """Register the version's schema again with another contract."""
+        """Register the version's schema again with other tags and another contract."""
         body = object_body(request)
-        for name in ("tagsToAdd", "tagsToRemove"):
-            refuse_tags(body, name)
         following = number_between(body, "newVersion", 0)
         metadata, rules = read_metadata(body.get("metadata")), self._rules(body, following)
         schema = self.version(version).schema
@@ -45,6 +43,8 @@ class Tags(VersionView):
             metadata=with_version(schema.metadata if metadata is None else metadata, following),
             rule_set=rules,
             version=following,
+            tags_to_add=read_tags(body, "tagsToAdd"),
+            tags_to_remove=read_tags(body, "tagsToRemove"),
         )
         return registered(self, done)
 

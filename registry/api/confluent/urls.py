@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, include, path
 
-from registry.api.confluent import policy_views, schema_views, subject_views, tag_views, views
+from registry.api.confluent import association_views, policy_views, schema_views, subject_views, tag_views, views
 from registry.api.confluent.base import ConfluentView
 
 _SUBJECT = "subjects/<segment:subject>"
@@ -41,6 +41,13 @@ CALLS = {
     "config/<segment:subject>": policy_views.ConfigView,
     "mode": policy_views.ModeView,
     "mode/<segment:subject>": policy_views.ModeView,
+    "associations": association_views.Associations,
+    "associations:batch": association_views.BatchOfChanges,
+    "associations:batchMutate": association_views.BatchOfChanges,
+    "associations:batchGet": association_views.BatchOfLookUps,
+    "associations/subjects/<segment:subject>": association_views.AssociationsOfSubject,
+    "associations/resources/<segment:resource_id>": association_views.AssociationsOfId,
+    "associations/resources/<segment:namespace>/<segment:name>": association_views.AssociationsOfName,
 }
 #: what is asked of a whole registry
 WHOLE = {

@@ -101,4 +101,8 @@ def actor_at(actor: Actor, resource: RegistryResource) -> Actor:
         for grant in actor.grants
         if grant.registry in ("", resource.key)
     )
-    return replace(actor, grants=grants)
+    limit = actor.limit
+    if limit and limit.registry:  # the place of a token is told apart in the same way
+        grants = grants if limit.registry == resource.key else ()
+        limit = replace(limit, registry=resource.name)
+    return replace(actor, grants=grants, limit=limit)

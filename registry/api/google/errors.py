@@ -45,6 +45,7 @@ FRAMEWORK = {
     400: "INVALID_ARGUMENT",
     404: "NOT_FOUND",
     405: "UNIMPLEMENTED",
+    408: "DEADLINE_EXCEEDED",
     409: "ALREADY_EXISTS",
     413: "INVALID_ARGUMENT",
     415: "INVALID_ARGUMENT",
@@ -79,6 +80,11 @@ def handle(error: Exception, context: dict[str, Any]) -> Response:
     if status == "UNAUTHENTICATED":
         response["WWW-Authenticate"] = 'Bearer realm="Schemadesk"'
     return response
+
+
+def refusal(status: int, message: str) -> dict[str, Any]:
+    """The body of a refusal that comes before any view is reached, such as 413 for a body that is too long."""
+    return _body(status, FRAMEWORK.get(status, "UNKNOWN"), message)
 
 
 def status_of(error: Exception) -> str | None:
@@ -117,5 +123,8 @@ def _details(error: errors.SchemadeskError) -> list[dict[str, Any]]:
 
 
 def _answer(code: int, status: str, message: str, *, details: list[dict[str, Any]] | None = None) -> Response:
-    body = {"code": code, "message": message, "status": status, "details": details or []}
-    return Response({"error": body}, status=code)
+    return Response(_body(code, status, message, details=details), status=code)
+
+
+def _body(code: int, status: str, message: str, *, details: list[dict[str, Any]] | None = None) -> dict[str, Any]:
+    return {"error": {"code": code, "message": message, "status": status, "details": details or []}}

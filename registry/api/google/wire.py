@@ -16,6 +16,8 @@ from rest_framework.renderers import BaseRenderer, JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from registry.api.json_bodies import length_of, refuse_many_values, room_for
+
 MAX_BODY = 8 * 1024 * 1024
 JSON = "application/json"
 #: enum → its names in the order of their numbers
@@ -61,10 +63,18 @@ class JsonParser(BaseParser):
     media_type = JSON
 
     def parse(self, stream: IO[bytes], media_type: str | None = None, parser_context: Any = None) -> Any:
-        """The parsed body, None for one of white space. Raises ParseError with line and column, BodyTooLong."""
+        """The parsed body, None for one of white space.
+
+        Raises ParseError with line and column, BodyTooLong, InvalidInput.
+        """
+        with room_for(length_of(parser_context)):
+            return self._read(stream)
+
+    def _read(self, stream: IO[bytes]) -> Any:
         body = stream.read(MAX_BODY + 1)
         if len(body) > MAX_BODY:
             raise BodyTooLong
+        refuse_many_values(body)
         if not body.strip():
             return None
         try:

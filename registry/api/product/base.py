@@ -23,8 +23,13 @@ class ProductView(APIView):
 
     def valid(self, serializer: type[serializers.Serializer[Any]]) -> dict[str, Any]:
         """The body's values. Raises InvalidInput, which names each property that is wrong."""
-        bound = serializer(data=self.request.data)
+        return self.valid_of(serializer, self.request.data, "body")
+
+    @staticmethod
+    def valid_of(serializer: type[serializers.Serializer[Any]], given: Any, what: str = "query") -> dict[str, Any]:
+        """The values of a body or query. Raises InvalidInput, which names each property that is wrong."""
+        bound = serializer(data=given)
         if not bound.is_valid():
             places = "; ".join(f"{name}: {' '.join(map(str, problems))}" for name, problems in bound.errors.items())
-            raise InvalidInput(f"The body can't be used: {places}", problems=bound.errors)
+            raise InvalidInput(f"The {what} can't be used: {places}", problems=bound.errors)
         return dict(bound.validated_data)

@@ -1,4 +1,4 @@
-"""The product's own API: sources, scans, findings, promotion requests."""
+"""Promotion requests, in the product's own API."""
 
 from __future__ import annotations
 
@@ -12,69 +12,9 @@ from rest_framework.response import Response
 
 from registry.access.roles import require
 from registry.api.product.base import ProductView
-from registry.drift import selectors as drift
-from registry.drift import services as drift_services
-from registry.drift.tasks import run_scan
 from registry.promotions import selectors as promotions
 from registry.promotions import services as promotion_services
 from registry.subjects.names import parse_subject
-
-
-class SourceSerializer(serializers.Serializer[Any]):
-    """A source to add."""
-
-    registry = serializers.CharField(max_length=255, required=False, default="")
-    kind = serializers.ChoiceField(choices=["kafka_topic", "state_store"])
-    name = serializers.CharField(max_length=1024)
-    bootstrap = serializers.CharField(max_length=1024, required=False, default="")
-    every_seconds = serializers.IntegerField(required=False, allow_null=True, default=None)
-
-
-class Sources(ProductView):
-    """`/api/v1/sources`."""
-
-    @extend_schema(responses=None)
-    def get(self, request: Request) -> Response:
-        """All sources with their last scans."""
-        require(self.actor, "schema.read")
-        return Response([asdict(source) for source in drift.list_sources()])
-
-    @extend_schema(request=SourceSerializer, responses=None)
-    def post(self, request: Request) -> Response:
-        """Add a topic or a checkpoint."""
-        number = drift_services.add_source(by=self.actor, **self.valid(SourceSerializer))
-        return Response(asdict(drift.get_source(number)), status=201)
-
-
-class Scans(ProductView):
-    """`/api/v1/sources/{id}/scans`."""
-
-    @extend_schema(responses=None)
-    def get(self, request: Request, source_id: int) -> Response:
-        """The newest scans first."""
-        require(self.actor, "schema.read", registry=drift.get_source(source_id).registry)
-        return Response([asdict(scan) | {"verdict": scan.verdict} for scan in drift.list_scans(source_id)])
-
-    @extend_schema(request=None, responses=None)
-    def post(self, request: Request, source_id: int) -> Response:
-        """Scan now; gives the scan that is queued or running already, if there is one."""
-        scan_id = drift_services.queue_scan(source_id=source_id, by=self.actor)
-        run_scan.delay_on_commit(scan_id)
-        return Response({"scan": scan_id}, status=202)
-
-
-class Findings(ProductView):
-    """`/api/v1/findings`."""
-
-    @extend_schema(responses=None)
-    def get(self, request: Request) -> Response:
-        """Findings; `state` (default open, empty for all), `severity`, `kind`."""
-        require(self.actor, "schema.read")
-        given = request.query_params
-        findings = drift.list_findings(
-            state=given.get("state", "open"), severity=given.get("severity", ""), kind=given.get("kind", "")
-        )
-        return Response([asdict(finding) for finding in findings])
 
 
 class PromotionSerializer(serializers.Serializer[Any]):

@@ -18,6 +18,7 @@ from registry.api.spring.errors import Refusal, handle
 from registry.api.spring.requests import check_accept, check_content_type
 from registry.subjects.names import SubjectName, parse_subject
 from registry.subjects.selectors.places import Registry, get_registry
+from registry.subjects.selectors.resources import meant_subject
 
 MEDIA_TYPE = "application/json;charset=UTF-8"
 METHODS = ("DELETE", "GET", "POST")
@@ -92,9 +93,16 @@ class SpringView(APIView):
             if method != "DELETE":
                 check_accept(request)
         self.registry = get_registry(kwargs.get("registry", ""))
-        self.subject = parse_subject(kwargs["subject"]) if "subject" in kwargs else None
-        if self.subject is not None:
-            require(self.actor, "schema.read", registry=self.registry.name, subject=self.subject.qualified)
+        self.subject = self.meant(kwargs["subject"]) if "subject" in kwargs else None
+
+    def meant(self, name: str) -> SubjectName:
+        """The subject that a name means, behind its alias, as in the other dialects. Raises InvalidName, NotAllowed."""
+        asked = parse_subject(name)
+        require(self.actor, "schema.read", registry=self.registry.name, subject=asked.qualified)
+        subject = meant_subject(self.registry, asked)
+        if subject != asked:
+            require(self.actor, "schema.read", registry=self.registry.name, subject=subject.qualified)
+        return subject
 
     def options(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Response:
         """The methods that the address takes."""

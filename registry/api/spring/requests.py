@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 from rest_framework.request import Request
 
+from registry.api.json_bodies import length_of, refuse_many_values, room_for
 from registry.api.spring.errors import Refusal, format_refused, no_mapping, not_a_number
 from registry.errors import InvalidInput
 from registry.formats import FORMATS
@@ -34,7 +35,8 @@ def formats() -> dict[str, str]:
 
 def registration(request: Request) -> Registration:
     """The registration in the body; other members, `id` and `version` among them, don't count. Raises Refusal, InvalidInput."""
-    body = _object(request.body)
+    with room_for(length_of({"request": request})):
+        body = _object(request.body)
     word = _text(body, "format")
     known = formats()
     if word not in known:
@@ -50,6 +52,7 @@ def registration(request: Request) -> Registration:
 def _object(data: bytes) -> dict[str, Any]:
     if not data.strip():
         raise Refusal(400, "Required request body is missing")
+    refuse_many_values(data)
     try:
         # numbers stay the text that they were: where a string is due, they stand for it
         value = json.loads(data, parse_int=str, parse_float=str, parse_constant=_no_json)

@@ -9,13 +9,13 @@ from django.conf import settings
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from registry.access.roles import require
+from registry.access.roles import may_somewhere, require
 from registry.api.spring.base import SpringView
 from registry.api.spring.equality import equality_key
 from registry.api.spring.errors import deletion_refused, no_mapping
 from registry.api.spring.requests import Registration, formats, integer, registration, version_number
 from registry.errors import SchemaNotFound, VersionNotFound
-from registry.subjects.names import SubjectName, parse_subject
+from registry.subjects.names import SubjectName
 from registry.subjects.selectors.by_version_id import (
     canonical_texts,
     standalone_texts,
@@ -34,7 +34,7 @@ class Root(SpringView):
     def post(self, request: Request, **address: Any) -> Response:
         """Register a schema; 201 with its version, the one that is there already where the subject has it."""
         wanted = registration(request)
-        subject = parse_subject(wanted.subject)
+        subject = self.meant(wanted.subject)
         require(self.actor, "version.register", registry=self.registry.name, subject=subject.qualified)
         number = self._known(subject, wanted)
         if number is None:
@@ -81,6 +81,8 @@ class SchemaOfId(SpringView):
         number = integer(text)
         if number is None:
             raise SchemaNotFound("Schema not found")
+        if not may_somewhere(self.actor, "schema.read"):  # or the status would tell a stranger which ids there are
+            require(self.actor, "schema.read", registry=self.registry.name)
         found = version_by_id(self.registry, number)
         require(self.actor, "schema.read", registry=self.registry.name, subject=found.subject.qualified)
         return found

@@ -1,11 +1,36 @@
-"""From what a scan observed and what is registered to findings. Pure: no database, no Spark, no clock."""
+"""From what a scan observed and what is registered to findings. Pure: no database, no Spark, no clock.
+
+Four things are kept apart: what a schema *declares*, what the registry has *registered*, which version topics are
+*currently* written with, and what was *observed*. What is registered and not seen yet is pending, no drift; what
+wasn't scanned isn't clean.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
-from registry.drift.judge.model import JudgedFinding, Registered, RegisteredVersion
+from registry.drift.judge.declared import Declared, DeclaredField, declared_fields, record_name
+from registry.drift.judge.fields import judge_fields
+from registry.drift.judge.model import (
+    Event,
+    FieldDay,
+    FieldKey,
+    JudgedFinding,
+    KnownFinding,
+    Mark,
+    Memory,
+    Registered,
+    RegisteredVersion,
+    SubjectSummary,
+    TopicMemory,
+    TopicSide,
+    Use,
+)
+from registry.drift.judge.pairs import Pending, pending_versions, subjects_without_topic
+from registry.drift.judge.reading import marks_seen, readings
 from registry.drift.judge.states import judge_state
+from registry.drift.judge.strategies import Belonging, belonging
 from registry.drift.judge.topics import judge_topic
 from registry.drift.rules import RULES
 from registry.observations import (
@@ -18,7 +43,39 @@ from registry.observations import (
     UnframedMessages,
 )
 
-__all__ = ["JudgedFinding", "Registered", "RegisteredVersion", "judge", "nothing_read"]
+__all__ = [
+    "NO_MEMORY",
+    "Belonging",
+    "Declared",
+    "DeclaredField",
+    "Event",
+    "FieldDay",
+    "FieldKey",
+    "JudgedFinding",
+    "KnownFinding",
+    "Mark",
+    "Memory",
+    "Pending",
+    "Registered",
+    "RegisteredVersion",
+    "SubjectSummary",
+    "TopicMemory",
+    "TopicSide",
+    "Use",
+    "belonging",
+    "belongings",
+    "declared_fields",
+    "in_order",
+    "judge",
+    "marks_seen",
+    "nothing_read",
+    "pending",
+    "record_name",
+]
+
+#: of a first scan
+NO_MEMORY: Final = Memory()
+_RANK = {"break": 0, "risk": 1, "notice": 2}
 
 
 def nothing_read(observations: Iterable[Observation]) -> bool:
@@ -33,14 +90,41 @@ def nothing_read(observations: Iterable[Observation]) -> bool:
     return True
 
 
-def judge(observations: Iterable[Observation], registered: Registered) -> list[JudgedFinding]:
-    """The findings of one scan, in the order of their severity; none when nothing was read (see `nothing_read`)."""
+def judge(
+    observations: Iterable[Observation], registered: Registered, memory: Memory = NO_MEMORY
+) -> list[JudgedFinding]:
+    """The findings of one scan, in the order of their severity; none when nothing was read (see `nothing_read`).
+
+    The order of the observations doesn't matter.
+    """
     seen = list(observations)
     if nothing_read(seen):
         return []
-    found = [*judge_topic(seen, registered), *judge_state(seen)]
-    order = list(RULES)
-    rank = {"break": 0, "risk": 1, "notice": 2}
-    return sorted(
-        found, key=lambda each: (rank[each.severity], order.index(each.rule), each.location, each.fingerprint)
-    )
+    found = list(judge_state(seen))
+    topics = readings(seen)
+    for reading in topics:
+        found += judge_topic(reading, registered, memory)
+        found += judge_fields(reading, registered, memory)
+    if topics:
+        found += subjects_without_topic(registered, memory)
+    return in_order(found)
+
+
+def in_order(found: Iterable[JudgedFinding]) -> list[JudgedFinding]:
+    """The worst first, then in the order of the rules and of the places."""
+    order = {rule: number for number, rule in enumerate(RULES)}
+    return sorted(found, key=lambda each: (_RANK[each.severity], order[each.rule], each.location, each.fingerprint))
+
+
+def pending(observations: Iterable[Observation], registered: Registered, memory: Memory = NO_MEMORY) -> list[Pending]:
+    """Versions that are registered and not yet seen in their topic: for the scan's record, never drift."""
+    return pending_versions(readings(observations), registered, memory)
+
+
+def belongings(observations: Iterable[Observation], registered: Registered) -> dict[TopicSide, Belonging]:
+    """The subject name strategies and subjects of every topic and side that was read."""
+    return {
+        (reading.topic, side): belonging((reading.topic, side), reading.marks(side), registered)
+        for reading in readings(observations)
+        for side in ("key", "value")
+    }

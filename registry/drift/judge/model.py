@@ -1,41 +1,205 @@
-"""What the judgement takes and gives."""
+"""What the judgement takes and gives. Times are milliseconds since 1970 in UTC."""
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
+from typing import Any, Final
 
+from registry.drift.judge.declared import Declared
 from registry.drift.rules import RULES, Severity
-from registry.observations import Side
+from registry.observations import Framing, Side
+
+DEFAULT_CONTEXT = "."
+_UNSTORABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+#: what stands in a message, with where it stands
+Mark = tuple[Framing, str]
+#: a topic's keys or values
+TopicSide = tuple[str, Side]
 
 
 @dataclass(frozen=True)
 class RegisteredVersion:
-    """A version that a schema id stands for."""
+    """A version that a mark stands for.
+
+    `subject` is the qualified name. `released` says whether a promotion brought it to this environment, None where the
+    registry is no target of promotions. `record` is the full name of its record or first message, where known.
+    """
 
     subject: str
     version: int
     deleted: bool = False
+    schema_id: int = 0
+    released: bool | None = None
+    registered_at: int = 0
+    registered_by: str = ""
+    door: str = ""
+    schema_type: str = ""
+    fingerprint: str = ""
+    guid: str = ""
+    record: str = ""
+
+
+@dataclass(frozen=True)
+class SubjectSummary:
+    """A subject of the source's context: its qualified name, how many live versions it has, and since when."""
+
+    name: str
+    live: int
+    since: int = 0
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that was done in the registry, as what may have caused drift; `subject` is empty for all subjects."""
+
+    at: int
+    sentence: str
+    subject: str = ""
 
 
 @dataclass(frozen=True)
 class Registered:
-    """What the registry holds for a source.
+    """What the registry holds for a source: what was declared and registered, as against what was observed.
 
-    `versions` maps every schema id (at least those seen in the scan) to its versions; `expected` names the subjects
-    of a topic's key and value. A side without subjects isn't governed: plain keys are normal there.
+    `versions` has the versions of every mark of the scan in the source's context (of a GUID in any context), and
+    `elsewhere` those of other contexts. `subjects` are all subjects of the context, by their name without it.
+    `histories` are all versions, ascending, of the subjects that the topics may belong to, by qualified name;
+    `declared` the fields of their versions by subject and version. `associated` are subjects that were said to be a
+    topic's. `events` are what was done lately.
     """
 
     registry: str
-    versions: Mapping[int, tuple[RegisteredVersion, ...]] = field(default_factory=dict)
-    expected: Mapping[Side, tuple[str, ...]] = field(default_factory=dict)
+    context: str = DEFAULT_CONTEXT
+    versions: Mapping[Mark, tuple[RegisteredVersion, ...]] = field(default_factory=dict)
+    elsewhere: Mapping[Mark, tuple[RegisteredVersion, ...]] = field(default_factory=dict)
+    subjects: Mapping[str, SubjectSummary] = field(default_factory=dict)
+    histories: Mapping[str, tuple[RegisteredVersion, ...]] = field(default_factory=dict)
+    declared: Mapping[tuple[str, int], Declared] = field(default_factory=dict)
+    associated: Mapping[TopicSide, tuple[str, ...]] = field(default_factory=dict)
+    events: tuple[Event, ...] = ()
+
+    @cached_property
+    def subject_of_mark(self) -> dict[tuple[str, str], str]:
+        """The subject of every mark that is known, of the versions that this scan didn't see too."""
+        found: dict[tuple[str, str], str] = {}
+        for subject, history in self.histories.items():
+            for version in history:
+                found["id", str(version.schema_id)] = subject
+                if version.guid:
+                    found["guid", version.guid] = subject
+        for mark, versions in self.versions.items():
+            if versions:
+                found.setdefault(mark, versions[0].subject)
+        return found
+
+    @cached_property
+    def marks_of_subject(self) -> dict[str, set[tuple[str, str]]]:
+        """The same the other way round."""
+        found: dict[str, set[tuple[str, str]]] = {}
+        for mark, subject in self.subject_of_mark.items():
+            found.setdefault(subject, set()).add(mark)
+        return found
+
+
+@dataclass(frozen=True)
+class TopicMemory:
+    """What is known of a topic from earlier scans and from the cluster."""
+
+    compacted: bool = False
+    gone: bool = False
+    strategies: Mapping[Side, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Use:
+    """Messages of a topic that carried a mark, over all earlier scans and partitions."""
+
+    topic: str
+    side: Side
+    framing: Framing
+    mark: str
+    messages: int
+    first_time: int
+    last_time: int
+
+
+@dataclass(frozen=True, order=True)
+class FieldKey:
+    """A field in the messages of a topic that carry one mark; framing and mark are empty for JSON without a schema."""
+
+    topic: str
+    side: Side
+    framing: str
+    mark: str
+    path: str
+
+
+@dataclass(frozen=True)
+class FieldDay:
+    """A field on one day, `day` as `2026-11-21`; the counts are those of registry.observations.FieldProfile."""
+
+    day: str
+    messages: int
+    present: int
+    nulls: int
+    kinds: Mapping[str, int] = field(default_factory=dict)
+    values: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class KnownFinding:
+    """A finding of an earlier scan that isn't resolved: what made it, and when it was first seen."""
+
+    cause: str = ""
+    since: int = 0
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What earlier scans of a source left.
+
+    `as_of` is the time of the judgement. `topics` are the source's, `all_topics` those of every source of the registry
+    and context that are there now; `discovered` says whether they were ever listed. `include` and `exclude` are the
+    source's patterns. `findings` are the unresolved ones by fingerprint.
+    """
+
+    as_of: int = 0
+    topics: Mapping[str, TopicMemory] = field(default_factory=dict)
+    all_topics: frozenset[str] = frozenset()
+    discovered: bool = False
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    uses: tuple[Use, ...] = ()
+    baselines: Mapping[FieldKey, tuple[FieldDay, ...]] = field(default_factory=dict)
+    findings: Mapping[str, KnownFinding] = field(default_factory=dict)
+
+    @cached_property
+    def uses_of_side(self) -> dict[TopicSide, list[Use]]:
+        """The uses of each topic's side."""
+        found: dict[TopicSide, list[Use]] = {}
+        for use in self.uses:
+            found.setdefault((use.topic, use.side), []).append(use)
+        return found
+
+    @cached_property
+    def baselines_of_side(self) -> dict[TopicSide, list[tuple[FieldKey, tuple[FieldDay, ...]]]]:
+        """The baselines of each topic's side, in the order of their keys."""
+        found: dict[TopicSide, list[tuple[FieldKey, tuple[FieldDay, ...]]]] = {}
+        for key in sorted(self.baselines):
+            found.setdefault((key.topic, key.side), []).append((key, self.baselines[key]))
+        return found
 
 
 @dataclass(frozen=True)
 class JudgedFinding:
-    """A judgement: `fingerprint` stays the same from scan to scan, `count` is messages (or 1), `evidence` is JSON."""
+    """A judgement: `fingerprint` stays the same from scan to scan, `count` is messages (or 1), `evidence` is JSON.
+
+    `topic` is a topic's name or empty, `subject` a qualified subject or empty, `cause` what most likely made it.
+    """
 
     rule: str
     severity: Severity
@@ -45,6 +209,28 @@ class JudgedFinding:
     location: str
     count: int
     evidence: dict[str, Any]
+    topic: str = ""
+    subject: str = ""
+    cause: str = ""
+
+
+def fingerprint_of(rule: str, identity: Sequence[str]) -> str:
+    """The SHA-256 of a rule and of what stays the same from scan to scan."""
+    return hashlib.sha256("\x1f".join((rule, *identity)).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def storable(value: Any) -> Any:
+    """A JSON value in whose texts control characters and halves of characters are replaced.
+
+    Names come from the data, and PostgreSQL's JSON holds neither a NUL nor a lone surrogate.
+    """
+    if isinstance(value, str):
+        return _UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", value)
+    if isinstance(value, Mapping):
+        return {storable(name): storable(held) for name, held in value.items()}
+    if isinstance(value, list | tuple):
+        return [storable(held) for held in value]
+    return value
 
 
 def make_finding(
@@ -56,16 +242,22 @@ def make_finding(
     count: int,
     evidence: dict[str, Any],
     severity: Severity | None = None,
+    topic: str = "",
+    subject: str = "",
+    cause: str = "",
 ) -> JudgedFinding:
     """A finding of a rule: `names` fill its templates, `identity` is what stays the same from scan to scan."""
     row = RULES[rule]
     return JudgedFinding(
         rule=rule,
         severity=severity or row.severity,
-        fingerprint=hashlib.sha256("\x1f".join((rule, *identity)).encode("utf-8", "surrogatepass")).hexdigest(),
-        sentence=row.sentence.format_map(names),
-        remedy=row.remedy.format_map(names),
-        location=location,
+        fingerprint=fingerprint_of(rule, identity),
+        sentence=storable(row.sentence.format_map(names)),
+        remedy=storable(row.remedy.format_map(names)),
+        location=storable(location),
         count=count,
-        evidence=evidence,
+        evidence=storable(evidence),
+        topic=topic,
+        subject=subject,
+        cause=cause,
     )

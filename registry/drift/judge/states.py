@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, Final
 
 from registry.drift.judge.model import JudgedFinding, make_finding
 from registry.drift.rules import BUDGET_SEVERITIES, Severity
 from registry.drift.state_schemas import field_changes, suspected_renames
+from registry.formats.policies.spark_state import parse_struct, schema_changes
+from registry.formats.policies.spark_state.changes import not_read_back
 from registry.observations import (
     Observation,
     StateFieldNulls,
@@ -17,6 +19,12 @@ from registry.observations import (
     StateSchemaVersion,
     StateUnreadable,
 )
+
+#: changes of the engine that lose or change values in silence → the rule of drift
+SILENT_CHANGES: Final = {
+    "MEANING_CHANGED": "STATE_FIELDS_MEANING_CHANGED",
+    "DECIMAL_RESCALED": "STATE_DECIMAL_RESCALED",
+}
 
 
 def judge_state(seen: Sequence[Observation]) -> Iterable[JudgedFinding]:
@@ -28,6 +36,7 @@ def judge_state(seen: Sequence[Observation]) -> Iterable[JudgedFinding]:
     nulls = [each for each in seen if isinstance(each, StateFieldNulls)]
     for versions in history.values():
         versions.sort(key=lambda version: version.version)
+        yield from _not_read_back(versions[-1])
         for old, new in pairwise(versions):
             yield from _evolution(old, new, nulls, newest=new is versions[-1])
     yield from _budgets(seen)
@@ -43,10 +52,12 @@ def judge_state(seen: Sequence[Observation]) -> Iterable[JudgedFinding]:
 def _evolution(
     old: StateSchemaVersion, new: StateSchemaVersion, nulls: Sequence[StateFieldNulls], *, newest: bool
 ) -> Iterable[JudgedFinding]:
-    changes = field_changes(old.value_schema, new.value_schema)
+    evolves = new.encoding == "avro"
+    changes = field_changes(old.value_schema, new.value_schema, has_evolution=evolves)
     if not changes:
         return
-    renames = suspected_renames(changes)
+    yield from _values_changed(old, new, has_evolution=evolves)
+    renames = suspected_renames(old.value_schema, new.value_schema, has_evolution=evolves)
     renamed = {rename.dropped for rename in renames}
     names = {"operator": new.operator, "variable": new.variable, "batch": new.batch}
     place = (str(new.operator), new.variable, str(new.version))
@@ -70,6 +81,35 @@ def _evolution(
             filled = {**names, "dropped": change.path, "loss": lost}
             details = {**evidence, "field": change.path, "type": change.before, **shares}
             yield _state_finding("STATE_FIELD_DROPPED", filled, (*place, change.path), details)
+
+
+def _values_changed(
+    old: StateSchemaVersion, new: StateSchemaVersion, *, has_evolution: bool
+) -> Iterable[JudgedFinding]:
+    """Changes that Spark takes and that make older rows read as something else."""
+    for change in schema_changes(old.value_schema, new.value_schema, has_evolution=has_evolution):
+        rule = SILENT_CHANGES.get(change.rule)
+        if rule is not None:
+            named = {"path": change.path or "the value", "before": change.before, "after": change.after}
+            names = {"operator": new.operator, "variable": new.variable, "batch": new.batch, **named, "why": change.why}
+            evidence: dict[str, Any] = {key: value for key, value in names.items() if key != "why"}
+            evidence |= {"field": change.path, "kind": new.kind, "versions": [old.version, new.version]}
+            yield _state_finding(
+                rule, names, (str(new.operator), new.variable, str(new.version), change.path), evidence
+            )
+
+
+def _not_read_back(newest: StateSchemaVersion) -> Iterable[JudgedFinding]:
+    """Fields of types that Spark writes with the Avro encoding and can't read."""
+    if newest.encoding != "avro":
+        return
+    for change in not_read_back(parse_struct(newest.value_schema)):
+        names = {"operator": newest.operator, "variable": newest.variable, "batch": newest.batch}
+        evidence = {**names, "field": change.path, "type": change.after}
+        names |= {"path": change.path or "the value", "after": change.after}
+        yield _state_finding(
+            "STATE_TYPE_NOT_READ_BACK", names, (str(newest.operator), newest.variable, change.path), evidence
+        )
 
 
 def _loss(new: StateSchemaVersion, field_path: str, nulls: Sequence[StateFieldNulls]) -> tuple[str, dict[str, int]]:

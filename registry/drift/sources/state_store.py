@@ -6,12 +6,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.conf import settings
+from django.utils import timezone
 
 from registry.checkpoints import Checkpoint, read_checkpoint
 from registry.checkpoints.observed import observe_schemas, rows_to_read
-from registry.drift.judge import Registered, judge, nothing_read
-from registry.drift.sources.base import CheckedSource, OnProgress, Place, ScanResult, session_of, spark_remote
-from registry.errors import InvalidSource
+from registry.drift.judge import in_order, judge, nothing_read
+from registry.drift.judge.queries import QueryFacts, judge_query
+from registry.drift.judge.reading import milliseconds
+from registry.drift.models import Source
+from registry.drift.patience import patiently
+from registry.drift.sources.base import Given, OnProgress, ScanResult, session_of, spark_remote
+from registry.drift.state_rows import rows_by_variable, timers_by_operator, timers_to_read
+from registry.errors import InvalidCheckpoint, InvalidSource, SparkUnavailable
 from registry.observations import (
     Bounds,
     Observation,
@@ -22,40 +28,81 @@ from registry.observations import (
     StateTotals,
     StateUnreadable,
 )
+from registry.streams.seen import query_seen
 
 
 class StateStore:
     """The state of one streaming query."""
 
-    def check(self, *, name: str, bootstrap: str) -> CheckedSource:
+    def check(self, given: Given) -> str:
         """The path is a checkpoint below an allowed root. Raises InvalidCheckpoint, InvalidSource."""
-        if not name:
+        if not given.name:
             raise InvalidSource("Give the path of the query's checkpoint folder.")
-        read_checkpoint(name, settings.CHECKPOINT_ROOTS)
-        return CheckedSource(name=name.rstrip("/"))
+        if given.include or given.exclude:
+            raise InvalidSource("A checkpoint has no topics to include or exclude.")
+        read_checkpoint(given.name, settings.CHECKPOINT_ROOTS)
+        return given.name.rstrip("/")
 
-    def scan(self, place: Place, *, tag: str, on_progress: OnProgress) -> ScanResult:
-        """Read the schema files, then the rows, and judge both."""
-        from registry.pipeline.run import run  # late: only a scan needs PySpark
+    def scan(self, source: Source, *, tag: str, on_progress: OnProgress) -> ScanResult:
+        """Read the schema files, then the rows, and judge both. Without Spark the rows stay unread, and that is said."""
+        from registry.drift.knowledge import memory_of, registered_for  # late: it loads all formats
+        from registry.drift.known_queries import facts_of, inputs_of
 
         on_progress(0, 0, "reading the checkpoint's files")
-        checkpoint = read_checkpoint(place.name, settings.CHECKPOINT_ROOTS)
-        reads = rows_to_read(checkpoint)
-        rows: list[Observation] = []
-        if reads:
-            spec = StateScan(
-                path=place.name,
-                variables=reads,
-                bounds=Bounds(deadline_seconds=float(settings.SCAN_DEADLINE_SECONDS)),
-            )
-            rows = run(spec, remote=spark_remote(), on_progress=on_progress, tag=tag, session_id=session_of(tag))
+        try:
+            checkpoint = read_checkpoint(source.name, settings.CHECKPOINT_ROOTS)
+        except InvalidCheckpoint as error:
+            if "file" not in error.details:
+                raise  # it isn't there, or may not be read: nothing is known of it
+            return _damaged(source, error.message)
+        rows, problem = _rows(source, checkpoint, tag=tag, on_progress=on_progress)
         observations = [*observe_schemas(checkpoint), *rows]
         totals = next((seen for seen in rows if isinstance(seen, StateTotals)), None)
+        registered, memory = patiently(lambda: (registered_for(source, observations), memory_of(source, ())))
+        inputs = patiently(lambda: inputs_of(source, checkpoint.topics))
+        facts = patiently(lambda: facts_of(source, checkpoint, inputs, milliseconds(timezone.now())))
+        read = _what_was_read(checkpoint, observations, totals) | {"rows_problem": problem}
         return ScanResult(
-            findings=tuple(judge(observations, Registered(registry=place.registry.name))),
-            read=_what_was_read(checkpoint, observations, totals),
-            complete=totals is None or totals.bound_reached is None,
+            findings=tuple(in_order([*judge(observations, registered, memory), *judge_query(facts)])),
+            read=read,
+            complete=not problem and (totals is None or totals.bound_reached is None),
+            query=query_seen(checkpoint, inputs, rows_by_variable(checkpoint, rows, problem), timers_by_operator(rows)),
         )
+
+
+def _damaged(source: Source, problem: str) -> ScanResult:
+    """One of the checkpoint's own files can't be read: that is found, and what was known of the query stays."""
+    facts = QueryFacts(path=source.name, observed_at=milliseconds(timezone.now()), problems=(problem,))
+    read = {
+        "nothing": False,
+        "rows": 0,
+        "seconds": 0,
+        "bound_reached": None,
+        "last_batch": None,
+        "rows_problem": problem,
+    }
+    empty: dict[str, Any] = {"variables": [], "limits": [], "unreadable": []}
+    return ScanResult(findings=tuple(judge_query(facts)), read=read | empty, complete=False)
+
+
+def _rows(
+    source: Source, checkpoint: Checkpoint, *, tag: str, on_progress: OnProgress
+) -> tuple[list[Observation], str]:
+    """What Spark reads of the rows; else why there is no Spark to read them, as a sentence."""
+    from registry.pipeline.run import run  # late: only a scan needs PySpark
+
+    reads = (*rows_to_read(checkpoint), *timers_to_read(checkpoint))
+    if not reads:
+        return [], ""
+    spec = StateScan(
+        path=source.name,
+        variables=reads,
+        bounds=Bounds(deadline_seconds=float(min(source.max_seconds, settings.SCAN_DEADLINE_SECONDS))),
+    )
+    try:
+        return run(spec, remote=spark_remote(), on_progress=on_progress, tag=tag, session_id=session_of(tag)), ""
+    except SparkUnavailable as error:
+        return [], f"The rows weren't read: {error.message}"
 
 
 def _what_was_read(

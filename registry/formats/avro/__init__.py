@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from registry.errors import InvalidSchema
-from registry.formats.avro import canonical, exchange, findings
+from registry.formats.avro import canonical, exchange, findings, tags
 from registry.formats.avro.diff import diff_types
 from registry.formats.avro.model import Schema
 from registry.formats.avro.outline import outline
@@ -27,6 +27,7 @@ from registry.formats.base import (
     graph_fingerprint,
 )
 from registry.formats.pointer import position as position_of
+from registry.formats.tags import EntityTags, TagChange
 
 
 class AvroFormat:
@@ -131,6 +132,18 @@ class AvroFormat:
     def position(self, parsed: ParsedSchema, pointer: str) -> tuple[int, int] | None:
         """Line and column (from 1) in the text of what a pointer leads to, None where there is no such place."""
         return position_of(parsed.text, pointer)
+
+    def tags(self, parsed: ParsedSchema) -> tuple[EntityTags, ...]:
+        """The tagged records and fields with their tags, in the order of the text."""
+        return tags.tags(_model(parsed))
+
+    def with_tags(self, parsed: ParsedSchema, changes: Sequence[TagChange]) -> str:
+        """The text with changed tags; raises InvalidSchema for an entity that it doesn't define."""
+        return tags.with_tags(parsed.text, _model(parsed), changes)
+
+    def has_top_level_field(self, parsed: ParsedSchema, name: str) -> bool:
+        """Whether the schema is a record with a field of that name."""
+        return tags.has_top_level_field(_model(parsed), name)
 
 
 def _model(parsed: ParsedSchema) -> Schema:

@@ -93,9 +93,15 @@ def field_sources(reader: Record, writer: Record) -> dict[str, Field]:
 
 
 class Reading:
-    """Compares one datum with what the reader got; `value` is that in the form of a datum of the reader."""
+    """Compares one datum with what the reader got; `value` is that in the form of a datum of the reader.
 
-    def __init__(self, reader: AvroType, writer: AvroType, written: Any, read: Any, place: Place) -> None:
+    With `is_general` the paths of outcomes have no indexes and no keys of maps, which are data too.
+    """
+
+    def __init__(
+        self, reader: AvroType, writer: AvroType, written: Any, read: Any, place: Place, *, is_general: bool = False
+    ) -> None:
+        self._is_general = is_general
         self.fields: list[FieldOutcome] = []
         self.losses: list[Loss] = []
         self._notes: list[str] = []
@@ -117,17 +123,20 @@ class Reading:
             there = inside(pair, Edge(_NO_PAIR), place)
             items = zip(written, _as(list, read), strict=True)
             return [
-                self._value(reader.items, writer.items, ours, theirs, there, f"{path}[{index}]")
+                self._value(reader.items, writer.items, ours, theirs, there, self._step(path, "[]", index))
                 for index, (ours, theirs) in enumerate(items)
             ]
         if isinstance(reader, Map) and isinstance(writer, Map):
             there = inside(pair, Edge(_NO_PAIR), place)
             entries = _as(dict, read)
             return {
-                key: self._value(reader.values, writer.values, item, entries[key], there, f"{path}{{{key}}}")
+                key: self._value(reader.values, writer.values, item, entries[key], there, self._step(path, "{}", key))
                 for key, item in written.items()
             }
         return self._leaf(pair, written, read, place)
+
+    def _step(self, path: str, sign: str, item: object) -> str:
+        return path + sign if self._is_general else f"{path}{sign[0]}{item}{sign[1]}"
 
     def _in_union(self, reader: Union, writer: AvroType, written: Any, read: Any, place: Place, path: str) -> Any:
         found = first_match(reader, writer)

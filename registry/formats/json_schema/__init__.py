@@ -17,7 +17,7 @@ from registry.formats.base import (
     Truth,
     Witness,
 )
-from registry.formats.json_schema import data, findings, outline, repair, truth
+from registry.formats.json_schema import data, findings, outline, repair, tags, truth
 from registry.formats.json_schema.canonical import fingerprint, self_contained_text
 from registry.formats.json_schema.cost import DEFAULT_COST_LIMIT
 from registry.formats.json_schema.diff import diff_models
@@ -25,6 +25,7 @@ from registry.formats.json_schema.model import Model
 from registry.formats.json_schema.parse import parse_schema
 from registry.formats.json_schema.text import compact, normalized
 from registry.formats.pointer import position
+from registry.formats.tags import EntityTags, TagChange
 
 
 class JsonSchemaFormat:
@@ -118,6 +119,18 @@ class JsonSchemaFormat:
     def position(self, parsed: ParsedSchema, pointer: str) -> tuple[int, int] | None:
         """Line and column (from 1) in the text of what a pointer leads to."""
         return position(parsed.text, pointer)
+
+    def tags(self, parsed: ParsedSchema) -> tuple[EntityTags, ...]:
+        """The tagged objects and properties with their tags, outer ones first."""
+        return tags.tags(model_of(parsed))
+
+    def with_tags(self, parsed: ParsedSchema, changes: Sequence[TagChange]) -> str:
+        """The text with changed tags; raises InvalidSchema for an entity that it doesn't define."""
+        return tags.with_tags(parsed.text, model_of(parsed), changes)
+
+    def has_top_level_field(self, parsed: ParsedSchema, name: str) -> bool:
+        """Whether the schema itself says something of a property of that name."""
+        return tags.has_top_level_field(model_of(parsed), name)
 
 
 def model_of(parsed: ParsedSchema) -> Model:

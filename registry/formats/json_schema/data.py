@@ -33,16 +33,16 @@ _NOT_FILLED: Final = "absent: a default is an annotation, it isn't filled in"
 
 def example_of(model: Model) -> Any:
     """A datum that is valid under the schema, as full as is easily found; raises InvalidDatum where none is found."""
-    validator = _validator(model)
+    validator = validator_for(model)
     root = model.root if isinstance(model.root, dict) else {}
     listed = [*root.get("examples", ())] if isinstance(root.get("examples"), list) else []
     listed += [root["default"]] if "default" in root else []
     for value in listed:
-        if _is_valid(validator, value):
+        if is_valid(validator, value):
             return to_plain(value)
     value = modern_bundle(model).value
     instances = Instances(value, True, lambda _value, _schema: True, lambda _value, _schema: False, is_full_first=True)
-    found = [item for item in islice(instances.candidates(), _TRIES) if _is_valid(validator, item)][:_ENOUGH]
+    found = [item for item in islice(instances.candidates(), _TRIES) if is_valid(validator, item)][:_ENOUGH]
     if not found:
         raise InvalidDatum("no datum of the schema was found: it may allow none")
     return to_plain(max(found, key=_fullness))
@@ -50,22 +50,23 @@ def example_of(model: Model) -> Any:
 
 def resolve_datum(reader: Model, writer: Model, datum: Any) -> Resolution:
     """What the reader makes of a datum: JSON stays as it is, or is refused; raises InvalidDatum."""
-    _check_datum(datum)
-    refused = next(iter(refusals_of(_validator(writer), datum)), None)
-    if refused is not None or not _validator(writer).is_valid(datum):
+    check_datum(datum)
+    refused = next(iter(refusals_of(validator_for(writer), datum)), None)
+    if refused is not None or not validator_for(writer).is_valid(datum):
         where = data_path(writer, refused.instance_path) if refused is not None else root_path(writer)
         why = refused.message if refused is not None else "a pattern of the schema takes too long"
         raise InvalidDatum(f"the datum isn't one of the writer's schema, at {where}: {why}")
     encoded = compact(datum).encode().hex()
-    errors = refusals_of(_validator(reader), datum)
-    if errors or not _validator(reader).is_valid(datum):
+    errors = refusals_of(validator_for(reader), datum)
+    if errors or not validator_for(reader).is_valid(datum):
         message = "; ".join(f"{data_path(reader, error.instance_path)}: {error.message}" for error in errors[:10])
         return Resolution(to_plain(datum), encoded, error=message or "a pattern of the reader takes too long")
     fields = tuple(islice(_fields(reader, Place(0, ""), datum, root_path(reader), 0), MAX_FIELDS))
     return Resolution(to_plain(datum), encoded, to_plain(datum), fields)
 
 
-def _validator(model: Model) -> jsonschema_rs.Validator:
+def validator_for(model: Model) -> jsonschema_rs.Validator:
+    """The validator of a schema. Raises InvalidDatum where data can't be validated in bounded time, or not exactly."""
     if model.bundle.inexact:
         raise InvalidDatum(f"data can't be validated under this schema: {model.bundle.inexact}")
     if unfolded(modern_bundle(model).value) > MAX_UNFOLDED:
@@ -76,7 +77,8 @@ def _validator(model: Model) -> jsonschema_rs.Validator:
         raise InvalidDatum(f"data can't be validated under this schema: {plain(error)}") from None
 
 
-def _is_valid(validator: jsonschema_rs.Validator, value: Any) -> bool:
+def is_valid(validator: jsonschema_rs.Validator, value: Any) -> bool:
+    """Whether the value is valid; not where the validator gives up."""
     try:
         return validator.is_valid(value)
     except ValueError:
@@ -92,7 +94,7 @@ def _fullness(value: Any) -> int:
     return 1 if value in (None, "", 0) else 2
 
 
-def _check_datum(datum: Any) -> None:
+def check_datum(datum: Any) -> None:
     """Raises InvalidDatum for what isn't JSON, or is too deep or too large."""
     stack: list[tuple[Any, int]] = [(datum, 0)]
     count = 0

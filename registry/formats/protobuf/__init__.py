@@ -19,7 +19,7 @@ from registry.formats.base import (
     Truth,
     Witness,
 )
-from registry.formats.protobuf import examples, judgement, positions, repair, resolution, truth
+from registry.formats.protobuf import examples, judgement, positions, repair, resolution, tags, truth
 from registry.formats.protobuf.diff import diff_schemas
 from registry.formats.protobuf.identity import fingerprint
 from registry.formats.protobuf.model import Schema
@@ -30,6 +30,7 @@ from registry.formats.protobuf.parse import parse_schema
 from registry.formats.protobuf.printer import print_file
 from registry.formats.protobuf.self_contained import self_contained
 from registry.formats.protobuf.witness import find_witness
+from registry.formats.tags import EntityTags, TagChange
 
 
 class ProtobufFormat:
@@ -120,6 +121,18 @@ class ProtobufFormat:
         """Line and column (from 1) of what a pointer leads to; None for base64, which has no lines to show."""
         model = _model(parsed)
         return None if model.is_encoded else positions.position(model, pointer)
+
+    def tags(self, parsed: ParsedSchema) -> tuple[EntityTags, ...]:
+        """The tagged records and fields with their tags, in the order of the text."""
+        return tags.tags(_model(parsed))
+
+    def with_tags(self, parsed: ParsedSchema, changes: Sequence[TagChange]) -> str:
+        """The text with changed tags; raises InvalidSchema for an entity that it doesn't define."""
+        return tags.with_tags(_model(parsed), changes)
+
+    def has_top_level_field(self, parsed: ParsedSchema, name: str) -> bool:
+        """Whether a message of the file itself has a field of that name."""
+        return tags.has_top_level_field(_model(parsed), name)
 
 
 def _truth(reader: Schema, writer: Schema) -> Truth:

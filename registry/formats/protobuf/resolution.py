@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, Final
 
 from google.protobuf.message import DecodeError
@@ -34,25 +35,69 @@ def resolve(reader: Schema, writer: Schema, datum: Any, message: str | None = No
     target = reader.main.messages.get(root.name)
     if target is None:
         return Resolution(shown, data.hex(), error=f'the reader has no message "{root.name}"')
+    return _resolved(_Outcomes(write, read), root, target, written, data, shown)
+
+
+class BodyReader:
+    """Reads bytes of one writer as one reader does."""
+
+    def __init__(self, reader: Schema, writer: Schema) -> None:
+        self._write = Codec(writer)
+        self._outcomes = _Outcomes(self._write, Codec(reader), is_general=True)
+        self._targets = {message.local_name: message for message in _all_messages(reader)}
+
+    def resolve(self, data: bytes, message: Message) -> Resolution:
+        """What the reader makes of a message of the writer, the paths without indexes and keys of maps.
+
+        Raises InvalidDatum if the bytes aren't the writer's.
+        """
+        written = read_message(self._write, message, data)
+        # The same message has the same name below its package: a change of the package leaves it the same.
+        target = self._targets.get(message.local_name)
+        if target is None:
+            return Resolution(None, "", error=f'the reader has no message "{message.local_name}"')
+        return _resolved(self._outcomes, message, target, written, data, None)
+
+
+def read_message(codec: Codec, message: Message, data: bytes) -> Datum:
+    """The datum in the bytes. Raises InvalidDatum."""
     try:
-        got = read.read(target, data)
+        datum = codec.read(message, data)
+    except DecodeError as error:
+        raise InvalidDatum(f"{message.name}: {decode_error(error)}", path=message.name) from None
+    missing = datum.FindInitializationErrors()
+    if missing:
+        raise InvalidDatum(f"{message.name}: required fields are missing: {', '.join(missing)}"[:300])
+    return datum
+
+
+def _all_messages(schema: Schema) -> Iterator[Message]:
+    """The messages of the schema's own file, nested ones too."""
+    stack = list(schema.main.messages.values())
+    while stack:
+        message = stack.pop()
+        yield message
+        stack.extend(message.messages.values())
+
+
+def _resolved(
+    outcomes_of: _Outcomes, root: Message, target: Message, written: Datum, data: bytes, shown: Any
+) -> Resolution:
+    try:
+        got = outcomes_of.read.read(target, data)
     except DecodeError as error:
         return Resolution(shown, data.hex(), error=decode_error(error))
     missing = got.FindInitializationErrors()
     if missing:
         return Resolution(shown, data.hex(), error=f"missing required fields: {', '.join(missing)}"[:300])
-    outcomes: list[FieldOutcome] = []
-    for outcome in _Outcomes(write, read).of(root, target, written, got, root.name, 0):
-        outcomes.append(outcome)
-        if len(outcomes) == MAX_OUTCOMES:
-            break
-    return Resolution(shown, data.hex(), read.json(got), tuple(outcomes))
+    outcomes = tuple(islice(outcomes_of.of(root, target, written, got, root.name, 0), MAX_OUTCOMES))
+    return Resolution(shown, data.hex(), outcomes_of.read.json(got), outcomes)
 
 
 class _Outcomes:
-    def __init__(self, write: Codec, read: Codec) -> None:
-        self._write = write
-        self._read = read
+    def __init__(self, write: Codec, read: Codec, *, is_general: bool = False) -> None:
+        self.read = read
+        self._is_general = is_general
         self._compare = Comparison(write, read)
 
     def of(
@@ -76,8 +121,11 @@ class _Outcomes:
             if is_new and (ours.is_repeated or _has_default(ours)):
                 yield self._filled(f"{path}.{ours.shown_name}", ours, got, "the writer has no such field")
 
+    def _step(self, path: str, sign: str, item: object) -> str:
+        return path + sign if self._is_general else f"{path}{sign[0]}{item}{sign[1]}"
+
     def _filled(self, path: str, ours: Field, got: Datum, note: str) -> FieldOutcome:
-        return FieldOutcome(path, "filled", None, _json(ours, self._read.get(got, ours)), note)
+        return FieldOutcome(path, "filled", None, _json(ours, self.read.get(got, ours)), note)
 
     def _outcome(self, item: Met) -> FieldOutcome:
         written = _json(item.theirs, item.written)
@@ -103,7 +151,9 @@ class _Outcomes:
             yield from self._inside_map(item, theirs.message, ours.message, depth)
         elif theirs.is_repeated and ours.is_repeated:
             for place, (left, right) in enumerate(zip(item.written, item.read, strict=False)):
-                yield from self.of(theirs.message, ours.message, left, right, f"{item.path}[{place}]", depth + 1)
+                yield from self.of(
+                    theirs.message, ours.message, left, right, self._step(item.path, "[]", place), depth + 1
+                )
         elif not theirs.is_repeated and not ours.is_repeated and item.is_set:
             yield from self.of(theirs.message, ours.message, item.written, item.read, item.path, depth + 1)
 
@@ -113,7 +163,7 @@ class _Outcomes:
             return
         for key in item.written:
             if type(key) is type(next(iter(item.read), None)) and key in item.read:
-                path = f"{item.path}{{{key}}}"
+                path = self._step(item.path, "{}", key)
                 yield from self.of(left, right, item.written[key], item.read[key], path, depth + 1)
 
 

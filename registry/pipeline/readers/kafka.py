@@ -11,7 +11,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql.connect.session import SparkSession
 
 from registry.errors import InvalidSource
-from registry.observations import KafkaConnection, PartitionRange
+from registry.observations import KafkaConnection, PartitionRange, TopicRead
+from registry.pipeline.slices import Piece
 
 _ADDRESS: Final = re.compile(r"(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\]):(?P<port>\d{1,5})")
 _TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
@@ -84,16 +85,32 @@ def check_topic(topic: str, ranges: Sequence[PartitionRange]) -> None:
             raise InvalidSource(f"partition {part.partition} of {topic} can't be read from {part.start} to {part.end}")
 
 
-def read_messages(
-    session: SparkSession, connection: KafkaConnection, topic: str, ranges: Sequence[PartitionRange]
-) -> DataFrame:
-    """The messages of `ranges`: partition, offset, timestamp, key, value."""
+def check_topics(topics: Sequence[TopicRead]) -> None:
+    """Raise InvalidSource for names that no topic has, for one named twice, and for ranges that don't make sense."""
+    names = [read.topic for read in topics]
+    for read in topics:
+        check_topic(read.topic, read.ranges)
+        if names.count(read.topic) > 1:
+            raise InvalidSource(f"the topic {read.topic} is to be read twice")
+
+
+def read_messages(session: SparkSession, connection: KafkaConnection, pieces: Sequence[Piece]) -> DataFrame:
+    """The messages of `pieces`: topic, partition, offset, timestamp, key, value, headers."""
+    assigned: dict[str, list[int]] = {}
+    starts: dict[str, dict[str, int]] = {}
+    ends: dict[str, dict[str, int]] = {}
+    for piece in pieces:
+        part = piece.range
+        assigned.setdefault(piece.topic, []).append(part.partition)
+        starts.setdefault(piece.topic, {})[str(part.partition)] = part.start
+        ends.setdefault(piece.topic, {})[str(part.partition)] = part.end
     options = connection_options(connection) | {
-        "assign": json.dumps({topic: [part.partition for part in ranges]}),
-        "startingOffsets": json.dumps({topic: {str(part.partition): part.start for part in ranges}}),
-        "endingOffsets": json.dumps({topic: {str(part.partition): part.end for part in ranges}}),
+        "assign": json.dumps(assigned),
+        "startingOffsets": json.dumps(starts),
+        "endingOffsets": json.dumps(ends),
+        "includeHeaders": "true",
     }
-    if sum(part.end - part.start for part in ranges) > _SMALL:
-        options["minPartitions"] = str(max(_MIN_PARTITIONS, len(ranges)))
+    if sum(piece.size for piece in pieces) > _SMALL:
+        options["minPartitions"] = str(max(_MIN_PARTITIONS, len(pieces)))
     messages = session.read.format("kafka").options(**options).load()
-    return messages.select("partition", "offset", "timestamp", "key", "value")
+    return messages.select("topic", "partition", "offset", "timestamp", "key", "value", "headers")

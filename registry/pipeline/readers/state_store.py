@@ -22,12 +22,15 @@ PARTS = {
     "user_map_value": "value",
 }
 
+WRAPPED = ["value", "ttlExpirationMs"]  # what Spark makes of a value that expires
+
 
 class CountedField(NamedTuple):
-    """A field whose nulls are counted: its path for people, and its column."""
+    """A field whose nulls are counted: its path for people, its column and its type."""
 
     path: str
     column: Column
+    type: DataType
 
 
 def start_coordinator(session: SparkSession) -> None:
@@ -47,6 +50,22 @@ def read_rows(session: SparkSession, path: str, read: StateVariableRead) -> Data
     return reader.load()
 
 
+def read_timers(session: SparkSession, path: str, operator: int, batch: int | None) -> DataFrame:
+    """The timers that an operator has registered: key and `expiration_timestamp_ms`, one row a timer."""
+    reader = session.read.format("statestore").option("path", path).option("operatorId", operator)
+    reader = reader.option("readRegisteredTimers", "true")
+    return (reader if batch is None else reader.option("batchId", batch)).load()
+
+
+def expiry_column(schema: StructType) -> Column | None:
+    """When an entry expires, in milliseconds since 1970; None for a variable without time to live."""
+    for part in schema.fields:
+        kind = part.dataType
+        if PARTS.get(part.name) == "value" and isinstance(kind, StructType) and kind.names == WRAPPED:
+            return f.col(_quoted(part.name)).getField("ttlExpirationMs")
+    return None
+
+
 def counted_fields(schema: StructType) -> list[CountedField]:
     """The fields of a state's rows, nested structs followed, in the order of the schema."""
     found = [
@@ -60,14 +79,14 @@ def counted_fields(schema: StructType) -> list[CountedField]:
 
 def _unwrapped(kind: DataType, column: Column) -> tuple[DataType, Column]:
     """The user's value, without the time of expiry that Spark keeps around it for variables with time to live."""
-    if isinstance(kind, StructType) and kind.names == ["value", "ttlExpirationMs"]:
+    if isinstance(kind, StructType) and kind.names == WRAPPED:
         return kind["value"].dataType, column.getField("value")
     return kind, column
 
 
 def _below(path: str, kind: DataType, column: Column) -> Iterator[CountedField]:
     if not isinstance(kind, StructType):
-        yield CountedField(path, column)
+        yield CountedField(path, column, kind)
         return
     for field in kind.fields:
         yield from _below(f"{path}.{field.name}", field.dataType, column.getField(field.name))

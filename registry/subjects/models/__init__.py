@@ -1,5 +1,6 @@
 """What is stored: registries, contexts, subjects, schemas, versions, references, configs, modes."""
 
+from registry.subjects.models.associations import Association
 from registry.subjects.models.places import Context, Registry, Subject
 from registry.subjects.models.policy import LEVELS, MODES, POLICIES, PROFILES, Config, Mode
 from registry.subjects.models.schemas import Schema, SchemaReference, SchemaVersion
@@ -9,6 +10,7 @@ __all__ = [
     "MODES",
     "POLICIES",
     "PROFILES",
+    "Association",
     "Config",
     "Context",
     "Mode",

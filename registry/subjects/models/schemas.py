@@ -59,12 +59,15 @@ class SchemaVersion(models.Model):
     created_by = models.TextField()
     door = models.CharField(max_length=16)
     deleted_at = models.DateTimeField(null=True, blank=True)
+    imported = models.BooleanField(default=False, db_default=False, help_text="its number was given by an import")
 
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["subject", "version"], name="one_version"),
             models.UniqueConstraint(
-                fields=["subject", "schema"], condition=models.Q(deleted_at=None), name="one_live_version_a_schema"
+                fields=["subject", "schema"],
+                condition=models.Q(deleted_at=None, imported=False),
+                name="one_live_version_a_schema",
             ),
             models.CheckConstraint(condition=models.Q(version__gte=1), name="versions_from_one"),
         ]

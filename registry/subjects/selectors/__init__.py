@@ -20,10 +20,10 @@ from registry.subjects.selectors.presence import (
     presence_of,
     summarize_versions,
 )
-from registry.subjects.selectors.rendering import text_in_form
+from registry.subjects.selectors.rendering import find_tags, text_in_form
 from registry.subjects.selectors.resolution import Hazards, find_hazards, resolve_datum, simulate
 from registry.subjects.selectors.schemas import VersionOfId, all_versions, self_contained_schemas
-from registry.subjects.selectors.search import FoundVersion, search_versions
+from registry.subjects.selectors.search import AssociationFilter, FoundVersion, search_versions
 from registry.subjects.selectors.side_by_side import ProvedComparison, Side, compare_sides
 from registry.subjects.selectors.trial import TrialVersions, load_for_trial, version_formats
 from registry.subjects.selectors.versions import (
@@ -44,6 +44,7 @@ from registry.subjects.selectors.versions import (
 )
 
 __all__ = [
+    "AssociationFilter",
     "Comparison",
     "FoundVersion",
     "Hazards",
@@ -67,6 +68,7 @@ __all__ = [
     "field_origins",
     "find_hazards",
     "find_schema",
+    "find_tags",
     "find_version",
     "get_schema",
     "get_version",

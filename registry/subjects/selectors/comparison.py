@@ -10,14 +10,16 @@ from registry.formats.assessment import Assessment
 from registry.formats.base import Difference, ParsedSchema, Reference
 from registry.formats.policies import PolicyReport
 from registry.formats.report import Profile, Report
+from registry.formats.reserved import ReservedReport, check_reserved, refuse_restricted
 from registry.subjects import engines
 from registry.subjects.contracts import Contract, property_of
-from registry.subjects.models import Registry, Subject
+from registry.subjects.models import Registry, SchemaVersion, Subject
 from registry.subjects.names import SubjectName
 from registry.subjects.selectors.dependants import dependants_of
 from registry.subjects.selectors.effective import (
     NO_POLICY,
     EffectiveConfig,
+    OwnConfig,
     config_and_settings,
     effective_config,
     effective_mode,
@@ -26,6 +28,8 @@ from registry.subjects.selectors.parsed import parse_schema, parse_stored, resol
 from registry.subjects.selectors.places import get_subject
 from registry.subjects.selectors.versions import VersionInfo, live, parse_version, version_infos, version_row
 
+#: the compatibility policy under which JSON Schema's content models may be closed
+LENIENT_POLICY = "LENIENT"
 History = Sequence[tuple[int, ParsedSchema]]
 
 
@@ -72,10 +76,24 @@ def history(
 
     With `group` those alone whose metadata has the same value of that property as the metadata `like`, or none as well.
     """
-    rows = list(live(subject.versions.all()).select_related("schema").order_by("version"))
-    if group:
-        wanted = property_of(like, group)
-        rows = [row for row in rows if property_of(row.schema.metadata, group) == wanted]
+    return parsed_history(of_group(live_rows(subject), group=group, like=like))
+
+
+def live_rows(subject: Subject) -> list[SchemaVersion]:
+    """The live versions with their schemas, ascending."""
+    return list(live(subject.versions.all()).select_related("schema").order_by("version"))
+
+
+def of_group(rows: list[SchemaVersion], *, group: str | None, like: Contract | None) -> list[SchemaVersion]:
+    """Those with the value of the property `group` that the metadata `like` have; all where no group is named."""
+    if not group:
+        return rows
+    wanted = property_of(like, group)
+    return [row for row in rows if property_of(row.schema.metadata, group) == wanted]
+
+
+def parsed_history(rows: list[SchemaVersion]) -> list[tuple[int, ParsedSchema]]:
+    """The versions with their parsed schemas."""
     return list(zip((row.version for row in rows), parse_stored([row.schema for row in rows]), strict=True))
 
 
@@ -166,16 +184,40 @@ def check_proposal(
     """
     number = None if version is None else parse_version(version)
     resolved = resolve_references(registry, references, context=subject.context)
-    schema = parse_schema(schema_type, text, tuple(reference for reference, _ in resolved))
     config, settings = config_and_settings(registry, subject)
-    versions = _live_history(registry, subject, group=settings.compatibility_group, like=metadata)
+    references_in = tuple(reference for reference, _ in resolved)
+    schema = parse_schema(schema_type, text, references_in, is_new=settings.validate_new_schemas is not False)
+    every = _live_rows(registry, subject)
+    versions = parsed_history(of_group(every, group=settings.compatibility_group, like=metadata))
     if number is not None:
         _require_version(registry, subject, number)
         versions = [(found, other) for found, other in versions if found == number]
+        every = [row for row in every if row.version == number]
     elif version is not None:
         versions = versions[-1:]
-    report = engines.check(schema, versions, config.level, profile=config.profile)
-    return Verdict(report.is_compatible, [] if report.is_compatible else report.messages())
+    reserved = check_fields(schema, settings, metadata, every[-1].schema.metadata if every else None)
+    lenient = settings.compatibility_policy == LENIENT_POLICY
+    report = engines.check(schema, versions, config.level, profile=config.profile, lenient=lenient)
+    return Verdict(report.is_compatible and reserved.is_accepted(), refusals(report, reserved, settings))
+
+
+def check_fields(
+    schema: ParsedSchema, settings: OwnConfig, metadata: Contract | None, previous: Contract | None
+) -> ReservedReport:
+    """What the schema does to reserved fields, where the config wants that looked at. Raises InvalidSchema."""
+    if not settings.validate_fields:
+        return ReservedReport()
+    refuse_restricted(schema)
+    return check_reserved(metadata, previous, lambda name: engines.has_top_level_field(schema, name))
+
+
+def refusals(report: Report, reserved: ReservedReport, settings: OwnConfig) -> list[str]:
+    """Why a schema can't be registered, in Confluent's shape; empty if it can."""
+    if report.is_compatible and reserved.is_accepted():
+        return []
+    checked = "true" if settings.validate_fields else "false"
+    found = report.messages()[:-1] if not report.is_compatible else []
+    return [*reserved.messages(), *found, f"{{validateFields: '{checked}', compatibility: '{report.level}'}}"]
 
 
 def _require_version(registry: Registry, subject: SubjectName, number: int) -> None:
@@ -185,11 +227,13 @@ def _require_version(registry: Registry, subject: SubjectName, number: int) -> N
         raise VersionNotFound(f"Version {number} not found.", version=number) from error
 
 
-def _live_history(
-    registry: Registry, subject: SubjectName, *, group: str | None = None, like: Contract | None = None
-) -> History:
+def _live_history(registry: Registry, subject: SubjectName) -> History:
+    return parsed_history(_live_rows(registry, subject))
+
+
+def _live_rows(registry: Registry, subject: SubjectName) -> list[SchemaVersion]:
     try:
-        return history(get_subject(registry, subject), group=group, like=like)
+        return live_rows(get_subject(registry, subject))
     except SubjectNotFound:
         return []
 
@@ -235,5 +279,7 @@ def stored_version(
 def faithful_text(registry: Registry, info: VersionInfo) -> str:
     """The text as it was submitted, where it says what is stored; the stored one where normalizing changed it."""
     found = resolve_references(registry, info.schema.references, context=info.subject.context)
-    submitted = parse_schema(info.schema.schema_type, info.submitted, tuple(reference for reference, _ in found))
+    submitted = parse_schema(
+        info.schema.schema_type, info.submitted, tuple(reference for reference, _ in found), is_new=False
+    )
     return info.submitted if submitted.canonical == info.schema.text else info.schema.text

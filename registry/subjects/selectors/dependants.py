@@ -73,7 +73,7 @@ def _dependant(
         for item in engines.references_of(old)
     )
     try:
-        moved = engines.parse(row.schema.schema_type, row.schema.canonical, moved_references)
+        moved = engines.parse(row.schema.schema_type, row.schema.canonical, moved_references, is_new=False)
         report = engines.check(moved, [(row.version, old)], config.level, profile=config.profile)
     except (InvalidSchema, InvalidReference) as error:
         return Dependant(name.qualified, row.version, "no", f"with the new schema it doesn't parse: {error.message}")

@@ -15,6 +15,8 @@ from registry.subjects.names import DEFAULT_CONTEXT, SubjectName
 
 DEFAULT_LEVEL = "BACKWARD"
 DEFAULT_MODE = "READWRITE"
+#: the mode of every mirror
+MIRROR_MODE = "READONLY_OVERRIDE"
 NO_POLICY = "none"
 #: from the nearest scope to the farthest
 ORIGINS = ("subject", "context", "registry", "server default")
@@ -125,10 +127,15 @@ def _settings_in_scope(rows: list[Config]) -> OwnConfig:
 
 
 def effective_mode(registry: Registry, subject: SubjectName | None = None) -> EffectiveMode:
-    """Subject before context before registry before READWRITE; a READONLY_OVERRIDE farther out wins over them all."""
+    """Subject before context before registry before READWRITE; a READONLY_OVERRIDE farther out wins over them all.
+
+    A mirror takes nothing but what its remote registry has, whatever modes are stored.
+    """
+    if registry.kind == Registry.REMOTE:
+        return EffectiveMode(MIRROR_MODE, "registry")
     scopes = scoped_rows(Mode, registry, subject)
     for origin, row in reversed(scopes):
-        if row.mode == "READONLY_OVERRIDE":
+        if row.mode == MIRROR_MODE:
             return EffectiveMode(row.mode, origin)
     origin, mode = next(((origin, row.mode) for origin, row in scopes), (ORIGINS[-1], DEFAULT_MODE))
     return EffectiveMode(mode, origin)

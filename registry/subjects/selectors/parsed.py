@@ -14,17 +14,22 @@ from registry.subjects.names import DEFAULT_CONTEXT, SubjectName, parse_subject
 from registry.subjects.selectors.versions import live, parse_version
 
 #: characters of text whose parsed forms are kept; those take some twenty times as many bytes
-CACHED_CHARACTERS = 6_000_000
+CACHED_CHARACTERS = 3_000_000
 MAX_REFERENCE_DEPTH = 64
 
 _cache = WeighedCache[ParsedSchema](CACHED_CHARACTERS, lambda schema: len(schema.text))
 
 
-def parse_schema(schema_type: str, text: str, references: tuple[ResolvedReference, ...] = ()) -> ParsedSchema:
-    """The parsed schema. Raises InvalidSchema for a text that doesn't parse or a format that isn't known."""
+def parse_schema(
+    schema_type: str, text: str, references: tuple[ResolvedReference, ...] = (), *, is_new: bool = True
+) -> ParsedSchema:
+    """The parsed schema; what isn't new was accepted once, and is read as `engines.parse` says.
+
+    Raises InvalidSchema for a text that doesn't parse or a format that isn't known.
+    """
     if references:
-        return engines.parse(schema_type, text, references)
-    return _cache.get((schema_type, text), lambda: engines.parse(schema_type, text))
+        return engines.parse(schema_type, text, references, is_new=is_new)
+    return _cache.get((schema_type, text, is_new), lambda: engines.parse(schema_type, text, is_new=is_new))
 
 
 @dataclass(frozen=True)
@@ -43,7 +48,7 @@ class _Stored:
 
 
 def _parse_stored(stored: _Stored) -> ParsedSchema:
-    return _cache.get(stored, lambda: engines.parse(stored.schema_type, stored.text, stored.references))
+    return _cache.get(stored, lambda: engines.parse(stored.schema_type, stored.text, stored.references, is_new=False))
 
 
 def parse_stored(schemas: Sequence[Schema]) -> list[ParsedSchema]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from registry.formats.base import ParsedSchema
+from registry.formats.tags import EntityTags, with_any_of
 from registry.subjects import engines
 from registry.subjects.models import Registry, Schema
 from registry.subjects.selectors.parsed import parse_stored
@@ -40,5 +41,14 @@ def text_in_form(registry: Registry, schema: SchemaInfo, form: str) -> str:
     render = FORMS.get((schema.schema_type, wanted)) or FORMS.get((None, wanted))
     if render is None:
         return schema.text
+    return render(_parsed(registry, schema))
+
+
+def find_tags(registry: Registry, schema: SchemaInfo, wanted: Sequence[str]) -> tuple[EntityTags, ...]:
+    """The records and fields of a schema that have one of the tags, or (`*`) any."""
+    return with_any_of(engines.tags(_parsed(registry, schema)), wanted)
+
+
+def _parsed(registry: Registry, schema: SchemaInfo) -> ParsedSchema:
     row = Schema.objects.get(context__registry=registry, context__name=schema.context, schema_id=schema.schema_id)
-    return render(parse_stored([row])[0])
+    return parse_stored([row])[0]

@@ -10,6 +10,7 @@ from django.db.models import Q, QuerySet
 
 from registry.errors import InvalidSchema, SchemaTooLarge
 from registry.formats.base import ParsedSchema, Reference, ResolvedReference
+from registry.formats.tags import EntityTags
 from registry.subjects import engines
 from registry.subjects.contracts import (
     VERSION_PROPERTY,
@@ -52,7 +53,7 @@ class Submission:
         """The fingerprint of the text to store: normalizing changes it where it changes the text."""
         if canonical == self.schema.canonical:
             return self.schema.fingerprint
-        return parse_schema(self.schema.schema_type, canonical, self.resolved).fingerprint
+        return parse_schema(self.schema.schema_type, canonical, self.resolved, is_new=False).fingerprint
 
     def identity(self, canonical: str) -> Identity:
         """What makes it the same schema as another one, with that text."""
@@ -85,21 +86,34 @@ def prepare(
     references: Sequence[Reference] = (),
     metadata: Contract | None = None,
     rule_set: Contract | None = None,
+    *,
+    is_new: bool = True,
 ) -> Submission:
-    """The submission of a text. Raises InvalidSchema, SchemaTooLarge, InvalidReference."""
+    """The submission of a text; one that isn't new was accepted once, or is looked up.
+
+    Raises InvalidSchema, SchemaTooLarge, InvalidReference.
+    """
     if not text.strip():
         raise InvalidSchema("Empty schema")
     refuse_too_large(text)
     found = resolve_references(registry, references, context=subject.context)
     resolved = tuple(reference for reference, _ in found)
     return Submission(
-        schema=parse_schema(schema_type, text, resolved),
+        schema=parse_schema(schema_type, text, resolved, is_new=is_new),
         resolved=resolved,
         targets=tuple(target for _, target in found),
         submitted=text,
         metadata=metadata,
         rule_set=rule_set,
     )
+
+
+def with_tags(submission: Submission, add: Sequence[EntityTags], remove: Sequence[EntityTags]) -> Submission:
+    """The submission of the same text with other tags inside. Raises InvalidSchema for a path that isn't there."""
+    text = engines.with_tags(submission.schema, add, remove)
+    refuse_too_large(text)
+    schema = parse_schema(submission.schema.schema_type, text, submission.resolved, is_new=False)
+    return replace(submission, schema=schema, submitted=text)
 
 
 def refuse_too_large(text: str) -> None:
@@ -112,7 +126,7 @@ def refuse_too_large(text: str) -> None:
 def repeat(registry: Registry, subject: SubjectName, previous: Schema, given: Submission | None = None) -> Submission:
     """The submission that repeats the schema of a version. Raises InvalidSchema, InvalidReference."""
     references = references_of([previous.pk]).get(previous.pk, ())
-    again = prepare(registry, subject, previous.canonical, previous.schema_type, references)
+    again = prepare(registry, subject, previous.canonical, previous.schema_type, references, is_new=False)
     return again if given is None else replace(again, metadata=given.metadata, rule_set=given.rule_set)
 
 
@@ -167,7 +181,7 @@ def _says_the_same(row: SchemaVersion, submission: Submission, canonical: str, n
     if submission.references:
         return False
     whole = engines.self_contained(parse_stored([row.schema])[0])
-    return parse_schema(row.schema.schema_type, whole).canonical == submission.schema.canonical
+    return parse_schema(row.schema.schema_type, whole, is_new=False).canonical == submission.schema.canonical
 
 
 def look_up(
@@ -187,6 +201,28 @@ def look_up(
     if (other.metadata or {}, other.rule_set or {}) == (submission.metadata or {}, submission.rule_set or {}):
         return None
     return equal_version(rows, other, canonical)
+
+
+def is_registered(
+    registry: Registry,
+    subject: SubjectName,
+    *,
+    text: str,
+    schema_type: str = "AVRO",
+    references: Sequence[Reference] = (),
+    normalize: bool | None = None,
+    metadata: Contract | None = None,
+    rule_set: Contract | None = None,
+    tags: tuple[Sequence[EntityTags], Sequence[EntityTags]] = ((), ()),
+) -> bool:
+    """Whether a live version has the schema, `tags` (to add, to remove) applied.
+
+    Raises InvalidSchema, InvalidReference.
+    """
+    submission = prepare(registry, subject, text, schema_type, references, metadata, rule_set, is_new=False)
+    if any(tags):
+        submission = with_tags(submission, *tags)
+    return look_up(registry, subject, submission, normalize=normalize) is not None
 
 
 def submission_identity(

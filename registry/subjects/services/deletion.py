@@ -14,8 +14,11 @@ from registry.errors import (
     VersionNotSoftDeleted,
     VersionSoftDeleted,
 )
+from registry.subjects.association_errors import AssociationForSubjectExists, NoActiveVersion
+from registry.subjects.evidence import refuse_in_use
 from registry.subjects.models import Config, Mode, Registry, Schema, SchemaReference, SchemaVersion, Subject
 from registry.subjects.names import SubjectName
+from registry.subjects.selectors.associations import is_in_use
 from registry.subjects.selectors.effective import effective_mode
 from registry.subjects.selectors.places import get_registry, get_subject
 from registry.subjects.selectors.versions import parse_version, version_row
@@ -23,15 +26,21 @@ from registry.subjects.services.locks import lock_policy, retried
 
 
 @retried
-def delete_subject(*, registry: str, subject: SubjectName, by: Actor, permanent: bool = False) -> list[int]:
+def delete_subject(
+    *, registry: str, subject: SubjectName, by: Actor, permanent: bool = False, force: str = ""
+) -> list[int]:
     """Soft-delete all live versions, or with `permanent` remove the soft-deleted subject; gives the version numbers.
 
-    Raises SubjectNotFound, SubjectSoftDeleted, SubjectNotSoftDeleted, ReferenceExists, OperationNotPermitted.
+    `force` is the reason of somebody who may remove what is in use.
+    Raises SubjectNotFound, SubjectSoftDeleted, SubjectNotSoftDeleted, ReferenceExists, OperationNotPermitted,
+    VersionInUse, and AssociationForSubjectExists for a subject that a resource uses.
     """
-    place = _begin(registry, subject, by, permanent=permanent)
+    place = _begin(registry, subject, by, permanent=permanent, force=force)
     row = _locked(get_subject(place, subject, deleted=True))
     rows = list(row.versions.select_related("schema").order_by("version"))
     alive = [version for version in rows if version.deleted_at is None]
+    if is_in_use(place, subject):
+        raise AssociationForSubjectExists(subject.qualified)
     if permanent and alive:
         raise SubjectNotSoftDeleted(
             f"Subject '{subject.qualified}' was not deleted first before being permanently deleted"
@@ -42,21 +51,24 @@ def delete_subject(*, registry: str, subject: SubjectName, by: Actor, permanent:
         )
     doomed = rows if permanent else alive
     refuse_referenced(subject, doomed, deleted=permanent, within=row)
+    if permanent:
+        refuse_in_use(place, subject, [version.version for version in doomed], by=by, force=force)
     remove_versions(row, doomed) if permanent else _mark(doomed)
     return [version.version for version in doomed]
 
 
 @retried
 def delete_version(
-    *, registry: str, subject: SubjectName, version: int | str, by: Actor, permanent: bool = False
+    *, registry: str, subject: SubjectName, version: int | str, by: Actor, permanent: bool = False, force: str = ""
 ) -> int:
     """Soft-delete one version, or with `permanent` remove a soft-deleted one; gives its number.
 
+    `force` is the reason of somebody who may remove what is in use.
     Raises SubjectNotFound, VersionNotFound, InvalidVersion, VersionSoftDeleted, VersionNotSoftDeleted,
-    ReferenceExists, OperationNotPermitted.
+    ReferenceExists, OperationNotPermitted, VersionInUse, and NoActiveVersion for the last live one of a subject that a resource uses.
     """
     number = parse_version(version)
-    place = _begin(registry, subject, by, permanent=permanent)
+    place = _begin(registry, subject, by, permanent=permanent, force=force)
     row = _locked(get_subject(place, subject, deleted=True))
     found = version_row(row, number, deleted=number is not None)
     name = f"Subject '{subject.qualified}' Version {found.version}"
@@ -64,16 +76,21 @@ def delete_version(
         raise VersionNotSoftDeleted(f"{name} was not deleted first before being permanently deleted")
     if not permanent and found.deleted_at is not None:
         raise VersionSoftDeleted(f"{name} was soft deleted.Set permanent=true to delete permanently")
+    if not permanent and is_in_use(place, subject) and not _others(row, found):
+        raise NoActiveVersion(subject.qualified)
     refuse_referenced(subject, [found], deleted=permanent)
+    if permanent:
+        refuse_in_use(place, subject, [found.version], by=by, force=force)
     remove_versions(row, [found]) if permanent else _mark([found])
     return found.version
 
 
-def _begin(registry: str, subject: SubjectName, by: Actor, *, permanent: bool) -> Registry:
+def _begin(registry: str, subject: SubjectName, by: Actor, *, permanent: bool, force: str) -> Registry:
     place = get_registry(registry)
     action = "version.delete_permanently" if permanent else "version.delete"
     require(by, action, registry=place.name, subject=subject.qualified)
-    record(by=by, why=f"delete {subject.qualified}{' permanently' if permanent else ''}")
+    reason = f", forced: {force}" if force else ""
+    record(by=by, why=f"delete {subject.qualified}{' permanently' if permanent else ''}{reason}")
     lock_policy(place, exclusive=permanent)
     mode = effective_mode(place, subject).mode
     if mode.startswith("READONLY"):
@@ -81,6 +98,11 @@ def _begin(registry: str, subject: SubjectName, by: Actor, *, permanent: bool) -
             f"Subject {subject.subject} in context {subject.context} is in read-only mode", mode=mode
         )
     return place
+
+
+def _others(subject: Subject, version: SchemaVersion) -> bool:
+    """Whether the subject has a live version beside that one."""
+    return subject.versions.filter(deleted_at=None).exclude(pk=version.pk).exists()
 
 
 def _locked(subject: Subject) -> Subject:

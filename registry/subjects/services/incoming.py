@@ -8,7 +8,6 @@ killed leaves whole versions, and the next one goes on from there.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,7 +25,7 @@ from registry.subjects.selectors.parsed import parse_schema, resolve_references
 from registry.subjects.selectors.submission import Submission, refuse_too_large
 from registry.subjects.selectors.versions import MAX_VERSION
 from registry.subjects.services.locks import lock_context, lock_ids, lock_policy, lock_subject, pass_schema_id, retried
-from registry.subjects.services.policy import set_config
+from registry.subjects.services.policy import bring_config
 from registry.subjects.services.storing import schema_with_id
 from registry.subjects.snapshot import Problem, Scope, VersionRecord, scope_title
 
@@ -96,8 +95,7 @@ def _bring(registry: Registry, subject: Subject, item: VersionRecord, by: Actor)
     )
     there = next((row for row in rows if row.version == item.version), None)
     if there is not None:
-        return _settle(there, rows, item, submission)
-    _refuse_twin(rows, item)
+        return _settle(there, item, submission)
     try:
         schema = schema_with_id(subject.context, submission, item.schema_id)
     except OperationNotPermitted as error:
@@ -111,6 +109,7 @@ def _bring(registry: Registry, subject: Subject, item: VersionRecord, by: Actor)
         created_by=item.created_by or by.name,
         door=item.door or by.door,
         deleted_at=_deleted_at(item),
+        imported=True,
     )
     if item.created_at:
         SchemaVersion.objects.filter(pk=row.pk).update(created_at=item.created_at)
@@ -122,7 +121,7 @@ def _submission(registry: Registry, item: VersionRecord) -> Submission:
     context = item.subject.context
     found = resolve_references(registry, item.references, context=context, deleted=True) if item.references else ()
     resolved = tuple(reference for reference, _ in found)
-    schema = parse_schema(item.schema_type, item.text, resolved)
+    schema = parse_schema(item.schema_type, item.text, resolved, is_new=False)
     if item.submitted:  # then the text is what was kept, which may be the normalized one
         schema = replace(schema, canonical=item.text)
     return Submission(
@@ -135,9 +134,7 @@ def _submission(registry: Registry, item: VersionRecord) -> Submission:
     )
 
 
-def _settle(
-    there: SchemaVersion, rows: Sequence[SchemaVersion], item: VersionRecord, submission: Submission
-) -> Brought:
+def _settle(there: SchemaVersion, item: VersionRecord, submission: Submission) -> Brought:
     """What a version that is there already needs: nothing, or its deletion as it is elsewhere."""
     identity = submission.identity(submission.canonical(normalize=False)).digest
     if there.schema.schema_id != item.schema_id:
@@ -146,16 +143,8 @@ def _settle(
         raise OperationNotPermitted(f"here it is another schema under the same id {item.schema_id}.")
     if (there.deleted_at is not None) == item.deleted:
         return Brought(same=1)
-    _refuse_twin(rows, item)
-    SchemaVersion.objects.filter(pk=there.pk).update(deleted_at=_deleted_at(item))
+    SchemaVersion.objects.filter(pk=there.pk).update(deleted_at=_deleted_at(item), imported=True)
     return Brought(changed=1)
-
-
-def _refuse_twin(rows: Sequence[SchemaVersion], item: VersionRecord) -> None:
-    """A live version of the same schema under another number: a subject has one at most."""
-    for row in rows if not item.deleted else ():
-        if row.version != item.version and row.deleted_at is None and row.schema.schema_id == item.schema_id:
-            raise OperationNotPermitted(f"schema id {item.schema_id} is version {row.version} of this subject here.")
 
 
 def _holder(context_pk: int, item: VersionRecord) -> str:
@@ -217,35 +206,21 @@ def bring_configs(
     """Set each scope's settings to what they are elsewhere; what isn't set there is inherited here too."""
     hold(registry, by=by, why=why)
     problems = []
-    with _without_modes(registry):
-        for scope, (mine, theirs) in configs.items():
-            try:
-                with transaction.atomic():
-                    _set(registry, scope, mine, theirs, by)
-            except SchemadeskError as error:
-                problems.append(Problem(f"config of {scope_title(scope)}", error.message))
-        record_audit(by=by, why=why)
+    for scope, (mine, theirs) in configs.items():
+        try:
+            with transaction.atomic():
+                _set(registry, scope, mine, theirs)
+        except SchemadeskError as error:
+            problems.append(Problem(f"config of {scope_title(scope)}", error.message))
     return tuple(problems)
 
 
-def _set(registry: Registry, scope: Scope, mine: Mapping[str, Any], theirs: Mapping[str, Any], by: Actor) -> None:
+def _set(registry: Registry, scope: Scope, mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> None:
     unknown = sorted(theirs.keys() - COLUMNS.keys())
     if unknown:
         raise InvalidInput(f"{', '.join(unknown)[:200]}: no such setting.")
     unset = [name for name in mine if name not in theirs]
-    set_config(registry=registry.name, subject=scope, by=by, unset=unset, **theirs)
-
-
-@contextmanager
-def _without_modes(registry: Registry) -> Iterator[None]:
-    """Inside, no mode of the registry refuses a config; the transaction hides that from everybody else."""
-    rows = list(Mode.objects.filter(registry=registry))
-    closed = any(row.mode.startswith("READONLY") for row in rows)
-    if closed:
-        Mode.objects.filter(registry=registry).delete()
-    yield
-    if closed:
-        Mode.objects.bulk_create(rows)
+    bring_config(registry, scope, unset=unset, **theirs)
 
 
 @retried

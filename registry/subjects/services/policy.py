@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from django.conf import settings as site
@@ -108,13 +108,34 @@ def set_config(
     `settings` are those of OwnConfig: what is None or left out stays as it is, what `unset` names is inherited again.
     Raises InvalidCompatibility, InvalidInput, InvalidRuleSet, InvalidName, OperationNotPermitted, NotAllowed.
     """
+    given = _columns(settings, unset)
+    place, context = _begin(registry, subject, by, "config.change", "set compatibility")
+    _refuse_readonly(place, subject)
+    return _store(place, context, subject, given)
+
+
+def bring_config(
+    place: Registry, subject: SubjectName | None, *, unset: Collection[str] = (), **settings: Any
+) -> OwnConfig:
+    """The same as another registry has it, in any mode; the caller holds the registry alone.
+
+    Raises InvalidCompatibility, InvalidInput, InvalidRuleSet, InvalidName.
+    """
+    given = _columns(settings, unset)
+    return _store(place, lock_context(place, subject.context) if subject else None, subject, given)
+
+
+def _columns(settings: Mapping[str, Any], unset: Collection[str]) -> dict[str, Any]:
     unknown = {*settings, *unset} - COLUMNS.keys()
     if unknown:
         raise TypeError(f"no such setting: {', '.join(sorted(unknown))}")
     given: dict[str, Any] = {COLUMNS[name]: None for name in unset}
-    given |= {COLUMNS[name]: _READERS[name](value) for name, value in settings.items() if value is not None}
-    place, context = _begin(registry, subject, by, "config.change", "set compatibility")
-    _refuse_readonly(place, subject)
+    return given | {COLUMNS[name]: _READERS[name](value) for name, value in settings.items() if value is not None}
+
+
+def _store(
+    place: Registry, context: Context | None, subject: SubjectName | None, given: Mapping[str, Any]
+) -> OwnConfig:
     row, _ = Config.objects.update_or_create(
         registry=place, context=context, subject_name=_subject_name(subject), defaults=given
     )

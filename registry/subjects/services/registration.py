@@ -20,11 +20,22 @@ from registry.errors import (
     PolicyViolated,
 )
 from registry.formats.base import ParsedSchema, Reference
+from registry.formats.reserved import ReservedReport
+from registry.formats.tags import EntityTags
 from registry.subjects import engines
 from registry.subjects.contracts import Contract, read_metadata, read_rule_set, version_in
 from registry.subjects.models import Context, Registry, SchemaVersion, Subject
 from registry.subjects.names import SubjectName
-from registry.subjects.selectors.comparison import History, history
+from registry.subjects.selectors.associations import owned_subjects
+from registry.subjects.selectors.comparison import (
+    LENIENT_POLICY,
+    History,
+    check_fields,
+    live_rows,
+    of_group,
+    parsed_history,
+    refusals,
+)
 from registry.subjects.selectors.effective import (
     NO_POLICY,
     EffectiveConfig,
@@ -32,6 +43,7 @@ from registry.subjects.selectors.effective import (
     config_and_settings,
     effective_mode,
 )
+from registry.subjects.selectors.parsed import parse_stored
 from registry.subjects.selectors.places import get_registry
 from registry.subjects.selectors.submission import (
     Submission,
@@ -41,6 +53,7 @@ from registry.subjects.selectors.submission import (
     same_version,
     submission_identity,
     versions_of,
+    with_tags,
 )
 from registry.subjects.selectors.versions import MAX_VERSION, parse_version
 from registry.subjects.services.locks import lock_context, lock_policy, lock_referenced, lock_subject, retried
@@ -71,6 +84,13 @@ class _Asked:
     normalize: bool | None
     release: bool
     force: str
+    is_tagged: bool = False
+    propagate_tags: bool = False
+
+    @property
+    def may_be_there(self) -> bool:
+        """Whether a version that is there can answer; one with changed tags is new in any case."""
+        return self.version <= 0 and not self.is_tagged and not self.propagate_tags
 
 
 @retried
@@ -89,6 +109,9 @@ def register_version(
     version: int = 0,
     release: bool = False,
     force: str = "",
+    tags_to_add: Sequence[EntityTags] = (),
+    tags_to_remove: Sequence[EntityTags] = (),
+    propagate_tags: bool = False,
 ) -> RegisteredVersion:
     """Add a version to a subject, or give the one that it has already for this schema, in any mode.
 
@@ -97,6 +120,8 @@ def register_version(
     must have. `schema_id` is for the mode IMPORT, which takes ids and versions as they come, unchecked.
     `release` is set by an approved promotion alone: it passes READONLY, not READONLY_OVERRIDE. `force` is the
     reason of somebody with the right to pass the level (ORA-1); it stands in the audit.
+    `tags_to_add` and `tags_to_remove` change the tags inside the text: that is a new version with its number in the
+    metadata, as on the established server. `propagate_tags` adds those of the latest version.
     Raises NotAllowed, InvalidName, InvalidSchema, InvalidReference, InvalidRuleSet, InvalidVersion,
     OperationNotPermitted, ReferenceExists, IncompatibleSchema and PolicyViolated; then nothing has changed and no id is
     used up.
@@ -107,10 +132,20 @@ def register_version(
     require(by, "promotion.apply" if release else "version.register", registry=place.name, subject=subject.qualified)
     asked = _asked(schema_id, version, normalize, release=release, force=force)
     contract = read_metadata(metadata), read_rule_set(rule_set)
-    submission = prepare(place, subject, text, schema_type, references, *contract) if text.strip() else None
+    settings = config_and_settings(place, subject)
+    is_new = schema_id is None and settings[1].validate_new_schemas is not False
+    submission = (
+        prepare(place, subject, text, schema_type, references, *contract, is_new=is_new) if text.strip() else None
+    )
+    asked = replace(asked, propagate_tags=propagate_tags)
+    if tags_to_add or tags_to_remove:
+        if submission is None:
+            raise InvalidSchema("Empty schema")
+        submission = with_tags(submission, tags_to_add, tags_to_remove)
+        asked = replace(asked, is_tagged=True, version=version or LATEST)
     if force:
         require(by, "version.force", registry=place.name, subject=subject.qualified)
-    there = _known(place, subject, submission, asked) if submission else None
+    there = _known(place, subject, submission, asked, *settings) if submission else None
     if there is not None:
         return _registered(there, created=False)
     forced = f", forced: {force}" if force else ""
@@ -128,10 +163,16 @@ def _asked(schema_id: int | None, version: int, normalize: bool | None, *, relea
     return _Asked(schema_id, version, normalize, release, force)
 
 
-def _known(registry: Registry, subject: SubjectName, submission: Submission, asked: _Asked) -> SchemaVersion | None:
+def _known(
+    registry: Registry,
+    subject: SubjectName,
+    submission: Submission,
+    asked: _Asked,
+    config: EffectiveConfig,
+    scope: OwnConfig,
+) -> SchemaVersion | None:
     """The version that answers the call as it stands, found without a lock: nothing is written for it."""
-    config, scope = config_and_settings(registry, subject)
-    if asked.version > 0 or _adds_to_contracts(scope):
+    if not asked.may_be_there or _adds_to_contracts(scope):
         return None
     rows = versions_of(registry, subject)
     found = same_version(_asked_for(rows, asked), submission, submission.canonical(normalize=_normal(config, asked)))
@@ -199,9 +240,12 @@ def _register(
         )
         targets = lock_referenced(submission.targets)
     _refuse_lost_references(submission, targets)
+    _refuse_owned_references(submission)
     if held.mode == IMPORT:
         done, created = import_version(held.context, held.row, submission, asked.schema_id, asked.version, by)
         return _registered(done, created=created)
+    if asked.propagate_tags and previous is not None:
+        submission = _with_tags_of(previous, submission)
     whole = submission.with_contract(held.scope, previous.schema if previous else None)
     if asked.version or version_in(whole.metadata) is not None:
         whole = whole.numbered(following)
@@ -214,9 +258,14 @@ def _register(
     return _add(held, whole, following, asked, by)
 
 
+def _with_tags_of(previous: SchemaVersion, submission: Submission) -> Submission:
+    tags = engines.tags(parse_stored([previous.schema])[0])
+    return with_tags(submission, tags, ()) if tags else submission
+
+
 def _as_it_stands(held: _Held, submission: Submission, asked: _Asked) -> SchemaVersion | None:
     """The version that has the schema just as it was sent."""
-    if asked.version > 0 or _adds_to_contracts(held.scope):
+    if not asked.may_be_there or _adds_to_contracts(held.scope):
         return None
     canonical = submission.canonical(normalize=_normal(held.config, asked))
     found = equal_version(_asked_for(held.versions(), asked), submission, canonical)
@@ -245,9 +294,13 @@ def _latest(subject: Subject) -> tuple[SchemaVersion | None, int]:
 
 
 def _refuse_by_rules(held: _Held, submission: Submission, asked: _Asked) -> None:
-    versions = history(held.row, group=held.scope.compatibility_group, like=submission.metadata)
+    rows = live_rows(held.row)
+    versions = parsed_history(of_group(rows, group=held.scope.compatibility_group, like=submission.metadata))
+    reserved = check_fields(
+        submission.schema, held.scope, submission.metadata, rows[-1].schema.metadata if rows else None
+    )
     if not asked.force:
-        _refuse_incompatible(held.subject, submission.schema, versions, held.config)
+        _refuse_incompatible(held, submission.schema, versions, reserved)
     _refuse_by_policy(held.subject, submission.schema, versions, held.config.policy, force=bool(asked.force))
 
 
@@ -272,17 +325,30 @@ def _refuse_lost_references(submission: Submission, held: dict[int, SchemaVersio
             )
 
 
-def _refuse_incompatible(
-    subject: SubjectName, schema: ParsedSchema, versions: History, config: EffectiveConfig
-) -> None:
-    report = engines.check(schema, versions, config.level, profile=config.profile)
-    if not report.is_compatible:
-        raise IncompatibleSchema(
-            f'Schema being registered is incompatible with an earlier schema for subject "{subject.qualified}",'
-            f" details: [{', '.join(report.messages())}]",
-            report=report,
-            subject=subject.qualified,
-        )
+def _refuse_owned_references(submission: Submission) -> None:
+    """What a resource owns goes with it, so nothing may refer to it; in no mode."""
+    owned = owned_subjects({target.subject_id for target in submission.targets}) if submission.targets else set()
+    for reference, target in zip(submission.references, submission.targets, strict=True):
+        if target.subject_id in owned:
+            raise OperationNotPermitted(
+                f"Subject '{reference.subject}' has a strong association and cannot be referenced"
+            )
+
+
+def _refuse_incompatible(held: _Held, schema: ParsedSchema, versions: History, reserved: ReservedReport) -> None:
+    config, name = held.config, held.subject.qualified
+    lenient = held.scope.compatibility_policy == LENIENT_POLICY
+    report = engines.check(schema, versions, config.level, profile=config.profile, lenient=lenient)
+    found = refusals(report, reserved, held.scope)
+    if not found:
+        return
+    said = (
+        f'Schema being registered is incompatible with an earlier schema for subject "{name}",'
+        f" details: [{', '.join(found)}]"
+    )
+    if report.is_compatible:
+        raise PolicyViolated(said, report=reserved, subject=name)
+    raise IncompatibleSchema(said, report=report, subject=name)
 
 
 def _refuse_by_policy(

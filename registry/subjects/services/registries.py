@@ -13,6 +13,7 @@ from registry.audit.services import record
 from registry.errors import InvalidName, OperationNotPermitted
 from registry.formats.base import Reference
 from registry.subjects.models import (
+    Association,
     Config,
     Context,
     Mode,
@@ -57,8 +58,8 @@ def _check(pattern: re.Pattern[str], name: str, kind: str, wanted: str) -> None:
 
 
 @retried
-def delete_registry(*, name: str, by: Actor, project: str = "", location: str = "") -> None:
-    """Remove a registry with all that is registered in it.
+def delete_registry(*, name: str, by: Actor, project: str = "", location: str = "", is_mirror: bool = False) -> None:
+    """Remove a registry with all that is registered in it; a mirror, which is READONLY, only where that is said.
 
     Raises RegistryNotFound, NotAllowed, and OperationNotPermitted for a registry that is READONLY, that the other
     dialects answer with by default, or that promotions or scans are about.
@@ -67,7 +68,10 @@ def delete_registry(*, name: str, by: Actor, project: str = "", location: str = 
     require(by, "registry.manage", registry=place.name)
     record(by=by, why=f"delete registry {place.name}")
     lock_policy(place, exclusive=True)
+    if not (is_mirror and place.kind == Registry.REMOTE):
+        _refuse_readonly(place)
     _refuse_in_use(place)
+    Association.objects.filter(registry=place).delete()
     SchemaReference.objects.filter(schema__context__registry=place).delete()
     SchemaVersion.objects.filter(subject__context__registry=place).delete()
     Schema.objects.filter(context__registry=place).delete()
@@ -78,9 +82,12 @@ def delete_registry(*, name: str, by: Actor, project: str = "", location: str = 
     place.delete()
 
 
-def _refuse_in_use(place: Registry) -> None:
+def _refuse_readonly(place: Registry) -> None:
     if effective_mode(place).mode.startswith("READONLY"):
         raise OperationNotPermitted(f"Registry {place.name} is in read-only mode; set it to READWRITE first.")
+
+
+def _refuse_in_use(place: Registry) -> None:
     default = (settings.DEFAULT_PROJECT, settings.DEFAULT_LOCATION, settings.DEFAULT_REGISTRY)
     if (place.project, place.location, place.name) == default:
         raise OperationNotPermitted(f"Registry {place.name} is the server's default one and stays.")

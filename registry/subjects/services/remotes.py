@@ -25,6 +25,7 @@ from registry.subjects.models import Mode, Registry
 from registry.subjects.moving import Move, plan_move
 from registry.subjects.remote import RemoteRegistry
 from registry.subjects.selectors.contents import contents_of
+from registry.subjects.selectors.effective import MIRROR_MODE
 from registry.subjects.selectors.places import get_registry
 from registry.subjects.services import incoming
 from registry.subjects.services.incoming import Brought
@@ -33,8 +34,6 @@ from registry.subjects.services.registries import delete_registry, ensure_regist
 from registry.subjects.snapshot import Problem, Scope, Snapshot, VersionRecord, is_same_definition
 
 logger = logging.getLogger(__name__)
-#: a mirror is read-only for everybody, whatever modes its subjects have at the remote
-MIRROR_MODE = "READONLY_OVERRIDE"
 EVERY_SECONDS = 300
 SHORTEST_INTERVAL = 10
 READ_SECONDS = 600.0
@@ -86,8 +85,7 @@ def remove_remote_registry(*, name: str, by: Actor) -> None:
         raise WrongState(f"Registry {place.name} is one of ours, not a mirror.")
     require(by, "registry.manage", registry=place.name)
     incoming.hold(place, by=by, why=f"remove the mirror {place.name}")
-    Mode.objects.filter(registry=place).delete()
-    delete_registry(name=name, by=by)
+    delete_registry(name=name, by=by, is_mirror=True)
 
 
 @transaction.atomic

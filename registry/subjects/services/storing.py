@@ -27,17 +27,31 @@ def store_schema(context: Context, submission: Submission, canonical: str) -> tu
 
 
 def add_version(
-    subject: Subject, schema: Schema, number: int, submitted: str, by: Actor, *, known: bool = True
+    subject: Subject,
+    schema: Schema,
+    number: int,
+    submitted: str,
+    by: Actor,
+    *,
+    known: bool = True,
+    imported: bool = False,
 ) -> SchemaVersion:
     """A new version. Soft-deleted ones below it of the same schema go, unless something refers to them.
 
-    `known` is False for a schema that was new a moment ago, so that no version can have it.
+    `known` is False for a schema that was new a moment ago, so that no version can have it. An `imported` version may be
+    of a schema that is live under another number.
     """
     if known:
         gone = subject.versions.filter(schema=schema, version__lt=number, referrers__isnull=True)
         gone.exclude(deleted_at=None).delete()
     return SchemaVersion.objects.create(
-        subject=subject, version=number, schema=schema, submitted=submitted, created_by=by.name, door=by.door
+        subject=subject,
+        version=number,
+        schema=schema,
+        submitted=submitted,
+        created_by=by.name,
+        door=by.door,
+        imported=imported,
     )
 
 
@@ -46,24 +60,22 @@ def import_version(
 ) -> tuple[SchemaVersion, bool]:
     """The version with the id and number that it brings (0 or -1: the next), and whether anything was written.
 
-    A version of that number that is there already gives way, if nothing refers to it. Raises OperationNotPermitted for
-    an id that stands for another schema, and for a schema that is live under another number; ReferenceExists.
+    A version of that number that is there already gives way, if nothing refers to it. One schema may be several live
+    versions: that's how it may be where it comes from. Without a number the version that has the schema is given.
+    Raises OperationNotPermitted for an id that stands for another schema; ReferenceExists.
     """
     rows = list(subject.versions.select_for_update().order_by("-version"))  # before the counter, which is locked last
     schema = schema_with_id(context, submission, schema_id)
+    twin = next((row for row in rows if row.schema_id == schema.pk and row.deleted_at is None), None)
+    if number == 0 and twin is not None:
+        return twin, False
     if number <= 0:
         number = rows[0].version + 1 if rows else 1
     there = next((row for row in rows if row.version == number), None)
     if there is not None and there.schema_id == schema.pk and there.deleted_at is None:
         return there, False
-    twin = next((row for row in rows if row.schema_id == schema.pk and row.deleted_at is None), None)
-    if twin is not None:
-        raise OperationNotPermitted(
-            f"Schema {schema.schema_id} is version {twin.version} of subject {subject.name} already;"
-            f" it can't be version {number} too."
-        )
     if there is None:
-        return add_version(subject, schema, number, submission.submitted, by), True
+        return add_version(subject, schema, number, submission.submitted, by, imported=True), True
     return _replace(context, subject, there, schema, submission.submitted, by), True
 
 
@@ -95,6 +107,7 @@ def _replace(
         refuse_referenced(SubjectName(context.name, subject.name), [row], deleted=True)
     before = row.schema_id
     row.schema, row.submitted, row.created_by, row.door, row.deleted_at = schema, submitted, by.name, by.door, None
+    row.imported = True
     row.save()
     Schema.objects.filter(pk=before, versions__isnull=True).delete()
     return row

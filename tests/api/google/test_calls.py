@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from registry.access.models import RoleGrant
 from registry.access.roles import Actor
 from registry.access.services import issue_token
-from registry.api.google.errors import handle
+from registry.api.google.errors import handle, refusal
 from registry.errors import BrokerUnavailable
 from registry.subjects.selectors.places import get_registry
 from registry.subjects.selectors.resources import RegistryResource
@@ -467,3 +467,9 @@ def test_no_call_ends_in_an_internal_error(
     assert answer.status_code < 500, answer.content
     if answer.status_code >= 400:
         error_of(answer)
+
+
+def test_a_refusal_before_any_view_has_this_dialects_shape() -> None:
+    assert refusal(413, "too long") == {
+        "error": {"code": 413, "message": "too long", "status": "INVALID_ARGUMENT", "details": []}
+    }

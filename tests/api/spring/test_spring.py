@@ -194,3 +194,17 @@ def test_a_list_costs_the_same_for_one_and_for_many(steward: Client) -> None:
         assert register(steward, "many", schema).status_code == 201
     assert cost("/spring/many/avro") == cost("/spring/one/avro")
     assert len(steward.get("/spring/many/avro").json()) == 12
+
+
+@pytest.mark.requirement("SCS-1")
+def test_an_alias_leads_to_its_subject_as_in_the_other_dialects(steward: Client) -> None:
+    register(steward, "orders-value", V1)
+    assert (
+        steward.put("/config/short", json.dumps({"alias": "orders-value"}), content_type=CONFLUENT).status_code == 200
+    )
+    made = register(steward, "short", V2)
+    assert (made.status_code, made.json()["subject"], made.json()["version"]) == (201, "orders-value", 2)
+    assert made["Location"].endswith("/orders-value/avro/v2")
+    assert steward.get("/spring/short/avro").json() == steward.get("/spring/orders-value/avro").json()
+    assert steward.get("/spring/short/avro/v2").json() == made.json()
+    assert steward.get("/subjects").json() == ["orders-value"], "a subject of the alias's own name was made"

@@ -7,6 +7,7 @@
 //	clients policies AVRO                 levels, modes, contexts, contracts, given ids
 //	clients names AVRO NAME...            registers under odd names
 //	clients refused AVRO                  registers without the right to
+//	clients registry                      serves franz-go's registry until standard input ends
 //
 // REGISTRY_URL, REGISTRY_CONTEXT and REGISTRY_TOKEN say where and who; SCHEMAS names the folder of the schemas.
 package main
@@ -46,6 +47,10 @@ type program struct {
 }
 
 func main() {
+	if os.Args[1] == "registry" {
+		serveRegistry()
+		return
+	}
 	phases := map[string]func(*program){
 		"write":    (*program).write,
 		"read":     (*program).read,

@@ -96,6 +96,26 @@ def record(**fields: str) -> dict[str, Any]:
     return {"type": "record", "name": "U", "fields": [{"name": name, "type": kind} for name, kind in fields.items()]}
 
 
+@pytest.mark.requirement("ORA-2")
+def test_a_field_without_default_is_warned_of_at_first_and_refused_when_it_goes() -> None:
+    first = report({"versions": [], "new": record(a="int")}, "document")
+    assert first.verdict == "accepted"
+    assert [(item.finding.rule, item.finding.path) for item in first.items] == [("FIELD_WITHOUT_DEFAULT", "U.a")]
+    gone = report({"versions": [record(a="int")], "new": record()}, "document")
+    assert gone.verdict != "accepted"
+    assert "FIELD_DELETED_WITHOUT_DEFAULT" in {item.finding.rule for item in gone.items}
+
+
+@pytest.mark.requirement("ORA-4")
+def test_a_field_is_added_with_a_default_or_not_at_all() -> None:
+    bare = report({"versions": [record()], "new": record(a="int")}, "document")
+    assert bare.verdict == "rejected"
+    assert [item.finding.rule for item in bare.items if item.version] == ["FIELD_ADDED_WITHOUT_DEFAULT"]
+    field = {"name": "a", "type": "int", "default": 0}
+    given = report({"versions": [record()], "new": {**record(), "fields": [field]}}, "document")
+    assert given.verdict == "accepted"
+
+
 @pytest.mark.requirement("ORA-3")
 def test_the_document_is_never_more_lenient_than_the_product_once_versions_exist() -> None:
     order = ["accepted", "accepted only with force", "rejected"]

@@ -13,10 +13,12 @@ from dashboard.presenters.drift import (
     ScanProgress,
     ScanRow,
     SourceForm,
+    SourceGroup,
     SourceList,
     SourcePage,
     SourceRow,
 )
+from dashboard.presenters.drift_parts import ClusterHead, FieldGroup
 from dashboard.presenters.frame import (
     Action,
     ActiveFilter,
@@ -39,66 +41,106 @@ ADD = Action(label="Add a source", url="/ui/sources/add", tone="primary", icon="
 NO_SCAN = replace(SCAN, allowed=False, reason="A scan of it runs already.")
 CHECKPOINT = "/var/lib/schemadesk/demo/checkpoints/order-totals"
 
-SOURCES = (
+CHANGE = Action(label="Change", url="/ui/clusters/1/edit")
+REMOVE = Action(
+    label="Remove", url="/ui/clusters/1/remove", allowed=False, reason="2 sources read it; remove them first."
+)
+ADD_HERE = Action(label="Add a source", url="/ui/sources/add?cluster=local")
+CONNECT = Action(label="Connect a cluster", url="/ui/clusters/add", icon="database")
+LOCAL = ClusterHead(
+    name="local", bootstrap="127.0.0.1:9092", security="PLAINTEXT", edit=CHANGE, remove=REMOVE, add=ADD_HERE
+)
+PAYMENTS = ClusterHead(
+    name="payments", bootstrap="broker-1.payments.example.com:9093,broker-2.payments.example.com:9093",
+    security="SASL_SSL, SCRAM-SHA-512 as schemadesk, its own authority", edit=CHANGE, remove=REMOVE, add=ADD_HERE,
+)  # fmt: skip
+STRANGE = replace(LOCAL, name=HOSTILE, bootstrap=f"{LONG}:9092")
+
+TOPICS = (
     SourceRow(
         url="/gallery/source", kind=SourceKind.KAFKA_TOPIC, name="orders", environment=DEV, state=ScanState.DONE,
-        scanned_at=ago(minutes=2), read="5,120 messages of 3 partitions", open_findings=4,
+        scanned_at=ago(minutes=2), read="5,120 new messages in 3 of 12 topics in 4.1 s", open_findings=4, context=".shop",
+        scope="orders*, without *-changelog · 12 topics found", how="since the last scan, every 5 minutes",
         findings_url="/ui/findings?source=1", next_scan_at=NOW + (NOW - ago(minutes=3)), scan=SCAN,
     ),
     SourceRow(
-        url="/gallery/source", kind=SourceKind.STATE_STORE, name=CHECKPOINT, environment=DEV, state=ScanState.DONE,
-        scanned_at=ago(minutes=2), read="2 state variables, 1,204 rows as of batch 8", open_findings=1,
-        findings_url="/ui/findings?source=2", scan=SCAN,
-    ),
-    SourceRow(
-        url="/gallery/source", kind=SourceKind.KAFKA_TOPIC, name="customers", environment=DEV, state=ScanState.RUNNING,
-        read="", scan=NO_SCAN,
-    ),
-    SourceRow(
-        url="/gallery/source", kind=SourceKind.KAFKA_TOPIC, name="payments.v2", environment=PROD, state=ScanState.FAILED,
-        scanned_at=ago(hours=3), error="The Kafka cluster at broker-2:9092 doesn’t answer within 8 s.", scan=SCAN,
+        url="/gallery/source", kind=SourceKind.DEBEZIUM, name="shop-connector", environment=DEV, state=ScanState.RUNNING,
+        read="", scan=NO_SCAN, scope="shop.public.* · 4 topics found", how="since the last scan, every 5 minutes",
     ),
     SourceRow(
         url="/gallery/source", kind=SourceKind.KAFKA_TOPIC, name="returns", environment=DEV, state=ScanState.EMPTY,
-        scanned_at=ago(minutes=9), read="The topic is empty: nothing was read.", scan=SCAN,
+        scanned_at=ago(minutes=9), read="nothing to read", scan=SCAN, scope="returns · 0 topics found",
+        how="the newest 10,000 messages of each partition, on demand",
     ),
-    SourceRow(url="/gallery/source", kind=SourceKind.STATE_STORE, name=f"/data/{HOSTILE}", environment=PROD, state=ScanState.NEVER, scan=SCAN),
+)  # fmt: skip
+FAILING = (
+    SourceRow(
+        url="/gallery/source", kind=SourceKind.KAFKA_TOPIC, name="payments.v2", environment=PROD, state=ScanState.FAILED,
+        scanned_at=ago(hours=3), error="The Kafka cluster at broker-2:9092 doesn’t answer within 8 s.", scan=SCAN,
+        scope="all topics · 214 topics found", how="since the last scan, every hour",
+    ),
+)  # fmt: skip
+STATES = (
+    SourceRow(
+        url="/gallery/source", kind=SourceKind.STATE_STORE, name=CHECKPOINT, environment=DEV, state=ScanState.DONE,
+        scanned_at=ago(minutes=2), read="2 state variables, 1,204 rows in 1.2 s", open_findings=1,
+        findings_url="/ui/findings?source=2", scan=SCAN, how="every 5 minutes",
+    ),
+    SourceRow(url="/gallery/source", kind=SourceKind.STATE_STORE, name=f"/data/{HOSTILE}", environment=PROD, state=ScanState.NEVER, scan=SCAN, how="on demand"),
 )  # fmt: skip
 SOURCE_LIST = SourceList(
     frame=frame("Sources", Section.SOURCES),
-    rows=SOURCES,
+    groups=(
+        SourceGroup(title="local", cluster=LOCAL, rows=TOPICS),
+        SourceGroup(title="payments", cluster=PAYMENTS, rows=FAILING),
+        SourceGroup(title=HOSTILE, cluster=STRANGE, rows=()),
+        SourceGroup(title="State of Spark queries", rows=STATES),
+        SourceGroup(title="Registries", rows=(replace(STATES[0], kind=SourceKind.REGISTRY, name="prod", environment=PROD, read="7 pieces of advice held against the registry, 2 not followed in 0.1 s"),)),
+    ),
     add=ADD,
-    coverage="2 of 6 were scanned in the last 24 h; 1 can’t be read.",
-)
-SOURCE_LIST_EMPTY = replace(SOURCE_LIST, rows=(), coverage="", frame=frame("Sources", Section.SOURCES, busy=False))
+    connect=CONNECT,
+    coverage=f"214 of 230 topics scanned in the last 24 h; 3 unreadable: orders.dlq, {HOSTILE}, payments.audit; 1 can’t be read: payments.v2.",
+)  # fmt: skip
+SOURCE_LIST_EMPTY = replace(SOURCE_LIST, groups=(), coverage="", frame=frame("Sources", Section.SOURCES, busy=False))
 
 TOPIC_FORM = SourceForm(
     frame=frame("Add a source", Section.SOURCES, Crumb(label="Sources", url="/ui/sources")),
     kind=SourceKind.KAFKA_TOPIC,
-    kinds=((SourceKind.KAFKA_TOPIC, "/gallery/source-add"), (SourceKind.STATE_STORE, "/gallery/source-add-state")),
-    fields=(
-        Field(name="name", label="Topic", required=True, code=True, placeholder="orders"),
-        Field(name="bootstrap", label="Bootstrap servers", required=True, code=True, value="127.0.0.1:9092", help="host:port, several with commas."),
-        Field(name="registry", label="Held against the registry", required=True, kind="select",
-              choices=(Choice(value="dev", label="dev"), Choice(value="prod", label="prod"))),
-        Field(name="every", label="Scan", kind="select", required=True,
-              choices=(Choice(value="300", label="every 5 minutes", selected=True), Choice(value="", label="only on demand"))),
+    kinds=tuple((kind, f"/gallery/source-add?kind={kind.code}") for kind in SourceKind),
+    groups=(
+        FieldGroup(title="What is read", fields=(
+            Field(name="cluster", label="Cluster", kind="select", choices=(Choice(value="local", label="local"), Choice(value=HOSTILE, label=HOSTILE)), help="With TLS or a user, connect the cluster first."),
+            Field(name="bootstrap", label="Bootstrap servers", code=True, placeholder="broker-1:9092,broker-2:9092", help="Only for a cluster that isn’t connected yet."),
+            Field(name="include", label="Topics", kind="textarea", rows=3, code=True, value="orders\npayments-*", help="A name or pattern a line; empty: all but internal ones."),
+            Field(name="name", label="Name", required=True, code=True),
+        )),
+        FieldGroup(title="How", fields=(
+            Field(name="registry", label="Held against", required=True, kind="select", choices=(Choice(value="dev", label="dev"), Choice(value="prod", label="prod"))),
+            Field(name="every_seconds", label="Scan", kind="select", choices=(Choice(value="300", label="every 5 minutes", selected=True), Choice(value="", label="only when somebody asks"))),
+        )),
+        FieldGroup(title="Bounds", folded=True, fields=(Field(name="max_messages", label="Messages a scan, at most", kind="number", value="1000000"),)),
     ),
     submit=Action(label="Add and scan", url="/ui/sources/add", method="post"),
+    back_url="/ui/sources",
 )  # fmt: skip
 STATE_FORM = replace(
     TOPIC_FORM,
     kind=SourceKind.STATE_STORE,
-    fields=(
+    groups=(FieldGroup(title="What is read", fields=(
         Field(name="name", label="Checkpoint", required=True, code=True, value="/etc",
               errors=("/etc lies outside the folders that may be read.",),
               help="A folder below one of the allowed roots: /var/lib/schemadesk."),
-        *TOPIC_FORM.fields[2:],
-    ),
+        *TOPIC_FORM.groups[1].fields,
+    )),),
     problem=Problem(
         what="/etc lies outside the folders that may be read", where="field Checkpoint",
         cure="Give a path below /var/lib/schemadesk, or let an administrator add the folder to SCHEMADESK_CHECKPOINT_ROOTS.",
     ),
+)  # fmt: skip
+EDIT_FORM = replace(
+    TOPIC_FORM, frame=frame(f"Change {HOSTILE}", Section.SOURCES, Crumb(label="Sources", url="/ui/sources")), kinds=(),
+    submit=Action(label="Save", url="", allowed=False, reason="reader may not add and change scan sources; it takes the role admin or steward."),
+    lede="Patterns hold from the next scan on: topics that they leave out keep their findings and positions.",
 )  # fmt: skip
 
 PARTITIONS = EvidenceTable(
@@ -123,8 +165,24 @@ DONE = ScanProgress(
 RUNNING = ScanProgress(
     scan_id=42, state=ScanState.RUNNING, url="/ui/scans/42/progress", running=True, phase="Reading 3 partitions", done=2, total=5,
     started_at=ago(seconds=7), queued_by="steward",
+    cancel=Action(label="Cancel the scan", url="/ui/scans/42/cancel", method="post", icon="ban"),
 )  # fmt: skip
-QUEUED = replace(RUNNING, state=ScanState.QUEUED, phase="", done=0, total=0, started_at=None, queued_at=ago(seconds=1))
+NO_CANCEL = Action(
+    label="Cancel the scan",
+    url="",
+    allowed=False,
+    reason="reader may not start scans; it takes the role admin or steward.",
+)
+QUEUED = replace(
+    RUNNING,
+    cancel=NO_CANCEL,
+    state=ScanState.QUEUED,
+    phase="",
+    done=0,
+    total=0,
+    started_at=None,
+    queued_at=ago(seconds=1),
+)
 READ_NOTHING = replace(DONE, state=ScanState.EMPTY, summary="The topic is empty: there is no offset to read.", read=())
 FAILED = replace(
     DONE, state=ScanState.FAILED,
@@ -163,7 +221,7 @@ FINDING_SEARCH = Search(
     filters=(
         Filter(name="severity", label="Severity", choices=(Choice(value="", label="Any severity", selected=True), Choice(value="break", label="Break", count=2))),
         Filter(name="state", label="State", choices=(Choice(value="open", label="Open", selected=True, count=4), Choice(value="", label="Any state"))),
-        Filter(name="kind", label="Kind", choices=(Choice(value="", label="Any source", selected=True), Choice(value="kafka_topic", label="Kafka topic"))),
+        Filter(name="kind", label="Kind", choices=(Choice(value="", label="Any source", selected=True), Choice(value="kafka", label="Kafka topics"))),
     ),
 )  # fmt: skip
 FINDING_LIST = FindingList(

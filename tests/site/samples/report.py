@@ -9,12 +9,15 @@ from dashboard.presenters.frame import (
     Choice,
     Crumb,
     Field,
+    Problem,
     Section,
 )
-from dashboard.presenters.looks import Verdict, Weight
+from dashboard.presenters.looks import Evidence, Verdict, Weight
 from dashboard.presenters.proof import EditView, bytes_view
 from dashboard.presenters.report import (
+    DataEvidence,
     DependantRow,
+    EvidenceNote,
     LevelResult,
     MatrixCell,
     MatrixRow,
@@ -22,6 +25,8 @@ from dashboard.presenters.report import (
     PolicyFinding,
     PolicyResult,
     ReferenceField,
+    ReplayResult,
+    ReplayRow,
     ReportFinding,
     ReportPage,
     ReportResult,
@@ -193,9 +198,32 @@ RESULT = ReportResult(
         ),
     ),
 )
+EVIDENCE = DataEvidence(
+    notes=(
+        EvidenceNote(
+            weight=Evidence.ON_PAPER,
+            path="Order.fax",
+            sentence="Breaking on paper: Order.fax is null in all 2.1 million messages since 2026-11-01.",
+        ),
+        EvidenceNote(
+            weight=Evidence.CONTRADICTED,
+            sentence="Fine on paper: 3.3 % of the last 300 messages would fail. First: offset 0 of partition 0.",
+        ),
+        EvidenceNote(weight=Evidence.PARTLY, path=HOSTILE, sentence=HOSTILE),
+    ),
+    replay=ReplayResult(
+        topic="orders",
+        sentence="304 of the newest messages were looked at in 2.1 s: 1 without a value, 1 not framed.",
+        rows=(
+            ReplayRow(writer="version 3", messages=271, read=261, failed=10, foreign=0, first_failure=HOSTILE),
+            ReplayRow(writer="guid 6f1a2b3c-0000-4000-8000-000000000001", messages=30, read=30, failed=0, foreign=0),
+        ),
+    ),
+)
 REPORT = replace(
     REPORT_EMPTY,
     result=RESULT,
+    evidence=EVIDENCE,
     schema=replace(REPORT_EMPTY.schema, value=NEW),
     register=Action(
         label="Register as version 4",
@@ -224,6 +252,11 @@ REPORT_SEMANTIC = replace(
 )
 REPORT_OK = replace(
     REPORT,
+    evidence=DataEvidence(
+        notes=(),
+        refusal="reader may not start scans in registry dev; it takes the role admin or steward.",
+        problem=Problem(what="No Kafka broker answers at 127.0.0.1:1. Check the address, and that the broker runs."),
+    ),
     result=replace(
         RESULT,
         verdict=Verdict.OK,

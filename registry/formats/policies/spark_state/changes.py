@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from registry.formats.likeness import name_likeness
 from registry.formats.policies.spark_state.conversion import AVRO_TYPES, decimal_bytes
-from registry.formats.policies.spark_state.rules import STATE_RULES, Effect, Opinion
+from registry.formats.policies.spark_state.rules import STATE_RULES, Effect, Opinion, StateRule
 from registry.formats.policies.spark_state.types import (
     ArrayType,
     Atomic,
@@ -47,6 +47,12 @@ _MEANINGS: Final = {
     "timestamp_ntz": "microseconds of local time",
 }
 _ZEROS: Final = {"boolean": "false", "float": "0.0", "double": "0.0"} | dict.fromkeys(_NUMBERS[:4], "0")
+# What a missing field reads as that is declared not nullable; others than these can't be read.
+_FILLED_WITH: Final = _ZEROS | {
+    "date": "1970-01-01",
+    "timestamp": "1970-01-01 00:00:00",
+    "timestamp_ntz": "1970-01-01 00:00:00",
+}
 NOT_READ_BACK: Final = frozenset({"byte", "short"})
 
 
@@ -91,7 +97,7 @@ class StateChange:
 
 
 def change(
-    rule: str,
+    rule: str | StateRule,
     path: str,
     before: str | None = None,
     after: str | None = None,
@@ -102,13 +108,15 @@ def change(
     score: float | None = None,
     reads: tuple[tuple[str, str], ...] = (),
 ) -> StateChange:
-    """A change with its sentences; `effect` and `error` are the rule's unless given."""
-    row = STATE_RULES[rule]
+    """A change with its sentences; `effect` and `error` are the rule's unless given. `rule` is the id of one of
+    STATE_RULES, or a row of another table.
+    """
+    row = STATE_RULES[rule] if isinstance(rule, str) else rule
     told = " and ".join(f"{value} in {language}" for language, value in reads)
     values = {"path": path or "the value", "before": before, "after": after, "detail": detail, "score": score}
     values["reads"] = told
     return StateChange(
-        rule=rule,
+        rule=row.id,
         path=path,
         before=before,
         after=after,
@@ -185,7 +193,7 @@ def _decimals(stored: tuple[int, int], planned: tuple[int, int], path: str, befo
         detail = f"1 reads as {Decimal(1).scaleb(scale - new_scale):f}"
         return change("DECIMAL_RESCALED", path, before, after, detail=detail)
     if new_wide < wide:
-        return change("DECIMAL_RESCALED", path, before, after, detail=f"{new_wide} digits are left of {wide}")
+        return change("DECIMAL_NARROWED", path, before, after)
     return change("TYPE_WIDENED", path, before, after)
 
 
@@ -199,14 +207,24 @@ def _fields(stored: StructType, planned: StructType, path: str) -> Iterator[Stat
         if field.name in before:
             yield from by_name(before[field.name].type, field.type, here, in_field=True)
         else:
-            reads = (("Python", "None"), ("Scala", _scala_reads(field)))
-            yield change("FIELD_ADDED", here, None, label(field.type), reads=reads)
+            yield _added(field, here, is_nullable=field.nullable or not path)  # at the top Spark refuses others
     for field in removed:
         yield change("FIELD_REMOVED", below(path, field.name), label(field.type), None)
     for old, new, score in suspected_renames(removed, added):
         yield change("RENAME_SUSPECTED", below(path, new.name), old.name, new.name, score=score)
     if [name for name in before if name in after] != [name for name in after if name in before]:
         yield change("FIELDS_REORDERED", path, ", ".join(before)[:200], ", ".join(after)[:200])
+
+
+def _added(field: StructField, path: str, *, is_nullable: bool) -> StateChange:
+    """A field that old rows lack. Spark fills one that is not nullable with the zero of its type, if that has one."""
+    after = label(field.type)
+    if is_nullable or (isinstance(field.type, Atomic) and field.type.decimal is not None):
+        return change("FIELD_ADDED", path, None, after, reads=(("Python", "None"), ("Scala", _scala_reads(field))))
+    zero = _FILLED_WITH.get(field.type.name) if isinstance(field.type, Atomic) else None
+    if zero is None:
+        return change("FIELD_ADDED_UNREADABLE", path, None, after)
+    return change("FIELD_ADDED_NOT_NULL", path, None, after, detail=zero, reads=(("Python", zero), ("Scala", zero)))
 
 
 def _scala_reads(field: StructField) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -197,15 +197,27 @@ def _evolution(stored: StoredVariable, value: StructType, settings: RestartSetti
     told: set[tuple[str, str]] = set()
     is_refused = False
     for schema_id in newest_first:
+        known = _known_before(versions, schema_id, newest)
         for found in by_name(versions[schema_id], value):
-            # Of older schemas only what breaks or changes values matters, once.
+            # Of older schemas only what breaks or changes values matters, once, and not what is so already.
             if (found.rule, found.path) in told or (schema_id != newest and found.effect == "note"):
+                continue
+            if found.effect != "refused" and (found.rule, found.path, found.before, found.after) in known:
                 continue
             told.add((found.rule, found.path))
             is_refused |= found.effect == "refused"
             yield against(found, schema_id)
     if not is_refused and newest + 1 >= settings.value_schemas:
         yield change("THRESHOLD_EXCEEDED", "", str(newest), str(newest + 1), detail=str(settings.value_schemas))
+
+
+def _known_before(
+    versions: Mapping[int, StructType], schema_id: int, newest: int
+) -> set[tuple[str, str, str | None, str | None]]:
+    """What reading an older schema's rows with the newest stored one changes already, before any restart."""
+    if schema_id == newest:
+        return set()
+    return {(each.rule, each.path, each.before, each.after) for each in by_name(versions[schema_id], versions[newest])}
 
 
 def _no_form(value: StructType, effect: Effect) -> Iterator[StateChange]:

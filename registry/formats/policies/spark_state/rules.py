@@ -61,6 +61,25 @@ _ROWS: Final = (
         "handle the missing value; in Scala take Option[…] where the type is a primitive",
     ),
     _row(
+        "FIELD_ADDED_NOT_NULL",
+        "DBX-2",
+        "note",
+        "supported",
+        "{path} is added ({after}) and is not nullable",
+        "Rows written before don't have it, and Spark doesn't tell: they read as {reads}.",
+        "declare {path} nullable, so that a missing value can be told from a {detail}",
+    ),
+    _row(
+        "FIELD_ADDED_UNREADABLE",
+        "DBX-2",
+        "fails later",
+        "",
+        "{path} is added ({after}) and is not nullable",
+        "Rows written before don't have it: the query stops as soon as one of them is read.",
+        "declare {path} nullable",
+        "NullPointerException",
+    ),
+    _row(
         "FIELD_REMOVED",
         "DBX-2",
         "note",
@@ -122,6 +141,17 @@ _ROWS: Final = (
         "{path} changes from {before} to {after}",
         "Both have as many bytes, so Spark takes it, and reads the digits with the new scale: {detail}.",
         _NEW_NAME,
+    ),
+    _row(
+        "DECIMAL_NARROWED",
+        "DBX-3",
+        "fails later",
+        "",
+        "{path} changes from {before} to {after}",
+        "Both have as many bytes, so Spark takes it. Values with more digits than the new type has stop the query when "
+        "they are read; all others stay what they are.",
+        _NEW_NAME,
+        "NUMERIC_VALUE_OUT_OF_RANGE",
     ),
     _row(
         "TYPE_NOT_READ_BACK",

@@ -1,0 +1,141 @@
+"""One endpoint of Apicurio Registry's API, in front of ours: so its Avro converter for Kafka Connect registers with us.
+
+Confluent's converter isn't on Maven Central, Apicurio's is. Told `as-confluent=true` it writes the usual framing (a
+zero byte, four bytes of schema id), but it registers by `POST /apis/registry/v2/groups/GROUP/artifacts`. That becomes
+`POST /subjects/ARTIFACT/versions` here, with the caller's own Authorization header. Nothing else is answered.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import quote, urlsplit
+
+LOOPBACK = "127.0.0.1"
+BASE = "/apis/registry/v2"
+ARTIFACTS = re.compile(rf"{BASE}/groups/[^/]+/artifacts")
+LARGEST = 8 * 1024 * 1024
+PATIENCE = 30.0  # seconds that the registry has for an answer
+WITHOUT_PROXY = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+class Endpoint(ThreadingHTTPServer):
+    """Listens on the loopback address; port 0 takes a free one. `registry` is the base of an API in Confluent's dialect."""
+
+    daemon_threads = True
+
+    def __init__(self, registry: str, port: int = 0) -> None:
+        self.registry = registry.rstrip("/")
+        super().__init__((LOOPBACK, port), _Handler)
+
+    @property
+    def url(self) -> str:
+        """What a converter takes as `apicurio.registry.url`."""
+        return f"http://{LOOPBACK}:{self.server_port}{BASE}"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Endpoint
+    protocol_version = "HTTP/1.1"
+    timeout = PATIENCE
+
+    def do_POST(self) -> None:
+        """Registers the schema in the body under the artifact's name."""
+        length = self.headers.get("Content-Length", "")
+        subject = self.headers.get("X-Registry-ArtifactId", "")
+        if not length.isdecimal() or int(length) > LARGEST:
+            self._refuse(413, f"A body of at most {LARGEST} bytes is taken, with its Content-Length.")
+            return
+        body = self.rfile.read(int(length))
+        if not ARTIFACTS.fullmatch(urlsplit(self.path).path) or not subject:
+            self._refuse(404, f"Only POST {BASE}/groups/GROUP/artifacts with X-Registry-ArtifactId is answered here.")
+            return
+        try:
+            schema = body.decode()
+        except UnicodeDecodeError as error:
+            self._refuse(400, f"The schema of {subject} isn't UTF-8: {error}.")
+            return
+        status, answer = self._register(subject, schema)
+        if status != 200:
+            self._refuse(status, f"{subject}: {answer.get('message', 'the registry gave no reason')}")
+            return
+        number = answer["id"]
+        kind = self.headers.get("X-Registry-ArtifactType", "AVRO")
+        self._answer(200, {"id": subject, "type": kind, "version": "1", "globalId": number, "contentId": number})
+
+    def _register(self, subject: str, schema: str) -> tuple[int, dict[str, object]]:
+        """The registry's status and answer; 502 where it can't be reached."""
+        headers = {"Content-Type": "application/vnd.schemaregistry.v1+json"}
+        if login := self.headers.get("Authorization"):
+            headers["Authorization"] = login
+        address = f"{self.server.registry}/subjects/{quote(subject, safe='')}/versions"
+        data = json.dumps({"schema": schema}).encode()
+        try:
+            request = urllib.request.Request(address, data, headers)  # noqa: S310  the address is the operator's
+            with WITHOUT_PROXY.open(request, timeout=PATIENCE) as answer:
+                return answer.status, _object(answer.read(LARGEST))
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, _object(error.read(LARGEST))
+        except OSError as error:
+            return 502, {"message": f"{self.server.registry} can't be reached: {error}"}
+
+    def _refuse(self, status: int, message: str) -> None:
+        # The rest of a body that wasn't read would be taken for the next request.
+        self.close_connection = True
+        self._answer(status, {"error_code": status, "message": message, "name": "SchemadeskError"})
+
+    def _answer(self, status: int, content: dict[str, object]) -> None:
+        body = json.dumps(content).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        if self.close_connection:
+            self.send_header("Connection", "close")
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Says nothing: the registry keeps a log of what is registered, and by whom."""
+
+
+def _object(body: bytes) -> dict[str, object]:
+    try:
+        found = json.loads(body)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+@contextmanager
+def apicurio_endpoint(registry: str) -> Iterator[str]:
+    """Answers in a thread for the length of the block; gives what a converter takes as `apicurio.registry.url`."""
+    with Endpoint(registry) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        try:
+            yield server.url
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def main() -> None:
+    """`python -m dashboard.demo.apicurio_endpoint --port N --registry URL`: answers until it is ended."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--registry", required=True)
+    words = parser.parse_args()
+    with Endpoint(words.registry, words.port) as server:
+        server.serve_forever()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+"""What real data say of a proposed schema: of the scans of the last weeks, and of a replay of messages."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest
+
+from dashboard.pages.frame import page_actor
+from dashboard.presenters.frame import Problem
+from dashboard.presenters.looks import Evidence
+from dashboard.presenters.report import DataEvidence, EvidenceNote, ReplayResult, ReplayRow
+from registry.access.roles import refusal
+from registry.drift.data_evidence import evidence_lines
+from registry.drift.replay import ReplayReport, WriterReplay, replay_proposal
+from registry.errors import SchemadeskError
+from registry.formats.assessment import Assessment
+from registry.formats.base import Reference
+from registry.subjects.names import SubjectName
+from registry.subjects.selectors.places import Registry
+
+LOOKS = {look.code: look for look in Evidence}
+
+
+def data_evidence(
+    request: HttpRequest,
+    registry: Registry,
+    subject: SubjectName,
+    assessment: Assessment,
+    *,
+    text: str,
+    schema_type: str,
+    references: list[Reference],
+) -> DataEvidence:
+    """What is known already; with `replay` in the form also what the newest messages read as under the text."""
+    actor = page_actor(request)
+    found, problem = None, None
+    if request.POST.get("replay"):
+        try:
+            found = replay_proposal(
+                registry, subject, by=actor, text=text, schema_type=schema_type, references=references
+            )
+        except SchemadeskError as error:
+            problem = Problem(what=error.message)
+    lines = evidence_lines(registry, subject, assessment, found, by=actor)
+    return DataEvidence(
+        notes=tuple(EvidenceNote(weight=LOOKS[line.weight], sentence=line.sentence, path=line.path) for line in lines),
+        refusal=refusal(actor, "source.scan", registry=registry.name, subject=subject.qualified),
+        replay=_replay(found) if found else None,
+        problem=problem,
+    )
+
+
+def _replay(report: ReplayReport) -> ReplayResult:
+    left = {
+        "without a value": report.no_value,
+        "not framed": report.unframed,
+        "of an unknown writer": report.unknown,
+        "too large": report.too_large,
+        "not tried in time": report.not_tried,
+    }
+    apart = [f"{count:,} {what}" for what, count in left.items() if count]
+    said = f"{report.looked_at:,} of the newest messages were looked at in {report.seconds:.1f} s"
+    return ReplayResult(
+        topic=report.topic,
+        sentence=f"{said}{': ' + ', '.join(apart) if apart else ''}.",
+        rows=tuple(_row(writer) for writer in report.writers),
+    )
+
+
+def _row(writer: WriterReplay) -> ReplayRow:
+    versions = ", ".join(map(str, writer.versions))
+    first = next(iter(writer.failures), None)
+    return ReplayRow(
+        writer=f"version {versions}" if versions else f"{writer.framing} {writer.mark}",
+        messages=writer.messages,
+        read=writer.read,
+        failed=writer.failed,
+        foreign=writer.unreadable,
+        first_failure=f"partition {first.partition}, offset {first.offset:,}: {first.reason}" if first else "",
+    )

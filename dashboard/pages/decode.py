@@ -1,0 +1,154 @@
+"""A pasted message: which schema it names, whose that is, and its value."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Final
+
+from django.http import HttpRequest
+from django.urls import reverse
+
+from dashboard.links import subject_url
+from dashboard.pages.frame import make_frame, page_actor
+from dashboard.pages.sources_words import given_text
+from dashboard.pages.usage import FRAMINGS, usage_url
+from dashboard.presenters.frame import Action, Choice, Field, Problem, Section
+from dashboard.presenters.usage import Decoded, DecodePage, MeantVersion
+from registry.access.roles import require
+from registry.drift.messages import DecodedMessage, decode_message
+from registry.drift.pasted import ENCODINGS
+from registry.errors import Forbidden, SchemadeskError
+from registry.subjects.names import DEFAULT_CONTEXT, check_context
+from registry.subjects.selectors import list_registries
+from registry.subjects.selectors.places import get_registry
+
+MOST_CHARACTERS: Final = 200_000
+WORDS: Final = {
+    "auto": "find out",
+    "hex": "hexadecimal",
+    "base64": "base64",
+    "text": "text (JSON)",
+}
+
+
+def decode_page(request: HttpRequest) -> DecodePage:
+    """The form; sent, with what the message is. Raises NotAllowed."""
+    given: Mapping[str, str] = request.POST if request.method == "POST" else request.GET
+    actor = page_actor(request)
+    names = [info.name for info in list_registries()]
+    registry = given_text(given, "registry") or (names[0] if names else "")
+    require(actor, "schema.read", registry=registry)
+    result, problem = None, None
+    if request.method == "POST":
+        try:
+            result = _decoded(request, registry)
+        except Forbidden:
+            raise
+        except SchemadeskError as error:
+            problem = Problem(what=error.message)
+    return DecodePage(
+        frame=make_frame(request, title="Decode a message", section=Section.SUBJECTS),
+        fields=_fields(given, names, registry),
+        more=_more(given),
+        submit=Action(label="Decode", url=reverse("ui:decode"), method="post", tone="primary"),
+        result=result,
+        problem=problem,
+    )
+
+
+def _decoded(request: HttpRequest, registry: str) -> Decoded:
+    post = request.POST
+    context = given_text(post, "context")
+    found = decode_message(
+        get_registry(registry),
+        text=post.get("message", ""),
+        headers=post.get("headers", ""),
+        side="key" if post.get("side") == "key" else "value",
+        encoding=post.get("encoding", "auto"),
+        context=check_context(context) if context else DEFAULT_CONTEXT,
+        by=page_actor(request),
+    )
+    return _shown(found, registry)
+
+
+def _shown(found: DecodedMessage, registry: str) -> Decoded:
+    text = json.dumps(found.value, indent=2, ensure_ascii=False, default=str)
+    has_value = found.value is not None or not found.error
+    return Decoded(
+        framing=FRAMINGS.get(found.framing, "none"),
+        mark=found.mark,
+        encoding=WORDS.get(found.encoding, found.encoding),
+        size=found.bytes,
+        body_size=found.body_bytes,
+        schema_id=found.schema_id,
+        guid=found.guid,
+        context=found.context if found.context != DEFAULT_CONTEXT else "",
+        format=found.schema_type,
+        type_name=found.type_name,
+        indexes=", ".join(map(str, found.indexes)),
+        versions=tuple(
+            MeantVersion(
+                label=f"{version.subject} version {version.version}",
+                url=subject_url(registry, version.subject, version=version.version),
+                usage_url=usage_url(registry, version.subject),
+                deleted=version.deleted,
+            )
+            for version in found.versions
+        ),
+        value=text[:MOST_CHARACTERS] if has_value else "",
+        cut=has_value and len(text) > MOST_CHARACTERS,
+        problems=found.problems,
+        error=found.error,
+        elsewhere=found.elsewhere,
+        has_value=has_value,
+    )
+
+
+def _fields(given: Mapping[str, str], names: list[str], registry: str) -> tuple[Field, ...]:
+    choices = tuple(Choice(value=name, label=name, selected=name == registry) for name in names)
+    return (
+        Field(
+            name="message",
+            label="Message",
+            kind="textarea",
+            rows=8,
+            value=given.get("message", ""),
+            code=True,
+            required=True,
+            placeholder="00 00 00 00 09 02 06 61 62 63",
+            help="Hexadecimal, base64, the dump of a tool, or JSON. Nothing of it is kept.",
+        ),
+        Field(name="registry", label="Registry", kind="select", choices=choices, required=True),
+        _select(given, "side", "It is a", {"value": "value", "key": "key"}, "value"),
+        _select(given, "encoding", "Written as", {name: WORDS.get(name, name) for name in ENCODINGS}, "auto"),
+    )
+
+
+def _more(given: Mapping[str, str]) -> tuple[Field, ...]:
+    return (
+        Field(
+            name="headers",
+            label="Headers",
+            kind="textarea",
+            rows=3,
+            value=given.get("headers", ""),
+            code=True,
+            placeholder="contentType: application/vnd.orders.v2+avro",
+            help="A line each, name: value. Those that name a schema count.",
+        ),
+        Field(
+            name="context",
+            label="Context",
+            value=given.get("context", ""),
+            code=True,
+            placeholder=".",
+            help="Whose schema ids it carries; empty: the default one.",
+        ),
+    )
+
+
+def _select(given: Mapping[str, str], name: str, label: str, values: Mapping[str, str], usual: str) -> Field:
+    chosen = given.get(name, usual)
+    choices = tuple(Choice(value=value, label=words, selected=value == chosen) for value, words in values.items())
+    return Field(name=name, label=label, kind="select", choices=choices, required=True)

@@ -1,0 +1,119 @@
+"""Mutes: those there are, and a new one with how many findings it would cover."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from django.http import HttpRequest
+from django.urls import reverse
+
+from dashboard.pages.frame import environment_of, make_frame, page_actor
+from dashboard.pages.sources_words import given_text, plural
+from dashboard.presenters.drift_parts import MutePage, MuteRow
+from dashboard.presenters.frame import Action, Choice, Crumb, Field, Link, Problem, Section
+from registry.access.roles import Actor, refusal, require
+from registry.drift import selectors
+from registry.drift.life_cycle import MutePattern, is_muted
+from registry.drift.selectors import FindingInfo, MuteInfo
+from registry.drift.services.findings import MAX_STARS
+from registry.errors import SchemadeskError
+from registry.promotions.selectors import list_environments
+from registry.subjects.selectors import list_registries
+
+LOOKED_AT: Final = 1000
+SHOWN: Final = 10
+MAX_PATTERN: Final = 1024
+PATTERNS: Final = {"rule": "Rule", "subject": "Subject", "location": "Place"}
+
+
+def mute_page(request: HttpRequest, problem: SchemadeskError | None = None) -> MutePage:
+    """The mutes and the form; patterns in the address or the form are tried on the findings. Raises NotAllowed."""
+    actor = page_actor(request)
+    given = request.POST if request.method == "POST" else request.GET
+    registry = given_text(given, "registry")
+    require(actor, "schema.read", registry=registry)
+    order = list_environments()
+    names = [info.name for info in list_registries()]
+    chosen = registry or (names[0] if names else "")
+    reason = refusal(actor, "finding.mute", registry=chosen)
+    preview, covered = _preview(given, chosen)
+    return MutePage(
+        frame=make_frame(
+            request,
+            title="Mutes",
+            section=Section.FINDINGS,
+            crumbs=(Crumb(label="Findings", url=reverse("ui:findings")),),
+        ),
+        rows=tuple(_row(actor, info, order) for info in selectors.list_mutes(registry)),
+        fields=_fields(given, names, chosen),
+        submit=Action(
+            label="Mute", url=reverse("ui:mutes"), method="post", allowed=not reason, reason=reason, tone="primary"
+        ),
+        preview_url=reverse("ui:mutes"),
+        preview=preview,
+        covered=tuple(Link(label=info.sentence, url=reverse("ui:finding", args=[info.id])) for info in covered),
+        problem=Problem(what=problem.message) if problem else None,
+    )
+
+
+def _preview(given: Mapping[str, str], registry: str) -> tuple[str, list[FindingInfo]]:
+    """How many findings that aren't resolved the patterns cover, in words, and the first of them."""
+    pattern = MutePattern(*(given.get(name, "").strip() for name in PATTERNS))
+    texts = (pattern.rule, pattern.subject, pattern.location)
+    if not any(texts):
+        return "", []
+    if any(len(text) > MAX_PATTERN or text.count("*") > MAX_STARS for text in texts):
+        return f"A pattern has up to {MAX_PATTERN} characters and at most {MAX_STARS} '*'.", []
+    known = selectors.list_findings(state="", registry=registry, muted=None, limit=LOOKED_AT)
+    lasting = [info for info in known if info.state != "resolved"]
+    found = [info for info in lasting if is_muted([pattern], info.rule, info.subject, info.location)]
+    more = " of those looked at" if len(known) == LOOKED_AT else ""
+    hidden = sum(1 for info in found if info.muted)
+    also = f", {hidden} of them muted already" if hidden else ""
+    return f"Covers {plural(len(found), 'finding')} of {len(lasting):,}{more}{also}, and those to come.", found[:SHOWN]
+
+
+def _fields(given: Mapping[str, str], names: list[str], chosen: str) -> tuple[Field, ...]:
+    def text(name: str, placeholder: str) -> Field:
+        value = given.get(name, "")
+        return Field(name=name, label=PATTERNS[name], value=value, code=True, placeholder=placeholder)
+
+    choices = tuple(Choice(value=name, label=name, selected=name == chosen) for name in names)
+    return (
+        Field(name="registry", label="Registry", kind="select", choices=choices, required=True),
+        text("rule", "UNKNOWN_SCHEMA_ID"),
+        text("subject", "test-*"),
+        text("location", "orders:*"),
+        Field(
+            name="reason", label="Why nobody needs to see them", value=given.get("reason", ""), kind="textarea", rows=2
+        ),
+        Field(
+            name="until",
+            label="Until",
+            kind="date",
+            value=given.get("until", ""),
+            help="Empty: until somebody ends it.",
+        ),
+    )
+
+
+def _row(actor: Actor, info: MuteInfo, order: list[str]) -> MuteRow:
+    reason = refusal(actor, "finding.mute", registry=info.registry)
+    patterns = tuple((PATTERNS[name], getattr(info, name)) for name in PATTERNS if getattr(info, name))
+    return MuteRow(
+        number=info.id,
+        environment=environment_of(info.registry, order),
+        patterns=patterns,
+        reason=info.reason,
+        by=info.created_by,
+        since=info.created_at,
+        until=info.until,
+        end=Action(
+            label="End it",
+            url=reverse("ui:mute_end", args=[info.id]),
+            method="post",
+            allowed=not reason,
+            reason=reason,
+        ),
+    )

@@ -1,0 +1,184 @@
+"""One finding: its evidence, what to do, and what people decided."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from django.http import HttpRequest
+from django.urls import reverse
+
+from dashboard.links import subject_url
+from dashboard.pages.evidence import bar_tables, evidence_facts, evidence_tables
+from dashboard.pages.finding_row import finding_row
+from dashboard.pages.frame import make_frame, page_actor
+from dashboard.pages.sources import scan_action
+from dashboard.presenters.drift import FindingPage
+from dashboard.presenters.drift_parts import Command, HistoryRow
+from dashboard.presenters.frame import Action, Crumb, Field, Link, Section
+from registry.access.roles import Actor, may, refusal, require
+from registry.audit.selectors import AuditEntry, AuditFilter, list_events
+from registry.drift import selectors
+from registry.drift.selectors import FindingInfo, SourceInfo
+from registry.promotions.selectors import list_environments
+
+SHOWN_EVENTS: Final = 15
+READ_EVENTS: Final = 100
+SHOWN_COMMANDS: Final = 3
+MOST_MESSAGES: Final = 100
+#: columns of a finding whose change is worth a line → what is said
+TOLD: Final = {
+    "state": "state: {}",
+    "severity": "severity: {}",
+    "assigned_to": "assigned to {}",
+    "acknowledged_reason": "reason: {}",
+    "acknowledged_until": "until {}",
+    "muted": "muted: {}",
+}
+
+
+def finding_page(request: HttpRequest, finding_id: int) -> FindingPage:
+    """One finding. Raises FindingNotFound, NotAllowed."""
+    info = selectors.get_finding(finding_id)
+    actor = page_actor(request)
+    require(actor, "schema.read", registry=info.registry)
+    source = selectors.get_source(info.source_id)
+    decide = refusal(actor, "finding.decide", registry=info.registry)
+    is_open = info.state == "open"
+    return FindingPage(
+        frame=make_frame(
+            request,
+            title=info.rule.replace("_", " ").capitalize(),
+            section=Section.FINDINGS,
+            crumbs=(Crumb(label="Findings", url=reverse("ui:findings")),),
+        ),
+        finding=finding_row(info, list_environments()),
+        what_it_means=info.sentence,
+        remedies=tuple(part.strip() for part in info.remedy.split("\n") if part.strip()),
+        evidence=evidence_tables(info.evidence),
+        facts=evidence_facts(info.evidence),
+        related=_related(info, source),
+        acknowledge=_post("Acknowledge", "finding_acknowledge", info, decide, tone="primary") if is_open else None,
+        reason=Field(name="reason", label="Why it can stay for now", required=True, kind="textarea", rows=2),
+        until=Field(
+            name="until",
+            label="Until",
+            kind="date",
+            help="Open again after that day (UTC). Empty: for as long as it is seen.",
+        ),
+        acknowledged_by=info.acknowledged_by,
+        acknowledged_reason=info.acknowledged_reason,
+        acknowledged_until=info.acknowledged_until,
+        resolved_at=info.resolved_at,
+        cause=info.cause,
+        commands=_commands(info, source),
+        bars=bar_tables(info.evidence),
+        reopen=None if is_open else _post("Open it again", "finding_reopen", info, decide),
+        assign=_post("Assign", "finding_assign", info, decide),
+        assignee=Field(
+            name="to",
+            label="Assigned to",
+            value=info.assigned_to or (actor.name if actor.user_id else ""),
+            help="The name of an account; empty: nobody." + ("" if info.assigned_to else " Nobody has it yet."),
+        ),
+        mute=_mute(actor, info),
+        scan=scan_action(request, source, "Scan the source again"),
+        history=_history(actor, info),
+        reopened=info.reopened,
+        clean_scans=f"{info.clean_scans} of {source.clean_scans}" if info.state != "resolved" else "",
+    )
+
+
+def _post(label: str, name: str, info: FindingInfo, reason: str, tone: str = "plain") -> Action:
+    url = reverse(f"ui:{name}", args=[info.id])
+    return Action(label=label, url=url, method="post", allowed=not reason, reason=reason, tone=tone)
+
+
+def _mute(actor: Actor, info: FindingInfo) -> Action:
+    reason = refusal(actor, "finding.mute", registry=info.registry)
+    given = {"registry": info.registry, "rule": info.rule, "subject": info.subject, "location": _pattern(info)}
+    url = f"{reverse('ui:mutes')}?{urlencode({name: value for name, value in given.items() if value})}"
+    return Action(label="Mute findings like it", url=url, allowed=not reason, reason=reason)
+
+
+def _pattern(info: FindingInfo) -> str:
+    """Where findings like it are: its topic, with any partition and offset."""
+    return f"{info.topic}:*" if info.topic and info.location.startswith(f"{info.topic}:") else ""
+
+
+def _related(info: FindingInfo, source: SourceInfo) -> tuple[Link, ...]:
+    links = [Link(label=f"Source {info.source_name}", url=reverse("ui:source", args=[info.source_id]))]
+    if info.subject:
+        links.append(Link(label=f"Subject {info.subject}", url=subject_url(info.registry, info.subject)))
+        links.append(Link(label="Which versions are in use", url=f"{subject_url(info.registry, info.subject)}usage"))
+        pair = _versions(info.evidence)
+        if pair:
+            url = subject_url(info.registry, info.subject, "compare", from_=pair[0], to=pair[1])
+            links.append(Link(label=f"Compare versions {pair[0]} and {pair[1]}", url=url))
+    if source.cluster:
+        links.append(
+            Link(label="Decode a message of it", url=f"{reverse('ui:decode')}?{urlencode({'registry': info.registry})}")
+        )
+    return tuple(links)
+
+
+def _versions(evidence: dict[str, Any]) -> tuple[int, int] | None:
+    """The version that was seen and the one it should be, where both are schemas of the subject."""
+    seen, newer = evidence.get("version"), evidence.get("newer") or evidence.get("latest_in_use")
+    return (seen, newer) if isinstance(seen, int) and isinstance(newer, int) and seen != newer else None
+
+
+def _commands(info: FindingInfo, source: SourceInfo) -> tuple[Command, ...]:
+    """kcat's command for the first messages of each partition; only for topics."""
+    topic = str(info.evidence.get("topic") or info.topic)
+    if not source.cluster or not topic:
+        return ()
+    found = []
+    for number, row in enumerate(info.evidence.get("partitions", ())[:SHOWN_COMMANDS]):
+        count = min(MOST_MESSAGES, row["last_offset"] - row["first_offset"] + 1)
+        words = ["kcat", "-C", "-b", source.bootstrap, *_security(source), "-t", topic, "-p", str(row["partition"])]
+        words += ["-o", str(row["first_offset"]), "-c", str(count), "-e", "-f", "%p@%o %T %k %s\\n"]
+        label = f"Partition {row['partition']}, from offset {row['first_offset']}"
+        found.append(Command(label=label, text=shlex.join(words), anchor=f"command-{number}"))
+    return tuple(found)
+
+
+def _security(source: SourceInfo) -> list[str]:
+    """How kcat signs in; the password is the reader's to fill in."""
+    info = selectors.get_cluster(source.cluster)
+    if info.security_protocol == "PLAINTEXT":
+        return []
+    words = ["-X", f"security.protocol={info.security_protocol}"]
+    if info.sasl_mechanism:
+        words += ["-X", f"sasl.mechanism={info.sasl_mechanism}", "-X", f"sasl.username={info.username}"]
+        words += ["-X", "sasl.password=…"]
+    return [*words, "-X", "ssl.ca.location=ca.pem"] if info.ca_pem else words
+
+
+def _history(actor: Actor, info: FindingInfo) -> tuple[HistoryRow, ...]:
+    """Decisions and turns of a finding, newest first; that a scan saw it once more is none."""
+    if not may(actor, "audit.read", registry=info.registry):
+        return ()
+    chosen = AuditFilter(table="drift_finding", row_id=str(info.id))
+    rows = []
+    for entry in list_events(chosen=chosen, limit=READ_EVENTS):
+        what = _what(entry)
+        if what:
+            rows.append(HistoryRow(at=entry.at, who=entry.actor, what=what, why=entry.why))
+    return tuple(rows[:SHOWN_EVENTS])
+
+
+def _what(entry: AuditEntry) -> tuple[str, ...]:
+    if entry.operation == "INSERT":
+        return ("found first",)
+    changed = ((name, entry.after.get(name)) for name in TOLD if name in entry.after and entry.operation == "UPDATE")
+    return tuple(
+        TOLD[name].format(_value(value)) for name, value in changed if value not in (None, "") or name == "assigned_to"
+    )
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value) if value not in (None, "") else "nobody"

@@ -1,0 +1,113 @@
+"""The pages of the inbox and of subscriptions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from urllib.parse import urlencode
+
+from django.http import HttpRequest
+from django.urls import reverse
+
+from dashboard.pages.frame import make_frame, page_actor
+from dashboard.presenters.frame import Action, Choice, Crumb, Field, Paging, Problem
+from dashboard.presenters.notifications import (
+    DefaultRow,
+    InboxPage,
+    NoticeRow,
+    SubscriptionRow,
+    SubscriptionsPage,
+)
+from registry.access.roles import ACTION_WORDS
+from registry.errors import SchemadeskError
+from registry.notifications import selectors
+from registry.notifications.events import ANY, EVENTS, SUBSCRIBABLE
+
+LONGEST_NUMBER = 18
+
+
+def number_in(text: str) -> int | None:
+    """A row's number as a query has it; None for anything else."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= LONGEST_NUMBER else None
+
+
+def inbox_page(request: HttpRequest) -> InboxPage:
+    """One's notices, newest first. Raises NotSignedIn."""
+    actor = page_actor(request)
+    only_unread = request.GET.get("show") == "unread"
+    before = number_in(request.GET.get("before", ""))
+    found = selectors.list_entries(actor, unread=only_unread, before=before, limit=selectors.PAGE + 1)
+    entries, more = found[: selectors.PAGE], len(found) > selectors.PAGE
+    frame = make_frame(request, title="Inbox")
+    return InboxPage(
+        frame=frame,
+        rows=tuple(
+            NoticeRow(
+                number=entry.id,
+                title=entry.title,
+                registry=entry.registry,
+                subject=entry.subject,
+                text=entry.text,
+                url=entry.url,
+                at=entry.at,
+                read=entry.read,
+            )
+            for entry in entries
+        ),
+        unread=frame.unread,
+        only_unread=only_unread,
+        paging=older(request.path, request.GET.dict(), [entry.id for entry in entries], more=more),
+        newest=entries[0].id if entries else 0,
+        back=request.get_full_path(),
+    )
+
+
+def older(path: str, query: Mapping[str, str], numbers: list[int], *, more: bool) -> Paging:
+    """Paging by number: how many are shown, and where those before them are."""
+    after = {**query, "before": str(numbers[-1])} if numbers else {}
+    return Paging(first=1, last=len(numbers), next_url=f"{path}?{urlencode(after)}" if more else "")
+
+
+def subscriptions_page(request: HttpRequest, problem: SchemadeskError | None = None) -> SubscriptionsPage:
+    """One's subscriptions and the form of a new one. Raises NotSignedIn."""
+    given = request.POST if request.method == "POST" else {}
+    rows = selectors.list_subscriptions(page_actor(request))
+    return SubscriptionsPage(
+        frame=make_frame(request, title="Subscriptions", crumbs=(Crumb(label="Inbox", url=reverse("ui:inbox")),)),
+        rows=tuple(
+            SubscriptionRow(
+                title=row.title,
+                registry_pattern=row.registry_pattern,
+                subject_pattern=row.subject_pattern,
+                wanted=row.wanted,
+                remove=Action(label="Remove", url=reverse("ui:unsubscribe", args=[row.id]), method="post"),
+            )
+            for row in rows
+        ),
+        fields=(
+            _select("wanted", "I want", {"yes": "to be told", "no": "not to be told"}, given.get("wanted", "yes")),
+            _select(
+                "event", "Of", {ANY: "everything", **{name: EVENTS[name].title for name in SUBSCRIBABLE}},
+                given.get("event", ANY),
+            ),
+            _pattern("registry_pattern", "In registries", given.get("registry_pattern", "*")),
+            _pattern("subject_pattern", "For subjects", given.get("subject_pattern", "*")),
+        ),
+        submit=Action(label="Subscribe", url=reverse("ui:subscriptions"), method="post", tone="primary"),
+        defaults=tuple(
+            DefaultRow(title=event.title, concerns=ACTION_WORDS[event.concerns])
+            for event in EVENTS.values()
+            if event.concerns
+        ),
+        problem=Problem(what=problem.message, cure="Nothing was saved.") if problem else None,
+    )  # fmt: skip
+
+
+def _select(name: str, label: str, choices: dict[str, str], chosen: str) -> Field:
+    shown = tuple(Choice(value=value, label=words, selected=value == chosen) for value, words in choices.items())
+    return Field(name=name, label=label, kind="select", choices=shown, required=True)
+
+
+def _pattern(name: str, label: str, value: str) -> Field:
+    return Field(
+        name=name, label=label, value=value, code=True, required=True, help="A shell pattern: * is any, ? is one."
+    )

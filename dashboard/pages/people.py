@@ -1,0 +1,100 @@
+"""The page of people, groups and owners."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from django.http import HttpRequest
+from django.urls import reverse
+
+from dashboard.pages.frame import make_frame
+from dashboard.pages.people_forms import change_forms
+from dashboard.presenters.frame import Problem, Search
+from dashboard.presenters.people import Change, GrantRow, GroupRow, OwnerRow, PeoplePage, PersonRow
+from registry.access.selectors import (
+    GrantInfo,
+    GroupInfo,
+    OwnershipInfo,
+    PersonInfo,
+    list_groups,
+    list_ownerships,
+    list_people,
+)
+from registry.access.services.places import place_words
+from registry.errors import SchemadeskError
+from registry.promotions.selectors import list_environments
+
+WAYS = {"password": "password", "oidc": "single sign-on"}
+
+
+def people_page(
+    request: HttpRequest, *, made: tuple[str, str] | None = None, problem: SchemadeskError | None = None
+) -> PeoplePage:
+    """Everybody with their roles; `made` is a name with its new password."""
+    query = request.GET.get("q", "").strip()
+    people, groups = list_people(text=query), list_groups()
+    return PeoplePage(
+        frame=make_frame(request, title="People and groups"),
+        search=Search(url=reverse("ui:people"), query=query, label="Search people", placeholder="name or address"),
+        people=tuple(map(_person, people)),
+        groups=tuple(map(_group, groups)),
+        owners=tuple(map(_owner, list_ownerships())),
+        forms=change_forms(
+            people=[info.username for info in people if info.active],
+            groups=[info.name for info in groups],
+            registries=list_environments(),
+        ),
+        change_url=reverse("ui:people_change"),
+        made=made,
+        problem=Problem(what=problem.message) if problem else None,
+    )
+
+
+def _person(info: PersonInfo) -> PersonRow:
+    do, label, tone = ("shut", "Shut the account", "danger") if info.active else ("open", "Open again", "plain")
+    return PersonRow(
+        username=info.username,
+        email=info.email,
+        active=info.active,
+        ways=" and ".join(WAYS[way] for way in info.signs_in_by) or "cannot sign in",
+        last_sign_in=info.last_sign_in,
+        groups=info.groups,
+        grants=_grants(info.grants),
+        switch=Change(label=label, do=do, values=(("username", info.username),), tone=tone),
+    )
+
+
+def _grants(infos: Iterable[GrantInfo], *, of_group: bool = False) -> tuple[GrantRow, ...]:
+    do = "revoke from group" if of_group else "revoke"
+    return tuple(
+        GrantRow(
+            role=info.role,
+            where=place_words(info.registry, info.subject_pattern),
+            through="" if of_group else info.group,
+            remove=Change(label="Take away", do=do, values=(("grant_id", str(info.grant_id)),))
+            if of_group or not info.group
+            else None,
+        )
+        for info in infos
+    )
+
+
+def _group(info: GroupInfo) -> GroupRow:
+    return GroupRow(
+        name=info.name,
+        members=tuple(
+            (name, Change(label="Take out", do="leave", values=(("group", info.name), ("username", name))))
+            for name in info.members
+        ),
+        grants=_grants(info.grants, of_group=True),
+        remove=Change(label="Remove the group", do="remove group", values=(("name", info.name),), tone="danger"),
+    )
+
+
+def _owner(info: OwnershipInfo) -> OwnerRow:
+    return OwnerRow(
+        owner=info.username or info.group,
+        is_group=bool(info.group),
+        where=place_words(info.registry, info.subject_pattern),
+        remove=Change(label="End", do="disown", values=(("ownership_id", str(info.ownership_id)),)),
+    )

@@ -1,0 +1,147 @@
+"""The forms that add a source, change how it is scanned, and remove it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from django.http import HttpRequest
+from django.urls import reverse
+
+from dashboard.pages.frame import make_frame, page_actor
+from dashboard.pages.sources_fields import (
+    NUMBERS,
+    bounds_fields,
+    groups_of,
+    mode_field,
+    patterns_fields,
+    schedule_field,
+    text_field,
+)
+from dashboard.pages.sources_words import plural
+from dashboard.presenters.drift import SourceForm
+from dashboard.presenters.drift_parts import ConfirmPage, FieldGroup
+from dashboard.presenters.frame import Action, Crumb, Problem, Section
+from dashboard.presenters.looks import SourceKind
+from registry.access.roles import refusal, require
+from registry.drift import selectors
+from registry.drift.selectors import SourceInfo
+from registry.drift.sources import SOURCES
+from registry.errors import SchemadeskError
+
+
+def source_form(request: HttpRequest, problem: SchemadeskError | None) -> SourceForm:
+    """The form for the kind that the address names, with what was sent."""
+    given = request.POST if request.method == "POST" else request.GET
+    asked = given.get("kind", "kafka")
+    kind = SourceKind.of(asked if asked in SOURCES else "kafka")
+    reason = refusal(page_actor(request), "source.manage")
+    return SourceForm(
+        frame=make_frame(
+            request,
+            title="Add a source",
+            section=Section.SOURCES,
+            crumbs=(Crumb(label="Sources", url=reverse("ui:sources")),),
+        ),
+        kind=kind,
+        kinds=tuple(
+            (each, f"{reverse('ui:source_add')}?kind={each.value}") for each in SourceKind if each.value in SOURCES
+        ),
+        groups=groups_of(kind, given),
+        submit=Action(
+            label="Add and scan",
+            url=reverse("ui:source_add"),
+            method="post",
+            allowed=not reason,
+            reason=reason,
+            tone="primary",
+        ),
+        back_url=reverse("ui:sources"),
+        problem=Problem(what=problem.message) if problem else None,
+    )
+
+
+def edit_form(request: HttpRequest, source_id: int, problem: SchemadeskError | None) -> SourceForm:
+    """The form that changes how a source is scanned. Raises SourceNotFound, NotAllowed."""
+    source = selectors.get_source(source_id)
+    actor = page_actor(request)
+    require(actor, "schema.read", registry=source.registry)
+    given: Mapping[str, str] = request.POST if request.method == "POST" else _stored(source)
+    groups = [FieldGroup(title="Schedule", fields=(schedule_field(given),))]
+    if source.cluster:
+        groups = [
+            FieldGroup(title="What is read", fields=patterns_fields(given)),
+            FieldGroup(
+                title="How", fields=(text_field(given, "context", "Context"), mode_field(given), schedule_field(given))
+            ),
+            bounds_fields(given),
+        ]
+    reason = refusal(actor, "source.manage", registry=source.registry)
+    return SourceForm(
+        frame=make_frame(
+            request,
+            title=f"Change {source.name}",
+            section=Section.SOURCES,
+            crumbs=_crumbs(source),
+        ),
+        kind=SourceKind.of(source.kind),
+        kinds=(),
+        groups=tuple(groups),
+        submit=Action(
+            label="Save",
+            url=reverse("ui:source_edit", args=[source.id]),
+            method="post",
+            allowed=not reason,
+            reason=reason,
+            tone="primary",
+        ),
+        back_url=reverse("ui:source", args=[source.id]),
+        lede="Patterns hold from the next scan on: topics that they leave out keep their findings and positions.",
+        problem=Problem(what=problem.message) if problem else None,
+    )
+
+
+def _crumbs(source: SourceInfo) -> tuple[Crumb, ...]:
+    return (
+        Crumb(label="Sources", url=reverse("ui:sources")),
+        Crumb(label=source.name, url=reverse("ui:source", args=[source.id]), code=True),
+    )
+
+
+def _stored(source: SourceInfo) -> dict[str, str]:
+    """A source's settings as its form sends them."""
+    return {
+        "context": source.context,
+        "include": "\n".join(source.include),
+        "exclude": "\n".join(source.exclude),
+        "mode": source.mode,
+        "every_seconds": str(source.every_seconds or ""),
+        "keep_samples": "yes" if source.keep_samples else "no",
+        **{name: str(getattr(source, name)) for name in NUMBERS},
+    }
+
+
+def remove_page(request: HttpRequest, source_id: int, problem: SchemadeskError | None) -> ConfirmPage:
+    """What removing a source loses. Raises SourceNotFound, NotAllowed."""
+    source = selectors.get_source(source_id)
+    actor = page_actor(request)
+    require(actor, "schema.read", registry=source.registry)
+    reason = refusal(actor, "source.manage", registry=source.registry)
+    losses = [f"its findings, {source.open_findings:,} of them open, with every decision on them", "its scans"]
+    if source.cluster:
+        losses.append(f"the read positions of {plural(source.topics, 'topic')}, and what they tell of versions in use")
+    return ConfirmPage(
+        frame=make_frame(request, title=f"Remove {source.name}", section=Section.SOURCES, crumbs=_crumbs(source)),
+        sentence=f"{source.name} will no longer be scanned. This can’t be taken back.",
+        losses=tuple(losses),
+        stays=("the data: nothing is written to topics, checkpoints or databases", "the audit of what was decided"),
+        confirm=Action(
+            label="Remove the source",
+            url=reverse("ui:source_remove", args=[source.id]),
+            method="post",
+            allowed=not reason,
+            reason=reason,
+            tone="danger",
+        ),
+        back_url=reverse("ui:source", args=[source.id]),
+        problem=Problem(what=problem.message) if problem else None,
+    )

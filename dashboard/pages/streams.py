@@ -1,0 +1,222 @@
+"""The list of streaming queries, and one query with its operators and state variables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from django.http import HttpRequest
+from django.urls import reverse
+
+from dashboard.links import subject_url
+from dashboard.pages.frame import environment_of, make_frame, page_actor
+from dashboard.pages.numbers import whole_number
+from dashboard.pages.sources_words import plural
+from dashboard.presenters.frame import Action, Crumb, Fact, Link, Paging, Problem, Section
+from dashboard.presenters.looks import Look
+from dashboard.presenters.streams import (
+    BudgetMeter,
+    OperatorPanel,
+    QueryList,
+    QueryPage,
+    QueryRow,
+    RunRow,
+    VariableRow,
+)
+from registry.access.roles import Actor, may, refusal, require
+from registry.promotions.selectors import list_environments
+from registry.streams.infos import BudgetInfo, InputInfo, QueryInfo, VariableInfo
+from registry.streams.queries import PAGE, get_query, list_queries, list_variables
+
+MOST: Final = 10_000
+READS: Final = Look("ok", "circle-check", "Read")
+DAMAGED: Final = Look("breaks", "octagon-x", "Damaged")
+EVOLVES: Final = Look("ok", "circle-check", "Can evolve")
+FIXED: Final = Look("unknown", "lock", "Fixed")
+REMOVED: Final = Look("unknown", "minus", "Removed")
+#: from the highest share down: the first that is reached counts, as the findings have it
+_BUDGETS: Final = (
+    (0.90, Look("breaks", "octagon-x", "Nearly used up")),
+    (0.75, Look("care", "triangle-alert", "Getting full")),
+)
+
+
+def readable_registries(actor: Actor) -> list[str] | None:
+    """The registries whose queries a person may see, None for all. Raises NotAllowed where there is none."""
+    if may(actor, "schema.read"):
+        return None
+    named = sorted({grant.registry for grant in actor.grants if grant.registry})
+    require(actor, "schema.read", registry=named[0] if named else "")
+    return named
+
+
+def query_list(request: HttpRequest) -> QueryList:
+    """All queries that scans have found, the fullest budget first. Raises NotAllowed."""
+    actor = page_actor(request)
+    offset = min(whole_number(request.GET.get("offset", "")) or 0, MOST) // PAGE * PAGE
+    found = list_queries(registries=readable_registries(actor), offset=offset, limit=PAGE + 1)
+    order, page = list_environments(), found[:PAGE]
+    here = reverse("ui:queries")
+    reason = refusal(actor, "source.manage")
+    return QueryList(
+        frame=make_frame(request, title="Streaming queries", section=Section.QUERIES),
+        rows=tuple(_row(each, order) for each in page),
+        paging=Paging(
+            first=offset + 1 if page else 0,
+            last=offset + len(page),
+            previous_url=f"{here}?offset={offset - PAGE}" if offset else "",
+            next_url=f"{here}?offset={offset + PAGE}" if len(found) > PAGE else "",
+        ),
+        add=Action(
+            label="Add a checkpoint",
+            url=f"{reverse('ui:source_add')}?kind=state_store",
+            allowed=not reason,
+            reason=reason,
+            tone="primary",
+            icon="plus",
+        ),
+        check=check_action(actor),
+    )
+
+
+def check_action(actor: Actor, path: str = "") -> Action:
+    """The way to the check of a plan."""
+    reason = refusal(actor, "state.check")
+    url = reverse("ui:state_check_new")
+    return Action(
+        label="Check a restart",
+        url=f"{url}?{urlencode({'checkpoint': path})}" if path else url,
+        allowed=not reason,
+        reason=reason,
+        icon="shield-check",
+    )
+
+
+def _row(query: QueryInfo, order: list[str]) -> QueryRow:
+    return QueryRow(
+        url=reverse("ui:query", args=[query.id]),
+        name=query.name,
+        path=query.path,
+        environment=environment_of(query.registry, order),
+        state=DAMAGED if query.problems else READS,
+        variables=plural(query.variables, "variable"),
+        encoding=query.encoding,
+        budget=meter(query.worst),
+        inputs=input_links(query.registry, query.inputs),
+        last_batch_at=query.last_batch_at,
+        scanned_at=query.scanned_at,
+    )
+
+
+def meter(budget: BudgetInfo | None) -> BudgetMeter | None:
+    """A budget as it is drawn."""
+    if budget is None:
+        return None
+    label = f"Value schemas of {budget.variable}" if budget.variable else f"Schema files of operator {budget.operator}"
+    return BudgetMeter(
+        label=label,
+        used=budget.used,
+        allowed=budget.allowed,
+        left=budget.left,
+        percent=min(100, int(100 * budget.share)),
+        look=next((look for least, look in _BUDGETS if budget.share >= least), None),
+    )
+
+
+def input_links(registry: str, inputs: Sequence[InputInfo]) -> tuple[Link, ...]:
+    """The topics that are read, each with the subject of its messages where one is known."""
+    return tuple(
+        Link(label=f"{each.topic} → {each.subject.qualified}", url=subject_url(registry, each.subject.qualified))
+        if each.subject
+        else Link(label=each.topic, url="")
+        for each in inputs
+    )
+
+
+def query_page(request: HttpRequest, query_id: int) -> QueryPage:
+    """One query. Raises NotFound, NotAllowed."""
+    actor = page_actor(request)
+    readable_registries(actor)
+    query = get_query(query_id)
+    require(actor, "schema.read", registry=query.registry)
+    variables = list_variables(query_id)
+    findings = f"{reverse('ui:findings')}?{urlencode({'source': query.source_id})}"
+    return QueryPage(
+        frame=make_frame(request, title=query.name, section=Section.QUERIES, code=True, crumbs=crumbs()),
+        name=query.name,
+        environment=environment_of(query.registry, list_environments()),
+        state=DAMAGED if query.problems else READS,
+        problems=tuple(Problem(what=each) for each in query.problems),
+        operators=tuple(_operator(query, each, variables) for each in query.operators),
+        facts=_facts(query),
+        inputs=input_links(query.registry, query.inputs),
+        runs=tuple(
+            RunRow(
+                batches=f"{each['first_batch']:,}–{each['last_batch']:,}",
+                provider=each["provider"] or "Spark’s default",
+                encoding=each["encoding"],
+            )
+            for each in query.runs
+        ),
+        scanned_at=query.scanned_at,
+        actions=(
+            Action(label="Source and scans", url=reverse("ui:source", args=[query.source_id]), icon="scan-search"),
+            Action(label="Findings", url=findings, icon="triangle-alert"),
+            check_action(actor, query.path),
+        ),
+    )
+
+
+def crumbs() -> tuple[Crumb, ...]:
+    """The way to a query."""
+    return (Crumb(label="Queries", url=reverse("ui:queries")),)
+
+
+def _facts(query: QueryInfo) -> tuple[Fact, ...]:
+    planned, committed = query.last_planned_batch, query.last_committed_batch
+    return (
+        Fact(label="Checkpoint", value=query.path, code=True),
+        Fact(label="Query", value=query.query_id, code=True),
+        Fact(label="Last batch", value="none yet" if planned is None else f"{planned:,} planned"),
+        Fact(label="Committed", value="none yet" if committed is None else f"{committed:,}"),
+        Fact(label="Provider", value=query.provider or "Spark’s default"),
+        Fact(label="Encoding", value=query.encoding, code=True),
+    )
+
+
+def _operator(query: QueryInfo, operator: Mapping[str, Any], variables: Sequence[VariableInfo]) -> OperatorPanel:
+    mine = [each for each in variables if each.operator == operator["number"]]
+    facts = [Fact(label="Partitions", value=f"{operator['partitions']:,}")]
+    if operator["time_mode"]:
+        facts.append(Fact(label="Time mode", value=operator["time_mode"]))
+    if operator["timers"]:
+        facts.append(Fact(label="Timers", value=f"{operator['timers']['timers']:,} registered"))
+    files = operator["schema_files"]
+    return OperatorPanel(
+        title=f"Operator {operator['number']}: {operator['description']}",
+        sentence=f"No evolution is possible here: {operator['why_fixed']}." if operator["why_fixed"] else "",
+        facts=tuple(facts),
+        variables=tuple(_variable_row(query, each) for each in mine),
+        budget=meter(BudgetInfo("schema_files", operator["number"], "", files, query.allowed_schema_files))
+        if files
+        else None,
+    )
+
+
+def _variable_row(query: QueryInfo, variable: VariableInfo) -> VariableRow:
+    look = REMOVED if variable.removed_at is not None else FIXED if variable.why_fixed else EVOLVES
+    return VariableRow(
+        url=reverse("ui:state_variable", args=[query.id, variable.id]),
+        name=variable.label,
+        kind=kind_words(variable),
+        look=look,
+        rows="not read" if variable.rows is None else f"{variable.rows:,}",
+        versions=variable.versions,
+        budget=meter(variable.budget),
+    )
+
+
+def kind_words(variable: VariableInfo) -> str:
+    """What kind of state it is, and whether entries expire."""
+    return f"{variable.kind.replace('_', ' ')}{', with time to live' if variable.ttl else ''}"

@@ -1,0 +1,100 @@
+"""The page of API tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from django.http import HttpRequest
+from django.urls import reverse
+
+from dashboard.pages.frame import make_frame, page_actor
+from dashboard.presenters.frame import Action, Choice, Field, Problem
+from dashboard.presenters.tokens import TokenPage, TokenRow
+from registry.access.roles import may
+from registry.access.scopes import SCOPE_WORDS
+from registry.access.selectors import TokenInfo, list_tokens
+from registry.access.services import IssuedToken
+from registry.access.services.places import place_words
+from registry.access.services.tokens import DEFAULT_DAYS, MAX_DAYS
+from registry.errors import SchemadeskError
+from registry.promotions.selectors import list_environments
+
+
+def token_page(
+    request: HttpRequest, *, made: IssuedToken | None = None, problem: SchemadeskError | None = None
+) -> TokenPage:
+    """One's own tokens, or everybody's for admins who ask; with the form for a new one."""
+    actor = page_actor(request)
+    manages = may(actor, "token.manage")
+    everybody = manages and request.GET.get("of") == "everybody"
+    infos = list_tokens(user_id=None if everybody else actor.user_id)
+    base = reverse("ui:tokens")
+    return TokenPage(
+        frame=make_frame(request, title="API tokens"),
+        rows=tuple(_row(info) for info in infos),
+        fields=_fields(request.POST if problem else {}),
+        submit=Action(label="Make the token", url=base, method="post", tone="primary", icon="plus"),
+        everybody=everybody,
+        other_url=(base if everybody else f"{base}?of=everybody") if manages else "",
+        made=made.secret if made else "",
+        made_until=made.expires_at if made else None,
+        problem=Problem(what=problem.message) if problem else None,
+    )
+
+
+def _row(info: TokenInfo) -> TokenRow:
+    address = reverse("ui:token_revoke", args=[info.token_id])
+    return TokenRow(
+        name=info.name,
+        who=info.username,
+        scope=info.scope,
+        where=place_words(info.registry, info.subject_pattern),
+        state=info.state,
+        created_at=info.created_at,
+        expires_at=info.expires_at,
+        used_at=info.last_used_at,
+        used_from=info.last_used_from,
+        revoke=Action(label="Revoke", url=address, method="post", tone="danger") if info.state == "live" else None,
+    )
+
+
+def _fields(given: Mapping[str, str]) -> tuple[Field, ...]:
+    scope, registry = given.get("scope", "read"), given.get("registry", "")
+    return (
+        Field(name="name", label="What it is for", value=given.get("name", ""), required=True, placeholder="orders CI"),
+        Field(
+            name="scope",
+            label="Scope",
+            kind="select",
+            required=True,
+            choices=tuple(
+                Choice(value=name, label=f"{name}: {words}", selected=name == scope)
+                for name, words in SCOPE_WORDS.items()
+            ),
+            help="It never may more than you may yourself.",
+        ),
+        Field(
+            name="registry",
+            label="Registry",
+            kind="select",
+            choices=(
+                Choice(value="", label="all", selected=not registry),
+                *(Choice(value=name, label=name, selected=name == registry) for name in list_environments()),
+            ),
+        ),
+        Field(
+            name="subject_pattern",
+            label="Subjects",
+            value=given.get("subject_pattern", "*"),
+            help="A pattern like orders-*; * is all.",
+            code=True,
+        ),
+        Field(
+            name="days",
+            label="Days that it is good for",
+            value=given.get("days", str(DEFAULT_DAYS)),
+            kind="number",
+            required=True,
+            help=f"{MAX_DAYS} at most.",
+        ),
+    )

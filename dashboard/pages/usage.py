@@ -1,0 +1,182 @@
+"""Which versions of a subject are in use, and whether they can be retired."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+from urllib.parse import urlencode
+
+from django.http import HttpRequest
+from django.urls import reverse
+
+from dashboard.links import subject_url
+from dashboard.pages.frame import make_frame, subjects_url
+from dashboard.pages.sources_words import lasting
+from dashboard.presenters.frame import Crumb, Problem, Section
+from dashboard.presenters.usage import (
+    CoverageRow,
+    EvidenceLine,
+    InUse,
+    PartitionUseRow,
+    Retire,
+    RetireReason,
+    RetireVerdict,
+    TopicUseRow,
+    UsagePage,
+    VersionUsage,
+)
+from registry.drift.retirement import Retirement
+from registry.drift.retiring import SubjectRetirement, retirement_of
+from registry.drift.usage import Coverage, TopicUse, VersionUse
+from registry.subjects.evidence import Evidence
+from registry.subjects.names import parse_subject
+from registry.subjects.selectors.places import get_registry
+
+SHOWN_REASONS: Final = 12
+SHOWN_TOPICS: Final = 50
+SHOWN_PARTITIONS: Final = 50
+FRAMINGS: Final = {"id": "schema id", "guid": "GUID", "content_type": "content type"}
+
+
+def usage_url(registry: str, subject: str) -> str:
+    """The address of the page of a subject's use."""
+    return f"{subject_url(registry, subject)}usage"
+
+
+def usage_page(request: HttpRequest, registry: str, subject: str) -> UsagePage:
+    """The use of a subject's versions; with `ask=1` the clusters are asked, some seconds at most each.
+
+    Raises SubjectNotFound, RegistryNotFound.
+    """
+    place, name = get_registry(registry), parse_subject(subject)
+    ask = request.GET.get("ask") == "1"
+    found = retirement_of(place, name, ask=ask)
+    own = [topic for topic in found.use.coverage if topic.is_own]
+    base = usage_url(place.name, name.qualified)
+    return UsagePage(
+        frame=make_frame(
+            request,
+            title=f"Use of {name.qualified}",
+            section=Section.SUBJECTS,
+            registry=place.name,
+            crumbs=(
+                Crumb(label="Subjects", url=subjects_url(place.name)),
+                Crumb(label=name.qualified, url=subject_url(place.name, name.qualified), code=True),
+            ),
+            url_in=lambda other: usage_url(other, name.qualified),
+        ),
+        subject=name.qualified,
+        subject_url=subject_url(place.name, name.qualified),
+        decode_url=f"{reverse('ui:decode')}?{urlencode({'registry': place.name})}",
+        versions=tuple(_version(found, use, own) for use in reversed(found.use.versions)),
+        whole=_verdict(found.subject),
+        coverage=tuple(_coverage(topic) for topic in found.use.coverage),
+        ask_url="" if ask else f"{base}?ask=1",
+        asked_at=found.asked_at,
+        data_as_of=min((topic.checked_at for topic in own if topic.checked_at), default=None),
+        problems=tuple(
+            Problem(what=f"Not all could be asked: {problem}", cure="What the last scans kept is used instead.")
+            for problem in found.problems
+        ),
+    )
+
+
+def _verdict(retirement: Retirement) -> RetireVerdict:
+    return RetireVerdict(
+        answer=Retire.of(retirement.answer),
+        sentence=retirement.sentence,
+        date=retirement.date,
+        reasons=tuple(
+            RetireReason(answer=Retire.of(reason.answer), sentence=reason.sentence)
+            for reason in retirement.reasons[:SHOWN_REASONS]
+        ),
+    )
+
+
+def _version(found: SubjectRetirement, use: VersionUse, own: Sequence[Coverage]) -> VersionUsage:
+    evidence = found.evidence.get(use.version, ())
+    return VersionUsage(
+        version=use.version,
+        schema_id=use.schema_id,
+        url=subject_url(found.use.registry, found.use.subject, version=use.version),
+        verdict=_verdict(found.versions[use.version]),
+        data=tuple(_topic(item) for item in use.topics[:SHOWN_TOPICS]),
+        state=_lines(evidence, "state"),
+        clients=_lines(evidence, "clients"),
+        messages=use.messages,
+        deleted=use.deleted,
+        latest=use.is_latest,
+        shared_with=use.shared_with,
+        referrers=use.referrers,
+        first_time=use.first_time,
+        last_time=use.last_time,
+    )
+
+
+def _lines(evidence: Sequence[Evidence], kind: str) -> tuple[EvidenceLine, ...]:
+    return tuple(
+        EvidenceLine(in_use=InUse.of(item.in_use), sentence=item.sentence, until=item.until, as_of=item.as_of)
+        for item in evidence
+        if item.kind == kind
+    )
+
+
+def _topic(use: TopicUse) -> TopicUseRow:
+    mark = f"{FRAMINGS.get(use.framing, use.framing)} {use.mark}"
+    return TopicUseRow(
+        topic=use.topic,
+        side=use.side,
+        cluster=use.cluster,
+        source=use.source,
+        mark=mark,
+        messages=use.messages,
+        share=_share(use.share),
+        percent=0 if use.share is None else max(1, round(use.share * 100)),
+        first_time=use.first_time,
+        last_time=use.last_time,
+        foreign=use.owner == "other",
+        partitions=tuple(
+            PartitionUseRow(
+                partition=part.partition,
+                messages=part.messages,
+                first_offset=part.first_offset,
+                last_offset=part.last_offset,
+                first_time=part.first_time,
+                last_time=part.last_time,
+                undecodable=part.undecodable,
+            )
+            for part in use.partitions[:SHOWN_PARTITIONS]
+        ),
+        hidden=max(0, len(use.partitions) - SHOWN_PARTITIONS),
+    )
+
+
+def _share(share: float | None) -> str:
+    if share is None:
+        return "not known"
+    if 0 < share < 0.001:
+        return "under 0.1 %"
+    return "100 %" if share == 1 else f"{share * 100:.1f} %"
+
+
+def _coverage(topic: Coverage) -> CoverageRow:
+    """How far a topic was read; it is known wholly where every partition was read from its first offset on."""
+    whole = not topic.problem and topic.gone_at is None and topic.read_at is not None
+    gaps = len(topic.read_from) < topic.partitions or any(offset > 0 for offset in topic.read_from.values())
+    return CoverageRow(
+        topic=topic.topic,
+        cluster=topic.cluster,
+        source=topic.source,
+        sentence=topic.sentence,
+        keeps=_keeps(topic),
+        known=whole and not gaps,
+        checked_at=topic.checked_at,
+    )
+
+
+def _keeps(topic: Coverage) -> str:
+    if topic.compacted:
+        return "compacted"
+    if topic.retention_ms is None:
+        return "not known"
+    return "for ever" if topic.retention_ms < 0 else lasting(max(1, topic.retention_ms // 1000))

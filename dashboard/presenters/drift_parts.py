@@ -1,0 +1,264 @@
+"""Parts of the pages of drift: clusters, topics, a connector and its tables, the checklist, mutes, what is confirmed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from dashboard.presenters.frame import Action, Environment, Fact, Field, Frame, Link, Paging, Problem, Search
+from dashboard.presenters.looks import ScanState, Shown
+
+
+class TableState(Shown):
+    """How table, registered schema and events of a captured table stand to each other; UNKNOWN is never green."""
+
+    IN_STEP = ("in_step", "ok", "circle-check", "In step")
+    DRIFT = ("drift", "breaks", "octagon-x", "Differ")
+    UNKNOWN = ("unknown", "unknown", "circle-dashed", "Not known")
+    SHARED = ("shared", "unknown", "circle-slash", "Not compared")
+
+
+class Followed(Shown):
+    """Whether a piece of advice is followed."""
+
+    YES = ("yes", "ok", "circle-check", "Followed")
+    NO = ("no", "breaks", "octagon-x", "Not followed")
+    NOT_KNOWN = ("not known", "unknown", "circle-question-mark", "Not known")
+    DOES_NOT_APPLY = ("does not apply", "unknown", "circle-slash", "Doesn’t apply")
+
+
+class TaskState(Shown):
+    """The state of a connector or of one of its tasks, as Kafka Connect tells it."""
+
+    RUNNING = ("RUNNING", "ok", "circle-check", "Running")
+    PAUSED = ("PAUSED", "care", "clock", "Paused")
+    FAILED = ("FAILED", "breaks", "octagon-x", "Failed")
+    STOPPED = ("STOPPED", "care", "ban", "Stopped")
+    UNASSIGNED = ("UNASSIGNED", "care", "hourglass", "Not assigned")
+    RESTARTING = ("RESTARTING", "info", "loader", "Restarting")
+    OTHER = ("", "unknown", "circle-dashed", "Not known")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterHead:
+    """A connected cluster above its sources. `security` in words; `ca` says whether it has an authority of its own."""
+
+    name: str
+    bootstrap: str
+    security: str
+    edit: Action
+    remove: Action
+    add: Action
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicRow:
+    """A topic. `keeps` says what lets data go; `strategies` and `subjects` are per side, as found in the data.
+
+    `read_to` is how far it was read, partition by partition; `problem` why it can't be read.
+    """
+
+    name: str
+    partitions: int
+    keeps: str
+    messages: int
+    read_to: str
+    sides: tuple[TopicSide, ...] = ()
+    checked_at: datetime | None = None
+    read_at: datetime | None = None
+    gone_at: datetime | None = None
+    problem: str = ""
+    open_findings: int = 0
+    findings_url: str = ""
+    state: ScanState = ScanState.NEVER
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicSide:
+    """What a topic's keys or values were found to be."""
+
+    side: str
+    strategies: str
+    subjects: tuple[Link, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicTable:
+    """The topics of a source, filtered and paged; `total` counts all that the cluster has."""
+
+    search: Search
+    rows: tuple[TopicRow, ...]
+    paging: Paging
+    total: int
+    patterns: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskRow:
+    """A task of a connector; `trace` is the reason of its failure, as the worker gave it."""
+
+    number: int
+    state: TaskState
+    worker: str
+    trace: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapturedTable:
+    """A captured table: its identity in words, how its three sides stand, and what happened to its rows.
+
+    `behind` says which side is behind and how; `operations` are labels with their counts.
+    """
+
+    name: str
+    topic: str
+    state: TableState
+    identity: str
+    identity_sentence: str
+    published: bool
+    refused: tuple[str, ...] = ()
+    known: str = ""
+    behind: str = ""
+    changes: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    operations: tuple[tuple[str, int], ...] = ()
+    row_filter: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectorView:
+    """A Debezium connector as its last scan saw it."""
+
+    name: str
+    state: TaskState
+    tasks: tuple[TaskRow, ...]
+    facts: tuple[Fact, ...]
+    tables: tuple[CapturedTable, ...]
+    slot: tuple[Fact, ...] = ()
+    slot_care: str = ""
+    not_understood: tuple[str, ...] = ()
+    tables_left_out: int = 0
+    read_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdviceLine:
+    """A line of the checklist for a registry."""
+
+    sentence: str
+    followed: Followed
+    known_from: str
+    findings: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldGroup:
+    """Fields of a form under a heading; `folded` ones are shown on demand."""
+
+    title: str
+    fields: tuple[Field, ...]
+    note: str = ""
+    folded: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterForm:
+    """The form that connects or changes a cluster. `answered` is what a test of the connection found, in words."""
+
+    frame: Frame
+    groups: tuple[FieldGroup, ...]
+    submit: Action
+    test: Action
+    secrets: tuple[str, ...] = ()
+    answered: str = ""
+    warning: str = ""
+    problem: Problem | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfirmPage:
+    """What is lost by a step that can't be taken back, and its button."""
+
+    frame: Frame
+    sentence: str
+    losses: tuple[str, ...]
+    stays: tuple[str, ...]
+    confirm: Action
+    back_url: str
+    problem: Problem | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MuteRow:
+    """A mute; `patterns` are labels with their pattern."""
+
+    number: int
+    environment: Environment
+    patterns: tuple[tuple[str, str], ...]
+    reason: str
+    by: str
+    since: datetime
+    until: datetime | None
+    end: Action
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MutePage:
+    """The mutes, and the form of a new one. `preview` says how many findings it would cover; `covered` are some."""
+
+    frame: Frame
+    rows: tuple[MuteRow, ...]
+    fields: tuple[Field, ...]
+    submit: Action
+    preview_url: str
+    preview: str = ""
+    covered: tuple[Link, ...] = ()
+    problem: Problem | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryRow:
+    """A decision on a finding, or what a scan made of it, from the audit."""
+
+    at: datetime
+    who: str
+    what: tuple[str, ...]
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """A state with how many are in it; `url` is the list of them, `current` whether that is what is shown."""
+
+    look: Shown
+    count: int
+    url: str
+    current: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bar:
+    """A value among others; `percent` of the largest, for the bar that is drawn beside the number."""
+
+    label: str
+    count: int
+    percent: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BarTable:
+    """Counts by label, as a table with bars."""
+
+    title: str
+    label: str
+    bars: tuple[Bar, ...]
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """A command to copy; `anchor` is its element."""
+
+    label: str
+    text: str
+    anchor: str

@@ -1,0 +1,45 @@
+"""Who somebody is, what they may, what they own."""
+
+from registry.access.selectors.actors import (
+    actor_of_token,
+    actor_of_user,
+    anonymous_actor,
+    approval_refusal,
+    digest,
+    full_admins,
+    grants_of,
+)
+from registry.access.selectors.owners import Owner, Owners, owners_of, owners_of_many
+from registry.access.selectors.people import (
+    GrantInfo,
+    GroupInfo,
+    OwnershipInfo,
+    PersonInfo,
+    list_groups,
+    list_ownerships,
+    list_people,
+)
+from registry.access.selectors.tokens import TokenInfo, list_tokens
+
+__all__ = [
+    "GrantInfo",
+    "GroupInfo",
+    "Owner",
+    "Owners",
+    "OwnershipInfo",
+    "PersonInfo",
+    "TokenInfo",
+    "actor_of_token",
+    "actor_of_user",
+    "anonymous_actor",
+    "approval_refusal",
+    "digest",
+    "full_admins",
+    "grants_of",
+    "list_groups",
+    "list_ownerships",
+    "list_people",
+    "list_tokens",
+    "owners_of",
+    "owners_of_many",
+]

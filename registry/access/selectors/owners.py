@@ -1,0 +1,73 @@
+"""Who answers for a subject."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from registry.access.models import Ownership, User
+
+
+@dataclass(frozen=True, order=True)
+class Owner:
+    """An active person who owns a subject; `groups` are those by which they do, empty for one who is named."""
+
+    username: str
+    user_id: int
+    groups: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Owners:
+    """The owners of a subject: the people, by name, and the groups that are named (empty ones too)."""
+
+    people: tuple[Owner, ...] = ()
+    groups: tuple[str, ...] = ()
+
+    @property
+    def user_ids(self) -> frozenset[int]:
+        """The people's numbers."""
+        return frozenset(owner.user_id for owner in self.people)
+
+
+def owners_of(registry: str, subject: str) -> Owners:
+    """The owners of a subject, given by its qualified name: everybody whom a pattern that fits it names. Two queries."""
+    return owners_of_many(registry, [subject])[subject]
+
+
+def owners_of_many(registry: str, subjects: Iterable[str]) -> dict[str, Owners]:
+    """The owners of each of the subjects, in two queries however many they are."""
+    rules = list(Ownership.objects.filter(registry__in=("", registry)).select_related("user", "group").order_by("pk"))
+    members = _members({rule.group_id for rule in rules if rule.group_id})
+    return {
+        subject: _together([rule for rule in rules if fnmatchcase(subject, rule.subject_pattern)], members)
+        for subject in subjects
+    }
+
+
+def _members(group_ids: set[int]) -> dict[int, list[tuple[int, str]]]:
+    found: dict[int, list[tuple[int, str]]] = {}
+    rows = User.objects.filter(is_active=True, groups__in=group_ids).values_list("groups", "pk", "username")
+    for group_id, user_id, username in rows:
+        found.setdefault(group_id, []).append((user_id, username))
+    return found
+
+
+def _together(rules: list[Ownership], members: dict[int, list[tuple[int, str]]]) -> Owners:
+    people: dict[int, tuple[str, set[str]]] = {}
+    named: set[int] = set()
+    groups: set[str] = set()
+    for rule in rules:
+        if rule.group is not None:
+            groups.add(rule.group.name)
+            for user_id, username in members.get(rule.group.pk, ()):
+                people.setdefault(user_id, (username, set()))[1].add(rule.group.name)
+        elif rule.user is not None and rule.user.is_active:
+            people.setdefault(rule.user.pk, (rule.user.get_username(), set()))
+            named.add(rule.user.pk)
+    found = (
+        Owner(username, user_id, () if user_id in named else tuple(sorted(through)))
+        for user_id, (username, through) in people.items()
+    )
+    return Owners(people=tuple(sorted(found)), groups=tuple(sorted(groups)))

@@ -1,0 +1,52 @@
+"""Reading JSON bodies of strangers within bounds of memory, for every dialect.
+
+Eight megabytes of `[{},{},…` become hundreds as Python's objects, in each thread that reads one. So the values of a body
+are counted before they are made, and large bodies are read one at a time.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
+
+from registry.errors import InvalidInput
+
+#: bytes; what is shorter is read at once
+LARGE: Final = 256 * 1024
+MAX_VALUES: Final = 100_000
+_STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_BEGIN_VALUES: Final = (b"{", b"[", b",")
+_gate = threading.Lock()
+
+
+@contextmanager
+def room_for(length: int) -> Iterator[None]:
+    """Wait, with a body of that many bytes to be read, until no other large one is being read."""
+    if length <= LARGE:
+        yield
+        return
+    with _gate:
+        yield
+
+
+def length_of(context: Mapping[str, Any] | None) -> int:
+    """The announced length of the body that a parser's context is about, 0 where it isn't told."""
+    request = (context or {}).get("request")
+    text = str(request.META.get("CONTENT_LENGTH") or "0") if request is not None else "0"
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else 0
+
+
+def refuse_many_values(data: bytes) -> None:
+    """Raise InvalidInput for JSON that would be more than MAX_VALUES values."""
+    if len(data) <= LARGE or _values(data) <= MAX_VALUES:
+        return
+    if _values(_STRING.sub(b"", data)) > MAX_VALUES:
+        raise InvalidInput(f"The body has more than {MAX_VALUES:,} values; send them in several calls.")
+
+
+def _values(data: bytes) -> int:
+    """At least the number of values, if the data have no strings."""
+    return sum(data.count(sign) for sign in _BEGIN_VALUES)

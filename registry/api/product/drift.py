@@ -1,0 +1,208 @@
+"""Clusters, sources and scans, in the product's own API."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from registry.access.roles import require
+from registry.api.product.base import ProductView
+from registry.drift import selectors, services
+from registry.drift.selectors import ScanInfo
+from registry.drift.sources import SOURCES
+from registry.drift.tasks import interrupt_scan, run_scan
+from registry.errors import InvalidInput
+
+
+class ClusterFields(serializers.Serializer[Any]):
+    """How a cluster is reached; `secret` is the name of the password's secret, never the password."""
+
+    bootstrap = serializers.CharField(max_length=1024)
+    security_protocol = serializers.CharField(max_length=16, required=False, default="PLAINTEXT")
+    sasl_mechanism = serializers.CharField(max_length=16, required=False, default="", allow_blank=True)
+    username = serializers.CharField(max_length=255, required=False, default="", allow_blank=True)
+    secret = serializers.CharField(max_length=64, required=False, default="", allow_blank=True)
+    ca_pem = serializers.CharField(max_length=65_536, required=False, default="", allow_blank=True)
+
+
+class ClusterSerializer(ClusterFields):
+    """A cluster to connect."""
+
+    name = serializers.CharField(max_length=128)
+
+
+class SourceFields(serializers.Serializer[Any]):
+    """How a source is scanned; what is left out stays as it is, or has its default."""
+
+    context = serializers.CharField(  # type: ignore[assignment]  # a field of the body, not DRF's
+        max_length=255, required=False, allow_blank=True
+    )
+    include = serializers.ListField(child=serializers.CharField(max_length=249), required=False, max_length=100)
+    exclude = serializers.ListField(child=serializers.CharField(max_length=249), required=False, max_length=100)
+    mode = serializers.CharField(max_length=12, required=False)
+    every_seconds = serializers.IntegerField(required=False, allow_null=True)
+    tail_messages = serializers.IntegerField(required=False)
+    window_seconds = serializers.IntegerField(required=False)
+    max_messages = serializers.IntegerField(required=False)
+    max_bytes = serializers.IntegerField(required=False)
+    max_seconds = serializers.IntegerField(required=False)
+    clean_scans = serializers.IntegerField(required=False)
+    keep_samples = serializers.BooleanField(required=False)
+
+
+class ConnectorSerializer(serializers.Serializer[Any]):
+    """Where a Debezium connector runs, and the database that it reads; secrets by the names they are kept under."""
+
+    connect_url = serializers.CharField(max_length=2048)
+    connect_user = serializers.CharField(max_length=255, required=False, allow_blank=True)
+    connect_secret = serializers.CharField(max_length=64, required=False, allow_blank=True)
+    name = serializers.CharField(max_length=255)
+    database_host = serializers.CharField(max_length=255, required=False, allow_blank=True)
+    database_port = serializers.IntegerField(min_value=1, max_value=65535, required=False)
+    database_name = serializers.CharField(max_length=63, required=False, allow_blank=True)
+    database_user = serializers.CharField(max_length=63, required=False, allow_blank=True)
+    database_secret = serializers.CharField(max_length=64, required=False, allow_blank=True)
+    database_tls = serializers.BooleanField(required=False)
+
+
+class SourceSerializer(SourceFields):
+    """A source to add."""
+
+    registry = serializers.CharField(max_length=255, required=False, default="")
+    kind = serializers.ChoiceField(choices=sorted(SOURCES))
+    name = serializers.CharField(max_length=1024)
+    cluster = serializers.CharField(max_length=128, required=False, default="", allow_blank=True)
+    connector = ConnectorSerializer(required=False, allow_null=True, default=None)
+
+
+class Clusters(ProductView):
+    """`/api/v1/clusters`."""
+
+    @extend_schema(responses=None)
+    def get(self, request: Request) -> Response:
+        """All clusters."""
+        require(self.actor, "schema.read")
+        return Response([asdict(cluster) for cluster in selectors.list_clusters()])
+
+    @extend_schema(request=ClusterSerializer, responses=None)
+    def post(self, request: Request) -> Response:
+        """Connect a cluster; it has to answer."""
+        values = self.valid(ClusterSerializer)
+        services.connect_cluster(by=self.actor, **values)
+        return Response(asdict(selectors.get_cluster(values["name"])), status=201)
+
+
+class ClusterView(ProductView):
+    """`/api/v1/clusters/{name}`."""
+
+    @extend_schema(responses=None)
+    def get(self, request: Request, name: str) -> Response:
+        """One cluster."""
+        require(self.actor, "schema.read")
+        return Response(asdict(selectors.get_cluster(name)))
+
+    @extend_schema(request=ClusterFields, responses=None)
+    def put(self, request: Request, name: str) -> Response:
+        """How the cluster is reached from now on; it has to answer."""
+        services.update_cluster(name=name, by=self.actor, **self.valid(ClusterFields))
+        return Response(asdict(selectors.get_cluster(name)))
+
+    @extend_schema(request=None, responses=None)
+    def delete(self, request: Request, name: str) -> Response:
+        """Forget a cluster that no source reads."""
+        services.remove_cluster(name=name, by=self.actor)
+        return Response(status=204)
+
+
+class Sources(ProductView):
+    """`/api/v1/sources`."""
+
+    @extend_schema(responses=None)
+    def get(self, request: Request) -> Response:
+        """All sources with their last scans; `registry` names whose."""
+        registry = request.query_params.get("registry", "")
+        require(self.actor, "schema.read", registry=registry)
+        return Response([asdict(source) for source in selectors.list_sources(registry=registry)])
+
+    @extend_schema(request=SourceSerializer, responses=None)
+    def post(self, request: Request) -> Response:
+        """Add topics of a cluster, or a checkpoint."""
+        number = services.add_source(by=self.actor, **self.valid(SourceSerializer))
+        return Response(asdict(selectors.get_source(number)), status=201)
+
+
+class SourceView(ProductView):
+    """`/api/v1/sources/{id}`."""
+
+    @extend_schema(responses=None)
+    def get(self, request: Request, source_id: int) -> Response:
+        """One source with its topics."""
+        source = selectors.get_source(source_id)
+        require(self.actor, "schema.read", registry=source.registry)
+        return Response(asdict(source) | {"topic_list": [asdict(topic) for topic in selectors.list_topics(source_id)]})
+
+    @extend_schema(request=SourceFields, responses=None)
+    def patch(self, request: Request, source_id: int) -> Response:
+        """Change how it is scanned."""
+        values = self.valid(SourceFields)
+        unknown = sorted(set(request.data) - set(values)) if isinstance(request.data, dict) else []
+        if unknown:
+            raise InvalidInput(f"{unknown[0][:40]!r} of a source can't be changed; remove it and add another.")
+        services.update_source(source_id=source_id, by=self.actor, **values)
+        return Response(asdict(selectors.get_source(source_id)))
+
+    @extend_schema(request=None, responses=None)
+    def delete(self, request: Request, source_id: int) -> Response:
+        """Forget a source with its scans and findings."""
+        services.remove_source(source_id=source_id, by=self.actor)
+        return Response(status=204)
+
+
+class Scans(ProductView):
+    """`/api/v1/sources/{id}/scans`."""
+
+    @extend_schema(responses=None)
+    def get(self, request: Request, source_id: int) -> Response:
+        """The newest scans first."""
+        require(self.actor, "schema.read", registry=selectors.get_source(source_id).registry)
+        return Response([scan_json(scan) for scan in selectors.list_scans(source_id)])
+
+    @extend_schema(request=None, responses=None)
+    def post(self, request: Request, source_id: int) -> Response:
+        """Scan now; gives the scan that is queued or running already, if there is one."""
+        scan_id = services.queue_scan(source_id=source_id, by=self.actor)
+        run_scan.delay_on_commit(scan_id)
+        return Response({"scan": scan_id}, status=202)
+
+
+class ScanView(ProductView):
+    """`/api/v1/scans/{id}`."""
+
+    @extend_schema(responses=None)
+    def get(self, request: Request, scan_id: int) -> Response:
+        """One scan: its state, how far it is, what it read, or why it failed."""
+        scan = selectors.get_scan(scan_id)
+        require(self.actor, "schema.read", registry=selectors.get_source(scan.source_id).registry)
+        return Response(scan_json(scan))
+
+
+class ScanCancel(ProductView):
+    """`/api/v1/scans/{id}/cancel`."""
+
+    @extend_schema(request=None, responses=None)
+    def post(self, request: Request, scan_id: int) -> Response:
+        """End a scan that is queued or running; what earlier scans found stays."""
+        tag = services.cancel_scan(scan_id=scan_id, by=self.actor)
+        if tag:
+            interrupt_scan.delay_on_commit(tag)
+        return Response(scan_json(selectors.get_scan(scan_id)))
+
+
+def scan_json(scan: ScanInfo) -> dict[str, Any]:
+    """A scan with its verdict."""
+    return asdict(scan) | {"verdict": scan.verdict}

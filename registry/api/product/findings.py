@@ -1,0 +1,146 @@
+"""Findings and mutes, in the product's own API: for people's programs, and for a pipeline that asks before a rollout."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from registry.access.roles import require
+from registry.api.product.base import ProductView
+from registry.drift import selectors, services
+from registry.drift.models import FINDING_STATES, SEVERITIES
+from registry.errors import InvalidInput
+
+
+class FilterSerializer(serializers.Serializer[Any]):
+    """Which findings: an empty filter means all. With `fail_on` the answer says whether a rollout may go on."""
+
+    registry = serializers.CharField(required=False, default="", allow_blank=True, max_length=255)
+    subject = serializers.CharField(required=False, default="", allow_blank=True, max_length=1024)
+    topic = serializers.CharField(required=False, default="", allow_blank=True, max_length=249)
+    rule = serializers.CharField(required=False, default="", allow_blank=True, max_length=64)
+    severity = serializers.ChoiceField(choices=SEVERITIES, required=False, default="", allow_blank=True)
+    state = serializers.ChoiceField(choices=FINDING_STATES, required=False, default="open", allow_blank=True)
+    kind = serializers.CharField(required=False, default="", allow_blank=True, max_length=16)
+    source_id = serializers.IntegerField(required=False, default=None, allow_null=True)
+    assigned_to = serializers.CharField(required=False, default="", allow_blank=True, max_length=150)
+    muted = serializers.BooleanField(required=False, default=False, allow_null=True)
+    text = serializers.CharField(required=False, default="", allow_blank=True, max_length=200)
+    limit = serializers.IntegerField(required=False, default=200, min_value=1, max_value=1000)
+    fail_on = serializers.ChoiceField(choices=SEVERITIES, required=False, default="")
+
+
+#: filters that `fail_on` goes with: it asks about what is open, whoever has it
+GATE_FILTERS = frozenset({"fail_on", "registry", "subject", "source_id", "limit"})
+
+
+class Findings(ProductView):
+    """`/api/v1/findings`."""
+
+    @extend_schema(parameters=[FilterSerializer], responses=None)
+    def get(self, request: Request) -> Response:
+        """Findings, worst first. With `fail_on=break|risk|notice`: 200 where a rollout may go on, 409 where not.
+
+        It may not while a finding of that severity or a worse one is open, nor while a source in scope wasn't really
+        scanned: `{"passed", "fail_on", "findings", "unscanned"}`.
+        """
+        given = request.query_params.dict()
+        unknown = sorted(set(given) - set(FilterSerializer().fields))
+        if unknown:
+            known = ", ".join(FilterSerializer().fields)
+            raise InvalidInput(f"There is no filter {unknown[0][:40]!r}; known are {known}.")
+        chosen = self.valid_of(FilterSerializer, given)
+        require(self.actor, "schema.read", registry=chosen["registry"])
+        fail_on = chosen.pop("fail_on")
+        return _gate(given, fail_on, chosen) if fail_on else _listed(chosen)
+
+
+def _listed(chosen: Mapping[str, Any]) -> Response:
+    return Response([asdict(finding) for finding in selectors.list_findings(**chosen)])
+
+
+def _gate(given: Mapping[str, str], fail_on: str, chosen: Mapping[str, Any]) -> Response:
+    more = sorted(set(given) - GATE_FILTERS)
+    if more:
+        raise InvalidInput(f"fail_on doesn't go with {more[0]}; it takes {', '.join(sorted(GATE_FILTERS))}.")
+    scope = {name: chosen[name] for name in ("registry", "subject", "source_id", "limit")}
+    gate = selectors.hold_rollout(fail_on=fail_on, **scope)
+    return Response(asdict(gate), status=200 if gate.passed else 409)
+
+
+class FindingView(ProductView):
+    """`/api/v1/findings/{id}`."""
+
+    @extend_schema(responses=None)
+    def get(self, request: Request, finding_id: int) -> Response:
+        """One finding with its evidence."""
+        finding = selectors.get_finding(finding_id)
+        require(self.actor, "schema.read", registry=finding.registry)
+        return Response(asdict(finding))
+
+
+class FindingDecisionSerializer(serializers.Serializer[Any]):
+    """A decision: `reason` and `until` of an acknowledgement, `to` of an assignment (empty: to nobody)."""
+
+    reason = serializers.CharField(required=False, default="", allow_blank=True)
+    until = serializers.DateTimeField(required=False, default=None, allow_null=True)
+    to = serializers.CharField(required=False, default="", allow_blank=True, max_length=150)
+
+
+class FindingDecision(ProductView):
+    """`/api/v1/findings/{id}/{acknowledge,reopen,assign}`."""
+
+    @extend_schema(request=FindingDecisionSerializer, responses=None)
+    def post(self, request: Request, finding_id: int, decision: str) -> Response:
+        """Acknowledge a finding, open it again, or give it to somebody."""
+        values = self.valid(FindingDecisionSerializer)
+        if decision == "acknowledge":
+            services.acknowledge(finding_id=finding_id, reason=values["reason"], until=values["until"], by=self.actor)
+        elif decision == "reopen":
+            services.reopen(finding_id=finding_id, by=self.actor)
+        else:
+            services.assign(finding_id=finding_id, to=values["to"], by=self.actor)
+        return Response(asdict(selectors.get_finding(finding_id)))
+
+
+class MuteSerializer(serializers.Serializer[Any]):
+    """Findings to mute, by shell patterns."""
+
+    registry = serializers.CharField(max_length=255, required=False, default="")
+    rule = serializers.CharField(max_length=64, required=False, default="", allow_blank=True)
+    subject = serializers.CharField(max_length=512, required=False, default="", allow_blank=True)
+    location = serializers.CharField(max_length=1024, required=False, default="", allow_blank=True)
+    reason = serializers.CharField()
+    until = serializers.DateTimeField(required=False, default=None, allow_null=True)
+
+
+class Mutes(ProductView):
+    """`/api/v1/mutes`."""
+
+    @extend_schema(responses=None)
+    def get(self, request: Request) -> Response:
+        """The mutes, newest first; `registry` names whose."""
+        registry = request.query_params.get("registry", "")
+        require(self.actor, "schema.read", registry=registry)
+        return Response([asdict(mute) for mute in selectors.list_mutes(registry)])
+
+    @extend_schema(request=MuteSerializer, responses=None)
+    def post(self, request: Request) -> Response:
+        """Mute what fits all patterns, also what is found later."""
+        return Response({"mute": services.mute(by=self.actor, **self.valid(MuteSerializer))}, status=201)
+
+
+class MuteView(ProductView):
+    """`/api/v1/mutes/{id}`."""
+
+    @extend_schema(request=None, responses=None)
+    def delete(self, request: Request, mute_id: int) -> Response:
+        """End a mute."""
+        services.unmute(mute_id=mute_id, by=self.actor)
+        return Response(status=204)

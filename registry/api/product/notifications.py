@@ -1,0 +1,141 @@
+"""The product's own API: one's inbox and subscriptions."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from registry.api.product.base import ProductView
+from registry.errors import InvalidInput
+from registry.notifications import inbox
+from registry.notifications.selectors import (
+    count_unread,
+    event_rows,
+    list_entries,
+    list_subscriptions,
+    person_of,
+)
+
+MOST = 200
+
+
+class PageSerializer(serializers.Serializer[Any]):
+    """Which part of the inbox."""
+
+    unread = serializers.BooleanField(required=False, default=False)
+    before = serializers.IntegerField(required=False, default=None, allow_null=True, min_value=1, max_value=2**63 - 1)
+    limit = serializers.IntegerField(required=False, default=50, min_value=1, max_value=MOST)
+
+
+class EntrySerializer(serializers.Serializer[Any]):
+    """A notice; `url` is the page, from the site's root."""
+
+    id = serializers.IntegerField()
+    event = serializers.CharField()
+    title = serializers.CharField()
+    registry = serializers.CharField()
+    subject = serializers.CharField()
+    text = serializers.CharField()
+    url = serializers.CharField()
+    at = serializers.DateTimeField()
+    read = serializers.BooleanField()
+
+
+class InboxSerializer(serializers.Serializer[Any]):
+    """A part of the inbox, newest first, and how much of all is unread."""
+
+    unread = serializers.IntegerField()
+    items = EntrySerializer(many=True)
+
+
+class ReadSerializer(serializers.Serializer[Any]):
+    """Which entries were read: those of `ids`, or all up to the number `up_to`."""
+
+    ids = serializers.ListField(
+        child=serializers.IntegerField(min_value=1, max_value=2**63 - 1), required=False, max_length=1000
+    )
+    up_to = serializers.IntegerField(required=False, min_value=1, max_value=2**63 - 1)
+
+
+class WishSerializer(serializers.Serializer[Any]):
+    """A subscription; patterns are shell patterns. `wanted` false: not to be told."""
+
+    event = serializers.CharField(max_length=64)
+    registry_pattern = serializers.CharField(required=False, default="*", max_length=255)
+    subject_pattern = serializers.CharField(required=False, default="*", max_length=255)
+    wanted = serializers.BooleanField(required=False, default=True)
+
+
+class SubscriptionSerializer(WishSerializer):
+    """A subscription that is there."""
+
+    id = serializers.IntegerField()
+    title = serializers.CharField()
+
+
+class Notifications(ProductView):
+    """`/api/v1/notifications`."""
+
+    @extend_schema(parameters=[PageSerializer], responses=InboxSerializer)
+    def get(self, request: Request) -> Response:
+        """One's own notices, newest first; go on with `before`, the number of the last one."""
+        chosen = self.valid_of(PageSerializer, request.query_params.dict())
+        items = [asdict(entry) for entry in list_entries(self.actor, **chosen)]
+        return Response({"unread": count_unread(person_of(self.actor)), "items": items})
+
+
+class NotificationsRead(ProductView):
+    """`/api/v1/notifications/read`."""
+
+    @extend_schema(
+        request=ReadSerializer,
+        responses={200: OpenApiResponse(description="`marked`: how many of them were unread")},
+    )
+    def post(self, request: Request) -> Response:
+        """Mark entries of one's own inbox as read."""
+        values = self.valid(ReadSerializer)
+        if len(values) != 1:
+            raise InvalidInput("Give either ids or up_to.")
+        marked = inbox.mark_read(by=self.actor, entries=values.get("ids"), up_to=values.get("up_to"))
+        return Response({"marked": marked})
+
+
+class Events(ProductView):
+    """`/api/v1/notifications/events`."""
+
+    @extend_schema(responses={200: OpenApiResponse(description="the table of events")})
+    def get(self, request: Request) -> Response:
+        """What one can be told of, and by which right one is told without a subscription."""
+        person_of(self.actor)
+        return Response(event_rows())
+
+
+class Subscriptions(ProductView):
+    """`/api/v1/notifications/subscriptions`."""
+
+    @extend_schema(responses=SubscriptionSerializer(many=True))
+    def get(self, request: Request) -> Response:
+        """One's own subscriptions."""
+        return Response([asdict(item) for item in list_subscriptions(self.actor)])
+
+    @extend_schema(request=WishSerializer, responses={201: SubscriptionSerializer})
+    def post(self, request: Request) -> Response:
+        """Subscribe; the same place again changes whether it is wanted."""
+        number = inbox.subscribe(by=self.actor, **self.valid(WishSerializer))
+        (made,) = (item for item in list_subscriptions(self.actor) if item.id == number)
+        return Response(asdict(made), status=201)
+
+
+class SubscriptionOne(ProductView):
+    """`/api/v1/notifications/subscriptions/{id}`."""
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, subscription_id: int) -> Response:
+        """Remove a subscription of one's own."""
+        inbox.unsubscribe(subscription_id=subscription_id, by=self.actor)
+        return Response(status=204)

@@ -1,0 +1,123 @@
+"""The chain of seals over the audit: each event's seal is the SHA-256 of the one before it and of the event's own text.
+
+An event that is changed, removed or slipped in later breaks the chain from there on. Events get their place in the
+chain after their transaction has committed, in the order in which the sealing finds them; those that still wait are the
+unsealed tail. Who owns the database could make the whole chain anew: so its head is written to the worker's log at every
+sealing, and `verify` holds the chain against a head that was noted elsewhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import connection, transaction
+
+from registry.audit.models import AuditEvent
+
+BATCH = 5_000
+
+#: The text of an event that its seal covers. PostgreSQL writes jsonb in one way only, whatever came in.
+EVENT_TEXT = (
+    "jsonb_build_array(id, (extract(epoch FROM at) * 1000000)::bigint, transaction_id, actor, door, origin, why,"
+    ' operation, "table", row_id, before, after)::text'
+)
+SEAL_FUNCTION = f"""
+CREATE OR REPLACE FUNCTION audit_seal(most integer) RETURNS integer
+LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+DECLARE
+    event record; place bigint; head text; number integer := 0;
+BEGIN
+    PERFORM pg_advisory_xact_lock(hashtext('schemadesk: the chain of the audit'));
+    SELECT position, seal INTO place, head FROM audit_auditevent
+        WHERE position IS NOT NULL ORDER BY position DESC LIMIT 1;
+    FOR event IN SELECT id, {EVENT_TEXT} AS text FROM audit_auditevent
+        WHERE position IS NULL ORDER BY id LIMIT most
+    LOOP
+        place := coalesce(place, 0) + 1;
+        head := encode(sha256(convert_to(coalesce(head, '') || event.text, 'UTF8')), 'hex');
+        UPDATE audit_auditevent SET position = place, seal = head WHERE id = event.id;
+        number := number + 1;
+    END LOOP;
+    RETURN number;
+END $$;
+REVOKE ALL ON FUNCTION audit_seal(integer) FROM PUBLIC;
+"""  # noqa: S608  of constants
+
+
+@dataclass(frozen=True)
+class Head:
+    """The last link of the chain; position 0 and no seal where nothing is sealed yet."""
+
+    position: int
+    seal: str
+
+    def __str__(self) -> str:
+        return f"{self.position}:{self.seal}"
+
+
+@dataclass(frozen=True)
+class Chain:
+    """What a verification found: `problem` is empty where every seal is right, `unsealed` counts the tail."""
+
+    head: Head
+    unsealed: int
+    oldest_unsealed: datetime | None
+    problem: str = ""
+
+
+@transaction.atomic
+def seal_events(most: int = BATCH) -> int:
+    """Seal committed events, `most` of them; gives how many. Two that seal at once wait for each other."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT audit_seal(%s)", [most])
+        return int(cursor.fetchone()[0])
+
+
+def head() -> Head:
+    """The last link."""
+    row = AuditEvent.objects.exclude(position=None).order_by("-position").first()
+    return Head(row.position or 0, row.seal) if row else Head(0, "")
+
+
+def verify(expected: Head | None = None) -> Chain:
+    """Make every seal again from the events as they are now, and compare; `expected` is a head that was noted earlier."""
+    unsealed = AuditEvent.objects.filter(position=None).order_by("id")
+    number, oldest = unsealed.count(), unsealed.values_list("at", flat=True).first()
+    last, problem = _walk(expected)
+    return Chain(last, number, oldest, problem)
+
+
+def _walk(expected: Head | None) -> tuple[Head, str]:
+    """The last link that holds, and what is wrong with the one after it; empty where all hold."""
+    last = Head(0, "")
+    for position, number, seal, text in _links():
+        if position != last.position + 1:
+            return last, f"The chain lacks position {last.position + 1}: an event was removed."
+        if hashlib.sha256((last.seal + text).encode()).hexdigest() != seal:
+            return last, f"Event {number} at position {position} isn't the one that was sealed."
+        last = Head(position, seal)
+        if expected is not None and position == expected.position and seal != expected.seal:
+            return last, f"Position {position} has another seal than the one that was noted."
+    if expected is not None and last.position < expected.position:
+        return last, f"The chain ends before position {expected.position}."
+    return last, ""
+
+
+def _links() -> Iterator[tuple[int, int, str, str]]:
+    """Position, event, seal and text of all links in order, a few thousand a query."""
+    after = 0
+    while True:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                f"SELECT position, id, seal, {EVENT_TEXT} FROM audit_auditevent"  # noqa: S608  a constant
+                " WHERE position > %s ORDER BY position LIMIT %s",
+                [after, BATCH],
+            )
+            rows = cursor.fetchall()
+        if not rows:
+            return
+        yield from rows
+        after = rows[-1][0]

@@ -1,0 +1,138 @@
+"""Finding checkpoints below a folder: one query's, or those of many."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from registry.checkpoints.cache import ReadCache
+from registry.checkpoints.files import CheckpointFiles, Patience
+from registry.checkpoints.layout import looks_like_a_checkpoint
+from registry.checkpoints.model import Checkpoint
+from registry.checkpoints.object_store import ObjectStore
+from registry.checkpoints.read import read_checkpoint
+from registry.errors import InvalidCheckpoint
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Where the search ends: checkpoints found, folders looked into, levels below the start, seconds with reading."""
+
+    checkpoints: int = 500
+    folders: int = 5_000
+    depth: int = 6
+    seconds: float = 60.0
+
+
+@dataclass(frozen=True)
+class Found:
+    """A checkpoint below the folder: what was read of it, or why it can't be read. One of the two is None."""
+
+    path: str
+    checkpoint: Checkpoint | None
+    refused: str | None
+
+
+@dataclass(frozen=True)
+class Discovery:
+    """What was found, by path. `ended_early` says which bound ended the search, None when everything was looked into.
+
+    `passed_over` names folders that couldn't be looked into, with the reason.
+    """
+
+    found: tuple[Found, ...]
+    folders: int
+    ended_early: str | None
+    passed_over: tuple[str, ...]
+
+
+def find_checkpoints(
+    path: str,
+    allowed_roots: Iterable[str | os.PathLike[str]],
+    *,
+    store: ObjectStore | None = None,
+    cache: ReadCache | None = None,
+    bounds: Bounds | None = None,
+) -> Discovery:
+    """The checkpoints at and below `path`, nearest first and each read; a folder inside a checkpoint isn't searched.
+
+    Raises InvalidCheckpoint where the path itself isn't allowed or isn't there, and what read_checkpoint raises of an
+    object store that doesn't answer. What is wrong with one checkpoint stands with that one.
+    """
+    bounds = bounds or Bounds()
+    roots = tuple(allowed_roots)
+    walk = _Walk(path, roots, store, bounds)
+    found: list[Found] = []
+    for place in walk.checkpoints():
+        if len(found) >= bounds.checkpoints:
+            walk.ended_early = f"more than {bounds.checkpoints} checkpoints"
+            break
+        found.append(_read(place, roots, store, cache))
+    found.sort(key=lambda each: each.path)
+    return Discovery(tuple(found), walk.folders, walk.ended_early, tuple(walk.passed_over))
+
+
+def _read(
+    place: str, roots: tuple[str | os.PathLike[str], ...], store: ObjectStore | None, cache: ReadCache | None
+) -> Found:
+    try:
+        return Found(place, read_checkpoint(place, roots, store=store, cache=cache), None)
+    except InvalidCheckpoint as error:
+        return Found(place, None, error.message)
+
+
+class _Walk:
+    """A walk in breadth, so that what lies near is found before a bound ends it."""
+
+    def __init__(
+        self, path: str, roots: tuple[str | os.PathLike[str], ...], store: ObjectStore | None, bounds: Bounds
+    ) -> None:
+        self._files = CheckpointFiles(path, roots, store=store, patience=Patience(seconds=bounds.seconds + 1))
+        if not self._files.is_folder():
+            raise InvalidCheckpoint(f"there is no folder {path[:300]}", found=[])
+        self._bounds = bounds
+        self._end = time.monotonic() + bounds.seconds
+        self.folders = 0
+        self.ended_early: str | None = None
+        self.passed_over: list[str] = []
+
+    def checkpoints(self) -> Iterable[str]:
+        """The path of each checkpoint."""
+        waiting: deque[tuple[str, ...]] = deque([()])
+        seen: set[str] = set()
+        while waiting:
+            if self._has_ended():
+                return
+            parts = waiting.popleft()
+            try:
+                identity = self._files.identity(*parts)
+                if identity in seen:  # a link back to where the walk has been
+                    continue
+                seen.add(identity)
+                self.folders += 1
+                entries = self._files.entries(*parts)
+            except InvalidCheckpoint as error:
+                self._pass_over(parts, error)
+                continue
+            if looks_like_a_checkpoint(entries):
+                yield "/".join((self._files.path, *parts))
+            elif len(parts) < self._bounds.depth:
+                waiting.extend((*parts, entry.name) for entry in entries if entry.is_folder)
+            elif any(entry.is_folder for entry in entries):
+                self.ended_early = f"folders more than {self._bounds.depth} levels down"
+
+    def _has_ended(self) -> bool:
+        if self.folders >= self._bounds.folders:
+            self.ended_early = f"more than {self._bounds.folders} folders"
+        elif time.monotonic() > self._end:
+            self.ended_early = f"more than {self._bounds.seconds:g} s"
+        else:
+            return False
+        return True
+
+    def _pass_over(self, parts: tuple[str, ...], error: InvalidCheckpoint) -> None:
+        if len(self.passed_over) < 100:
+            self.passed_over.append(f"{self._files.shown(*parts)}: {error.message}")

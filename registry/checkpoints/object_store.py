@@ -1,0 +1,255 @@
+"""Checkpoints in an object store, through a file system of fsspec's that the caller has opened.
+
+The seam: who calls judges the endpoint's host (this package doesn't know the egress policy), finds the secret, and opens
+
+    options = s3_options(endpoint, secret, addresses)      # addresses: those that were judged
+    store = ObjectStore("s3", s3fs.S3FileSystem(**options), name=endpoint.name)
+    read_checkpoint("s3://bucket/folder", roots, store=store)
+
+A connection to any other address than the judged ones is refused where the socket is made, so neither a name that
+resolves to something else the second time nor a redirect leads further.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import socket
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, Protocol
+
+from registry.checkpoints.entries import Entry, Missing, listed, too_large
+from registry.checkpoints.locations import Location
+from registry.errors import AddressRefused, InvalidCheckpoint, InvalidInput, RemoteUnavailable
+
+CALL_SECONDS: Final = 20.0  # one listing with all its pages, or one file
+TOGETHER: Final = 32 * 1024 * 1024  # bytes that are read at once
+_REGION: Final = re.compile(r"[a-z0-9-]{1,40}")
+_KEY_ID: Final = re.compile(r"[A-Za-z0-9_.+/=-]{1,128}")
+
+
+class FileSystem(Protocol):
+    """What is used of fsspec's interface; none of it writes."""
+
+    def ls(self, path: str, detail: bool = True, **options: Any) -> Any:
+        """What lies directly below a path, a mapping each."""
+        ...
+
+    def cat_file(self, path: str, start: int | None = None, end: int | None = None, **options: Any) -> Any:
+        """An object's bytes from `start` to before `end`."""
+        ...
+
+    def cat_ranges(self, paths: list[str], starts: list[int], ends: list[int], **options: Any) -> Any:
+        """A part of each object, or its error where `on_error` is "return"."""
+        ...
+
+
+@dataclass(frozen=True)
+class S3Endpoint:
+    """An S3-like service. `url` is `https://host[:port]`, judged and parsed by the caller; `access_key_id` is the public
+    half of the credentials, empty for a bucket that anybody may read; the other half is a secret that the caller finds.
+    """
+
+    url: str
+    region: str = "us-east-1"
+    access_key_id: str = ""
+
+    @property
+    def name(self) -> str:
+        """What tells this store, as this reader sees it, from others."""
+        return f"{self.access_key_id}@{self.url}"
+
+    def __post_init__(self) -> None:
+        if not _REGION.fullmatch(self.region):
+            raise InvalidInput("A region has small letters, digits and -, such as eu-central-1.")
+        if self.access_key_id and not _KEY_ID.fullmatch(self.access_key_id):
+            raise InvalidInput("An access key's id has up to 128 letters, digits and . _ + / = -.")
+
+
+def s3_options(
+    endpoint: S3Endpoint,
+    secret: str,
+    addresses: Iterable[ipaddress.IPv4Address | ipaddress.IPv6Address],
+    *,
+    seconds: float = 10.0,
+) -> dict[str, Any]:
+    """The arguments with which `s3fs.S3FileSystem` connects to this endpoint's judged `addresses` and nowhere else.
+
+    Credentials are those given or none: never those of this machine's files, environment or cloud. Buckets stand in
+    the path, so that their names don't change the host; no proxy is used; nothing is cached between calls.
+    """
+    credentials: dict[str, Any] = {"anon": True}
+    if endpoint.access_key_id:
+        credentials = {"anon": False, "key": endpoint.access_key_id, "secret": secret}
+    return {
+        **credentials,
+        "endpoint_url": endpoint.url,
+        "client_kwargs": {"region_name": endpoint.region},
+        "config_kwargs": {
+            "s3": {"addressing_style": "path"},
+            "proxies": {},
+            "connect_timeout": seconds,
+            "read_timeout": seconds,
+            "retries": {"max_attempts": 1},
+            "connector_args": {"socket_factory": only_to(addresses)},
+        },
+        "use_listings_cache": False,
+        "skip_instance_cache": True,
+        "default_fill_cache": False,
+    }
+
+
+def only_to(addresses: Iterable[ipaddress.IPv4Address | ipaddress.IPv6Address]) -> Any:
+    """A maker of sockets, in aiohttp's form, that raises OSError for any address but these."""
+    judged = frozenset(addresses)
+
+    def make(info: tuple[Any, ...]) -> socket.socket:
+        family, kind, protocol, _, target = info
+        if ipaddress.ip_address(str(target[0])) not in judged:
+            raise OSError(f"{target[0]} is not among the addresses that were judged")
+        return socket.socket(family=family, type=kind, proto=protocol)
+
+    return make
+
+
+class ObjectStore:
+    """An opened file system and the protocol of its addresses; every call ends in CALL_SECONDS.
+
+    `name` tells one store from another that has folders of the same names: the endpoint with who asks.
+    """
+
+    def __init__(self, protocol: str, system: FileSystem, *, name: str) -> None:
+        self.protocol = protocol
+        self.name = name
+        self._system = system
+        # fsspec's asynchronous file systems take a time-out with every call; others have none to give.
+        self._options = {"timeout": CALL_SECONDS} if getattr(system, "async_impl", False) else {}
+
+    def listing(self, path: str, shown: str) -> list[Mapping[str, Any]]:
+        """What lies directly below a prefix; nothing where there is none. Raises InvalidCheckpoint, RemoteUnavailable."""
+        try:
+            found = self._system.ls(path, detail=True, **self._options)
+        except FileNotFoundError:
+            return []
+        except Exception as error:
+            raise _translated(error, shown) from error
+        return list(found)
+
+    def read(self, path: str, size: int, shown: str) -> bytes:
+        """The first `size` bytes of an object and one more, which shows that it grew."""
+        try:
+            return bytes(self._system.cat_file(path, start=0, end=size + 1, **self._options))
+        except FileNotFoundError as error:
+            raise Missing(shown) from error
+        except Exception as error:
+            raise _translated(error, shown) from error
+
+    def read_together(self, sizes: Mapping[str, int]) -> dict[str, bytes]:
+        """Several objects at once by path, of the sizes that they had; those that can't be read are left out, so that
+        reading them alone says why.
+        """
+        paths = list(sizes)
+        ends = [size + 1 for size in sizes.values()]
+        try:
+            found = self._system.cat_ranges(paths, [0] * len(paths), ends, on_error="return", **self._options)
+        except Exception as error:
+            raise _translated(error, "several files") from error
+        return {path: bytes(part) for path, part in zip(paths, found, strict=True) if isinstance(part, bytes)}
+
+
+def _translated(error: Exception, shown: str) -> Exception:
+    """A file system's error in our words; nothing of what it says itself, which may have headers or keys in it."""
+    seen: BaseException | None = error
+    while seen is not None:
+        if "not among the addresses that were judged" in str(seen):
+            return AddressRefused("The object store leads to an address that wasn't judged; it wasn't connected to.")
+        seen = seen.__cause__ or seen.__context__
+    if isinstance(error, PermissionError):
+        return InvalidCheckpoint(f"{shown} can't be read: the object store refuses these credentials")
+    if isinstance(error, TimeoutError):
+        return RemoteUnavailable(f"The object store did not answer within {CALL_SECONDS:g} s.")
+    return RemoteUnavailable(
+        f"The object store did not answer as one does ({type(error).__name__}); check its address."
+    )
+
+
+class StoreFolder:
+    """A folder of an object store. A folder is listed once: what was read of it belongs together."""
+
+    def __init__(self, location: Location, store: ObjectStore) -> None:
+        self.path = location.text
+        self._base = location.path
+        self._store = store
+        self._known: dict[tuple[str, ...], tuple[Entry, ...]] = {}
+        self._fetched: dict[str, bytes] = {}
+
+    def is_folder(self, parts: tuple[str, ...]) -> bool:
+        """Whether objects lie below that name: an object store has no empty folders."""
+        if not parts:
+            return bool(self.entries((), "."))
+        return any(entry.name == parts[-1] and entry.is_folder for entry in self._parent(parts))
+
+    def is_file(self, parts: tuple[str, ...]) -> bool:
+        """Whether there is an object of that name."""
+        return self._object(parts) is not None
+
+    def identity(self, parts: tuple[str, ...]) -> str:
+        """The address itself: there are no links."""
+        return "/".join((self._base, *parts))
+
+    def entries(self, parts: tuple[str, ...], shown: str) -> tuple[Entry, ...]:
+        """What lies directly below; nothing when there is nothing."""
+        if parts not in self._known:
+            prefix = self.identity(parts)
+            self._known[parts] = listed(_entries(self._store.listing(prefix, shown), prefix), shown)
+        return self._known[parts]
+
+    def read(self, parts: tuple[str, ...], shown: str, limit: int) -> bytes:
+        """An object's bytes; raises Missing, and InvalidCheckpoint when it is larger than `limit`."""
+        entry = self._object(parts)
+        if entry is None:
+            raise Missing(shown)
+        if entry.size > limit:
+            raise too_large(shown, entry.size, limit)
+        if entry.size == 0:
+            return b""  # asking for a range of nothing is an error
+        path = self.identity(parts)
+        fetched = self._fetched.pop(path, None)
+        return self._store.read(path, entry.size, shown) if fetched is None else fetched
+
+    def fetch(self, parts: tuple[str, ...], names: Iterable[str], limit: int) -> None:
+        """Get files of a folder together, up to TOGETHER bytes, for the reads that follow."""
+        wanted = set(names)
+        sizes: dict[str, int] = {}
+        for entry in self.entries(parts, "/".join(parts)):
+            if entry.name in wanted and not entry.is_folder and 0 < entry.size <= limit:
+                sizes[self.identity((*parts, entry.name))] = entry.size
+        self._fetched = {}
+        while sizes and sum(sizes.values()) > TOGETHER:
+            sizes.popitem()
+        if len(sizes) > 1:
+            self._fetched = self._store.read_together(sizes)
+
+    def _object(self, parts: tuple[str, ...]) -> Entry | None:
+        found = (entry for entry in self._parent(parts) if entry.name == parts[-1] and not entry.is_folder)
+        return next(found, None)
+
+    def _parent(self, parts: tuple[str, ...]) -> tuple[Entry, ...]:
+        return self.entries(parts[:-1], "/".join(parts[:-1]) or ".")
+
+
+def _entries(found: Iterable[Mapping[str, Any]], prefix: str) -> Iterator[Entry]:
+    for item in found:
+        name = str(item.get("name", "")).rstrip("/")
+        if name == prefix or not name.startswith(prefix + "/"):
+            continue  # the folder's own mark
+        short = name.removeprefix(prefix + "/")
+        if "/" in short or short in ("", "..", "."):
+            continue
+        modified = item.get("LastModified") or item.get("mtime") or item.get("created")
+        written_at = int(modified.timestamp() * 1000) if isinstance(modified, datetime) else 0
+        is_folder = item.get("type") == "directory"
+        stamp = "" if is_folder else str(item.get("ETag") or written_at)
+        yield Entry(short, is_folder, written_at, int(item.get("size") or 0), f"{stamp}-{written_at}")

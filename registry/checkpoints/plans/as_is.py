@@ -1,0 +1,44 @@
+"""What a checkpoint's state is now, as a plan to start from."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from typing import Any
+
+from registry.checkpoints.files import CheckpointFiles
+from registry.checkpoints.model import StateVariable
+from registry.checkpoints.plans.ddl_text import to_ddl
+from registry.checkpoints.plans.model import KINDS
+from registry.checkpoints.plans.stored import read_state
+from registry.checkpoints.read import read_checkpoint
+from registry.errors import InvalidCheckpoint
+
+
+def plan_as_is(path: str, allowed_roots: Iterable[str | os.PathLike[str]], operator: int | None = None) -> str:
+    """A plan document, as JSON text, that declares the state variables of a checkpoint as they are.
+
+    Raises InvalidCheckpoint, also where the operator keeps no state variables of the user's; InvalidInput where it
+    isn't clear which operator is meant.
+    """
+    roots = tuple(allowed_roots)
+    checkpoint = read_checkpoint(path, roots)
+    state = read_state(CheckpointFiles(path, roots), checkpoint, operator)
+    listed = [_variable(each) for each in state.operator.variables if each.removed_at is None and each.kind in KINDS]
+    if not listed:
+        raise InvalidCheckpoint(
+            f"operator {state.operator.number} ({state.operator.description}) has no state variables that a plan names"
+        )
+    several = len(checkpoint.operators) > 1
+    document: dict[str, Any] = {"operator": state.operator.number} if several else {}
+    return json.dumps(document | {"variables": listed}, indent=2, ensure_ascii=False)
+
+
+def _variable(variable: StateVariable) -> dict[str, Any]:
+    newest = variable.newest
+    made: dict[str, Any] = {"name": variable.name, "kind": variable.kind}
+    if newest.map_key_schema is not None:
+        made["user_key_schema"] = to_ddl(json.loads(newest.map_key_schema))
+    made["value_schema"] = to_ddl(json.loads(newest.value_schema))
+    return made | ({"ttl": True} if variable.ttl else {})

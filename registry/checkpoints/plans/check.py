@@ -1,0 +1,310 @@
+"""What a restart with a plan does to a checkpoint's state, said before it: nothing is started and nothing written."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from registry.checkpoints.families import EVOLVING, internal_meaning
+from registry.checkpoints.files import CheckpointFiles
+from registry.checkpoints.logs import ENCODING, SCHEMA_FILES, VALUE_SCHEMAS
+from registry.checkpoints.model import Checkpoint, StateVariable
+from registry.checkpoints.plans.ddl_text import to_ddl
+from registry.checkpoints.plans.model import PlannedState, StatePlan
+from registry.checkpoints.plans.report import OperatorCheck, Setting, StateCheck, VariableCheck, Verdict
+from registry.checkpoints.plans.rules import RESTART_RULES
+from registry.checkpoints.plans.stored import StoredState, as_stored, read_state, ttl_of
+from registry.checkpoints.read import read_checkpoint
+from registry.errors import InvalidInput
+from registry.formats.policies.spark_state import (
+    RestartPlan,
+    RestartSettings,
+    StateChange,
+    VariablePlan,
+    VariableStatus,
+    plan_restart,
+)
+from registry.formats.policies.spark_state.changes import change
+from registry.formats.policies.spark_state.rules import EFFECTS
+
+SCHEMA_CHECK: Final = "spark.sql.streaming.stateStore.stateSchemaCheck"
+PROVIDER: Final = "spark.sql.streaming.stateStore.providerClass"
+# Spark takes these from the checkpoint, whatever the next start sets.
+KEPT_SETTINGS: Final = (ENCODING, PROVIDER)
+_DEFAULTS: Final[Mapping[str, str]] = {VALUE_SCHEMAS: "16", SCHEMA_FILES: "128", SCHEMA_CHECK: "true"}
+_BY_EFFECT: Final[Mapping[str, VariableStatus]] = {
+    "refused": "refused",
+    "fails later": "accepted but fails later",
+    "loses data": "accepted but loses data",
+}
+_WORST_FIRST: Final[tuple[VariableStatus, ...]] = (
+    "refused",
+    "accepted but fails later",
+    "accepted but loses data",
+    "evolves",
+    "removed",
+    "added",
+    "unchanged",
+)
+_VERDICTS: Final[Mapping[VariableStatus, Verdict]] = {
+    "refused": "refused",
+    "accepted but fails later": "fails later",
+    "accepted but loses data": "loses data",
+}
+# What the engine says of a variable that has nothing to do with the fields of its value.
+_BESIDE_VALUES: Final = frozenset({"VARIABLE_CAME_BACK", "KEY_FIELD_RENAMED", "CHECK_DISABLED"})
+_TIME_MODES: Final = {"None": "NoTime"}  # how Spark writes what applications call otherwise
+#: how many rows of a variable hold something in a field, of how many: (variable, path) → (filled, rows)
+Filled = Mapping[tuple[str, str], tuple[int, int]]
+
+
+def check_state(
+    path: str, allowed_roots: Iterable[str | os.PathLike[str]], plan: StatePlan, *, filled: Filled | None = None
+) -> StateCheck:
+    """What a restart of the query at `path` does with the planned state.
+
+    `filled` is what a scan of the rows found; without it a removed field is taken for an empty one, and a note says
+    so. Raises InvalidCheckpoint, InvalidSchema, and InvalidInput where it isn't clear which operator is meant.
+    """
+    roots = tuple(allowed_roots)
+    checkpoint = read_checkpoint(path, roots)
+    state = read_state(CheckpointFiles(path, roots), checkpoint, plan.operator)
+    return check_plan(checkpoint, state, plan, filled=filled)
+
+
+def check_plan(
+    checkpoint: Checkpoint, state: StoredState, plan: StatePlan, *, filled: Filled | None = None
+) -> StateCheck:
+    """The same for a checkpoint that was read already."""
+    operator = state.operator
+    settings = _settings(checkpoint, plan)
+    report = StateCheck(
+        path=checkpoint.path,
+        query_id=checkpoint.query_id,
+        last_batch=checkpoint.last_committed_batch,
+        language=plan.language,
+        verdict="no evolution possible",
+        operator=OperatorCheck(
+            operator.number, operator.name, operator.description, operator.encoding, operator.why_fixed
+        ),
+        variables=(),
+        settings=settings,
+        notes=tuple(f"The checkpoint: {each}." for each in checkpoint.problems),
+    )
+    if operator.name not in EVOLVING:
+        return replace(report, variables=tuple(_kept(each) for each in operator.variables))
+    plan_ = plan_restart(
+        state.stored(),
+        as_stored(plan, state),
+        _restart_settings(settings, operator.encoding, plan),
+        operator.schema_files or None,
+    )
+    of_operator = tuple(_time_mode(plan, state))
+    variables = tuple(_variables(plan_, plan, state, filled))
+    error, message = _first_error(of_operator, plan_, variables)
+    return replace(
+        report,
+        verdict=_verdict(error, variables),
+        variables=variables,
+        changes=of_operator,
+        files=plan_.files,
+        error=error,
+        error_message=message,
+        notes=(*report.notes, *_notes(checkpoint, plan, state, variables, filled)),
+    )
+
+
+def _first_error(
+    of_operator: Sequence[StateChange], plan_: RestartPlan, variables: Sequence[VariableCheck]
+) -> tuple[str, str]:
+    """The class and the words of the error that Spark stops with at the start; both empty where it starts."""
+    refused = next((each for each in of_operator if each.effect == "refused"), None)
+    if refused is not None:
+        return refused.error, refused.message
+    if plan_.error:
+        return plan_.error, plan_.error_message
+    first = next((each for each in variables if each.error), None)
+    return (first.error, f"{first.name}: {first.changes[0].message}") if first else ("", "")
+
+
+def _settings(checkpoint: Checkpoint, plan: StatePlan) -> tuple[Setting, ...]:
+    recorded = checkpoint.settings[-1].settings if checkpoint.settings else {}
+    found = []
+    for name, default in _DEFAULTS.items():
+        if name in plan.settings:
+            found.append(Setting(name, plan.settings[name], "plan"))
+        elif name in recorded:
+            found.append(Setting(name, recorded[name], "checkpoint"))
+        else:
+            found.append(Setting(name, default, "default"))
+    return tuple(found)
+
+
+def _restart_settings(settings: Sequence[Setting], encoding: str, plan: StatePlan) -> RestartSettings:
+    values = {each.name: each.value for each in settings}
+    return RestartSettings(
+        has_evolution=encoding == "avro",
+        language=plan.language,
+        value_schemas=_count(values, VALUE_SCHEMAS),
+        schema_files=_count(values, SCHEMA_FILES),
+        is_checked=values[SCHEMA_CHECK].strip().lower() != "false",
+    )
+
+
+def _count(values: Mapping[str, str], name: str) -> int:
+    text = values[name].strip()
+    if not (text.isascii() and text.isdigit() and 0 < len(text) <= 9):
+        raise InvalidInput(f"{name} is set to {text[:40]!r}; a whole number above 0 is expected.", setting=name)
+    return int(text)
+
+
+def _time_mode(plan: StatePlan, state: StoredState) -> Iterable[StateChange]:
+    before = state.operator.time_mode
+    if plan.time_mode is None or before is None:
+        return
+    after = _TIME_MODES.get(plan.time_mode, plan.time_mode)
+    if after != before:
+        yield change(RESTART_RULES["TIME_MODE_CHANGED"], "", before, after)
+
+
+def _variables(plan_: RestartPlan, plan: StatePlan, state: StoredState, filled: Filled | None) -> list[VariableCheck]:
+    planned = {each.name: each for each in plan.variables}
+    made = [
+        _variable(each, planned.get(each.name), plan, state, filled)
+        for each in plan_.variables
+        if internal_meaning(each.name) is None
+    ]
+    return sorted(made, key=lambda each: (_WORST_FIRST.index(each.status), each.name))
+
+
+def _variable(
+    found: VariablePlan, planned: PlannedState | None, plan: StatePlan, state: StoredState, filled: Filled | None
+) -> VariableCheck:
+    known = state.variables.get(found.name)
+    changes = [_unwrapped(each, known, planned, state) for each in found.changes]
+    status = found.status
+    if planned is None:
+        rule = "ROWS_DELETED" if found.name in plan.removed else "ROWS_STAY"
+        changes = [change(RESTART_RULES[rule], "")]
+    elif known is not None:
+        if state.operator.evolvable and known.ttl != ttl_of(planned, state):
+            changes = [
+                *_ttl(known, planned),
+                *(e for e in changes if e.effect == "refused" or e.rule in _BESIDE_VALUES),
+            ]
+        beyond = [*_kind(known, planned), *_filled(changes, found.name, filled)]
+        replaced = {each.path for each in beyond if each.rule == "FILLED_FIELD_REMOVED"}
+        changes = [e for e in changes if not (e.rule == "FIELD_REMOVED" and e.path in replaced)] + beyond
+        status = _status(changes, "evolves" if status.startswith("accepted") else status)
+    changes.sort(key=lambda each: -EFFECTS.index(each.effect))
+    kind = planned.kind if planned else known.kind if known else "unknown"
+    return VariableCheck(
+        name=found.name,
+        kind=kind,
+        status=status,
+        changes=tuple(changes),
+        error=next((each.error for each in changes if each.effect == "refused"), ""),
+        has_ttl=ttl_of(planned, state) if planned else bool(known and known.ttl),
+        budget=found.budget,
+        stored=to_ddl(json.loads(known.newest.value_schema)) if known else None,
+        planned=to_ddl(planned.value) if planned else None,
+        user_key=_user_key(planned, known),
+        place=planned.place if planned else "",
+    )
+
+
+def _user_key(planned: PlannedState | None, known: StateVariable | None) -> str | None:
+    if planned is not None:
+        return to_ddl(planned.user_key) if planned.user_key else None
+    schema = known.newest.map_key_schema if known else None
+    return to_ddl(json.loads(schema)) if schema else None
+
+
+def _status(changes: Sequence[StateChange], otherwise: VariableStatus) -> VariableStatus:
+    worst = max((EFFECTS.index(each.effect) for each in changes), default=0)
+    return _BY_EFFECT.get(EFFECTS[worst], otherwise)
+
+
+def _unwrapped(
+    found: StateChange, known: StateVariable | None, planned: PlannedState | None, state: StoredState
+) -> StateChange:
+    """The change with its path as the application sees it, without Spark's struct around a value that expires."""
+    is_wrapped = known is not None and known.ttl and planned is not None and ttl_of(planned, state)
+    if is_wrapped and found.path.startswith("value.") and not found.rule.startswith("KEY_"):
+        return replace(found, path=found.path.removeprefix("value."), message=found.message.replace("value.", "", 1))
+    return found
+
+
+def _kind(known: StateVariable, planned: PlannedState) -> Iterable[StateChange]:
+    if known.kind not in ("value", "list", "map") or known.kind == planned.kind:
+        return
+    if known.removed_at is None:
+        yield change(RESTART_RULES["KIND_CHANGED"], "", known.kind, planned.kind)
+    elif "map" not in (known.kind, planned.kind):
+        yield change(RESTART_RULES["CAME_BACK_AS_OTHER_KIND"], "", known.kind, planned.kind)
+
+
+def _ttl(known: StateVariable, planned: PlannedState) -> Iterable[StateChange]:
+    """What a time to live that comes or goes does to rows written before, where values evolve."""
+    turned_on = "TTL_TURNED_ON" if planned.kind == "value" else "TTL_TURNED_ON_HIDES"
+    rule = "TTL_TURNED_OFF" if known.ttl else turned_on
+    yield change(RESTART_RULES[rule], "", planned.kind)
+
+
+def _filled(changes: Sequence[StateChange], variable: str, filled: Filled | None) -> Iterable[StateChange]:
+    for each in changes:
+        held, rows = (filled or {}).get((variable, each.path), (0, 0))
+        if each.rule == "FIELD_REMOVED" and held:
+            detail = f"it is filled in {_share(held, rows)} ({held:,} of {rows:,} rows)"
+            yield change(RESTART_RULES["FILLED_FIELD_REMOVED"], each.path, each.before, detail=detail)
+
+
+def _share(part: int, whole: int) -> str:
+    """`81 %`; never `0 %` for more than nothing, nor `100 %` for less than all."""
+    percent = 100 * part / whole
+    if percent < 1:
+        return "under 1 %"
+    return "over 99 %" if part < whole and percent > 99 else f"{percent:.0f} %"
+
+
+def _verdict(error: str, variables: Sequence[VariableCheck]) -> Verdict:
+    if error:
+        return "refused"
+    worst = min((_WORST_FIRST.index(each.status) for each in variables), default=len(_WORST_FIRST) - 1)
+    return _VERDICTS.get(_WORST_FIRST[worst], "fine")
+
+
+def _notes(
+    checkpoint: Checkpoint,
+    plan: StatePlan,
+    state: StoredState,
+    variables: Sequence[VariableCheck],
+    filled: Filled | None,
+) -> Iterable[str]:
+    recorded = checkpoint.settings[-1].settings if checkpoint.settings else {}
+    for name in KEPT_SETTINGS:
+        if name in plan.settings and name in recorded and plan.settings[name] != recorded[name]:
+            yield f"{name} stays {recorded[name]}: Spark takes it from the checkpoint, not from the next start."
+    for name in plan.removed:
+        if name not in state.variables:
+            yield f"deleteIfExists({name[:80]!r}) finds nothing: the checkpoint never had such a variable."
+    if filled is None and any(c.rule == "FIELD_REMOVED" for each in variables for c in each.changes):
+        yield "Rows weren't read: whether removed fields hold values isn't known to this check."
+    if state.operator.why_fixed is not None:
+        yield f"Values can't evolve: {state.operator.why_fixed}. State variables can still be added and removed."
+    if not state.history:
+        yield "The operator has no schema file yet: every variable is taken for a new one."
+
+
+def _kept(variable: StateVariable) -> VariableCheck:
+    """What a built-in operator keeps, as it is."""
+    return VariableCheck(
+        name=variable.label,
+        kind=variable.kind,
+        status="unchanged",
+        changes=(),
+        stored=to_ddl(json.loads(variable.newest.value_schema)),
+    )

@@ -1,0 +1,273 @@
+"""Spark's DDL of a schema (`a INT, b STRUCT<c: STRING NOT NULL>`) as the StructType JSON that Spark makes of it.
+
+The grammar is Spark 4.2's for table schemas: compared with its own parser on a recorded table of texts. Geometries
+are left out: no state has them. At most MAX_DEPTH levels and MAX_FIELDS fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from registry.checkpoints.plans.tokens import Token, problem, tokens_of
+from registry.errors import InvalidSchema
+from registry.formats.policies.spark_state.types import MAX_DEPTH, MAX_FIELDS
+
+# Spark's words for types without parameters → the name in JSON
+PLAIN: Final[Mapping[str, str]] = {
+    "BOOLEAN": "boolean",
+    "TINYINT": "byte",
+    "BYTE": "byte",
+    "SMALLINT": "short",
+    "SHORT": "short",
+    "INT": "integer",
+    "INTEGER": "integer",
+    "BIGINT": "long",
+    "LONG": "long",
+    "FLOAT": "float",
+    "REAL": "float",
+    "DOUBLE": "double",
+    "DATE": "date",
+    "TIMESTAMP": "timestamp",
+    "TIMESTAMP_LTZ": "timestamp",
+    "TIMESTAMP_NTZ": "timestamp_ntz",
+    "BINARY": "binary",
+    "VOID": "void",
+    "VARIANT": "variant",
+}
+_DECIMALS: Final = ("DECIMAL", "DEC", "NUMERIC")
+_MAX_DIGITS: Final = 38
+_TIME_DIGITS: Final = 6
+_YEAR_UNITS: Final = ("YEAR", "MONTH")
+_DAY_UNITS: Final = ("DAY", "HOUR", "MINUTE", "SECOND")
+_BYTE_ORDER: Final = "UTF8_BINARY"  # the collation that every string has
+
+
+def parse_ddl(text: str) -> dict[str, Any]:
+    """The StructType, as JSON values, that Spark reads out of a DDL text.
+
+    Both forms are taken: a list of columns, and `STRUCT<…>`. Raises InvalidSchema with line and column.
+    """
+    reader = _Reader(text)
+    first = reader.next
+    if first.kind == "end" and text.strip():
+        raise problem(text, 0, "expected a field's name, found comments alone")
+    second = reader.tokens[min(1, len(reader.tokens) - 1)]
+    if first.is_word("STRUCT") and second.is_sign("<"):
+        made, _ = reader.type("", 0)
+        struct: dict[str, Any] = made
+    else:
+        struct = {"type": "struct", "fields": reader.columns(0, ends=lambda token: token.kind == "end")}
+    reader.expect_end()
+    return struct
+
+
+class _Reader:
+    """Reads one text from its front."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens = tokens_of(text)
+        self._at = 0
+        self._fields = 0
+
+    @property
+    def next(self) -> Token:
+        """The token that wasn't taken yet; at the end always the end."""
+        return self.tokens[self._at]
+
+    def take(self) -> Token:
+        token = self.next
+        self._at = min(self._at + 1, len(self.tokens) - 1)
+        return token
+
+    def wrong(self, expected: str, token: Token | None = None) -> InvalidSchema:
+        token = token or self.next
+        return problem(self.text, token.at, f"expected {expected}, found {token.shown}")
+
+    def sign(self, sign: str) -> None:
+        if not self.next.is_sign(sign):
+            raise self.wrong(f'"{sign}"')
+        self.take()
+
+    def expect_end(self) -> None:
+        if self.next.kind != "end":
+            raise self.wrong('"," or the end')
+
+    def columns(self, depth: int, ends: Callable[[Token], bool]) -> list[dict[str, Any]]:
+        """Columns up to the token that ends them, which stays; none are fine."""
+        found: list[dict[str, Any]] = []
+        if ends(self.next):
+            return found
+        while True:
+            found.append(self._column(depth))
+            if not self.next.is_sign(","):
+                return found
+            self.take()
+
+    def _column(self, depth: int) -> dict[str, Any]:
+        named = self.take()
+        if named.kind not in ("word", "quoted"):
+            raise self.wrong("a field's name", named)
+        self._fields += 1
+        if self._fields > MAX_FIELDS:
+            raise problem(self.text, named.at, f"the schema has more than {MAX_FIELDS:,} fields")
+        if self.next.is_sign(":"):
+            self.take()
+        kind, collations = self.type(named.value, depth + 1)
+        nullable = True
+        if self.next.is_word("NOT"):
+            self.take()
+            after = self.take()
+            if not after.is_word("NULL"):
+                raise self.wrong("NULL after NOT", after)
+            nullable = False
+        metadata: dict[str, Any] = {}
+        if self.next.is_word("COMMENT"):
+            metadata["comment"] = self._comment()
+        if self.next.is_word("DEFAULT", "GENERATED"):
+            raise self.wrong('"," or the end: Spark takes no defaults and no generated columns here')
+        if collations:
+            metadata["__COLLATIONS"] = collations
+        return {"name": named.value, "type": kind, "nullable": nullable, "metadata": metadata}
+
+    def _comment(self) -> str:
+        self.take()
+        parts = []
+        while self.next.kind == "text":
+            parts.append(self.take().value)
+        if not parts:
+            raise self.wrong("a quoted text after COMMENT")
+        return "".join(parts)
+
+    def type(self, path: str, depth: int) -> tuple[Any, dict[str, str]]:
+        """A type as JSON, and the collations in it: path of the string → collation."""
+        named = self.take()
+        if depth > MAX_DEPTH:
+            raise problem(self.text, named.at, f"the schema is nested deeper than {MAX_DEPTH} levels")
+        if named.kind != "word":
+            raise self.wrong("a type", named)
+        word = named.value.upper()
+        if word in PLAIN:
+            self._refuse_parameters(word)
+            return self._zoned(word), {}
+        match word:
+            case "STRING":
+                return self._string(path)
+            case "ARRAY":
+                return self._array(path, depth)
+            case "MAP":
+                return self._map(path, depth)
+            case "STRUCT":
+                return self._struct(depth)
+            case "INTERVAL":
+                return self._interval(), {}
+            case "TIME":
+                return self._time(), {}
+            case "VARCHAR" | "CHAR" | "CHARACTER":
+                (length,) = self._numbers(named, 1, 1)
+                return f"{'varchar' if word == 'VARCHAR' else 'char'}({length})", {}
+        if word in _DECIMALS:
+            return self._decimal(named), {}
+        raise self.wrong("a type that Spark's state can have", named)
+
+    def _zoned(self, word: str) -> str:
+        """A plain type; a timestamp may say its zone in words."""
+        if word != "TIMESTAMP" or not self.next.is_word("WITH", "WITHOUT"):
+            return PLAIN[word]
+        without = self.take().is_word("WITHOUT")
+        self._words(*(("TIME", "ZONE") if without else ("LOCAL", "TIME", "ZONE")))
+        return "timestamp_ntz" if without else "timestamp"
+
+    def _words(self, *words: str) -> None:
+        for word in words:
+            if not self.next.is_word(word):
+                raise self.wrong(word)
+            self.take()
+
+    def _refuse_parameters(self, word: str) -> None:
+        if self.next.is_sign("("):
+            raise self.wrong(f"no parameters: {word} takes none")
+
+    def _string(self, path: str) -> tuple[Any, dict[str, str]]:
+        self._refuse_parameters("STRING")
+        if not self.next.is_word("COLLATE"):
+            return "string", {}
+        self.take()
+        named = self.take()
+        if named.kind not in ("word", "quoted"):
+            raise self.wrong("a collation's name", named)
+        collation = named.value.upper()
+        if collation == _BYTE_ORDER:
+            return "string", {}
+        return "string", {path: f"{'spark' if collation.startswith('UTF8_') else 'icu'}.{collation}"}
+
+    def _array(self, path: str, depth: int) -> tuple[Any, dict[str, str]]:
+        self.sign("<")
+        element, collations = self.type(f"{path}.element", depth + 1)
+        self.sign(">")
+        return {"type": "array", "elementType": element, "containsNull": True}, collations
+
+    def _map(self, path: str, depth: int) -> tuple[Any, dict[str, str]]:
+        self.sign("<")
+        key, of_key = self.type(f"{path}.key", depth + 1)
+        self.sign(",")
+        value, of_value = self.type(f"{path}.value", depth + 1)
+        self.sign(">")
+        made = {"type": "map", "keyType": key, "valueType": value, "valueContainsNull": True}
+        return made, of_key | of_value
+
+    def _struct(self, depth: int) -> tuple[Any, dict[str, str]]:
+        self.sign("<")
+        fields = self.columns(depth, ends=lambda token: token.is_sign(">"))
+        self.sign(">")
+        return {"type": "struct", "fields": fields}, {}
+
+    def _numbers(self, of: Token, least: int, most: int) -> list[int]:
+        """The numbers in parentheses after a type."""
+        found: list[int] = []
+        if self.next.is_sign("("):
+            self.take()
+            while True:
+                number = self.take()
+                if not (number.kind == "number" and number.value.isdecimal() and len(number.value) <= 9):
+                    raise self.wrong("a number", number)
+                found.append(int(number.value))
+                if not self.next.is_sign(","):
+                    break
+                self.take()
+            self.sign(")")
+        if not least <= len(found) <= most:
+            raise problem(self.text, of.at, f"{of.value.upper()} takes {least} to {most} numbers, found {len(found)}")
+        return found
+
+    def _decimal(self, named: Token) -> str:
+        numbers = self._numbers(named, 0, 2)
+        precision = numbers[0] if numbers else 10
+        scale = numbers[1] if len(numbers) > 1 else 0
+        if precision > _MAX_DIGITS or scale > precision:
+            limits = f"at most {_MAX_DIGITS} digits, and a scale up to them"
+            raise problem(self.text, named.at, f"DECIMAL({precision},{scale}) isn't possible: {limits}")
+        return f"decimal({precision},{scale})"
+
+    def _time(self) -> str:
+        numbers = self._numbers(self.tokens[self._at - 1], 0, 1) or [_TIME_DIGITS]
+        if numbers[0] > _TIME_DIGITS:
+            raise problem(self.text, self.tokens[self._at - 1].at, f"TIME has 0 to {_TIME_DIGITS} digits of a second")
+        if self.next.is_word("WITHOUT"):
+            self._words("WITHOUT", "TIME", "ZONE")
+        return f"time({numbers[0]})"
+
+    def _interval(self) -> str:
+        units = next((each for each in (_YEAR_UNITS, _DAY_UNITS) if self.next.is_word(*each)), None)
+        if units is None:
+            return "interval"
+        first = self.take().value.upper()
+        if not self.next.is_word("TO"):
+            return f"interval {first.lower()}"
+        self.take()
+        later = units[units.index(first) + 1 :]
+        last = self.take()
+        if not last.is_word(*later):
+            raise self.wrong(f"{' or '.join(later) or 'no TO'} after {first} TO", last)
+        return f"interval {first.lower()} to {last.value.lower()}"

@@ -1,0 +1,147 @@
+"""A checkpoint's state variables as Spark stores them: with its own wrapping of map keys and of time to live."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from registry.checkpoints.families import EVOLVING, internal_meaning
+from registry.checkpoints.files import CheckpointFiles
+from registry.checkpoints.layout import StoredSchemas, operator_history
+from registry.checkpoints.model import Checkpoint, Operator, StateVariable
+from registry.checkpoints.plans.model import PlannedState, StatePlan
+from registry.checkpoints.schema_files import Family
+from registry.errors import InvalidCheckpoint, InvalidInput
+from registry.formats.policies.spark_state import PlannedVariable, StoredVariable, StoredVersion
+
+_EMPTY: Final[Mapping[str, Any]] = {"type": "struct", "fields": []}
+# Families that Spark keeps beside a variable, by kind and by whether entries expire.
+_BESIDE: Final[Mapping[tuple[str, bool], tuple[str, ...]]] = {
+    ("value", True): ("$ttl_",),
+    ("map", True): ("$ttl_",),
+    ("list", False): ("$rowCounter_",),
+    ("list", True): ("$ttl_", "$min_", "$count_", "$rowCounter_"),
+}
+
+
+@dataclass(frozen=True)
+class StoredState:
+    """An operator, its variables by name, and everything that its schema files hold, oldest first."""
+
+    operator: Operator
+    variables: Mapping[str, StateVariable]
+    history: tuple[StoredSchemas, ...]
+
+    @property
+    def newest(self) -> Mapping[str, Family]:
+        """The families of the newest schema file by name."""
+        return {family.name: family for family in self.history[-1].content.families} if self.history else {}
+
+    def stored(self) -> list[StoredVariable]:
+        """All families that ever were, with the schemas that they had."""
+        versions: dict[str, list[StoredVersion]] = {}
+        for file in self.history:
+            for family in file.content.families:
+                listed = versions.setdefault(family.name, [])
+                made = StoredVersion(family.value_id, family.key_schema, family.value_schema)
+                if not listed or listed[-1] != made:
+                    listed.append(made)
+        current = self.newest
+        return [StoredVariable(name, tuple(listed), name in current) for name, listed in versions.items()]
+
+
+def read_state(files: CheckpointFiles, checkpoint: Checkpoint, number: int | None) -> StoredState:
+    """The state of one operator: the one that `number` names, else the only transformWithState, else the first.
+
+    Raises InvalidCheckpoint for a query without state, InvalidInput where it isn't clear which operator is meant.
+    """
+    operator = _operator(checkpoint, number)
+    history = tuple(operator_history(files, str(operator.number), "default"))
+    return StoredState(operator, {each.name: each for each in operator.variables}, history)
+
+
+def _operator(checkpoint: Checkpoint, number: int | None) -> Operator:
+    if not checkpoint.operators:
+        raise InvalidCheckpoint("this query keeps no state: there is nothing that a restart could change")
+    listed = ", ".join(f"{each.number} ({each.description})" for each in checkpoint.operators[:20])
+    if number is not None:
+        found = next((each for each in checkpoint.operators if each.number == number), None)
+        if found is None:
+            raise InvalidInput(f"The checkpoint has no operator {number}; it has {listed}.")
+        return found
+    evolving = [each for each in checkpoint.operators if each.name in EVOLVING]
+    if len(evolving) > 1:
+        raise InvalidInput(f'Several operators have state variables: say "operator" in the plan. They are {listed}.')
+    return evolving[0] if evolving else checkpoint.operators[0]
+
+
+def as_stored(plan: StatePlan, state: StoredState) -> list[PlannedVariable]:
+    """The planned variables in Spark's own form, with the families that Spark keeps beside them."""
+    current = state.newest
+    grouping = _grouping_key(state)
+    made = [_wrapped(each, grouping, ttl_of(each, state)) for each in plan.variables]
+    names = set()
+    for each in plan.variables:
+        names |= {f"{prefix}{each.name}" for prefix in _BESIDE.get((each.kind, ttl_of(each, state)), ())}
+    names |= {name for name in current if "Timers_" in name and internal_meaning(name) is not None}
+    for name in sorted(names):
+        known = current.get(name)
+        made.append(PlannedVariable(name, known.key_schema, known.value_schema) if known else _unknown(name))
+    return made
+
+
+def ttl_of(planned: PlannedState, state: StoredState) -> bool:
+    """Whether entries of a planned variable expire: as the plan says, else as it is."""
+    if planned.has_ttl is not None:
+        return planned.has_ttl
+    known = state.variables.get(planned.name)
+    return known.ttl if known else False
+
+
+def _unknown(name: str) -> PlannedVariable:
+    return PlannedVariable(name, _EMPTY, _EMPTY)
+
+
+def _grouping_key(state: StoredState) -> Any:
+    """The grouping key's schema as the newest schema file has it; an empty one where there is none yet."""
+    for variable in state.variables.values():
+        if variable.name in state.newest:
+            return _parsed(variable.newest.key_schema)
+    return _EMPTY
+
+
+def _wrapped(planned: PlannedState, grouping: Any, has_ttl: bool) -> PlannedVariable:
+    key: Any = _adopted(planned.key, grouping) if planned.key is not None else grouping
+    if planned.kind == "map":
+        key = _struct(_nullable("key", key), _nullable("userKey", planned.user_key or _EMPTY))
+    value: Any = planned.value
+    if has_ttl:
+        value = _struct(_nullable("value", value), _nullable("ttlExpirationMs", "long"))
+    return PlannedVariable(planned.name, key, value)
+
+
+def _adopted(planned: Any, stored: Any) -> Any:
+    """A planned key with the stored one's nullability, which comes out of the query and not out of a declaration."""
+    if not (isinstance(planned, Mapping) and isinstance(stored, Mapping)):
+        return planned
+    if planned.get("type") != "struct" or stored.get("type") != "struct":
+        return planned
+    listed = list(planned["fields"])
+    for at, (new, old) in enumerate(zip(listed, stored["fields"], strict=False)):
+        listed[at] = {**new, "nullable": old["nullable"], "type": _adopted(new["type"], old["type"])}
+    return {**planned, "fields": listed}
+
+
+def _nullable(name: str, kind: Any) -> dict[str, Any]:
+    return {"name": name, "type": kind, "nullable": True, "metadata": {}}
+
+
+def _struct(*fields: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "struct", "fields": list(fields)}
+
+
+def _parsed(schema: str) -> Any:
+
+    return json.loads(schema)

@@ -1,0 +1,255 @@
+"""A connector's configuration as typed input, from what Kafka Connect's REST API says of it.
+
+Only what is read here is kept: a configuration holds passwords too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from registry.drift.debezium.filters import ColumnFilter, KeyColumns, TableFilter
+from registry.drift.debezium.names import Mode
+from registry.drift.debezium.transforms import Transform, read_transforms
+from registry.errors import InvalidSource
+
+CONNECTOR_CLASS: Final = "io.debezium.connector.postgresql.PostgresConnector"
+MAX_CONFIG: Final = 2_000  # properties
+MAX_TRACE: Final = 4_000
+
+Decimals = Literal["precise", "double", "string"]
+Times = Literal[
+    "adaptive", "adaptive_time_microseconds", "connect", "isostring", "microseconds", "nanoseconds", "structured"
+]
+Binaries = Literal["bytes", "base64", "base64-url-safe", "hex"]
+Converter = Literal["json_with_schema", "json", "avro", "json_schema", "protobuf", "other", "worker"]
+_OPERATIONS: Final = frozenset("cudt")
+
+
+@dataclass(frozen=True)
+class ConnectorConfig:
+    """What decides which events a connector makes; defaults are Debezium's own.
+
+    `not_understood` lists what of the configuration can't be taken into account, in words.
+    """
+
+    name: str
+    prefix: str
+    delimiter: str = "."
+    database: str = ""
+    tables: TableFilter = field(default_factory=TableFilter)
+    columns: ColumnFilter = field(default_factory=ColumnFilter)
+    key_columns: KeyColumns = field(default_factory=KeyColumns)
+    transforms: tuple[Transform, ...] = ()
+    key_converter: Converter = "worker"
+    value_converter: Converter = "worker"
+    decimals: Decimals = "precise"
+    times: Times = "adaptive"
+    binaries: Binaries = "bytes"
+    hstore: Literal["json", "map"] = "json"
+    intervals: Literal["numeric", "string"] = "numeric"
+    money_digits: int = 2
+    unknown_types: bool = False
+    skipped: frozenset[str] = frozenset("t")
+    tombstones: bool = True
+    snapshot_mode: str = "initial"
+    schema_names: Mode = "none"
+    field_names: Mode = "none"
+    slot: str = "debezium"
+    publication: str = "dbz_publication"
+    plugin: str = "decoderbufs"
+    not_understood: tuple[str, ...] = ()
+
+    @property
+    def unwrapped(self) -> bool:
+        """Whether values are rows instead of envelopes."""
+        return any(transform.unwraps for transform in self.transforms)
+
+    def topic_after(self, topic: str) -> str | None:
+        """The topic after the transforms; None where one of them isn't understood. Raises nothing else."""
+        for transform in self.transforms:
+            if not transform.understood:
+                return None
+            routed = transform.route(topic)
+            if routed is None:
+                return None
+            topic = routed
+        return topic
+
+
+@dataclass(frozen=True)
+class TaskStatus:
+    """A task of the connector: its state, and the trace of a failed one (cut)."""
+
+    number: int
+    state: str
+    worker: str = ""
+    trace: str = ""
+
+
+@dataclass(frozen=True)
+class ConnectorStatus:
+    """The connector's own state, and its tasks': a RUNNING connector may have a FAILED task."""
+
+    state: str
+    worker: str = ""
+    trace: str = ""
+    tasks: tuple[TaskStatus, ...] = ()
+
+    @property
+    def failed_tasks(self) -> tuple[TaskStatus, ...]:
+        """The tasks that failed."""
+        return tuple(task for task in self.tasks if task.state == "FAILED")
+
+
+def read_config(given: Mapping[str, object]) -> ConnectorConfig:
+    """The typed configuration. Raises InvalidSource for another connector's, or one without a topic prefix."""
+    if len(given) > MAX_CONFIG:
+        raise InvalidSource(f"The connector's configuration has more than {MAX_CONFIG} properties.")
+    config = {name: value for name, value in given.items() if isinstance(value, str)}
+    connector_class = config.get("connector.class", "")
+    if connector_class not in (CONNECTOR_CLASS, "PostgresConnector", "Postgres", "PostgreSql"):
+        raise InvalidSource(
+            f"The connector {config.get('name', '')[:80]!r} is a {connector_class[:120]!r}; only Debezium's PostgreSQL"
+            f" connector ({CONNECTOR_CLASS}) can be read."
+        )
+    prefix = config.get("topic.prefix") or config.get("database.server.name", "")
+    if not prefix:
+        raise InvalidSource("The connector's configuration has no topic.prefix.")
+    tables, columns, keys = TableFilter.read(config), ColumnFilter.read(config), KeyColumns.read(config)
+    transforms, doubts = read_transforms(config)
+    reader = _Choices(config)
+    return ConnectorConfig(
+        name=config.get("name", ""),
+        prefix=prefix,
+        delimiter=config.get("topic.delimiter", "."),
+        database=config.get("database.dbname", ""),
+        tables=tables,
+        columns=columns,
+        key_columns=keys,
+        transforms=transforms,
+        key_converter=converter_of(config, "key"),
+        value_converter=converter_of(config, "value"),
+        decimals=reader.one("decimal.handling.mode", ("precise", "double", "string")),
+        times=reader.one("time.precision.mode", _TIMES),
+        binaries=reader.one("binary.handling.mode", ("bytes", "base64", "base64-url-safe", "hex")),
+        hstore=reader.one("hstore.handling.mode", ("json", "map")),
+        intervals=reader.one("interval.handling.mode", ("numeric", "string")),
+        money_digits=reader.number("money.fraction.digits", 2),
+        unknown_types=config.get("include.unknown.datatypes", "false").strip().lower() == "true",
+        skipped=_operations(config.get("skipped.operations", "t")),
+        tombstones=config.get("tombstones.on.delete", "true").strip().lower() != "false",
+        snapshot_mode=config.get("snapshot.mode", "initial"),
+        schema_names=reader.one("schema.name.adjustment.mode", ("none", "avro", "avro_unicode")),
+        field_names=reader.one("field.name.adjustment.mode", ("none", "avro", "avro_unicode")),
+        slot=config.get("slot.name", "debezium"),
+        publication=config.get("publication.name", "dbz_publication"),
+        plugin=config.get("plugin.name", "decoderbufs"),
+        not_understood=(*tables.doubts, *columns.doubts, *keys.doubts, *doubts, *reader.doubts, *_strangers(config)),
+    )
+
+
+_TIMES: Final[tuple[Times, ...]] = (
+    "adaptive",
+    "adaptive_time_microseconds",
+    "connect",
+    "isostring",
+    "microseconds",
+    "nanoseconds",
+    "structured",
+)
+#: properties that change names or columns in a way that isn't followed here → what they do
+_STRANGE: Final = {
+    "topic.naming.strategy": "it names topics itself",
+    "converters": "they change what columns become",
+    "post.processors": "they change the events",
+}
+_KNOWN_STRATEGIES: Final = ("io.debezium.schema.SchemaTopicNamingStrategy",)
+
+
+def _strangers(config: Mapping[str, str]) -> list[str]:
+    values = ((name, config.get(name, "").strip(), why) for name, why in _STRANGE.items())
+    return [f"{name}={value[:80]}: {why}" for name, value, why in values if value and value not in _KNOWN_STRATEGIES]
+
+
+class _Choices:
+    """Reads properties that have a few values; another value is a doubt, and the default is taken."""
+
+    def __init__(self, config: Mapping[str, str]) -> None:
+        self.config = config
+        self.doubts: list[str] = []
+
+    def one(self, name: str, choices: Sequence[str]) -> Any:
+        value = self.config.get(name, choices[0]).strip().lower()
+        if value in choices:
+            return value
+        self.doubts.append(f"{name}={value[:60]}: an unknown value")
+        return choices[0]
+
+    def number(self, name: str, default: int) -> int:
+        text = self.config.get(name, str(default)).strip()
+        if text.isascii() and text.isdigit() and len(text) < 4:
+            return int(text)
+        self.doubts.append(f"{name}={text[:60]}: not a number")
+        return default
+
+
+def _operations(text: str) -> frozenset[str]:
+    """The operations of `skipped.operations`; `none` skips nothing."""
+    return frozenset(part.strip() for part in text.lower().split(",")) & _OPERATIONS
+
+
+#: part of a converter's class → what it writes; the first that fits counts
+_CONVERTERS: Final[tuple[tuple[str, Converter], ...]] = (
+    ("jsonschema", "json_schema"),
+    ("protobuf", "protobuf"),
+    ("avro", "avro"),
+    ("connect.json.jsonconverter", "json"),
+)
+
+
+def converter_of(config: Mapping[str, str], side: Literal["key", "value"]) -> Converter:
+    """What a side's converter writes; `worker` where the worker's own setting decides, which nobody tells us."""
+    name = config.get(f"{side}.converter", "").strip()
+    if not name:
+        return "worker"
+    lowered = name.lower()
+    found: Converter = next((kind for part, kind in _CONVERTERS if part in lowered), "other")
+    with_schema = config.get(f"{side}.converter.schemas.enable", "true").strip().lower() != "false"
+    return "json_with_schema" if found == "json" and with_schema else found
+
+
+#: what looks like a secret in a trace, which may quote a configuration or an address
+_SECRET: Final = re.compile(
+    r"(?i)\b(\w{0,40}(?:password|passwd|secret|token|api[._-]?key))(\s{0,3}[=:]\s{0,3})[^\s,;&]{1,500}"
+)
+_LOGIN: Final = re.compile(r"//[^\s/@]{1,200}@")
+
+
+def _trace(given: object) -> str:
+    """A trace as it may be kept: cut, and without what looks like a secret."""
+    return _LOGIN.sub("//…@", _SECRET.sub(r"\1\2…", str(given or "")[:MAX_TRACE]))
+
+
+def read_status(given: Mapping[str, object]) -> ConnectorStatus:
+    """The typed status; what isn't there is empty."""
+    connector = given.get("connector")
+    own = connector if isinstance(connector, Mapping) else {}
+    listed = given.get("tasks")
+    tasks = [task for task in listed if isinstance(task, Mapping)] if isinstance(listed, list) else []
+    return ConnectorStatus(
+        state=str(own.get("state", ""))[:40],
+        worker=str(own.get("worker_id", ""))[:200],
+        trace=_trace(own.get("trace")),
+        tasks=tuple(
+            TaskStatus(
+                number=task["id"] if isinstance(task.get("id"), int) else place,
+                state=str(task.get("state", ""))[:40],
+                worker=str(task.get("worker_id", ""))[:200],
+                trace=_trace(task.get("trace")),
+            )
+            for place, task in enumerate(tasks[:100])
+        ),
+    )

@@ -1,0 +1,292 @@
+"""The three-way check as findings: which of table, registered schema and events is behind, and what to do."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from registry.drift.debezium.expected import Expected, expected_of
+from registry.drift.debezium.facts import TopicFacts, World
+from registry.drift.debezium.finding import finding, listed
+from registry.drift.debezium.prediction import Refusal, predict_refusal
+from registry.drift.debezium.reading import SchemaText, UnreadableShape, row_of, row_of_profiles
+from registry.drift.debezium.shapes import RowShape
+from registry.drift.debezium.tables import Table
+from registry.drift.debezium.threeway import ABSENT, SIDES, Change, Compared, Departure, KeyDeparture, Side, compare
+from registry.drift.judge.model import JudgedFinding
+from registry.drift.rule import Severity
+from registry.observations import Side as TopicSide
+
+RULE_OF: Final[Mapping[Change, str]] = {
+    "added": "COLUMN_ADDED",
+    "dropped": "COLUMN_DROPPED",
+    "renamed": "COLUMN_RENAMED",
+    "retyped": "COLUMN_RETYPED",
+    "scaled": "COLUMN_SCALED",
+    "relabelled": "COLUMN_RELABELLED",
+    "nullability": "COLUMN_NULLABILITY",
+    "default": "COLUMN_DEFAULT",
+}
+#: changes that hurt nobody before the next row, and little then
+_HARMLESS: Final = frozenset({"added", "relabelled", "default"})
+_SIDE_WORDS: Final[Mapping[Side, str]] = {
+    "table": "the table",
+    "registered": "the registered schema",
+    "events": "the events",
+}
+_NEXT_ROW: Final = (
+    "The change shows with the table's next row. Check before that consumers can take it; an UPDATE that changes nothing"
+    " on one row makes it show at a time of your choice."
+)
+#: who is behind → what that means, and what to do; `subject` is filled in
+_BEHIND: Final[Mapping[frozenset[Side], tuple[str, str]]] = {
+    frozenset({"events", "registered"}): (
+        "The events and the registered schema are behind: no row was written since.",
+        f"{_NEXT_ROW} The new schema is registered with it, and a level that refuses it fails the connector's task.",
+    ),
+    frozenset({"events"}): ("The events are behind: no row was written since.", _NEXT_ROW),
+    frozenset({"registered"}): (
+        "The registered schema is behind.",
+        "Register the schema of the events under {subject}: consumers that go by the registry don't know of the change.",
+    ),
+    frozenset({"table"}): ("The table is behind.", "Alter the table, or give up the new schema."),
+}
+
+
+@dataclass(frozen=True)
+class TableState:
+    """A captured table with its topic and what became of the three-way check; `unreadable` says what couldn't be read."""
+
+    table: Table
+    topic: str
+    expected: Expected
+    compared: Compared
+    unreadable: tuple[tuple[str, TopicSide, str], ...] = ()
+
+
+def check_tables(world: World) -> Iterator[TableState]:
+    """Every captured table whose topic is known, held against its topic. Topics that tables share are left out.
+
+    Without a catalog the tables are those of the events, of which nobody tells the columns.
+    """
+    if world.catalog is None:
+        for facts in world.topics.values():
+            names = {(each.schema, each.table) for each in facts.changes if each.table}
+            if len(names) == 1:
+                yield _checked(world, Table(*names.pop(), (), ()), facts, Expected(None, None, {}, ()))
+    captured = world.captured
+    topics = [world.topic_of(table.schema, table.name) for table in captured]
+    counts = Counter(topics)
+    for table, topic in zip(captured, topics, strict=True):
+        if topic is None or counts[topic] > 1:
+            continue
+        facts = world.topics.get(topic, TopicFacts(topic))
+        yield _checked(world, table, facts, expected_of(table, world.config))
+
+
+def _checked(world: World, table: Table, facts: TopicFacts, expected: Expected) -> TableState:
+    transforms = world.config.transforms
+    added = tuple(name for transform in transforms for name in transform.added_fields)
+    added_key = tuple(transform.added_key_field for transform in transforms if transform.added_key_field)
+    unreadable: list[tuple[str, TopicSide, str]] = []
+    rows = _sides(facts, "value", expected.row, unreadable)
+    keys = _sides(facts, "key", expected.key, unreadable)
+    # Of JSON keys without a schema nobody tells their age: there all keys have to be null.
+    if facts.lost_its_key and ("key" in facts.seen or row_of_profiles(facts.profiles, "key") is None):
+        keys["events"] = RowShape({})
+    compared = compare(
+        rows,
+        ignore=expected.either | frozenset(added),
+        keys={side: _without(key, added_key) for side, key in keys.items()},
+    )
+    return TableState(table, facts.topic, expected, compared, tuple(unreadable))
+
+
+def _without(row: RowShape, names: tuple[str, ...]) -> RowShape:
+    return RowShape({name: shape for name, shape in row.fields.items() if name not in names}, row.exact, row.partly)
+
+
+def _sides(
+    facts: TopicFacts, side: TopicSide, table: RowShape | None, unreadable: list[tuple[str, TopicSide, str]]
+) -> dict[Side, RowShape]:
+    rows: dict[Side, RowShape] = {}
+    if table is not None:
+        rows["table"] = table
+    read: tuple[tuple[Side, SchemaText | None, str], ...] = (
+        ("registered", facts.registered.get(side), "registered schema"),
+        ("events", facts.seen.get(side), "schema in the events"),
+    )
+    for who, schema, words in read:
+        if schema is None:
+            continue
+        try:
+            rows[who] = row_of(schema, side)
+        except UnreadableShape as error:
+            unreadable.append((words, side, str(error)))
+    if "events" not in rows:
+        seen = row_of_profiles(facts.profiles, side)
+        if seen is not None and (side == "value" or _one_key(seen, facts)):
+            rows["events"] = seen
+    return rows
+
+
+def _one_key(seen: RowShape, facts: TopicFacts) -> bool:
+    """Whether all keys without a schema had the same fields: of several nobody tells which is the newest."""
+    return not seen.partly and facts.null_keys <= facts.count("t")
+
+
+def judge_columns(world: World) -> Iterator[JudgedFinding]:
+    """The findings of the three-way check."""
+    for state in check_tables(world):
+        facts = world.topics.get(state.topic, TopicFacts(state.topic))
+        for departure in state.compared.columns:
+            yield _column(state, departure, facts)
+        if state.compared.key is not None:
+            yield _key(state, state.compared.key, facts)
+        for words, side, reason in state.unreadable:
+            names = {
+                "what": words,
+                "topic": state.topic,
+                "side": side,
+                "table": state.table.full_name,
+                "reason": reason,
+            }
+            yield finding(
+                "SHAPE_UNREADABLE",
+                names,
+                (state.topic, side, words),
+                location=f"{state.topic} ({side})",
+                topic=state.topic,
+                subject=facts.subjects.get(side, ""),
+                evidence=names,
+            )
+        if refusal := _refusal(state, facts):
+            yield _refused(world, state, facts, refusal)
+
+
+def _refusal(state: TableState, facts: TopicFacts) -> Refusal | None:
+    guard, registered = facts.guards.get("value"), facts.registered.get("value")
+    pending = [each for each in state.compared.columns if "registered" in each.behind]
+    if guard is None or registered is None or not pending or state.expected.row is None:
+        return None
+    return predict_refusal(registered, state.expected.row, guard, ignore=state.expected.either)
+
+
+def _refused(world: World, state: TableState, facts: TopicFacts, refusal: Refusal) -> JudgedFinding:
+    subject = facts.subjects.get("value", "")
+    return finding(
+        "NEXT_ROW_REFUSED",
+        {
+            "table": state.table.full_name,
+            "connector": world.config.name,
+            "subject": subject,
+            "level": facts.guards["value"].level,
+            "reason": refusal.reason,
+            "change": refusal.cure,
+        },
+        (state.table.full_name,),
+        location=state.table.full_name,
+        subject=subject,
+        evidence={"table": state.table.full_name, "reasons": list(refusal.reasons), "schema": refusal.schema},
+    )
+
+
+def _column(state: TableState, departure: Departure, facts: TopicFacts) -> JudgedFinding:
+    column = state.expected.columns.get(departure.column, departure.column)
+    lagging, remedy = _behind(departure.behind, state.compared.known, facts.subjects.get("value"))
+    names = {
+        "column": column,
+        "table": state.table.full_name,
+        "becomes": state.expected.columns.get(departure.becomes, departure.becomes),
+        "says": _says(departure.says, facts, "value"),
+        "lagging": lagging,
+        "remedy": remedy,
+        "proof": _proof(state, departure),
+    }
+    return finding(
+        RULE_OF[departure.change],
+        names,
+        (state.table.full_name, column),
+        location=f"{state.table.full_name}.{column}",
+        severity=_severity(departure),
+        topic=state.topic,
+        subject=facts.subjects.get("value", ""),
+        evidence={
+            "table": state.table.full_name,
+            "column": column,
+            "becomes": names["becomes"],
+            "says": dict(departure.says),
+            "behind": [side for side in SIDES if side in departure.behind],
+            "topic": state.topic,
+        },
+    )
+
+
+def _proof(state: TableState, departure: Departure) -> str:
+    """A table of which no column was ever dropped can only have renamed one."""
+    if departure.change != "renamed" or state.table.dropped_columns:
+        return ""
+    return " (no column was ever dropped from the table)"
+
+
+def _severity(departure: Departure) -> Severity | None:
+    """Before the next row a harmless change is there to know; so is a column that is never null any more."""
+    if departure.change == "nullability" and not departure.narrows:
+        return "notice"
+    if departure.change in _HARMLESS and "events" in departure.behind:
+        return "notice"
+    return None
+
+
+def _key(state: TableState, key: KeyDeparture, facts: TopicFacts) -> JudgedFinding:
+    lagging, remedy = _behind(key.behind, frozenset(key.says), facts.subjects.get("key"))
+    says = {side: ", ".join(columns) or "no key" for side, columns in key.says.items()}
+    return finding(
+        "KEY_LOST" if key.lost else "KEY_CHANGED",
+        {
+            "table": state.table.full_name,
+            "says": _says(says, facts, "key"),
+            "lagging": lagging,
+            "remedy": remedy,
+        },
+        (state.table.full_name,),
+        location=state.table.full_name,
+        topic=state.topic,
+        subject=facts.subjects.get("key", ""),
+        evidence={
+            "table": state.table.full_name,
+            "says": {side: list(columns) for side, columns in key.says.items()},
+            "behind": [side for side in SIDES if side in key.behind],
+            "topic": state.topic,
+        },
+    )
+
+
+def _behind(behind: frozenset[Side], known: frozenset[Side], subject: str | None) -> tuple[str, str]:
+    """Who is behind, in words, and what to do."""
+    if behind == frozenset({"registered"}) and "events" not in known:
+        return "The registered schema is behind, and no events were read that tell more.", _NEXT_ROW
+    lagging, remedy = _BEHIND[behind]
+    return lagging, remedy.format(subject=subject or "the topic's subject")
+
+
+def _says(says: Mapping[Side, str], facts: TopicFacts, side: TopicSide) -> str:
+    """`The table says int64; the registered schema (version 3) and the events say int32.`"""
+    groups: dict[str, list[str]] = {}
+    for who in SIDES:
+        if who in says:
+            schema = {"registered": facts.registered, "events": facts.seen}.get(who, {}).get(side)
+            label = f" ({schema.label})" if schema is not None and schema.label else ""
+            groups.setdefault(says[who], []).append(_SIDE_WORDS[who] + label)
+    parts = []
+    for words, who_says in groups.items():
+        many = len(who_says) > 1
+        if words == ABSENT:
+            parts.append(f"{listed(who_says)} {'don’t' if many else 'doesn’t'} have it".replace("’", "'"))
+        else:
+            plural = many or who_says[0].startswith("the events")
+            parts.append(f"{listed(who_says)} {'say' if plural else 'says'} {words}")
+    sentence = "; ".join(parts)
+    return f"{sentence[:1].upper()}{sentence[1:]}."

@@ -1,0 +1,275 @@
+"""The fields of a topic's messages, held against the same fields in the last weeks."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from registry.drift.judge import statistics
+from registry.drift.judge.model import FieldDay, JudgedFinding, Memory, TopicSide, fingerprint_of
+from registry.drift.judge.statistics import Departure, Share, departure, usable, vanished
+from registry.drift.judge.words import counted, kind_words, percent, share_of
+from registry.observations import FieldProfile
+
+if TYPE_CHECKING:
+    from registry.drift.judge.fields import Bodies
+
+NEW_KIND_MESSAGES: Final = 20  # the least messages, and the least share of them, in which a new kind is told
+NEW_KIND_SHARE: Final = 0.005
+#: what is one kind to a reader: 1 and 1.5 are written by one producer
+_FAMILIES: Final[Mapping[str, str]] = {"integer": "number"}
+#: in place of a framing: all versions of a subject together, so that a new version is held against its elders
+ALL_VERSIONS: Final = "subject"
+COVERAGE: Final = 0.8  # of the messages of a subject must have the path
+_SAFE_VALUES: Final = frozenset({"true", "false"})
+
+
+@dataclass(frozen=True)
+class _History:
+    """A field today, and on the days before, both as they are compared."""
+
+    today: FieldDay
+    days: tuple[FieldDay, ...]
+
+    @property
+    def usual(self) -> int:
+        """How many messages a day like today has: the least of the same weekdays, or the median of all days."""
+        like = [day.messages for day in self.days if _weekday(day.day) == _weekday(self.today.day)]
+        if like:
+            return min(like)
+        return sorted(day.messages for day in self.days)[len(self.days) // 2] if self.days else 0
+
+
+def judge_baselines(
+    bodies: Bodies, baselines: Mapping[str, Sequence[FieldDay]], *, told: set[str]
+) -> Iterator[JudgedFinding]:
+    """Shares that departed from the last weeks; nothing on fields that were told of already, or are inside of such."""
+    if not bodies.messages:
+        return
+    silent = set(told)
+    for path in sorted({*bodies.profiles, *baselines}, key=lambda path: (path.count("."), path)):
+        if any(path == above or path.startswith((f"{above}.", f"{above}[", f"{above}{{")) for above in silent):
+            continue
+        for finding in _of_field(bodies, path, baselines.get(path, ())):
+            silent.add(path)
+            yield finding
+
+
+def _of_field(bodies: Bodies, path: str, days: Sequence[FieldDay]) -> Iterator[JudgedFinding]:
+    history = _history(bodies, "FIELD_NEVER_FILLED", path, days)
+    gone = vanished(_filled(history.today), [_filled(day) for day in history.days], usual=history.usual)
+    if gone is not None:
+        yield _never_filled(bodies, path, gone)
+        return
+    history = _history(bodies, "NULL_SHARE_ROSE", path, days)
+    rose = departure(
+        _empty(history.today),
+        [_empty(day) for day in history.days],
+        floor=statistics.NULL_FLOOR,
+        usual=history.usual,
+    )
+    if rose is not None and rose.now.value > rose.most:
+        yield _rose(bodies, path, rose)
+    yield from _new_kind(bodies, path, _history(bodies, "FIELD_KIND_NEW", path, days))
+    yield from _shifted(bodies, path, _history(bodies, "ENUM_SHARE_SHIFTED", path, days))
+
+
+def _never_filled(bodies: Bodies, path: str, gone: Departure) -> JudgedFinding:
+    names = {
+        "messages": counted(gone.now.whole, "message"),
+        "days": gone.days,
+        "least": percent(gone.least),
+        "most": percent(gone.most),
+    }
+    return bodies.finding("FIELD_NEVER_FILLED", path, gone.now.whole, names, _numbers(gone))
+
+
+def _rose(bodies: Bodies, path: str, rose: Departure) -> JudgedFinding:
+    names = {
+        "now": percent(rose.now.value),
+        "messages": counted(rose.now.whole, "message"),
+        "days": rose.days,
+        "least": percent(rose.least),
+        "most": percent(rose.most),
+    }
+    return bodies.finding("NULL_SHARE_ROSE", path, rose.now.part, names, _numbers(rose))
+
+
+def _new_kind(bodies: Bodies, path: str, history: _History) -> Iterator[JudgedFinding]:
+    """A kind that the days before didn't have, in data whose kinds no schema decides."""
+    if bodies.framing and not bodies.versions:
+        return  # Avro and Protobuf: decoding holds them to their schema
+    if any(path in declared.fields for declared in bodies.declared):
+        return
+    days = history.days
+    if not usable(history.today.messages, [day.messages for day in days], history.usual):
+        return
+    before = {_family(kind) for day in days for kind, number in day.kinds.items() if number} - {"null"}
+    whole = sum(day.messages for day in days)
+    for kind, number in sorted(history.today.kinds.items()):
+        now = Share(min(number, history.today.messages), history.today.messages)
+        is_new = before and kind != "null" and _family(kind) not in before
+        if not is_new or number < NEW_KIND_MESSAGES or now.value < NEW_KIND_SHARE:
+            continue
+        if statistics.z_score(now, Share(0, whole)) < statistics.MIN_Z:
+            continue
+        names = {
+            "observed": kind_words([kind]),
+            "share": share_of(now.part, now.whole),
+            "days": len(days),
+            "before": kind_words(before),
+        }
+        yield bodies.finding(
+            "FIELD_KIND_NEW", path, now.part, names, {"kind": kind, "before": sorted(before), "days": len(days)}
+        )
+        return
+
+
+def _shifted(bodies: Bodies, path: str, history: _History) -> Iterator[JudgedFinding]:
+    """The symbol whose share moved most."""
+    symbols = sorted({value for day in (history.today, *history.days) for value in day.values})
+    now = sum(history.today.values.values())
+    moved = []
+    for value in symbols:
+        days = [Share(day.values.get(value, 0), sum(day.values.values())) for day in history.days]
+        found = departure(
+            Share(history.today.values.get(value, 0), now),
+            days,
+            floor=statistics.VALUE_FLOOR,
+            usual=_usual_values(history),
+        )
+        if found is not None:
+            moved.append((abs(found.z), value, found))
+    if not moved:
+        return
+    _, value, shift = max(moved, key=lambda each: (each[0], each[1]))
+    shown = value if value in _SAFE_VALUES or (bodies.framing and not bodies.versions) else "(masked)"
+    names = {
+        "value": shown,
+        "now": percent(shift.now.value),
+        "messages": counted(shift.now.whole, "message"),
+        "days": shift.days,
+        "least": percent(shift.least),
+        "most": percent(shift.most),
+    }
+    yield bodies.finding("ENUM_SHARE_SHIFTED", path, shift.now.part, names, {**_numbers(shift), "value": shown})
+
+
+def _usual_values(history: _History) -> int:
+    """As many values of the field as a day like today has."""
+    values, messages = sum(history.today.values.values()), history.today.messages
+    return round(history.usual * values / messages) if messages else 0
+
+
+def _numbers(found: Departure) -> dict[str, Any]:
+    return {
+        "share": round(found.now.value, 4),
+        "share_before": [round(found.least, 4), round(found.most, 4)],
+        "days": found.days,
+        "z": round(found.z, 1),
+    }
+
+
+def _filled(day: FieldDay) -> Share:
+    return Share(max(0, min(day.present - day.nulls, day.messages)), day.messages)
+
+
+def _empty(day: FieldDay) -> Share:
+    filled = _filled(day)
+    return Share(filled.whole - filled.part, filled.whole)
+
+
+def _family(kind: str) -> str:
+    return _FAMILIES.get(kind, kind)
+
+
+# ---- the days -----------------------------------------------------------------------------------------------------
+
+
+def baselines_of(memory: Memory, where: TopicSide, marks: Collection[tuple[str, str]]) -> dict[str, list[FieldDay]]:
+    """Each path's days over some marks of a topic's side, those days on which the path was in most of their messages.
+
+    While producers move from a version without the path to one with it, its share tells who moved, nothing else.
+    """
+    found: dict[str, dict[str, FieldDay]] = {}
+    whole: dict[str, dict[tuple[str, str], int]] = {}
+    for key, counted_days in memory.baselines_of_side.get(where, ()):
+        mark = (key.framing, key.mark)
+        if mark not in marks:
+            continue
+        days = found.setdefault(key.path, {})
+        for day in counted_days:
+            days[day.day] = day_sum(days[day.day], day) if day.day in days else day
+            of_day = whole.setdefault(day.day, {})
+            of_day[mark] = max(of_day.get(mark, 0), day.messages)
+    totals = {day: sum(of_day.values()) for day, of_day in whole.items()}
+    return {
+        path: [day for name, day in sorted(days.items()) if day.messages >= COVERAGE * totals[name]]
+        for path, days in found.items()
+    }
+
+
+def together(profiles: Sequence[FieldProfile]) -> FieldProfile:
+    """One path's profiles of several marks as one."""
+    first = profiles[0]
+    whole = FieldDay("", first.messages, first.present, first.nulls, first.kinds, first.values)
+    for each in profiles[1:]:
+        whole = day_sum(whole, FieldDay("", each.messages, each.present, each.nulls, each.kinds, each.values))
+    return replace(
+        first,
+        messages=whole.messages,
+        present=whole.present,
+        nulls=whole.nulls,
+        kinds=whole.kinds,
+        values=whole.values,
+    )
+
+
+def _history(bodies: Bodies, rule: str, path: str, days: Sequence[FieldDay]) -> _History:
+    """Today with what earlier scans of today saw, and the days before.
+
+    While a finding of the same fingerprint is unresolved, the days since it began are no baseline for it: they would
+    make drift its own measure.
+    """
+    where = bodies.where
+    profile = bodies.profiles.get(path)
+    today = day_of(where.memory.as_of)
+    now = FieldDay(today, bodies.messages, 0, 0)
+    if profile is not None:
+        now = FieldDay(today, profile.messages, profile.present, profile.nulls, profile.kinds, profile.values)
+    identity = (where.reading.topic, where.side or "", bodies.framing, bodies.mark, path)
+    known = where.memory.findings.get(fingerprint_of(rule, identity))
+    until = min(today, day_of(known.since)) if known is not None and known.since else today
+    if known is None:
+        for earlier in days:
+            if earlier.day == today:
+                now = day_sum(earlier, now)
+    return _History(now, tuple(sorted((day for day in days if day.day < until), key=lambda day: day.day)))
+
+
+def day_sum(one: FieldDay, other: FieldDay) -> FieldDay:
+    """Two counts of one day as one."""
+    return FieldDay(
+        one.day,
+        one.messages + other.messages,
+        one.present + other.present,
+        one.nulls + other.nulls,
+        _added(one.kinds, other.kinds),
+        _added(one.values, other.values),
+    )
+
+
+def _added(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
+    return {name: one.get(name, 0) + other.get(name, 0) for name in {**one, **other}}
+
+
+def day_of(milliseconds: int) -> str:
+    """The day in UTC, as `2026-11-21`; the first or last one of the calendar for times beyond it."""
+    bounded = min(max(milliseconds, 0), 253_402_300_799_000)
+    return datetime.fromtimestamp(bounded / 1000, UTC).strftime("%Y-%m-%d")
+
+
+def _weekday(day: str) -> int:
+    return date.fromisoformat(day).weekday()

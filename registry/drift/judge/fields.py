@@ -1,0 +1,275 @@
+"""The fields of a topic's messages, held against what the schema declares and against the last weeks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from registry.drift.judge import baselines
+from registry.drift.judge.declared import Declared, DeclaredField
+from registry.drift.judge.model import FieldDay, JudgedFinding, Mark, Memory, Registered, RegisteredVersion
+from registry.drift.judge.reading import SIDES, Part, Reading, parts_of
+from registry.drift.judge.strategies import belonging
+from registry.drift.judge.telling import SideOfTopic
+from registry.drift.judge.words import kind_words, owners, share_of
+from registry.observations import FieldProfile
+
+MAX_FINDINGS: Final = 50  # of one rule in one mark's messages
+MANY_NAMES: Final = 20  # undeclared names in one object, from which on they are one finding: it is used as a map
+LONGEST_PATH: Final = 200
+MANY_PATHS: Final = (
+    400  # a scan counts some 500 paths of a mark: near that, one that isn't there may not have fitted in
+)
+
+
+@dataclass(frozen=True)
+class Bodies:
+    """The decoded messages of a side that carry one mark (framing and mark empty: JSON without a schema)."""
+
+    where: SideOfTopic
+    framing: str
+    mark: str
+    messages: int
+    profiles: Mapping[str, FieldProfile]
+    parts: tuple[Part, ...]
+    declared: tuple[Declared, ...]
+    versions: tuple[RegisteredVersion, ...]
+
+    @property
+    def declared_by(self) -> str:
+        """Whose declaration it is."""
+        return owners(self.versions)
+
+    def finding(
+        self, rule: str, path: str, count: int, names: Mapping[str, Any], evidence: Mapping[str, Any], **more: Any
+    ) -> JudgedFinding:
+        """A finding about a field; `count` is how many messages it is about."""
+        profile = self.profiles.get(path)
+        details: dict[str, Any] = {"field": shortened(path), "framing": self.framing, "mark": self.mark}
+        if profile is not None:
+            counts = {"decoded": profile.messages, "present": profile.present, "nulls": profile.nulls}
+            details |= {**counts, "kinds": dict(sorted(profile.kinds.items()))}
+        filled = {"path": shortened(path), "declared_by": self.declared_by, **names}
+        return self.where.finding(
+            rule,
+            self.parts,
+            filled,
+            key=(self.framing, self.mark, path),
+            evidence={**details, **evidence},
+            count=count,
+            **more,
+        )
+
+
+def judge_fields(reading: Reading, registered: Registered, memory: Memory) -> Iterator[JudgedFinding]:
+    """The findings of a topic's fields."""
+    for side in SIDES:
+        subjects = belonging((reading.topic, side), reading.marks(side), registered).subjects
+        where = SideOfTopic(reading, side, registered, memory, subjects)
+        told: set[str] = set()
+        bodies = _bodies(where)
+        for each in bodies:
+            wrong = list(_against_schema(each))
+            told |= {str(finding.evidence["field"]) for finding in wrong}
+            yield from wrong
+        for group, days in _of_subjects(where, bodies):
+            yield from baselines.judge_baselines(group, days, told=told)
+
+
+def _of_subjects(where: SideOfTopic, bodies: Sequence[Bodies]) -> Iterator[tuple[Bodies, dict[str, list[FieldDay]]]]:
+    """The bodies of each subject, all versions as one, with its baselines; plain JSON is one of its own.
+
+    Of a version alone nothing could be said: it is written by few producers first, and by others last.
+    """
+    registered, side = where.registered, where.side or "value"
+    groups: dict[str, list[Bodies]] = {}
+    for each in bodies:
+        name = registered.subject_of_mark.get((each.framing, each.mark), each.mark) if each.framing else ""
+        groups.setdefault(name, []).append(each)
+    for name, group in sorted(groups.items()):
+        marks = {(each.framing, each.mark) for each in group}
+        if name:
+            marks |= registered.marks_of_subject.get(name, set())
+        whole = _together(group, name)
+        days = baselines.baselines_of(where.memory, (where.reading.topic, side), marks)
+        if not name and len(whole.profiles) >= MANY_PATHS:
+            days = {path: found for path, found in days.items() if path in whole.profiles}
+        if name:  # a path that not all versions have says who moved to which
+            most = baselines.COVERAGE * sum(each.messages for each in group)
+            kept = {path: each for path, each in whole.profiles.items() if each.messages >= most}
+            whole, days = replace(whole, profiles=kept), {path: days.get(path, []) for path in kept}
+        yield whole, days
+
+
+def _together(group: Sequence[Bodies], name: str) -> Bodies:
+    by_path: dict[str, list[FieldProfile]] = {}
+    for bodies in group:
+        for path, profile in bodies.profiles.items():
+            by_path.setdefault(path, []).append(profile)
+    return Bodies(
+        where=group[0].where,
+        framing=baselines.ALL_VERSIONS if name else "",
+        mark=name,
+        messages=sum(bodies.messages for bodies in group),
+        profiles={path: baselines.together(found) for path, found in by_path.items()},
+        parts=tuple(part for bodies in group for part in bodies.parts),
+        declared=tuple(declared for bodies in group for declared in bodies.declared),
+        versions=tuple(version for bodies in group for version in bodies.versions),
+    )
+
+
+def _bodies(where: SideOfTopic) -> list[Bodies]:
+    groups: dict[tuple[str, str], dict[str, FieldProfile]] = {}
+    for profile in where.reading.profiles:
+        if profile.side == where.side:
+            groups.setdefault((profile.framing or "", profile.mark), {})[profile.path] = profile
+    return [_body(where, framing, mark, profiles) for (framing, mark), profiles in sorted(groups.items())]
+
+
+def _body(where: SideOfTopic, framing: str, mark: str, profiles: Mapping[str, FieldProfile]) -> Bodies:
+    versions: Sequence[RegisteredVersion]
+    if framing:
+        key: Mark = (framing, mark)  # type: ignore[assignment]  # the profile's own framing
+        parts = where.reading.framed.get((where.side, key), [])
+        # Decoding holds Avro and Protobuf to their schema already.
+        versions = [each for each in where.registered.versions.get(key, ()) if each.schema_type == "JSON"]
+    else:
+        parts = parts_of(each for each in where.reading.unframed.get(where.side, ()) if each.hint.startswith("json"))
+        versions = [
+            each
+            for subject in where.subjects
+            for each in where.registered.histories.get(subject, ())
+            if not each.deleted
+        ]
+    known = [(each, where.registered.declared.get((each.subject, each.version))) for each in versions]
+    complete = all(declared is not None for _, declared in known)
+    return Bodies(
+        where=where,
+        framing=framing,
+        mark=mark,
+        messages=max((profile.messages for profile in profiles.values()), default=0),
+        profiles=profiles,
+        parts=tuple(parts),
+        # A version whose fields aren't known may declare anything.
+        declared=tuple(declared for _, declared in known if declared is not None) if complete else (),
+        versions=tuple(each for each, _ in known),
+    )
+
+
+# ---- against the declared schema ----------------------------------------------------------------------------------
+
+
+def _against_schema(bodies: Bodies) -> Iterator[JudgedFinding]:
+    """What no version declares, what every version requires, and what none allows."""
+    names = {path for path in bodies.profiles if "." not in path}
+    shared = any(path in declared.fields for declared in bodies.declared for path in names)
+    if not bodies.declared or not shared:
+        return  # nothing in common with the schema: it is other data, which its framing says already
+    for findings in (_undeclared(bodies), _missing(bodies), _wrong_kinds(bodies), _wrong_symbols(bodies)):
+        for number, finding in enumerate(findings):
+            if number < MAX_FINDINGS:
+                yield finding
+
+
+def _undeclared(bodies: Bodies) -> Iterator[JudgedFinding]:
+    by_parent: dict[str, list[FieldProfile]] = {}
+    for path, profile in sorted(bodies.profiles.items()):
+        if profile.present and _is_undeclared(bodies, path):
+            by_parent.setdefault(parent_of(path), []).append(profile)
+    for parent, profiles in sorted(by_parent.items()):
+        is_closed = all(declared.others.get(parent) == "closed" for declared in bodies.declared)
+        severity = "risk" if is_closed else "notice"
+        if len(profiles) > MANY_NAMES:
+            most = max(profile.present for profile in profiles)
+            path = f"{parent}.*" if parent else "*"
+            yield bodies.finding(
+                "FIELD_UNDECLARED",
+                path,
+                most,
+                {"share": share_of(most, bodies.messages)},
+                {"names": len(profiles)},
+                severity=severity,
+            )
+            continue
+        for profile in profiles:
+            names = {"share": share_of(profile.present, bodies.messages)}
+            yield bodies.finding("FIELD_UNDECLARED", profile.path, profile.present, names, {}, severity=severity)
+
+
+def _is_undeclared(bodies: Bodies, path: str) -> bool:
+    """Whether every version declares the object around a path and none the path itself."""
+    parent = parent_of(path)
+    if not path or path.endswith(("[]", "{}")):
+        return False
+    return all(
+        path not in declared.fields and declared.others.get(parent) in ("closed", "silent")
+        for declared in bodies.declared
+    )
+
+
+def _missing(bodies: Bodies) -> Iterator[JudgedFinding]:
+    required = set.intersection(
+        *({path for path, held in declared.fields.items() if held.required} for declared in bodies.declared)
+    )
+    for path in sorted(required):
+        if "[]" in path or "{}" in path:
+            continue  # how many elements there are isn't known
+        profile, around = bodies.profiles.get(path), bodies.profiles.get(parent_of(path))
+        if profile is None and len(bodies.profiles) >= MANY_PATHS:
+            continue  # the scan may have stopped before it
+        possible = around.kinds.get("object", 0) if around is not None else 0
+        if around is None and not parent_of(path):
+            possible = bodies.messages
+        missing = possible - (profile.present if profile is not None else 0)
+        if missing > 0:
+            names = {"share": share_of(missing, bodies.messages)}
+            yield bodies.finding("FIELD_MISSING", path, missing, names, {"missing": missing})
+
+
+def _wrong_kinds(bodies: Bodies) -> Iterator[JudgedFinding]:
+    for path, profile in sorted(bodies.profiles.items()):
+        held = _declared_at(bodies, path)
+        if not held or any(each.kinds is None for each in held):
+            continue
+        allowed = frozenset().union(*(each.kinds or frozenset() for each in held))
+        wrong = {kind: number for kind, number in profile.kinds.items() if number and kind not in allowed}
+        if wrong:
+            number = min(sum(wrong.values()), profile.messages)
+            names = {
+                "observed": kind_words(wrong),
+                "share": share_of(number, profile.messages),
+                "declared": kind_words(allowed),
+            }
+            yield bodies.finding("FIELD_KIND_WRONG", path, number, names, {"declared": sorted(allowed)})
+
+
+def _wrong_symbols(bodies: Bodies) -> Iterator[JudgedFinding]:
+    """Values that no version lists: counted, never shown, since they may be anything."""
+    for path, profile in sorted(bodies.profiles.items()):
+        held = _declared_at(bodies, path)
+        if not held or any(each.symbols is None for each in held):
+            continue
+        listed = frozenset().union(*(each.symbols or frozenset() for each in held))
+        wrong = {value: number for value, number in profile.values.items() if number and value not in listed}
+        if wrong:
+            number = min(sum(wrong.values()), profile.messages)
+            evidence = {"different_values": len(wrong), "lengths": sorted({len(value) for value in wrong})[:10]}
+            names = {"share": share_of(number, profile.messages)}
+            yield bodies.finding("ENUM_VALUE_UNDECLARED", path, number, names, evidence)
+
+
+def _declared_at(bodies: Bodies, path: str) -> list[DeclaredField]:
+    return [declared.fields[path] for declared in bodies.declared if path in declared.fields]
+
+
+def parent_of(path: str) -> str:
+    """The object or list around a path; the root's is empty."""
+    if path.endswith(("[]", "{}")):
+        return path[:-2]
+    return path.rpartition(".")[0]
+
+
+def shortened(path: str) -> str:
+    """A path of at most LONGEST_PATH characters: names come from the data."""
+    return path if len(path) <= LONGEST_PATH else f"{path[: LONGEST_PATH - 1]}…"

@@ -1,0 +1,117 @@
+"""How messages say which schema wrote them: not at all, cut off, twice, or in several ways."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from registry.drift.judge.model import JudgedFinding, Mark
+from registry.drift.judge.reading import Part, parts_of
+from registry.drift.judge.telling import SideOfTopic
+from registry.drift.judge.words import FRAMINGS, HINTS, both, either, mark_words
+from registry.observations import UnframedMessages
+
+CUT = "cut_frame"
+#: what a schema could describe; anything else needs none
+_STRUCTURED = frozenset({"json_object", "json_array", "xml", "avro_file"})
+_INTERNAL = ("_", "connect-")
+
+
+def judge_framing(where: SideOfTopic) -> Iterator[JudgedFinding]:
+    """The findings of a side by its framing."""
+    unframed = where.reading.unframed.get(where.side, [])
+    if where.subjects:
+        cut = [each for each in unframed if each.hint == CUT]
+        bare = [each for each in unframed if each.hint != CUT]
+        if bare:
+            yield _unframed(where, bare)
+        if cut:
+            yield _cut(where, cut)
+        yield from _mixed(where)
+    else:
+        if where.side == "value":
+            yield from _without_subject(where, unframed)
+        yield from _not_json(where)
+    yield from _twice(where)
+
+
+def _unframed(where: SideOfTopic, messages: Sequence[UnframedMessages]) -> JudgedFinding:
+    hints = sorted({each.hint for each in messages})
+    by_hint = {hint: sum(each.span.messages for each in messages if each.hint == hint) for hint in hints}
+    names = {"expected": either(where.subjects), "hints": either([HINTS[hint] for hint in hints])}
+    return where.finding("UNFRAMED_DATA", parts_of(messages), names, evidence={"looks_like": by_hint})
+
+
+def _cut(where: SideOfTopic, messages: Sequence[UnframedMessages]) -> JudgedFinding:
+    is_one = sum(each.span.messages for each in messages) == 1
+    names = {"begin": "begins" if is_one else "begin", "end": "ends" if is_one else "end"}
+    return where.finding("FRAME_CUT", parts_of(messages), names)
+
+
+def _mixed(where: SideOfTopic) -> Iterator[JudgedFinding]:
+    """Several framings on a side, in this scan or beside what earlier scans saw and is still written.
+
+    What earlier scans saw alone is no reason: a topic that moved from one framing to another is done with it.
+    """
+    by_framing: dict[str, list[Part]] = {}
+    for mark in where.reading.marks(where.side):
+        if where.registered.versions.get(mark):  # an unknown mark is a finding of its own, and may be any bytes
+            by_framing.setdefault(mark[0], []).extend(where.reading.framed[where.side, mark])
+    if len(by_framing) > 1:
+        framings = sorted(by_framing)
+        counts = {framing: sum(part.messages for part in by_framing[framing]) for framing in framings}
+        yield where.finding(
+            "FRAMING_MIXED",
+            [part for framing in framings for part in by_framing[framing]],
+            {"framings": both([FRAMINGS[framing] for framing in framings])},
+            evidence={"framings": counts},
+        )
+
+
+def _twice(where: SideOfTopic) -> Iterator[JudgedFinding]:
+    """Of messages whose header and body both name a schema, those of a mark whose bodies don't decode.
+
+    A bare body may begin like a frame by chance; then it decodes.
+    """
+    for (side, mark), seen in sorted(where.reading.twice.items()):
+        if side != where.side or (side, mark) not in where.reading.undecodable:
+            continue
+        number = sum(each.span.messages for each in seen)
+        ids = sorted({each.schema_id for each in seen})
+        key: Mark = mark
+        names = {
+            "mark": mark_words(mark),
+            "schema_id": either([str(each) for each in ids]),
+            "carry": "carries" if number == 1 else "carry",
+        }
+        yield where.finding(
+            "FRAMED_TWICE", parts_of(seen), names, key=key, evidence={"guid": mark[1], "schema_ids": ids}
+        )
+
+
+def _without_subject(where: SideOfTopic, messages: Sequence[UnframedMessages]) -> Iterator[JudgedFinding]:
+    """Structured values that nothing describes, on a topic that isn't Kafka's own or a tool's."""
+    told = [each for each in messages if each.hint in _STRUCTURED]
+    if told and not where.reading.topic.startswith(_INTERNAL):
+        hints = sorted({each.hint for each in told})
+        yield where.finding(
+            "TOPIC_WITHOUT_SUBJECT",
+            parts_of(told),
+            {"hints": either([HINTS[hint] for hint in hints])},
+            evidence={"looks_like": {hint: sum(e.span.messages for e in told if e.hint == hint) for hint in hints}},
+        )
+
+
+def _not_json(where: SideOfTopic) -> Iterator[JudgedFinding]:
+    """Bytes that begin and end like JSON and are none, on a side that holds JSON otherwise."""
+    seen = where.reading.not_json.get(where.side, [])
+    parsed = max(
+        (each.messages for each in where.reading.profiles if each.side == where.side and not each.framing), default=0
+    )
+    broken = sum(each.span.messages for each in seen)
+    if broken and parsed > broken:
+        offsets = [
+            {"partition": each.partition, "offsets": list(each.offsets), "reason": each.reason}
+            for each in sorted(seen, key=lambda each: each.partition)
+        ]
+        names = {"look": "looks" if broken == 1 else "look", "are": "is" if broken == 1 else "are"}
+        yield where.finding("NOT_JSON", parts_of(seen), names, evidence={"parsed": parsed, "offsets": offsets})

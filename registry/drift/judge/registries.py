@@ -1,0 +1,280 @@
+"""The registry's own tables, held against promotions, against what they were, and against the advice for production."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from registry.drift.judge.model import JudgedFinding, RegisteredVersion, make_finding
+from registry.drift.judge.registry_facts import (
+    GUARANTEES,
+    OPENNESS,
+    ConnectorSettings,
+    RegistryFacts,
+    Relaxation,
+    is_more_open,
+    is_weaker,
+)
+from registry.drift.judge.words import counted, either, moment, span_of_time
+from registry.drift.rules import Severity
+
+REST_DOORS: Final = frozenset({"confluent", "google", "spring"})
+AT_ONCE: Final = 60_000  # a first message that soon after its version: the producer registered it itself
+SHORT_ORDER: Final = 60_000
+SEVERAL: Final = 3
+MAX_FINDINGS: Final = 200  # of one rule; beyond that somebody should look at the first
+
+
+def judge_registry(facts: RegistryFacts) -> list[JudgedFinding]:
+    """The findings of a registry, MAX_FINDINGS of each rule at most; in no order."""
+    found = []
+    for rule in _JUDGES:
+        for number, finding in enumerate(rule(facts)):
+            if number == MAX_FINDINGS:
+                break
+            found.append(finding)
+    return found
+
+
+def _finding(
+    facts: RegistryFacts,
+    rule: str,
+    names: Mapping[str, Any],
+    identity: tuple[str, ...],
+    evidence: dict[str, Any],
+    *,
+    subject: str = "",
+    severity: Severity | None = None,
+    cause: str = "",
+    count: int = 1,
+) -> JudgedFinding:
+    place = f"registry {facts.registry}" + (f", subject {subject}" if subject else "")
+    return make_finding(
+        rule,
+        {"registry": facts.registry, **names},
+        (facts.registry, *identity),
+        location=place,
+        count=count,
+        evidence={"registry": facts.registry, **evidence},
+        severity=severity,
+        subject=subject,
+        cause=cause,
+    )
+
+
+def _version(version: RegisteredVersion) -> dict[str, Any]:
+    return {
+        "subject": version.subject,
+        "version": version.version,
+        "schema_id": version.schema_id,
+        "registered_at": version.registered_at,
+        "registered_by": version.registered_by,
+        "door": version.door,
+    }
+
+
+def _without_promotion(facts: RegistryFacts) -> Iterator[JudgedFinding]:
+    for version in facts.unreleased if facts.is_target else ():
+        yield _finding(
+            facts,
+            "REGISTERED_WITHOUT_PROMOTION",
+            {
+                "version": version.version,
+                "subject": version.subject,
+                "by": version.registered_by,
+                "door": _door(version.door),
+            },
+            (version.subject, str(version.version)),
+            _version(version),
+            subject=version.subject,
+            cause=f"Registered by {version.registered_by} at {moment(version.registered_at)}.",
+        )
+
+
+def _door(door: str) -> str:
+    words = {"ui": "the pages", "product": "the product's API", "task": "a task", "command": "the command line"}
+    return words.get(door, f"the {door.capitalize()} API")
+
+
+def _differing(facts: RegistryFacts) -> Iterator[JudgedFinding]:
+    for version, other in facts.differing:
+        yield _finding(
+            facts,
+            "ENVIRONMENTS_DIFFER",
+            {"version": version.version, "subject": version.subject, "other": other},
+            (other, version.subject, str(version.version)),
+            {**_version(version), "other": other, "fingerprint": version.fingerprint},
+            subject=version.subject,
+        )
+
+
+def _relaxed(facts: RegistryFacts, rule: str, relaxations: Iterable[Relaxation]) -> Iterator[JudgedFinding]:
+    for each in relaxations:
+        names = {"scope": each.scope, "before": each.before, "after": each.after, "by": each.by, "at": moment(each.at)}
+        yield _finding(
+            facts,
+            rule,
+            names,
+            (each.scope,),
+            {"scope": each.scope, "before": each.before, "after": each.after, "now": each.now, "at": each.at,
+             "by": each.by},
+            subject=each.subject,
+            severity="risk" if facts.is_target else "notice",
+        )  # fmt: skip
+
+
+def _relaxed_levels(facts: RegistryFacts) -> Iterator[JudgedFinding]:
+    yield from _relaxed(
+        facts, "LEVEL_RELAXED", (each for each in facts.relaxed_levels if is_weaker(each.before, each.now))
+    )
+
+
+def _relaxed_modes(facts: RegistryFacts) -> Iterator[JudgedFinding]:
+    yield from _relaxed(
+        facts, "MODE_RELAXED", (each for each in facts.relaxed_modes if is_more_open(each.before, each.now))
+    )
+
+
+def _auto_registered(facts: RegistryFacts) -> Iterator[JudgedFinding]:
+    """By principal: versions whose first message followed at once; in a target also several in short order."""
+    by: dict[str, list[tuple[RegisteredVersion, int | None]]] = {}
+    for version, first in facts.registered:
+        if version.door in REST_DOORS and not version.released:
+            by.setdefault(version.registered_by, []).append((version, first))
+    for name, versions in sorted(by.items()):
+        at_once = [
+            (version, first - version.registered_at)
+            for version, first in versions
+            if first is not None and 0 <= first - version.registered_at <= AT_ONCE
+        ]
+        burst = _burst([version for version, _ in versions]) if facts.is_target else []
+        if at_once:
+            shortest = min(after for _, after in at_once)
+            said = f"the first message followed after {span_of_time(shortest)}"
+        elif burst:
+            said = f"within {span_of_time(burst[-1].registered_at - burst[0].registered_at)}"
+        else:
+            continue
+        told = [version for version, _ in at_once] or burst
+        yield _finding(
+            facts,
+            "AUTO_REGISTRATION",
+            {"count": counted(len(told), "version"), "by": name, "evidence": said},
+            (name,),
+            {
+                "by": name,
+                "versions": [_version(version) for version in told[:50]],
+                "first_message_after_ms": [after for _, after in at_once][:50],
+                "kind": "message at once" if at_once else "several in short order",
+            },
+            severity="risk" if facts.is_target else "notice",
+            count=len(told),
+        )
+
+
+def _burst(versions: list[RegisteredVersion]) -> list[RegisteredVersion]:
+    """The longest run of versions within SHORT_ORDER, where it has SEVERAL."""
+    ordered = sorted(versions, key=lambda version: (version.registered_at, version.subject, version.version))
+    best: list[RegisteredVersion] = []
+    first = 0
+    for last, version in enumerate(ordered):
+        while version.registered_at - ordered[first].registered_at > SHORT_ORDER:
+            first += 1
+        if last - first + 1 > len(best):
+            best = ordered[first : last + 1]
+    return best if len(best) >= SEVERAL else []
+
+
+def _none(facts: RegistryFacts) -> Iterator[JudgedFinding]:
+    for each in facts.levels:
+        if each.value == "NONE":
+            scope = each.scope[:1].upper() + each.scope[1:]
+            yield _finding(
+                facts,
+                "LEVEL_NONE",
+                {"scope": scope, "have": "has"},
+                (each.scope,),
+                {"scope": each.scope, "level": each.value},
+                subject=each.subject,
+                severity="risk" if facts.is_target else "notice",
+            )
+
+
+def _writable(facts: RegistryFacts) -> Iterator[JudgedFinding]:
+    for each in facts.modes if facts.is_last else ():
+        if OPENNESS.get(each.value, 0):
+            yield _finding(
+                facts,
+                "PRODUCTION_WRITABLE",
+                {"scope": each.scope, "have": "has", "mode": each.value},
+                (each.scope,),
+                {"scope": each.scope, "mode": each.value},
+                subject=each.subject,
+            )
+
+
+def _clients(facts: RegistryFacts) -> Iterator[JudgedFinding]:
+    if facts.is_last and facts.may_register:
+        number = len(facts.may_register)
+        yield _finding(
+            facts,
+            "CLIENTS_MAY_REGISTER",
+            {"count": counted(number, "account"), "names": either(facts.may_register).replace(" or ", " and ")},
+            (),
+            {"accounts": list(facts.may_register[:100]), "number": number},
+            count=number,
+        )
+
+
+def _connectors(facts: RegistryFacts) -> Iterator[JudgedFinding]:
+    for connector in facts.connectors:
+        for side in ("key", "value"):
+            register = f"{side}.converter.auto.register.schemas"
+            latest = f"{side}.converter.use.latest.version"
+            if connector.settings.get(register) is None:
+                continue
+            is_on = str(connector.settings[register]).lower() != "false"
+            takes_latest = str(connector.settings.get(latest) or "false").lower() == "true"
+            if is_on:
+                yield _connector(facts, "CONNECTOR_AUTO_REGISTERS", connector, register)
+            elif not takes_latest:
+                yield _connector(facts, "CONNECTOR_NOT_ON_LATEST", connector, latest)
+
+
+def _connector(facts: RegistryFacts, rule: str, connector: ConnectorSettings, setting: str) -> JudgedFinding:
+    value = connector.settings.get(setting) or "false"
+    names = {"connector": connector.connector, "setting": setting, "value": value}
+    return _finding(facts, rule, names, (connector.connector, setting), dict(names))
+
+
+def _not_transitive(facts: RegistryFacts) -> Iterator[JudgedFinding]:
+    for each in facts.live:
+        if len(each.versions) > 1 and 1 in GUARANTEES.get(each.level, (0, 0)):
+            shown = ", ".join(str(version) for version in each.versions[:10])
+            yield _finding(
+                facts,
+                "LEVEL_NOT_TRANSITIVE",
+                {
+                    "count": len(each.versions),
+                    "subject": each.subject,
+                    "versions": shown + (", …" if len(each.versions) > 10 else ""),
+                    "level": each.level,
+                },
+                (each.subject,),
+                {"subject": each.subject, "level": each.level, "versions": list(each.versions)},
+                subject=each.subject,
+            )
+
+
+_JUDGES: Final[tuple[Callable[[RegistryFacts], Iterator[JudgedFinding]], ...]] = (
+    _without_promotion,
+    _differing,
+    _relaxed_levels,
+    _relaxed_modes,
+    _auto_registered,
+    _none,
+    _writable,
+    _clients,
+    _connectors,
+    _not_transitive,
+)

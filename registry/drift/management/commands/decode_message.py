@@ -1,0 +1,53 @@
+"""`manage.py decode_message`: from the bytes of a message to its schema and its value."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import sys
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from registry.access.roles import system_actor
+from registry.drift.messages import decode_message
+from registry.drift.pasted import ENCODINGS, MAX_TEXT
+from registry.errors import SchemadeskError
+from registry.subjects.names import DEFAULT_CONTEXT, check_context
+from registry.subjects.selectors.places import get_registry
+
+
+class Command(BaseCommand):
+    """Prints what a message is, as JSON; the exit code is 1 where it can't be decoded."""
+
+    help = "Decode a message given as hexadecimal, base64 or JSON; - reads it from the standard input."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """MESSAGE, and how to take it."""
+        parser.add_argument("message", help="the bytes as text, or - for the standard input")
+        parser.add_argument("--registry", default="", help="default: the default registry")
+        parser.add_argument("--context", default="", help="whose schema ids the message carries")
+        parser.add_argument("--headers", type=Path, help="a file with a header a line, as name: value")
+        parser.add_argument("--key", action="store_true", help="it is a message's key")
+        parser.add_argument("--encoding", choices=ENCODINGS, default="auto")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Print it."""
+        given = options["message"]
+        try:
+            found = decode_message(
+                get_registry(options["registry"]),
+                text=sys.stdin.read(MAX_TEXT + 1) if given == "-" else given,
+                headers=options["headers"].read_text(encoding="utf-8") if options["headers"] else "",
+                side="key" if options["key"] else "value",
+                encoding=options["encoding"],
+                context=check_context(options["context"]) if options["context"] else DEFAULT_CONTEXT,
+                by=system_actor(getpass.getuser(), "command"),
+            )
+        except (SchemadeskError, OSError, UnicodeDecodeError) as error:
+            raise CommandError(str(error)) from error
+        self.stdout.write(json.dumps(found.to_dict(), indent=2, ensure_ascii=False))
+        if found.error:
+            raise SystemExit(1)

@@ -1,0 +1,124 @@
+"""`manage.py scan_source`: scan a source now, for a terminal and for CI."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from argparse import ArgumentParser
+from dataclasses import asdict
+from typing import Any, Final
+
+from django.core.management.base import BaseCommand, CommandError
+from django.core.serializers.json import DjangoJSONEncoder
+
+from registry.access.roles import system_actor
+from registry.drift import selectors, services
+from registry.drift.models import SEVERITIES
+from registry.drift.scanning import perform_scan
+from registry.drift.selectors import FindingInfo, ScanInfo
+from registry.drift.tasks import run_scan
+from registry.errors import SchemadeskError
+
+DRIFT, UNUSABLE, NOT_SCANNED = 1, 2, 3
+LOOK_SECONDS = 0.5
+MOST_SHOWN: Final = 1000
+
+
+class Command(BaseCommand):
+    """Scans a source and says what it found."""
+
+    help = (
+        "Scan a source now. Exit code 1: drift of the severity of --fail-on or worse is open, 2: no such source, or the"
+        " scan failed, 3: it read nothing or wasn't done in time."
+    )
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Which source, and how to wait for it."""
+        parser.add_argument("source", metavar="NAME|ID", help="the source's name, or its number")
+        parser.add_argument(
+            "--registry", default="", help="whose source, where several registries have one of that name"
+        )
+        where = parser.add_mutually_exclusive_group()
+        where.add_argument(
+            "--wait", action="store_true", help="give the scan to the workers and wait for it, instead of scanning here"
+        )
+        where.add_argument("--queue", action="store_true", help="give the scan to the workers, and don't wait")
+        parser.add_argument(
+            "--timeout", type=float, default=900, metavar="SECONDS", help="how long to wait (default: 900)"
+        )
+        parser.add_argument(
+            "--fail-on",
+            choices=[*SEVERITIES, "never"],
+            default="break",
+            help="end with exit code 1 where a finding of this severity or a worse one is open (default: break)",
+        )
+        parser.add_argument("--format", choices=["text", "json"], default="text", help="how the outcome is printed")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Scan, print, and end with the exit code."""
+        try:
+            source = selectors.find_source(options["source"], registry=options["registry"])
+            number = services.queue_scan(source_id=source.id, by=system_actor("scan_source", "command"))
+            if options["wait"] or options["queue"]:
+                run_scan.delay(number)
+            elif perform_scan(number) == "not claimed":
+                options["wait"] = True  # a worker has it already
+            scan = _finished(number, options["timeout"]) if options["wait"] else selectors.get_scan(number)
+            findings = selectors.list_findings(source_id=source.id, limit=MOST_SHOWN)
+        except SchemadeskError as error:
+            raise CommandError(error.placed, returncode=UNUSABLE) from error
+        code = 0 if options["queue"] else exit_code(scan, findings, options["fail_on"])
+        shown = _json(scan, findings, code) if options["format"] == "json" else _text(source.name, scan, findings)
+        self.stdout.write(shown)
+        if code:
+            sys.exit(code)
+
+
+def exit_code(scan: ScanInfo, findings: list[FindingInfo], fail_on: str) -> int:
+    """What CI learns of a scan: 0 only where the source was really scanned, and no such finding is open."""
+    if scan.verdict in ("failed", "cancelled"):
+        return UNUSABLE
+    if scan.verdict != "scanned":
+        return NOT_SCANNED
+    if fail_on == "never":
+        return 0
+    worse = SEVERITIES[: SEVERITIES.index(fail_on) + 1]
+    return DRIFT if any(finding.severity in worse for finding in findings) else 0
+
+
+def _finished(number: int, seconds: float) -> ScanInfo:
+    """The scan when it is over, or as it is when the time is."""
+    ends = time.monotonic() + seconds
+    while (scan := selectors.get_scan(number)).unfinished and time.monotonic() < ends:
+        time.sleep(LOOK_SECONDS)
+    return scan
+
+
+def _json(scan: ScanInfo, findings: list[FindingInfo], code: int) -> str:
+    whole = {
+        "exit_code": code,
+        "scan": asdict(scan) | {"verdict": scan.verdict},
+        "findings": [asdict(finding) for finding in findings],
+    }
+    return json.dumps(whole, indent=2, ensure_ascii=False, cls=DjangoJSONEncoder)
+
+
+def _text(name: str, scan: ScanInfo, findings: list[FindingInfo]) -> str:
+    lines = [f"{name}: scan {scan.id} is {scan.verdict}{_what_was_read(scan)}"]
+    if scan.error:
+        lines.append(scan.error)
+    for finding in findings:
+        lines += [f"{finding.severity}  {finding.location}: {finding.sentence}", f"       {finding.remedy}"]
+    lines.append(f"{len(findings)} open finding{'' if len(findings) == 1 else 's'}")
+    return "\n".join(lines)
+
+
+def _what_was_read(scan: ScanInfo) -> str:
+    read = scan.read or {}
+    if "messages" not in read:
+        return ""
+    bound = f", stopped by the bound of {read['bound_reached']}" if read.get("bound_reached") else ""
+    topics = f" of {read['topics_read']} topics" if "topics_read" in read else ""
+    return f": {read['messages']:,} messages{topics} in {read['seconds']} s{bound}"

@@ -1,0 +1,83 @@
+"""`manage.py usage SUBJECT`: where each version is used, and whether it can be retired."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.core.serializers.json import DjangoJSONEncoder
+
+from registry.drift.retiring import SubjectRetirement, retirement_of
+from registry.drift.usage import TopicUse, VersionUse, moment
+from registry.errors import SchemadeskError
+from registry.subjects.names import parse_subject
+from registry.subjects.selectors.places import get_registry
+
+
+class Command(BaseCommand):
+    """Prints usage and retirement, as text or as JSON."""
+
+    help = (
+        "Where the versions of a subject are used, and whether they can be retired."
+        " With --only the exit code is 0 for yes, 1 for no or not before a date, 2 for not known."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """SUBJECT, and what to leave out."""
+        parser.add_argument("subject")
+        parser.add_argument("--registry", default="", help="default: the default registry")
+        parser.add_argument("--only", type=int, metavar="VERSION", dest="number", help="this version alone")
+        parser.add_argument("--stored", action="store_true", help="from what the scans kept; ask no cluster")
+        parser.add_argument("--json", action="store_true")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Print it."""
+        try:
+            subject = parse_subject(options["subject"])
+            found = retirement_of(get_registry(options["registry"]), subject, ask=not options["stored"])
+            numbers = [options["number"]] if options["number"] else [item.version for item in found.use.versions]
+            versions = [found.use.version(number) for number in numbers]
+        except SchemadeskError as error:
+            raise CommandError(error.message) from error
+        if options["json"]:
+            self.stdout.write(json.dumps(found.to_dict(), indent=2, cls=DjangoJSONEncoder))
+        else:
+            for line in lines_of(found, versions):
+                self.stdout.write(line)
+        if options["number"]:
+            answer = found.versions[options["number"]].answer
+            if answer != "yes":
+                raise SystemExit(2 if answer == "unknown" else 1)
+
+
+def lines_of(found: SubjectRetirement, versions: list[VersionUse]) -> Iterator[str]:
+    """The text for a terminal."""
+    for version in versions:
+        deleted = ", deleted" if version.deleted else ""
+        yield f"{found.use.subject} version {version.version} (schema id {version.schema_id}{deleted})"
+        for topic in version.topics:
+            yield from _topic_lines(topic)
+        if not version.topics:
+            yield "  no messages seen"
+        retirement = found.versions[version.version]
+        yield f"  can be retired? {retirement.sentence}"
+        for reason in retirement.reasons[1:]:
+            yield f"    {reason.answer.replace('_', ' ')}: {reason.sentence}"
+    yield ""
+    yield from (item.sentence for item in found.use.coverage)
+    for problem in found.problems:
+        yield f"not asked: {problem}"
+
+
+def _topic_lines(topic: TopicUse) -> Iterator[str]:
+    share = f", {topic.share:.1%} of the topic" if topic.share is not None else ""
+    whose = "" if topic.owner != "other" else " (of another subject)"
+    yield (
+        f"  {topic.topic} {topic.side}{whose}: {topic.messages:,} messages{share},"
+        f" {moment(topic.first_time)} to {moment(topic.last_time)}"
+    )
+    for part in topic.partitions:
+        yield f"    partition {part.partition}: offsets {part.first_offset:,} to {part.last_offset:,}, {part.messages:,} messages"

@@ -1,0 +1,19 @@
+"""What a rule of drift is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+#: `break`: data is lost or unreadable now; `risk`: it will be, or it may already be in silence; `notice`: to know
+Severity = Literal["break", "risk", "notice"]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A row of a rule table. `sentence` and `remedy` are templates, which the judge fills with names and numbers."""
+
+    id: str
+    severity: Severity
+    sentence: str
+    remedy: str

@@ -1,0 +1,146 @@
+"""What is found in a topic: whose schemas its messages carry, and how."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from registry.drift.rule import Rule
+
+ROWS: Final = (
+    Rule(
+        "UNKNOWN_SCHEMA_ID",
+        "break",
+        "{Mark} stands in {messages} of {topic} ({side}), but {registry} doesn't know it: "
+        "no consumer of this registry can read that data.",
+        "Find the producer by offset and time; most often it registers with another registry. Point it here, "
+        "or import that schema under its id.",
+    ),
+    Rule(
+        "ID_OF_OTHER_SUBJECT",
+        "break",
+        "{Mark} stands in {messages} of {topic} ({side}). It belongs to {owners}, not to {expected}: "
+        "consumers decode that data as something else.",
+        "Find the producer by offset and time and correct its topic or its subject name strategy. If the schema is "
+        "meant for this topic too, register it under {expected}.",
+    ),
+    Rule(
+        "ID_OF_OTHER_CONTEXT",
+        "break",
+        "{Mark} stands in {messages} of {topic} ({side}). Context {context} of {registry} doesn't know it; it belongs "
+        "to {owners} of another context.",
+        "Let producers and consumers of the topic use one context, or set the source's context to the one whose ids "
+        "the messages carry.",
+    ),
+    Rule(
+        "ID_DELETED",
+        "risk",
+        "{Mark} stands in {messages} of {topic} ({side}), but its version in {expected} is deleted: "
+        "it is gone from the registry's lists, yet in use.",
+        "Restore the version, or move its producers to a live one and delete it when the data has expired.",
+    ),
+    Rule(
+        "ID_NOT_RELEASED",
+        "risk",
+        "{Mark} stands in {messages} of {topic} ({side}). It is {owners}, which was never released to {registry} by a "
+        "promotion.",
+        "Request the promotion of that version, so that it is reviewed; or move its producers back to a released one.",
+    ),
+    Rule(
+        "OLD_VERSION_WRITTEN",
+        "notice",
+        "{topic} ({side}) is still written with version {version} of {subject}, in {messages} since {since}, though "
+        "version {newer} is in use since {newer_since}.",
+        "Find the producer by offset and time and give it version {latest}; until then version {version} can't be "
+        "retired.",
+    ),
+    Rule(
+        "UNFRAMED_DATA",
+        "break",
+        "No schema id stands in {messages} of {topic} ({side}), though {expected} is registered for it; "
+        "the bytes look like {hints}.",
+        "Find the producer by offset and time and let it write with the registry's serializer. Consumers need a way "
+        "around these offsets until they expire.",
+    ),
+    Rule(
+        "FRAME_CUT",
+        "break",
+        "{messages} of {topic} ({side}) {begin} like a frame and {end} before the schema id is complete.",
+        "Look at one of the offsets: the message was cut off, or it is a number that begins with a zero byte and no "
+        "frame at all.",
+    ),
+    Rule(
+        "FRAMED_TWICE",
+        "break",
+        "{messages} of {topic} ({side}) {carry} {mark} in a header and a frame with schema id {schema_id} in the body. "
+        "A consumer that follows the header takes the frame for data.",
+        "Let the producer write one of the two: the header with a bare body, or the frame without the header.",
+    ),
+    Rule(
+        "FRAMING_MIXED",
+        "risk",
+        "{topic} ({side}) holds messages with {framings}: a consumer that knows one of them can't read the others.",
+        "Agree on one framing for the topic. While producers move, consumers need a deserializer that reads both.",
+    ),
+    Rule(
+        "UNDECODABLE",
+        "break",
+        "The body doesn't decode in {messages} of {topic} ({side}) with {mark} ({owners}).",
+        "Read one of the offsets by hand: a body that is cut off or written with another schema points to the "
+        "producer. Consumers need a way around these offsets.",
+    ),
+    Rule(
+        "NOT_JSON",
+        "risk",
+        "{messages} of {topic} ({side}) {look} like JSON and {are} none, on a topic that holds JSON otherwise.",
+        "Read one of the offsets by hand: a body that is cut off or put together as text points to the producer.",
+    ),
+    Rule(
+        "SUBJECT_MISSING",
+        "notice",
+        "Schemas of {owners} stand in {messages} of {topic} ({side}), but {registry} has no subject for this side "
+        "of the topic.",
+        "Register the schema under the topic's own subject, or let its producers use a subject name strategy that "
+        "leads to an existing one.",
+    ),
+    Rule(
+        "TOPIC_WITHOUT_SUBJECT",
+        "notice",
+        "{topic} ({side}) has no subject in {registry}: {messages} look like {hints}, and nothing says what they mean.",
+        "Register a schema for the topic, or leave it out of the source by a pattern.",
+    ),
+    Rule(
+        "SUBJECT_WITHOUT_TOPIC",
+        "notice",
+        "Subject {subject} has {live} in {registry}, but its topic {topic} {gone}.",
+        "If the topic is gone for good, delete the subject; if it has another name or cluster, connect that one.",
+    ),
+    Rule(
+        "TOO_MANY_IDS",
+        "risk",
+        "More different ids than a scan tells apart ({groups} further ones in one partition) stand in {messages} of "
+        "{topic}: most likely bytes that only look framed.",
+        "Look at what writes to this topic: numbers or identifiers that begin with a zero byte look like schema ids.",
+    ),
+    Rule(
+        "SCHEMA_NOT_DECODED",
+        "notice",
+        "Bodies of {topic} with {mark} weren't checked: {reason}.",
+        "Nothing is known of these messages beyond their id. Simplify the schema, or decode some of them by hand.",
+    ),
+    Rule(
+        "KEY_SCHEMA_CHANGED",
+        "risk",
+        "The keys of {topic}, which is compacted, are written with {marks}. One key then has several forms in bytes: "
+        "compaction keeps each of them, and they may lie in different partitions.",
+        "Write all keys with one schema. To clean up, copy the topic with one key schema, or send a tombstone for "
+        "every old key in its old form.",
+    ),
+    Rule(
+        "MESSAGE_TYPE_CHANGED",
+        "risk",
+        "{topic} ({side}) holds several Protobuf message types of {subject}: {types}. A consumer of one of them "
+        "misreads the others.",
+        "Give each message type a topic or a subject of its own; if consumers tell the types apart, use the subject "
+        "name strategy TopicRecordName.",
+    ),
+)

@@ -1,0 +1,268 @@
+"""Findings, mutes, and whether a rollout may go on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Case, Count, F, IntegerField, Q, QuerySet, Value, When
+
+from registry.drift.life_cycle import SEVERITY_RANK
+from registry.drift.models import SEVERITIES, Finding, Mute, Scan
+from registry.drift.selectors.sources import SourceInfo, list_sources, scan_info
+from registry.errors import FindingNotFound, InvalidInput
+from registry.subjects.selectors.places import get_registry
+
+WORST_FIRST = Case(
+    *(When(severity=severity, then=Value(rank)) for rank, severity in enumerate(SEVERITIES)),
+    output_field=IntegerField(),
+)
+
+
+@dataclass(frozen=True)
+class FindingInfo:
+    """A finding with its evidence."""
+
+    id: int
+    source_id: int
+    source_name: str
+    source_kind: str
+    registry: str
+    topic: str
+    rule: str
+    severity: str
+    sentence: str
+    remedy: str
+    location: str
+    subject: str
+    evidence: dict[str, Any]
+    cause: str
+    state: str
+    count: int
+    first_seen: datetime
+    last_seen: datetime
+    acknowledged_by: str
+    acknowledged_reason: str
+    acknowledged_until: datetime | None
+    assigned_to: str
+    muted: bool
+    clean_scans: int
+    reopened: int
+    resolved_at: datetime | None
+
+
+@dataclass(frozen=True)
+class MuteInfo:
+    """A mute; its patterns are shell patterns, empty for any."""
+
+    id: int
+    registry: str
+    rule: str
+    subject: str
+    location: str
+    reason: str
+    until: datetime | None
+    created_at: datetime
+    created_by: str
+
+
+@dataclass(frozen=True)
+class Gate:
+    """Whether a rollout may go on: no open finding of that severity or a worse one, and every source really looked at.
+
+    `unscanned` are the sources in scope that were never scanned to an end, or whose last scan failed or read nothing.
+    """
+
+    passed: bool
+    fail_on: str
+    findings: tuple[FindingInfo, ...]
+    unscanned: tuple[str, ...]
+
+
+def list_findings(
+    *,
+    state: str = "open",
+    severity: str = "",
+    kind: str = "",
+    source_id: int | None = None,
+    registry: str = "",
+    subject: str = "",
+    topic: str = "",
+    rule: str = "",
+    assigned_to: str = "",
+    muted: bool | None = False,
+    text: str = "",
+    limit: int = 200,
+) -> list[FindingInfo]:
+    """Findings, worst and newest first; an empty filter means all, as `muted=None` does.
+
+    `text` is looked for in words, place and subject.
+    """
+    rows = Finding.objects.select_related("source__registry", "topic")
+    for word in text.split():
+        rows = rows.filter(
+            Q(sentence__icontains=word)
+            | Q(location__icontains=word)
+            | Q(subject_name__icontains=word)
+            | Q(rule__icontains=word)
+        )
+    filters = {
+        "state": state,
+        "severity": severity,
+        "source__kind": kind,
+        "source_id": source_id,
+        "source__registry__name": registry,
+        "subject_name": subject,
+        "topic__name": topic,
+        "rule": rule,
+        "assigned_to": assigned_to,
+    }
+    rows = rows.filter(**{name: value for name, value in filters.items() if value})
+    if muted is not None:
+        rows = rows.filter(muted=muted)
+    return [_finding_info(row) for row in rows.order_by(WORST_FIRST, "-last_seen", "-id")[:limit]]
+
+
+def open_findings_by_subject(registry_name: str) -> dict[str, int]:
+    """Number of open findings that concern a subject of a registry, by its qualified name; muted ones don't count."""
+    rows = _open().filter(source__registry__name=registry_name).exclude(subject_name="")
+    return dict(rows.values_list("subject_name").annotate(number=Count("pk")))
+
+
+def count_findings() -> dict[str, int]:
+    """Number of findings by state; those that are muted count as `muted`, whatever their state; one query."""
+    muted = When(muted=True, then=Value("muted"))
+    rows = Finding.objects.values_list(Case(muted, default=F("state"))).annotate(number=Count("pk")).order_by()
+    return dict(rows)
+
+
+def get_finding(finding_id: int) -> FindingInfo:
+    """One finding. Raises FindingNotFound."""
+    row = Finding.objects.select_related("source__registry", "topic").filter(pk=finding_id).first()
+    if row is None:
+        raise FindingNotFound(f"There is no finding {finding_id}.", finding=finding_id)
+    return _finding_info(row)
+
+
+def list_mutes(registry: str = "") -> list[MuteInfo]:
+    """The mutes of a registry (empty: of all), newest first."""
+    rows = Mute.objects.select_related("registry")
+    if registry:
+        rows = rows.filter(registry__name=registry)
+    return [
+        MuteInfo(
+            id=row.pk,
+            registry=row.registry.name,
+            rule=row.rule,
+            subject=row.subject,
+            location=row.location,
+            reason=row.reason,
+            until=row.until,
+            created_at=row.created_at,
+            created_by=row.created_by,
+        )
+        for row in rows.order_by("-pk")
+    ]
+
+
+def hold_rollout(
+    *, fail_on: str, registry: str = "", subject: str = "", source_id: int | None = None, limit: int = 200
+) -> Gate:
+    """Whether drift in a scope is worse than a rollout may ignore; acknowledged and muted findings are decided.
+
+    What wasn't looked at is no proof: with a source in scope that wasn't scanned the gate holds too. Raises
+    InvalidInput for a severity that doesn't exist, RegistryNotFound.
+    """
+    if fail_on not in SEVERITY_RANK:
+        raise InvalidInput(f"fail_on is one of {', '.join(SEVERITIES)}, not {fail_on[:40]!r}.")
+    if registry:
+        get_registry(registry)
+    sources = [source for source in list_sources(registry=registry) if source_id is None or source.id == source_id]
+    worse = SEVERITIES[: SEVERITY_RANK[fail_on] + 1]
+    rows = _open().filter(severity__in=worse, source__in=[source.id for source in sources])
+    if subject:
+        rows = rows.filter(subject_name=subject)
+    found = rows.select_related("source__registry", "topic").order_by(WORST_FIRST, "-last_seen", "-id")[:limit]
+    findings = tuple(_finding_info(row) for row in found)
+    unscanned = _unscanned(sources)
+    return Gate(not findings and not unscanned, fail_on, findings, unscanned)
+
+
+def _unscanned(sources: list[SourceInfo]) -> tuple[str, ...]:
+    """The sources whose newest finished scan proves nothing, with why; one query."""
+    over = Scan.objects.filter(source__in=[source.id for source in sources], state__in=("done", "failed"))
+    newest = {row.source_id: scan_info(row) for row in over.order_by("source", "-id").distinct("source")}
+    return tuple(
+        f"{source.name} ({f'last scan: {scan.verdict}' if scan else 'never scanned'})"
+        for source in sources
+        if (scan := newest.get(source.id)) is None or scan.verdict != "scanned"
+    )
+
+
+def _open() -> QuerySet[Finding]:
+    return Finding.objects.filter(state="open", muted=False)
+
+
+@dataclass(frozen=True)
+class OpenCounts:
+    """The open findings, muted ones apart, by what can be filtered; each row is severity, kind, rule, registry, person."""
+
+    rows: tuple[tuple[tuple[str, str, str, str, str], int], ...]
+    muted: int
+
+    def by(self, place: int) -> Counter[str]:
+        """Numbers by the value at that place of a row."""
+        counts: Counter[str] = Counter()
+        for row, number in self.rows:
+            counts[row[place]] += number
+        return counts
+
+
+def open_counts(registry: str = "") -> OpenCounts:
+    """Of a registry, or of all; one query."""
+    rows = Finding.objects.filter(state="open")
+    if registry:
+        rows = rows.filter(source__registry__name=registry)
+    columns = ("severity", "source__kind", "rule", "source__registry__name", "assigned_to", "muted")
+    counted = rows.values_list(*columns).annotate(number=Count("pk")).order_by()
+    shown: list[tuple[tuple[str, str, str, str, str], int]] = []
+    muted = 0
+    for severity, kind, rule, name, person, is_muted, number in counted:
+        if is_muted:
+            muted += number
+        else:
+            shown.append(((severity, kind, rule, name, person), number))
+    return OpenCounts(tuple(shown), muted)
+
+
+def _finding_info(row: Finding) -> FindingInfo:
+    return FindingInfo(
+        id=row.pk,
+        source_id=row.source_id,
+        source_name=row.source.name,
+        source_kind=row.source.kind,
+        registry=row.source.registry.name,
+        topic=row.topic.name if row.topic else "",
+        rule=row.rule,
+        severity=row.severity,
+        sentence=row.sentence,
+        remedy=row.remedy,
+        location=row.location,
+        subject=row.subject_name,
+        evidence=row.evidence,
+        cause=row.cause,
+        state=row.state,
+        count=row.count,
+        first_seen=row.first_seen,
+        last_seen=row.last_seen,
+        acknowledged_by=row.acknowledged_by,
+        acknowledged_reason=row.acknowledged_reason,
+        acknowledged_until=row.acknowledged_until,
+        assigned_to=row.assigned_to,
+        muted=row.muted,
+        clean_scans=row.clean_scans,
+        reopened=row.reopened,
+        resolved_at=row.resolved_at,
+    )

@@ -1,0 +1,299 @@
+"""Clusters, sources, their topics and scans."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery
+from django.utils import timezone
+
+from registry.drift.models import Cluster, Scan, Source, Topic
+from registry.errors import ClusterNotFound, SourceNotFound
+
+LATELY: Final = timedelta(hours=24)
+
+
+@dataclass(frozen=True)
+class ClusterInfo:
+    """A cluster, with the number of its sources; `secret` is the secret's name."""
+
+    id: int
+    name: str
+    bootstrap: str
+    security_protocol: str
+    sasl_mechanism: str
+    username: str
+    secret: str
+    ca_pem: str
+    created_at: datetime
+    created_by: str
+    sources: int
+
+
+@dataclass(frozen=True)
+class ScanInfo:
+    """A scan. `read` is None until it is done; `read["nothing"]` is true where there was nothing to read."""
+
+    id: int
+    source_id: int
+    state: str
+    queued_at: datetime
+    queued_by: str
+    started_at: datetime | None
+    finished_at: datetime | None
+    phase: str
+    progress_done: int
+    progress_total: int
+    read: dict[str, Any] | None
+    error: str
+    attempts: int = 0
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether the page should look again."""
+        return self.state in ("queued", "running")
+
+    @property
+    def verdict(self) -> str:
+        """`queued`, `running`, `scanned`, `not scanned`, `failed` or `cancelled`: reading nothing is never green."""
+        if self.state != "done":
+            return self.state
+        return "not scanned" if not self.read or self.read.get("nothing") else "scanned"
+
+
+@dataclass(frozen=True)
+class SourceInfo:
+    """A source with its last scan and the number of its open findings, without muted ones.
+
+    `cluster` is its name, `bootstrap` its servers; both empty where the source has none.
+    """
+
+    id: int
+    registry: str
+    context: str
+    kind: str
+    name: str
+    cluster: str
+    bootstrap: str
+    include: tuple[str, ...]
+    exclude: tuple[str, ...]
+    mode: str
+    tail_messages: int
+    window_seconds: int
+    max_messages: int
+    max_bytes: int
+    max_seconds: int
+    keep_samples: bool
+    clean_scans: int
+    every_seconds: int | None
+    next_scan_at: datetime | None
+    topics: int
+    open_findings: int
+    last_scan: ScanInfo | None
+
+
+@dataclass(frozen=True)
+class TopicInfo:
+    """A topic of a source: how far it was read, whose schemas it carries, and why it can't be read."""
+
+    name: str
+    partitions: int
+    compacted: bool
+    retention_ms: int | None
+    retention_bytes: int | None
+    positions: Mapping[int, int]
+    strategies: Mapping[str, tuple[str, ...]]
+    subjects: Mapping[str, tuple[str, ...]]
+    messages: int
+    problem: str
+    discovered_at: datetime
+    checked_at: datetime | None
+    read_at: datetime | None
+    gone_at: datetime | None
+    open_findings: int
+
+
+def list_clusters() -> list[ClusterInfo]:
+    """All clusters by name; one query."""
+    return [_cluster_info(row) for row in _clusters().order_by("name")]
+
+
+def get_cluster(name: str) -> ClusterInfo:
+    """One cluster. Raises ClusterNotFound."""
+    row = _clusters().filter(name=name).first()
+    if row is None:
+        raise ClusterNotFound(f"There is no cluster {name[:128]!r}.", cluster=name)
+    return _cluster_info(row)
+
+
+def list_sources(*, registry: str = "") -> list[SourceInfo]:
+    """All sources, those with open findings first; three queries."""
+    wanted = _sources().filter(registry__name=registry) if registry else _sources()
+    rows = list(wanted.order_by(F("open_count").desc(), "kind", "name"))
+    scans = Scan.objects.in_bulk([row.last_scan_id for row in rows if row.last_scan_id])
+    return [_source_info(row, scans.get(row.last_scan_id)) for row in rows]
+
+
+def get_source(source_id: int) -> SourceInfo:
+    """One source. Raises SourceNotFound."""
+    row = _sources().filter(pk=source_id).first()
+    if row is None:
+        raise SourceNotFound(f"There is no source {source_id}.", source=source_id)
+    return _source_info(row, Scan.objects.filter(pk=row.last_scan_id).first())
+
+
+def find_source(name_or_number: str, *, registry: str = "") -> SourceInfo:
+    """The source of that name, or of that number. Raises SourceNotFound, also where several have the name."""
+    rows = Source.objects.filter(name=name_or_number)
+    if registry:
+        rows = rows.filter(registry__name=registry)
+    numbers = list(rows.values_list("pk", flat=True)[:2])
+    if len(numbers) == 1:
+        return get_source(numbers[0])
+    if not numbers and name_or_number.isascii() and name_or_number.isdigit() and len(name_or_number) < 19:
+        return get_source(int(name_or_number))
+    problem = "Several sources are" if numbers else "No source is"
+    raise SourceNotFound(f"{problem} called {name_or_number[:200]!r}; name its registry, or give its number.")
+
+
+def list_scans(source_id: int, *, limit: int = 20) -> list[ScanInfo]:
+    """The newest scans of a source first."""
+    return [scan_info(row) for row in Scan.objects.filter(source_id=source_id).order_by("-id")[:limit]]
+
+
+def get_scan(scan_id: int) -> ScanInfo:
+    """One scan. Raises SourceNotFound."""
+    row = Scan.objects.filter(pk=scan_id).first()
+    if row is None:
+        raise SourceNotFound(f"There is no scan {scan_id}.", scan=scan_id)
+    return scan_info(row)
+
+
+def list_topics(source_id: int) -> list[TopicInfo]:
+    """The topics of a source by name, those that are gone last; one query."""
+    open_ones = Count("findings", filter=Q(findings__state="open", findings__muted=False))
+    rows = Topic.objects.filter(source_id=source_id).annotate(open_count=open_ones)
+    return [_topic_info(row) for row in rows.order_by(F("gone_at").asc(nulls_first=True), "name")]
+
+
+@dataclass(frozen=True)
+class TopicCoverage:
+    """Topics that are there, those that a scan asked for lately, and the names of those that it couldn't read."""
+
+    topics: int
+    fresh: int
+    unreadable: tuple[str, ...]
+
+
+def topic_coverage(source_ids: Sequence[int]) -> TopicCoverage:
+    """Of the topics of these sources, in the last 24 hours; two queries."""
+    rows = Topic.objects.filter(source__in=source_ids, gone_at=None)
+    lately = Q(checked_at__gte=timezone.now() - LATELY, problem="")
+    counts = rows.aggregate(topics=Count("pk"), fresh=Count("pk", filter=lately))
+    unreadable = tuple(rows.exclude(problem="").order_by("name").values_list("name", flat=True)[:100])
+    return TopicCoverage(counts["topics"], counts["fresh"], unreadable)
+
+
+def _clusters() -> QuerySet[Cluster, Any]:
+    return Cluster.objects.annotate(source_count=Count("sources"))
+
+
+def _sources() -> QuerySet[Source, Any]:
+    newest = Scan.objects.filter(source=OuterRef("pk")).order_by("-id").values("pk")[:1]
+    topics = (
+        Topic.objects.filter(source=OuterRef("pk"), gone_at=None)
+        .order_by()
+        .values("source")
+        .annotate(number=Count("pk"))
+        .values("number")
+    )
+    return Source.objects.select_related("registry", "cluster").annotate(
+        open_count=Count("findings", filter=Q(findings__state="open", findings__muted=False)),
+        topic_count=Subquery(topics),
+        last_scan_id=Subquery(newest),
+    )
+
+
+def _cluster_info(row: Any) -> ClusterInfo:
+    return ClusterInfo(
+        id=row.pk,
+        name=row.name,
+        bootstrap=row.bootstrap,
+        security_protocol=row.security_protocol,
+        sasl_mechanism=row.sasl_mechanism,
+        username=row.username,
+        secret=row.secret,
+        ca_pem=row.ca_pem,
+        created_at=row.created_at,
+        created_by=row.created_by,
+        sources=row.source_count,
+    )
+
+
+def _source_info(row: Any, scan: Scan | None) -> SourceInfo:
+    return SourceInfo(
+        id=row.pk,
+        registry=row.registry.name,
+        context=row.context,
+        kind=row.kind,
+        name=row.name,
+        cluster=row.cluster.name if row.cluster else "",
+        bootstrap=row.cluster.bootstrap if row.cluster else "",
+        include=tuple(row.include),
+        exclude=tuple(row.exclude),
+        mode=row.mode,
+        tail_messages=row.tail_messages,
+        window_seconds=row.window_seconds,
+        max_messages=row.max_messages,
+        max_bytes=row.max_bytes,
+        max_seconds=row.max_seconds,
+        keep_samples=row.keep_samples,
+        clean_scans=row.clean_scans,
+        every_seconds=row.every_seconds,
+        next_scan_at=row.next_scan_at,
+        topics=row.topic_count or 0,
+        open_findings=row.open_count,
+        last_scan=scan_info(scan) if scan else None,
+    )
+
+
+def scan_info(row: Scan) -> ScanInfo:
+    """A scan's row, as others see it."""
+    return ScanInfo(
+        id=row.pk,
+        source_id=row.source_id,
+        state=row.state,
+        queued_at=row.queued_at,
+        queued_by=row.queued_by,
+        started_at=row.started_at,
+        finished_at=row.finished_at,
+        phase=row.phase,
+        progress_done=row.progress_done,
+        progress_total=row.progress_total,
+        read=row.read,
+        error=row.error,
+        attempts=row.attempts,
+    )
+
+
+def _topic_info(row: Any) -> TopicInfo:
+    return TopicInfo(
+        name=row.name,
+        partitions=row.partitions,
+        compacted=row.compacted,
+        retention_ms=row.retention_ms,
+        retention_bytes=row.retention_bytes,
+        positions={int(number): offset for number, offset in row.positions.items()},
+        strategies={side: tuple(names) for side, names in row.strategies.items()},
+        subjects={side: tuple(names) for side, names in row.subjects.items()},
+        messages=row.messages,
+        problem=row.problem,
+        discovered_at=row.discovered_at,
+        checked_at=row.checked_at,
+        read_at=row.read_at,
+        gone_at=row.gone_at,
+        open_findings=row.open_count,
+    )

@@ -1,0 +1,196 @@
+"""Decisions on findings: acknowledged, reopened, assigned, muted; each with who and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Final
+
+from django.db import transaction
+from django.db.models import F, Q
+from django.utils import timezone
+
+from registry.access.models import User
+from registry.access.roles import Actor, require
+from registry.audit.services import record
+from registry.drift.life_cycle import MutePattern, is_muted
+from registry.drift.models import Finding, Mute
+from registry.errors import FindingNotFound, InvalidInput, MuteNotFound, WrongState
+from registry.subjects.selectors.places import get_registry
+
+MAX_REASON = 4000
+MAX_STARS = 10
+MAX_PATTERN: Final = {"rule": 64, "subject": 512, "location": 1024}
+
+
+@transaction.atomic
+def acknowledge(*, finding_id: int, reason: str, by: Actor, until: datetime | None = None) -> None:
+    """Take note of a finding, with a reason, until a time (None: for as long as it is seen).
+
+    Raises FindingNotFound, InvalidInput, WrongState, NotAllowed.
+    """
+    row = _decidable(finding_id, by)
+    reason = _reason(reason, "Say why the finding can stay for now.")
+    _require_future(until)
+    if row.state != "open":
+        raise WrongState(f"Finding {finding_id} is {row.state}; only an open one can be acknowledged.")
+    record(by=by, why=f"acknowledge finding {finding_id}")
+    row.state, row.acknowledged_by, row.acknowledged_reason, row.acknowledged_until = (
+        "acknowledged",
+        by.name,
+        reason,
+        until,
+    )
+    row.save(update_fields=["state", "acknowledged_by", "acknowledged_reason", "acknowledged_until"])
+
+
+@transaction.atomic
+def reopen(*, finding_id: int, by: Actor) -> None:
+    """Open a finding that was acknowledged or resolved. Raises FindingNotFound, WrongState, NotAllowed."""
+    row = _decidable(finding_id, by)
+    if row.state == "open":
+        raise WrongState(f"Finding {finding_id} is open already.")
+    record(by=by, why=f"reopen finding {finding_id}")
+    row.reopened += 1
+    _open(row)
+
+
+@transaction.atomic
+def assign(*, finding_id: int, to: str, by: Actor) -> None:
+    """Give a finding to a person by the name of their account (empty: to nobody).
+
+    Raises FindingNotFound, InvalidInput where nobody is called so, NotAllowed.
+    """
+    row = _decidable(finding_id, by)
+    if to and not User.objects.filter(username=to, is_active=True).exists():
+        raise InvalidInput(f"Nobody is called {to[:150]!r}; give the name of an account.")
+    record(by=by, why=f"assign finding {finding_id} to {to or 'nobody'}")
+    row.assigned_to = to
+    row.save(update_fields=["assigned_to"])
+
+
+@transaction.atomic
+def mute(
+    *,
+    registry: str,
+    reason: str,
+    by: Actor,
+    rule: str = "",
+    subject: str = "",
+    location: str = "",
+    until: datetime | None = None,
+) -> int:
+    """Mute the findings of a registry, also those to come, that fit all of the shell patterns; gives the mute's number.
+
+    A muted finding is kept and counted, and stands in no list of what is open. Raises InvalidInput,
+    RegistryNotFound, NotAllowed.
+    """
+    place = get_registry(registry)
+    require(by, "finding.mute", registry=place.name)
+    reason = _reason(reason, "Say why these findings need not be seen.")
+    _require_future(until)
+    patterns = {"rule": rule.strip(), "subject": subject.strip(), "location": location.strip()}
+    if not any(patterns.values()):
+        raise InvalidInput("Name a rule, a subject or a place: a mute of everything would hide all drift.")
+    for name, pattern in patterns.items():
+        longest = MAX_PATTERN[name]
+        if len(pattern) > longest or pattern.count("*") > MAX_STARS or not pattern.isprintable():
+            raise InvalidInput(f"The pattern of {name} has up to {longest} characters, and at most ten '*' among them.")
+    record(by=by, why="mute findings")
+    row = Mute.objects.create(registry=place, reason=reason, until=until, created_by=by.name, **patterns)
+    _apply_mutes(place.pk)
+    return row.pk
+
+
+@transaction.atomic
+def unmute(*, mute_id: int, by: Actor) -> None:
+    """End a mute: its findings are seen again where no other covers them. Raises MuteNotFound, NotAllowed."""
+    row = Mute.objects.select_related("registry").select_for_update(of=("self",)).filter(pk=mute_id).first()
+    if row is None:
+        raise MuteNotFound(f"There is no mute {mute_id}.", mute=mute_id)
+    require(by, "finding.mute", registry=row.registry.name)
+    record(by=by, why=f"end mute {mute_id}")
+    row.delete()
+    _apply_mutes(row.registry_id)
+
+
+@transaction.atomic
+def end_what_is_over(*, by: Actor) -> int:
+    """Open findings whose acknowledgement is over, and end mutes whose time is; gives the number of opened findings."""
+    now = timezone.now()
+    over = Finding.objects.select_for_update(skip_locked=True).filter(state="acknowledged", acknowledged_until__lte=now)
+    numbers = list(over.values_list("pk", flat=True))
+    ended = Mute.objects.filter(until__lte=now)
+    registries = set(ended.values_list("registry_id", flat=True))
+    if not numbers and not registries:
+        return 0
+    record(by=by, why="the time of a decision is over")
+    Finding.objects.filter(pk__in=numbers).update(
+        state="open", reopened=F("reopened") + 1, acknowledged_by="", acknowledged_reason="", acknowledged_until=None
+    )
+    ended.delete()
+    for registry_id in registries:
+        _apply_mutes(registry_id)
+    return len(numbers)
+
+
+def active_mutes(registry_id: int) -> list[MutePattern]:
+    """The mutes of a registry whose time isn't over."""
+    rows = Mute.objects.filter(registry_id=registry_id).filter(Q(until=None) | Q(until__gt=timezone.now()))
+    return [MutePattern(row.rule, row.subject, row.location) for row in rows]
+
+
+def _apply_mutes(registry_id: int) -> None:
+    """Set `muted` of a registry's findings as its mutes are now."""
+    mutes = active_mutes(registry_id)
+    rows: Iterable[Finding] = Finding.objects.filter(source__registry_id=registry_id).only(
+        "pk", "rule", "subject_name", "location", "muted"
+    )
+    wrong: dict[bool, list[int]] = {True: [], False: []}
+    for row in rows:
+        should = is_muted(mutes, row.rule, row.subject_name, row.location)
+        if row.muted != should:
+            wrong[should].append(row.pk)
+    for should, numbers in wrong.items():
+        if numbers:
+            Finding.objects.filter(pk__in=numbers).update(muted=should)
+
+
+def _open(row: Finding) -> None:
+    row.state, row.resolved_at, row.clean_scans = "open", None, 0
+    row.acknowledged_by, row.acknowledged_reason, row.acknowledged_until = "", "", None
+    row.save(
+        update_fields=[
+            "state",
+            "resolved_at",
+            "clean_scans",
+            "reopened",
+            "acknowledged_by",
+            "acknowledged_reason",
+            "acknowledged_until",
+        ]
+    )
+
+
+def _decidable(finding_id: int, by: Actor) -> Finding:
+    """The finding's row, locked. Raises FindingNotFound, NotAllowed."""
+    rows = Finding.objects.select_for_update(of=("self",)).select_related("source__registry")
+    row = rows.filter(pk=finding_id).first()
+    if row is None:
+        raise FindingNotFound(f"There is no finding {finding_id}.", finding=finding_id)
+    require(by, "finding.decide", registry=row.source.registry.name)
+    return row
+
+
+def _reason(text: str, problem: str) -> str:
+    reason = text.strip()
+    if not reason:
+        raise InvalidInput(problem)
+    if len(reason) > MAX_REASON:
+        raise InvalidInput(f"A reason has up to {MAX_REASON} characters.")
+    return reason
+
+
+def _require_future(until: datetime | None) -> None:
+    if until is not None and (until.tzinfo is None or until <= timezone.now()):
+        raise InvalidInput("The time until when it holds lies in the past; give a later one, with its time zone.")

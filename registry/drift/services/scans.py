@@ -1,0 +1,140 @@
+"""Scans: queued, claimed by one worker, kept by its lease, cancelled, given to another."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from datetime import timedelta
+
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
+
+from registry.access.roles import Actor, require
+from registry.drift.models import Scan, Source
+from registry.drift.services.sources import locked_source
+from registry.errors import SourceNotFound, WrongState
+
+LEASE = timedelta(seconds=45)
+MAX_ATTEMPTS = 3
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A scan that this worker holds until its lease ends; `tag` tells its claim from a later one."""
+
+    scan_id: int
+    source_id: int
+    tag: str
+    attempt: int
+
+
+@transaction.atomic
+def queue_scan(*, source_id: int, by: Actor) -> int:
+    """Put a scan into the queue, or give the one that is in it or running; the caller enqueues its task.
+
+    Raises SourceNotFound, NotAllowed.
+    """
+    source = locked_source(source_id)
+    require(by, "source.scan", registry=source.registry.name)
+    unfinished = source.scans.filter(state__in=("queued", "running")).first()
+    if unfinished is not None:
+        return unfinished.pk
+    return source.scans.create(queued_by=by.name).pk
+
+
+@transaction.atomic
+def queue_due_scans(*, by: Actor) -> list[int]:
+    """Queue the sources whose time has come and give all scans that wait, those whose message was lost too."""
+    now = timezone.now()
+    due = Source.objects.select_for_update(skip_locked=True).filter(every_seconds__isnull=False, next_scan_at__lte=now)
+    for source in due:
+        source.next_scan_at = now + timedelta(seconds=source.every_seconds or 0)
+        source.save(update_fields=["next_scan_at"])
+        if not source.scans.filter(state__in=("queued", "running")).exists():
+            source.scans.create(queued_by=by.name)
+    return list(Scan.objects.filter(state="queued").values_list("pk", flat=True))
+
+
+def claim_scan(scan_id: int) -> Claim | None:
+    """Take a queued scan by a conditional update; None where another worker has it or it is over."""
+    now, tag = timezone.now(), f"scan-{scan_id}-{uuid.uuid4().hex[:12]}"
+    claimed = Scan.objects.filter(pk=scan_id, state="queued").update(
+        state="running",
+        started_at=now,
+        lease_until=now + LEASE,
+        attempts=F("attempts") + 1,
+        tag=tag,
+        phase="starting",
+        progress_done=0,
+        progress_total=0,
+    )
+    if not claimed:
+        return None
+    row = Scan.objects.filter(pk=scan_id, tag=tag).first()
+    return Claim(scan_id=scan_id, source_id=row.source_id, tag=tag, attempt=row.attempts) if row else None
+
+
+def renew_lease(claim: Claim) -> bool:
+    """Keep the claim; False once the scan was cancelled or given to another worker."""
+    held = Scan.objects.filter(pk=claim.scan_id, tag=claim.tag, state="running")
+    return bool(held.update(lease_until=timezone.now() + LEASE))
+
+
+def note_progress(claim: Claim, *, done: int, total: int, phase: str) -> bool:
+    """What the page shows while the scan runs; False once the scan is no longer this worker's."""
+    held = Scan.objects.filter(pk=claim.scan_id, tag=claim.tag, state="running")
+    return bool(held.update(phase=phase[:100], progress_done=done, progress_total=total))
+
+
+def fail_scan(claim: Claim, *, reason: str) -> bool:
+    """End a scan with its reason. Findings stay as they were: what wasn't read proves nothing.
+
+    False where the scan is no longer this worker's: it was cancelled, or given to another.
+    """
+    return bool(
+        Scan.objects.filter(pk=claim.scan_id, tag=claim.tag, state="running").update(
+            state="failed", finished_at=timezone.now(), lease_until=None, error=reason[:4000]
+        )
+    )
+
+
+@transaction.atomic
+def cancel_scan(*, scan_id: int, by: Actor) -> str:
+    """End a scan that is queued or running; gives the tag of its work on Spark, empty where none runs.
+
+    Its worker keeps nothing of it from here on; the caller enqueues `tasks.interrupt_scan` with the tag, so that Spark
+    stops too. Raises SourceNotFound, WrongState where it is over, NotAllowed.
+    """
+    row = Scan.objects.select_related("source__registry").select_for_update(of=("self",)).filter(pk=scan_id).first()
+    if row is None:
+        raise SourceNotFound(f"There is no scan {scan_id}.", scan=scan_id)
+    require(by, "source.scan", registry=row.source.registry.name)
+    if row.state not in ("queued", "running"):
+        raise WrongState(f"Scan {scan_id} is {row.state}; only one that is queued or running can be cancelled.")
+    tag = row.tag if row.state == "running" else ""
+    row.state, row.finished_at, row.lease_until = "cancelled", timezone.now(), None
+    row.error = f"Cancelled by {by.name}."
+    row.save(update_fields=["state", "finished_at", "lease_until", "error"])
+    return tag
+
+
+def lost_tags() -> list[str]:
+    """The tags of running scans whose lease is over: their work on Spark goes on until somebody interrupts it."""
+    return list(Scan.objects.filter(state="running", lease_until__lt=timezone.now()).values_list("tag", flat=True))
+
+
+@transaction.atomic
+def reclaim_lost_scans() -> list[int]:
+    """Queue scans whose worker is gone once more, end them after three attempts; gives the queued ones."""
+    lost = Scan.objects.select_for_update(skip_locked=True).filter(state="running", lease_until__lt=timezone.now())
+    again = []
+    for scan in lost:
+        if scan.attempts >= MAX_ATTEMPTS:
+            scan.state, scan.finished_at, scan.lease_until = "failed", timezone.now(), None
+            scan.error = f"Its worker died {scan.attempts} times; look into the log of the scans worker."
+        else:
+            scan.state, scan.lease_until, scan.phase = "queued", None, "its worker was lost; queued again"
+            again.append(scan.pk)
+        scan.save(update_fields=["state", "finished_at", "lease_until", "error", "phase"])
+    return again

@@ -1,0 +1,214 @@
+"""Topics of a Kafka cluster: found and compared with what was read before, read by Spark, judged against a registry."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Final
+
+from confluent_kafka.admin import AdminClient
+from django.utils import timezone
+
+from registry.drift.connecting import connect
+from registry.drift.judge import judge, pending
+from registry.drift.models import Source, Topic
+from registry.drift.patience import patiently
+from registry.drift.sources.base import Given, OnProgress, ScanResult
+from registry.drift.sources.kafka_cluster import chosen_topics, configs_of, offsets_of, partitions_of, why_missing
+from registry.drift.sources.kafka_passes import observe
+from registry.drift.sources.kafka_ranges import TopicPlan, plan_topic
+from registry.drift.sources.kafka_read import MAX_ROWS, read_json
+from registry.drift.topics import TopicSeen, note_topics
+from registry.errors import InvalidSource
+from registry.observations import Observation, PartitionRead, ScanTotals, TopicLost, TopicRead, TopicTotals
+
+MAX_TOPICS = 5000
+MAX_NAME = 1024
+_LITERAL: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What the cluster says before anything is read."""
+
+    topics: Mapping[str, TopicSeen]
+    plans: Mapping[str, TopicPlan]
+    order: tuple[str, ...]
+    positions: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
+
+    @property
+    def reads(self) -> tuple[TopicRead, ...]:
+        """What Spark reads, in the order in which topics have their turn."""
+        return tuple(TopicRead(name, self.plans[name].ranges) for name in self.order)
+
+
+class KafkaTopics:
+    """The committed messages of a cluster's topics."""
+
+    def check(self, given: Given) -> str:
+        """The cluster answers, and has the topics that are named without a pattern.
+
+        Raises InvalidSource, BrokerUnavailable, AddressRefused, InvalidSecret.
+        """
+        if not given.name.strip() or len(given.name) > MAX_NAME or not given.name.isprintable():
+            raise InvalidSource(f"Give the source a name: 1 to {MAX_NAME} printable characters.")
+        if given.cluster is None:
+            raise InvalidSource("Name the cluster whose topics are scanned.")
+        connected = connect(given.cluster)
+        missing = [name for name in named_topics(given.include) if name not in connected.metadata.topics]
+        for reason in why_missing(connected.admin, missing).values():
+            raise InvalidSource(reason)
+        if missing:
+            raise InvalidSource(
+                f"The cluster {given.cluster.name} has no topic {missing[0]!r}"
+                f"{f', nor {len(missing) - 1} others that are named' if len(missing) > 1 else ''}."
+                " Correct the name, or write a pattern if it is made later."
+            )
+        return given.name.strip()
+
+    def scan(self, source: Source, *, tag: str, on_progress: OnProgress) -> ScanResult:
+        """Read what is new in the topics, within the bounds, and judge it."""
+        from registry.drift.knowledge import memory_of, registered_for  # late: it loads all formats
+
+        on_progress(0, 0, "asking the cluster for topics and offsets")
+        started = time.monotonic()
+        survey = patiently(lambda: survey_cluster(source))
+        patiently(lambda: note_topics(source, survey.topics.values()))
+        observations = observe(source, survey.reads, tag=tag, on_progress=on_progress) if survey.order else []
+        on_progress(0, 0, "judging")
+        registered, memory = patiently(lambda: (registered_for(source, observations), memory_of(source, survey.order)))
+        findings = judge(observations, registered, memory)
+        topics = topics_after(survey, observations)
+        return ScanResult(
+            findings=tuple(findings),
+            read=read_json(topics, survey.plans, observations, seconds=time.monotonic() - started)
+            | {"pending": [asdict(each) for each in pending(observations, registered, memory)][:MAX_ROWS]},
+            # Without an observation nothing was judged, so that nothing unseen is proved to be gone.
+            complete=bool(observations) and _bound(observations) is None and not any(each.problem for each in topics),
+            topics=topics,
+            observations=tuple(observations),
+            registered=registered,
+        )
+
+
+def named_topics(include: Sequence[str]) -> list[str]:
+    """The patterns that are a topic's name."""
+    return [pattern for pattern in include if _LITERAL.fullmatch(pattern)]
+
+
+def survey_cluster(source: Source) -> Survey:
+    """The source's topics with what is to be read of each. Raises as `connect` does."""
+    assert source.cluster is not None  # the database holds a source of topics to it
+    connected = connect(source.cluster)
+    known = {row.name: row for row in source.topics.all()}
+    names = chosen_topics(connected.metadata.topics, source.include, source.exclude)
+    if len(names) > MAX_TOPICS:
+        raise InvalidSource(
+            f"The patterns choose {len(names):,} topics; up to {MAX_TOPICS:,} are scanned as one source."
+        )
+    partitions, problems = partitions_of(connected.metadata, names)
+    offsets = offsets_of(connected.admin, partitions, source.cluster.bootstrap, since_ms=_since(source))
+    problems |= offsets.problems
+    configs = configs_of(connected.admin, names)
+    positions = {name: _positions(row) for name, row in known.items()}
+    plans = {
+        name: plan_topic(source.mode, marks, positions.get(name, {}), tail=source.tail_messages)
+        for name, marks in offsets.marks.items()
+    }
+    topics = {}
+    for name in names:
+        plan, config = plans.get(name), configs.get(name)
+        topics[name] = TopicSeen(
+            name=name,
+            partitions=len(partitions.get(name, ())),
+            compacted=config.compacted if config else False,
+            retention_ms=config.retention_ms if config else None,
+            retention_bytes=config.retention_bytes if config else None,
+            again=plan.again if plan else False,
+            restarted=plan.restarted if plan else False,
+            problem=problems.get(name, ""),
+        )
+    topics |= _missing(connected.admin, known, names, connected.metadata.topics, source)
+    waiting = [name for name in names if name in plans and plans[name].ranges and name not in problems]
+    # The one that waited longest first: under a bound every topic has its turn.
+    never = datetime.min.replace(tzinfo=UTC)
+    order = sorted(waiting, key=lambda name: (known[name].read_at or never if name in known else never, name))
+    return Survey(topics, plans, tuple(order), positions)
+
+
+def _missing(
+    admin: AdminClient, known: Mapping[str, Topic], names: Collection[str], listed: Collection[str], source: Source
+) -> dict[str, TopicSeen]:
+    """The topics that were there at the last scan or are named, and that the cluster doesn't list."""
+    wanted = {*chosen_topics(known, source.include, source.exclude), *named_topics(source.include)}
+    lost = sorted(wanted - set(names) - set(listed))
+    reasons = why_missing(admin, [name for name in lost if name not in known or known[name].gone_at is None])
+    rows = {name: known.get(name, Topic()) for name in lost if name in known or name in reasons}
+    return {
+        name: TopicSeen(
+            name=name,
+            partitions=row.partitions,
+            compacted=row.compacted,
+            retention_ms=row.retention_ms,
+            retention_bytes=row.retention_bytes,
+            gone=name not in reasons,
+            problem=reasons.get(name, ""),
+        )
+        for name, row in rows.items()
+    }
+
+
+def _since(source: Source) -> int | None:
+    if source.mode != "window":
+        return None
+    return int(timezone.now().timestamp() * 1000) - source.window_seconds * 1000
+
+
+def _positions(row: Topic) -> dict[int, int]:
+    return {int(partition): int(offset) for partition, offset in row.positions.items()}
+
+
+def _bound(observations: Sequence[Observation]) -> str | None:
+    return next((seen.bound_reached for seen in observations if isinstance(seen, ScanTotals)), None)
+
+
+def topics_after(survey: Survey, observations: Sequence[Observation]) -> tuple[TopicSeen, ...]:
+    """The topics as the scan left them: how far each was read, and whether all of what was asked for."""
+    reads: dict[str, list[PartitionRead]] = {}
+    totals: dict[str, TopicTotals] = {}
+    lost: dict[str, str] = {}
+    for each in observations:
+        if isinstance(each, PartitionRead):
+            reads.setdefault(each.topic, []).append(each)
+        elif isinstance(each, TopicTotals):
+            totals[each.topic] = each
+        elif isinstance(each, TopicLost):
+            lost[each.topic] = each.reason
+    after = []
+    for seen in survey.topics.values():
+        if seen.name in lost:  # what was read of it is dropped, and read again by the next scan
+            after.append(replace(seen, problem=f"Topic {seen.name} couldn't be read: {lost[seen.name]}."))
+            continue
+        total, parts = totals.get(seen.name), reads.get(seen.name, [])
+        positions = {} if seen.restarted else survey.positions.get(seen.name, {})
+        messages = total.messages if total else 0
+        after.append(
+            replace(
+                seen,
+                positions={part.partition: part.end for part in parts},
+                messages=messages,
+                fresh=sum(_fresh(part, positions.get(part.partition, 0)) for part in parts),
+                clean=total is not None and total.bound_reached is None and messages > 0 and not seen.problem,
+            )
+        )
+    return tuple(after)
+
+
+def _fresh(part: PartitionRead, position: int) -> int:
+    """How many of the messages no scan had read before, by their share of the offsets."""
+    if part.start >= position or part.end <= part.start:
+        return part.messages
+    return part.messages * max(0, part.end - position) // (part.end - part.start)

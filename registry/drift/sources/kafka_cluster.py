@@ -1,0 +1,190 @@
+"""What a cluster says of its topics: names, partitions, offsets, clean-up. One call of each kind, however many topics."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any, Final
+
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import (
+    AdminClient,
+    ClusterMetadata,
+    ConfigResource,
+    OffsetSpec,
+    ResourceType,
+)
+
+from registry.drift.connecting import TIMEOUT_SECONDS, unavailable
+from registry.drift.sources.kafka_ranges import Watermarks
+
+#: topics that Kafka, Kafka Connect, Kafka Streams and the registries of others keep for themselves
+INTERNAL: Final = ("__*", "_schemas", "_confluent*", "connect-configs", "connect-offsets", "connect-status")
+_ALL: Final = re.compile(r"[*?]+")
+CONFIG_KEYS: Final = ("cleanup.policy", "retention.ms", "retention.bytes")
+MAX_MISSING_ASKED = 20
+
+
+@dataclass(frozen=True)
+class TopicConfig:
+    """How a topic lets messages go; None where the cluster doesn't tell us."""
+
+    compacted: bool = False
+    retention_ms: int | None = None
+    retention_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class Offsets:
+    """Watermarks by topic and partition, and why some topics have none."""
+
+    marks: Mapping[str, Mapping[int, Watermarks]]
+    problems: Mapping[str, str]
+
+
+def chosen_topics(names: Iterable[str], include: Sequence[str], exclude: Sequence[str]) -> list[str]:
+    """The topics that the shell patterns choose, sorted; internal ones only where a pattern names them.
+
+    A pattern of stars alone names nothing.
+    """
+    return [
+        name
+        for name in sorted(names)
+        if not any(fnmatchcase(name, pattern) for pattern in exclude) and _included(name, include)
+    ]
+
+
+def _included(name: str, include: Sequence[str]) -> bool:
+    matching = [pattern for pattern in include if fnmatchcase(name, pattern)]
+    if not any(fnmatchcase(name, pattern) for pattern in INTERNAL):
+        return bool(matching) or not include
+    return any(not _ALL.fullmatch(pattern) for pattern in matching)
+
+
+def partitions_of(metadata: ClusterMetadata, names: Iterable[str]) -> tuple[dict[str, list[int]], dict[str, str]]:
+    """The partitions that have a leader, by topic, and why some topics can't be read."""
+    found: dict[str, list[int]] = {}
+    problems: dict[str, str] = {}
+    for name in names:
+        topic = metadata.topics[name]
+        if topic.error is not None:
+            problems[name] = what_kafka_says(name, topic.error)
+            continue
+        found[name] = sorted(topic.partitions)
+        leaderless = [part.id for part in topic.partitions.values() if part.leader < 0]
+        if leaderless:
+            problems[name] = f"Partition {leaderless[0]} of {name} has no leader; its broker is away."
+    return found, problems
+
+
+def offsets_of(
+    admin: AdminClient, partitions: Mapping[str, Collection[int]], bootstrap: str, *, since_ms: int | None = None
+) -> Offsets:
+    """Oldest and newest committed offsets of all partitions: two calls, three with a window.
+
+    A topic of which one partition fails has a problem and no offsets. Raises BrokerUnavailable where all fail.
+    """
+    places = [TopicPartition(name, number) for name, numbers in partitions.items() for number in numbers]
+    if not places:
+        return Offsets({}, {})
+    specs = {"low": OffsetSpec.earliest(), "high": OffsetSpec.latest()}
+    if since_ms is not None:
+        specs["since"] = OffsetSpec.for_timestamp(since_ms)
+    # All are sent before the first answer is awaited.
+    asked = {name: _ask(admin, places, spec) for name, spec in specs.items()}
+    found: dict[str, dict[int, dict[str, int]]] = {}
+    problems: dict[str, str] = {}
+    error: KafkaException | None = None
+    for name, futures in asked.items():
+        for place, future in futures.items():
+            try:
+                offset = future.result().offset
+            except KafkaException as failed:
+                error = failed
+                problems.setdefault(place.topic, what_kafka_says(place.topic, failed.args[0]))
+                continue
+            found.setdefault(place.topic, {}).setdefault(place.partition, {})[name] = offset
+    if error is not None and set(problems) >= set(partitions) and _is_no_answer(error):
+        raise unavailable(bootstrap, error) from error
+    return Offsets({name: _marks(parts) for name, parts in found.items() if name not in problems}, problems)
+
+
+def _ask(admin: AdminClient, places: Sequence[TopicPartition], spec: OffsetSpec) -> Mapping[TopicPartition, Any]:
+    asked: Mapping[TopicPartition, Any] = admin.list_offsets(
+        dict.fromkeys(places, spec),
+        isolation_level=IsolationLevel.READ_COMMITTED,
+        request_timeout=TIMEOUT_SECONDS,
+    )
+    return asked
+
+
+def _marks(parts: Mapping[int, Mapping[str, int]]) -> dict[int, Watermarks]:
+    """A window whose time is after the newest message has no offset: it begins at the end."""
+    return {
+        number: Watermarks(
+            low=each["low"],
+            high=max(each["high"], each["low"]),
+            since=None if each.get("since", -1) < 0 else each["since"],
+        )
+        for number, each in parts.items()
+    }
+
+
+def _is_no_answer(error: KafkaException) -> bool:
+    return error.args[0].code() in (KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN)
+
+
+def configs_of(admin: AdminClient, names: Collection[str]) -> dict[str, TopicConfig]:
+    """Clean-up policy and retention of topics; those whose configuration we may not read are left out."""
+    if not names:
+        return {}
+    resources = [ConfigResource(ResourceType.TOPIC, name) for name in names]
+    found = {}
+    for resource, future in admin.describe_configs(resources, request_timeout=TIMEOUT_SECONDS).items():
+        try:
+            entries = future.result()
+        except KafkaException:  # without the right DescribeConfigs the topic is scanned all the same
+            continue
+        values = {key: entries[key].value for key in CONFIG_KEYS if key in entries}
+        found[resource.name] = TopicConfig(
+            compacted="compact" in str(values.get("cleanup.policy")),
+            retention_ms=_number(values.get("retention.ms")),
+            retention_bytes=_number(values.get("retention.bytes")),
+        )
+    return found
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text is not None and text.lstrip("-").isdigit() else None
+
+
+def why_missing(admin: AdminClient, names: Sequence[str]) -> dict[str, str]:
+    """Of topics that the cluster no longer lists: why those can't be seen that are still there.
+
+    A topic that we may not describe is left out of the cluster's list, as a deleted one is; asked by name, the cluster
+    tells them apart.
+    """
+    reasons = {}
+    for name in names[:MAX_MISSING_ASKED]:
+        try:
+            error = admin.list_topics(name, timeout=TIMEOUT_SECONDS).topics[name].error
+        except KafkaException as failed:
+            error = failed.args[0]
+        if error is not None and error.code() not in (
+            KafkaError.UNKNOWN_TOPIC_OR_PART,
+            KafkaError._UNKNOWN_TOPIC,
+            KafkaError.TOPIC_EXCEPTION,
+        ):
+            reasons[name] = what_kafka_says(name, error)
+    return reasons
+
+
+def what_kafka_says(topic: str, error: KafkaError) -> str:
+    """An error of a topic in words, with the missing right where that is the cause."""
+    if error.code() in (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED):
+        return f"The cluster's user may not describe topic {topic}; grant it Describe and Read on that topic."
+    if error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+        return f"Topic {topic} is not there any more."
+    return f"Topic {topic}: {error.str()[:300]}"

@@ -1,0 +1,139 @@
+"""The passes of Spark over topics: one over all, and a second one where messages carry schemas that it didn't know."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+from django.conf import settings
+
+from registry.drift.connecting import kafka_connection
+from registry.drift.models import Source
+from registry.drift.patience import patiently
+from registry.drift.sources.base import OnProgress, session_of, spark_remote
+from registry.errors import ScanInterrupted
+from registry.observations import (
+    Bounds,
+    FramedMessages,
+    Framing,
+    Observation,
+    PartitionRange,
+    PartitionRead,
+    Profile,
+    ScanTotals,
+    TopicLost,
+    TopicRead,
+    TopicScan,
+    TopicTotals,
+    WriterSchema,
+)
+
+SAMPLES_A_SIDE = 3
+SECOND_PASS = 2
+Marks = set[tuple[Framing, str]]
+
+
+def _bounds(source: Source) -> Bounds:
+    """The source's bounds, or the deployment's where those are tighter."""
+    return Bounds(
+        max_messages=min(source.max_messages, settings.SCAN_MAX_MESSAGES),
+        max_bytes=source.max_bytes,
+        deadline_seconds=float(min(source.max_seconds, settings.SCAN_DEADLINE_SECONDS)),
+    )
+
+
+def observe(
+    source: Source, reads: tuple[TopicRead, ...], *, tag: str, on_progress: OnProgress, changes: bool = False
+) -> list[Observation]:
+    """One pass of Spark over all topics, and a second one over those that carry registered schemas it didn't know.
+
+    `changes` reads the bodies as Debezium's change events too.
+    """
+    from registry.drift.knowledge import writers_for
+    from registry.pipeline.run import run  # late: only a scan needs PySpark
+
+    assert source.cluster is not None
+    started = time.monotonic()
+    spec = TopicScan(
+        connection=kafka_connection(source.cluster),
+        topics=reads,
+        writers=patiently(lambda: writers_for(source, [read.topic for read in reads])),
+        profile=Profile(samples=SAMPLES_A_SIDE if source.keep_samples else 0, changes=changes),
+        bounds=_bounds(source),
+    )
+    remote, session = spark_remote(), session_of(tag)
+    first = run(spec, remote=remote, on_progress=on_progress, tag=tag, session_id=session)
+    unknown = marks_without_writer(first, spec.writers)
+    left = spec.bounds.deadline_seconds - (time.monotonic() - started)
+    if not unknown or left < 1:
+        return first
+    more = patiently(lambda: writers_for(source, list(unknown), _marks(unknown)))
+    known = {(writer.framing, writer.mark) for writer in spec.writers}
+    better = {(writer.framing, writer.mark) for writer in more} - known
+    topics = [name for name, marks in unknown.items() if marks & better]
+    if not topics:
+        return first
+    on_progress(0, 0, "reading topics again whose schemas were unknown before")
+    again = replace(
+        spec,
+        topics=ranges_read(first, topics),
+        writers=(*spec.writers, *(each for each in more if (each.framing, each.mark) in better)),
+        bounds=replace(spec.bounds, deadline_seconds=left),
+    )
+    try:
+        # A session of its own: the first pass has released the other, and Spark opens none of that id again.
+        second = run(again, remote=remote, on_progress=on_progress, tag=tag, session_id=session_of(tag, SECOND_PASS))
+    except ScanInterrupted as error:
+        if error.details.get("reason") != "deadline":
+            raise
+        return first  # the next scan knows these schemas from the start
+    return joined(first, second, set(topics), time.monotonic() - started)
+
+
+def marks_without_writer(observations: Sequence[Observation], writers: Sequence[WriterSchema]) -> dict[str, Marks]:
+    """Marks in messages that no writer schema was given for, by topic."""
+    known = {(writer.framing, writer.mark) for writer in writers}
+    found: dict[str, Marks] = {}
+    for seen in observations:
+        if isinstance(seen, FramedMessages) and (seen.framing, seen.mark) not in known:
+            found.setdefault(seen.topic, set()).add((seen.framing, seen.mark))
+    return found
+
+
+def _marks(by_topic: Mapping[str, Marks]) -> Marks:
+    return set().union(*by_topic.values())
+
+
+def ranges_read(observations: Sequence[Observation], topics: Collection[str]) -> tuple[TopicRead, ...]:
+    """The ranges that the first pass really read, of some topics."""
+    ranges: dict[str, list[PartitionRange]] = {name: [] for name in topics}
+    for seen in observations:
+        if isinstance(seen, PartitionRead) and seen.topic in ranges and seen.start < seen.end:
+            ranges[seen.topic].append(PartitionRange(seen.partition, seen.start, seen.end, seen.low, seen.high))
+    return tuple(TopicRead(name, tuple(parts)) for name, parts in ranges.items() if parts)
+
+
+def joined(
+    first: Sequence[Observation], second: Sequence[Observation], topics: Collection[str], seconds: float
+) -> list[Observation]:
+    """The first pass, with the second's observations in place of its own for the topics that were read twice.
+
+    What bound the first pass reached stays said; a topic that was lost in between stays as the first pass saw it.
+    """
+    lost = {seen.topic for seen in second if isinstance(seen, TopicLost)}
+    done = {seen.topic for seen in second if isinstance(seen, TopicTotals) and seen.bound_reached is None} - lost
+    bounds = {seen.topic: seen.bound_reached for seen in first if isinstance(seen, TopicTotals)}
+    totals = next(seen for seen in first if isinstance(seen, ScanTotals))
+    kept = [
+        seen
+        for seen in first
+        if not isinstance(seen, ScanTotals) and getattr(seen, "topic", None) not in (done & set(topics))
+    ]
+    again = [
+        replace(seen, bound_reached=bounds.get(seen.topic)) if isinstance(seen, TopicTotals) else seen
+        for seen in second
+        if getattr(seen, "topic", None) in done
+    ]
+    unused = [seen for seen in second if getattr(seen, "topic", None) is None and not isinstance(seen, ScanTotals)]
+    return [*kept, *again, *unused, replace(totals, seconds=seconds)]

@@ -1,0 +1,197 @@
+"""Bytes that somebody sent, read as a schema: every error names the field and the byte where reading stopped.
+
+A few bytes can declare a billion items that take none, so the number of values is bounded, not only the bytes.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any, Final
+
+from registry.errors import InvalidDatum
+from registry.formats.avro.codec import branch_name, codec, plain_error
+from registry.formats.avro.datum import datum_to_json, plain
+from registry.formats.avro.findings import root_path
+from registry.formats.avro.model import Array, AvroType, Enum, Fixed, Map, Record, Schema, Union, type_label
+from registry.formats.avro.reading import Reading, UnexpectedReading
+from registry.formats.avro.sides import Place
+from registry.formats.base import FieldOutcome, Resolution
+
+MAX_DEPTH: Final = 150
+MAX_VALUES: Final = 100_000
+_MAX_VARINT_BYTES: Final = 10
+
+
+def decode_body(schema: Schema, body: bytes) -> Any:
+    """The datum in the bytes, in the form that `Codec.encode` takes; all bytes must be used.
+
+    Raises InvalidDatum with `path` and `byte` (from 0, of the body).
+    """
+    reader = _Body(body)
+    try:
+        datum = reader.value(schema.root, root_path(schema.root), 0)
+    except RecursionError:
+        raise InvalidDatum(f"the body is nested deeper than {MAX_DEPTH} levels") from None
+    if reader.at != len(body):
+        raise reader.wrong(
+            root_path(schema.root), f"the schema's data end here, and {len(body) - reader.at} bytes are left over"
+        )
+    return datum
+
+
+def resolve_body(reader: Schema, writer: Schema, body: bytes) -> Resolution:
+    """What the reader makes of bytes of the writer, the paths without indexes and keys of maps.
+
+    Raises InvalidDatum if the bytes aren't the writer's.
+    """
+    datum = decode_body(writer, body)
+    try:
+        write, read = codec(writer), codec(reader)
+    except Exception as error:
+        raise InvalidDatum(f"fastavro doesn't take one of the schemas: {plain_error(error)}") from error
+    shown = datum_to_json(datum)
+    try:
+        decoded = write.decode(body, read)
+    except Exception as error:  # noqa: BLE001 - whatever stops the decoder is the answer
+        return Resolution(shown, "", error=plain_error(error))
+    place = Place("", root_path(reader.root), "", "", None, None)
+    try:
+        reading = Reading(reader.root, writer.root, datum, decoded, place, is_general=True)
+    except UnexpectedReading:
+        outcome = FieldOutcome(place.path, "converted", plain(datum), plain(decoded), "as the decoder gave it")
+        return Resolution(shown, "", plain(decoded), (outcome,))
+    return Resolution(shown, "", datum_to_json(reading.value), tuple(reading.fields))
+
+
+class _Body:
+    """Reads one datum; `at` is the next byte."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._values_left = MAX_VALUES
+        self.at = 0
+
+    def wrong(self, path: str, what: str) -> InvalidDatum:
+        """The error for this place."""
+        return InvalidDatum(f"{path}, byte {self.at}: {what}", path=path, byte=self.at)
+
+    def value(self, type_: AvroType, path: str, depth: int) -> Any:
+        """The next value of a type."""
+        self._values_left -= 1
+        if self._values_left < 0:
+            raise self.wrong(path, f"the body declares more than {MAX_VALUES:,} values")
+        if depth > MAX_DEPTH:
+            raise self.wrong(path, f"the body is nested deeper than {MAX_DEPTH} levels")
+        if isinstance(type_, Record):
+            return {field.name: self.value(field.type, f"{path}.{field.name}", depth + 1) for field in type_.fields}
+        if isinstance(type_, Union):
+            return self._union(type_, path, depth)
+        if isinstance(type_, Array):
+            return self._array(type_, path, depth)
+        if isinstance(type_, Map):
+            return self._map(type_, path, depth)
+        if isinstance(type_, Enum):
+            return type_.symbols[self._index(len(type_.symbols), f"symbol of {type_.full_name}", path)]
+        if isinstance(type_, Fixed):
+            return self._take(type_.size, path)
+        return self._primitive(type_.kind, path)
+
+    def _primitive(self, kind: str, path: str) -> Any:
+        if kind == "null":
+            return None
+        if kind == "string":
+            return self._text(path)
+        if kind == "int":
+            return self._int(path)
+        if kind == "long":
+            return self._long(path)
+        if kind == "boolean":
+            return self._boolean(path)
+        if kind == "bytes":
+            return self._sized(path)
+        size, form = (4, "<f") if kind == "float" else (8, "<d")
+        return struct.unpack(form, self._take(size, path))[0]
+
+    def _union(self, union: Union, path: str, depth: int) -> tuple[str, Any]:
+        branch = union.branches[self._index(len(union.branches), f"branch of {type_label(union)}", path)]
+        return branch_name(branch), self.value(branch, path, depth + 1)
+
+    def _array(self, array: Array, path: str, depth: int) -> list[Any]:
+        items: list[Any] = []
+        while count := self._block(path):
+            first = len(items)
+            items += [self.value(array.items, f"{path}[{first + at}]", depth + 1) for at in range(count)]
+        return items
+
+    def _map(self, held: Map, path: str, depth: int) -> dict[str, Any]:
+        entries: dict[str, Any] = {}
+        while count := self._block(path):
+            for _ in range(count):
+                key = self._text(f"{path}{{}}")
+                entries[key] = self.value(held.values, f"{path}{{}}", depth + 1)
+        return entries
+
+    def _block(self, path: str) -> int:
+        """The number of items in the next block; a negative one has the block's size in bytes after it."""
+        count = self._long(path)
+        if count < 0:
+            count = -count
+            self._long(path)
+        if count > self._values_left:
+            raise self.wrong(path, f"a block declares {count:,} items; at most {MAX_VALUES:,} values are read")
+        return count
+
+    def _index(self, count: int, what: str, path: str) -> int:
+        index = self._int(path)
+        if not 0 <= index < count:
+            raise self.wrong(path, f"there is no {what[:200]} with the number {index}")
+        return index
+
+    def _text(self, path: str) -> str:
+        began, held = self.at, self._sized(path)
+        try:
+            return held.decode("utf-8")
+        except UnicodeDecodeError as error:
+            self.at = began
+            raise self.wrong(path, f"the string isn't UTF-8 ({error.reason})") from None
+
+    def _sized(self, path: str) -> bytes:
+        size = self._long(path)
+        if size < 0:
+            raise self.wrong(path, f"a length of {size} is negative")
+        return self._take(size, path)
+
+    def _take(self, size: int, path: str) -> bytes:
+        if size > len(self._data) - self.at:
+            left = len(self._data) - self.at
+            raise self.wrong(path, f"{size:,} bytes are declared, and {left:,} are left")
+        self.at += size
+        return self._data[self.at - size : self.at]
+
+    def _boolean(self, path: str) -> bool:
+        held = self._take(1, path)[0]
+        if held > 1:
+            self.at -= 1
+            raise self.wrong(path, f"a boolean is 0 or 1, not {held}")
+        return held == 1
+
+    def _int(self, path: str) -> int:
+        value = self._long(path)
+        if not -(2**31) <= value < 2**31:
+            raise self.wrong(path, "the number has more than the 32 bits of an int")
+        return value
+
+    def _long(self, path: str) -> int:
+        data, at, value = self._data, self.at, 0
+        for shift in range(0, 7 * _MAX_VARINT_BYTES, 7):
+            if at >= len(data):
+                raise self.wrong(path, "the body ends in the middle of a number" if shift else "the body ends here")
+            held = data[at]
+            at += 1
+            value |= (held & 0x7F) << shift
+            if held < 0x80:
+                if value >= 2**64:
+                    break
+                self.at = at
+                return (value >> 1) ^ -(value & 1)
+        raise self.wrong(path, "the number has more than the 64 bits of a long")

@@ -1,0 +1,66 @@
+"""Bodies of messages on the wire: which message type of a schema they hold, and that message as JSON.
+
+Before the message stands its path of indexes into the file's messages: their number and each of them as zigzag varints;
+a single zero byte stands for the path [0].
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from registry.errors import InvalidDatum
+from registry.formats.protobuf.codec import Codec
+from registry.formats.protobuf.model import Message, Schema
+from registry.formats.protobuf.resolution import read_message
+
+MAX_INDEXES: Final = 40
+_MAX_VARINT_BYTES: Final = 5
+
+
+def split_indexes(body: bytes) -> tuple[tuple[int, ...], bytes]:
+    """The path of indexes at the beginning, and what comes after it. Raises InvalidDatum with `byte`."""
+    count, at = _zigzag(body, 0)
+    if count == 0:
+        return (0,), body[at:]
+    if not 0 < count <= MAX_INDEXES:
+        raise InvalidDatum(f"byte 0: {count} message indexes are declared; 1 to {MAX_INDEXES} are possible", byte=0)
+    indexes = []
+    for _ in range(count):
+        index, at = _zigzag(body, at)
+        indexes.append(index)
+    return tuple(indexes), body[at:]
+
+
+def message_at(schema: Schema, indexes: tuple[int, ...]) -> Message:
+    """The message that a path of indexes leads to. Raises InvalidDatum."""
+    declared, names = schema.proto.message_type, [schema.proto.package] if schema.proto.package else []
+    for index in indexes:
+        if not 0 <= index < len(declared):
+            where = ".".join(names) or "the schema"
+            raise InvalidDatum(
+                f"message index {index} of {list(indexes)} leads nowhere: {where} has {len(declared)} messages there"
+            )
+        names.append(declared[index].name)
+        declared = declared[index].nested_type
+    found = schema.messages.get(".".join(names))
+    if found is None:
+        raise InvalidDatum(f"message indexes {list(indexes)} lead to {'.'.join(names)}, which holds no data")
+    return found
+
+
+def decode_body(schema: Schema, data: bytes, indexes: tuple[int, ...]) -> tuple[str, Any]:
+    """The full name of the message type and the message in the JSON form. Raises InvalidDatum."""
+    message, codec = message_at(schema, indexes), Codec(schema)
+    return message.full_name, codec.json(read_message(codec, message, data))
+
+
+def _zigzag(body: bytes, at: int) -> tuple[int, int]:
+    value = 0
+    for step in range(_MAX_VARINT_BYTES):
+        if at + step >= len(body):
+            raise InvalidDatum(f"byte {len(body)}: the body ends within its message indexes", byte=len(body))
+        held = body[at + step]
+        value |= (held & 0x7F) << (7 * step)
+        if held < 0x80:
+            return (value >> 1) ^ -(value & 1), at + step + 1
+    raise InvalidDatum(f"byte {at}: a message index has more than 32 bits", byte=at)

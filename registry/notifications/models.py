@@ -1,0 +1,157 @@
+"""Notices, the inboxes that they lie in, subscriptions, webhooks and their deliveries."""
+
+from __future__ import annotations
+
+import secrets
+
+from django.conf import settings
+from django.db import models
+
+QUEUED, SENDING, DELIVERED, FAILED = "queued", "sending", "delivered", "failed"
+STATES = (QUEUED, SENDING, DELIVERED, FAILED)
+
+
+def new_webhook_id() -> str:
+    """A public id: it stands in addresses and is what the signing key is derived from."""
+    return f"wh_{secrets.token_hex(12)}"
+
+
+def new_message_id() -> str:
+    """The `webhook-id` of a message: the same at every attempt."""
+    return f"msg_{secrets.token_hex(16)}"
+
+
+class Notice(models.Model):
+    """Something that happened, as it is told: once, however many are told."""
+
+    event = models.CharField(max_length=64)
+    registry = models.CharField(max_length=255, blank=True)
+    subject = models.CharField(max_length=1400, blank=True, help_text="qualified by its context")
+    text = models.CharField(max_length=2000)
+    url = models.CharField(max_length=4096, blank=True, help_text="the page, from the site's root")
+    data = models.JSONField(default=dict)
+    at = models.DateTimeField(auto_now_add=True, db_index=True)
+
+    def __str__(self) -> str:
+        return f"{self.event}: {self.text[:60]}"
+
+
+class InboxEntry(models.Model):
+    """A notice in one person's inbox."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="inbox")
+    notice = models.ForeignKey(Notice, on_delete=models.CASCADE, related_name="entries")
+    read_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [models.UniqueConstraint(fields=["user", "notice"], name="one_entry_a_person")]
+        indexes = [
+            models.Index(fields=["user", "-id"], name="inbox_of_a_person"),
+            models.Index(fields=["user"], condition=models.Q(read_at=None), name="unread_of_a_person"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user_id}: {self.notice_id}"
+
+
+class Subscription(models.Model):
+    """What a person wants to be told (or not: `wanted` False), by event and by shell patterns."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="subscriptions")
+    event = models.CharField(max_length=64, default="*", help_text="an event's id, or * for all")
+    registry_pattern = models.CharField(max_length=255, default="*")
+    subject_pattern = models.CharField(max_length=255, default="*")
+    wanted = models.BooleanField(default=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["user", "event", "registry_pattern", "subject_pattern"], name="one_subscription"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user_id}: {self.event} {self.registry_pattern}/{self.subject_pattern}"
+
+
+class Webhook(models.Model):
+    """Where a program is told. Its signing key is derived from `public_id` and `key_version`, never stored.
+
+    `url` may hold a secret in its path, as chat programs have it, so the audit keeps `host` alone.
+    """
+
+    public_id = models.CharField(max_length=40, unique=True, default=new_webhook_id)
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="webhooks")
+    name = models.CharField(max_length=100)
+    url = models.CharField(max_length=2048)
+    host = models.CharField(max_length=300)
+    events = models.JSONField(default=list, help_text="ids; empty: all")
+    registry_pattern = models.CharField(max_length=255, default="*")
+    subject_pattern = models.CharField(max_length=255, default="*")
+    active = models.BooleanField(default=True)
+    key_version = models.PositiveIntegerField(default=1)
+    rotated_at = models.DateTimeField(null=True)
+    disabled_reason = models.TextField(blank=True)
+    failing_since = models.DateTimeField(null=True, help_text="since when every attempt failed")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [models.UniqueConstraint(fields=["owner", "name"], name="one_webhook_of_a_name")]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.host})"
+
+
+class Delivery(models.Model):
+    """A notice on its way to a webhook. A worker claims it with a `tag` and a lease."""
+
+    webhook = models.ForeignKey(Webhook, on_delete=models.CASCADE, related_name="deliveries")
+    notice = models.ForeignKey(Notice, on_delete=models.CASCADE, related_name="deliveries")
+    message_id = models.CharField(max_length=40, unique=True, default=new_message_id)
+    state = models.CharField(max_length=16, default=QUEUED)
+    attempts = models.PositiveIntegerField(default=0, help_text="since it was queued or replayed")
+    next_attempt_at = models.DateTimeField()
+    enqueued_at = models.DateTimeField(null=True)
+    tag = models.CharField(max_length=32, blank=True)
+    lease_until = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [
+            models.UniqueConstraint(fields=["webhook", "notice"], name="one_delivery_a_webhook"),
+            models.CheckConstraint(condition=models.Q(state__in=STATES), name="known_delivery_state"),
+        ]
+        indexes = [
+            models.Index(
+                fields=["next_attempt_at"],
+                condition=models.Q(state__in=("queued", "sending")),
+                name="deliveries_under_way",
+            ),
+            models.Index(fields=["webhook", "-id"], name="deliveries_of_a_webhook"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.message_id}: {self.state}"
+
+
+class Attempt(models.Model):
+    """One try to deliver, and what came back: bounded, and masked where it looks like a secret."""
+
+    delivery = models.ForeignKey(Delivery, on_delete=models.CASCADE, related_name="tries")
+    at = models.DateTimeField(auto_now_add=True)
+    status = models.PositiveIntegerField(null=True, help_text="the HTTP status, if there was an answer")
+    error = models.CharField(max_length=500, blank=True)
+    excerpt = models.CharField(max_length=300, blank=True)
+    seconds = models.FloatField(default=0)
+
+    class Meta:
+        ordering = ["id"]
+
+    def __str__(self) -> str:
+        return f"{self.delivery_id}: {self.status or self.error}"

@@ -1,0 +1,27 @@
+"""What Celery runs. Delivered twice, none of it does harm."""
+
+from __future__ import annotations
+
+from celery import shared_task
+
+from registry.notifications import delivering
+
+
+@shared_task(acks_late=True)
+def deliver(delivery_id: int) -> None:
+    """Try once to deliver to a webhook; nothing where another worker does."""
+    delivering.deliver(delivery_id)
+
+
+@shared_task
+def queue_due_deliveries() -> None:
+    """Hand out what is due, what was lost included."""
+    for number in delivering.due_deliveries():
+        deliver.delay(number)
+
+
+@shared_task
+def prune_notices() -> None:
+    """Remove what is older than it is kept."""
+    while delivering.prune():
+        continue

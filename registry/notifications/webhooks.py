@@ -1,0 +1,199 @@
+"""Making, changing and removing webhooks; their keys; sending again."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from registry.access.egress import current_policy, parse_connection
+from registry.access.roles import Actor, require
+from registry.audit.services import record
+from registry.errors import InvalidInput, NotFound, RemoteUnavailable, WrongState
+from registry.notifications.events import DISABLED, EVENTS, SUBSCRIBABLE, TEST
+from registry.notifications.inbox import checked_patterns
+from registry.notifications.models import DELIVERED, FAILED, QUEUED, Delivery, Notice, Webhook
+from registry.notifications.selectors import person_of, webhook_row
+from registry.notifications.services import wake_deliveries
+from registry.notifications.signing import shown_secret
+
+MAX_NAME: Final = 100
+MAX_WEBHOOKS: Final = 50  # of one person
+CHANGEABLE: Final = ("name", "url", "events", "registry_pattern", "subject_pattern", "active")
+
+
+@dataclass(frozen=True)
+class NewKey:
+    """A webhook's public id and its key, shown this one time."""
+
+    webhook: str
+    secret: str
+
+
+def create_webhook(
+    *,
+    name: str,
+    url: str,
+    events: Collection[str] = (),
+    registry_pattern: str = "*",
+    subject_pattern: str = "*",
+    by: Actor,
+) -> NewKey:
+    """Make a webhook of one's own; gives its id and its key. No events: all of them.
+
+    Raises InvalidInput and AddressRefused for an address that can't be sent to, WrongState for a name that is taken,
+    NotSignedIn, NotAllowed.
+    """
+    user_id = person_of(by)
+    fields = _checked(
+        {
+            "name": name,
+            "url": url,
+            "events": events,
+            "registry_pattern": registry_pattern,
+            "subject_pattern": subject_pattern,
+        }
+    )
+    _require(by, fields["registry_pattern"], fields["subject_pattern"])
+    fields |= {"host": _judged_host(fields["url"])}
+    with transaction.atomic():
+        if Webhook.objects.filter(owner=user_id).count() >= MAX_WEBHOOKS:
+            raise InvalidInput(f"You have {MAX_WEBHOOKS} webhooks; remove one.")
+        record(by=by, why=f"make webhook {fields['name']}")
+        row = _saved(Webhook(owner_id=user_id, **fields))
+    return NewKey(row.public_id, shown_secret(row.public_id, row.key_version))
+
+
+def update_webhook(*, webhook: str, changes: Mapping[str, Any], by: Actor) -> None:
+    """Change name, url, events, patterns or whether it is active. Switched on again, what waits is delivered.
+
+    Raises NotFound, InvalidInput, AddressRefused, WrongState, NotSignedIn, NotAllowed.
+    """
+    unknown = sorted(set(changes) - set(CHANGEABLE))
+    if unknown:
+        raise InvalidInput(f"A webhook has no {unknown[0][:40]!r} to change; it has {', '.join(CHANGEABLE)}.")
+    before = webhook_row(by, webhook)
+    fields = _checked({name: changes.get(name, getattr(before, name)) for name in CHANGEABLE[:-1]})
+    _require(by, before.registry_pattern, before.subject_pattern)
+    _require(by, fields["registry_pattern"], fields["subject_pattern"])
+    host = _judged_host(fields["url"]) if fields["url"] != before.url else before.host
+    with transaction.atomic():
+        row = Webhook.objects.select_for_update().get(pk=before.pk)
+        record(by=by, why=f"change webhook {row.name}")
+        for name, value in fields.items():
+            setattr(row, name, value)
+        row.host = host
+        if "active" in changes and bool(changes["active"]) != row.active:
+            row.active = bool(changes["active"])
+            row.disabled_reason = "" if row.active else f"Switched off by {by.name}."
+            row.failing_since = None
+        _saved(row)
+        if row.active:
+            wake_deliveries()
+
+
+def remove_webhook(*, webhook: str, by: Actor) -> None:
+    """Remove a webhook with its log. Raises NotFound, NotSignedIn, NotAllowed."""
+    row = webhook_row(by, webhook)
+    _require(by, row.registry_pattern, row.subject_pattern)
+    with transaction.atomic():
+        record(by=by, why=f"remove webhook {row.name}")
+        row.delete()
+
+
+def rotate_key(*, webhook: str, by: Actor) -> NewKey:
+    """Sign with a new key from now on, and for a day with the former one too; gives the new one, this one time.
+
+    Raises NotFound, NotSignedIn, NotAllowed.
+    """
+    number = webhook_row(by, webhook)
+    _require(by, number.registry_pattern, number.subject_pattern)
+    with transaction.atomic():
+        row = Webhook.objects.select_for_update().get(pk=number.pk)
+        record(by=by, why=f"rotate the key of webhook {row.name}")
+        row.key_version += 1
+        row.rotated_at = timezone.now()
+        row.save(update_fields=["key_version", "rotated_at"])
+    return NewKey(row.public_id, shown_secret(row.public_id, row.key_version))
+
+
+def send_test(*, webhook: str, by: Actor) -> int:
+    """Queue a test message; gives the delivery's number. Raises NotFound, WrongState, NotSignedIn, NotAllowed."""
+    row = webhook_row(by, webhook)
+    _require(by, row.registry_pattern, row.subject_pattern)
+    if not row.active:
+        raise WrongState(f"Webhook {row.name} is switched off; switch it on first.")
+    with transaction.atomic():
+        notice = Notice.objects.create(event=TEST, text=f"A test message to {row.name}.", url="/ui/webhooks")
+        delivery = Delivery.objects.create(webhook=row, notice=notice, next_attempt_at=timezone.now())
+        wake_deliveries()
+    return delivery.pk
+
+
+def replay(*, webhook: str, delivery_id: int, by: Actor) -> None:
+    """Deliver a message again, with the same `webhook-id` and a fresh number of attempts.
+
+    Raises NotFound, WrongState for one that is under way, NotSignedIn, NotAllowed.
+    """
+    row = webhook_row(by, webhook)
+    _require(by, row.registry_pattern, row.subject_pattern)
+    with transaction.atomic():
+        mine = Delivery.objects.filter(webhook=row, pk=delivery_id)
+        done = mine.filter(state__in=(DELIVERED, FAILED)).update(
+            state=QUEUED, attempts=0, next_attempt_at=timezone.now(), enqueued_at=None, finished_at=None
+        )
+        if done:
+            wake_deliveries()
+            return
+        if not mine.exists():
+            raise NotFound(f"The webhook has no delivery {delivery_id}.")
+        raise WrongState(f"Delivery {delivery_id} is under way already.")
+
+
+def _require(by: Actor, registry_pattern: str, subject_pattern: str) -> None:
+    """The right to manage webhooks there. What its owner may not read isn't sent, whatever the patterns say."""
+    require(by, "webhook.manage", registry=registry_pattern, subject=subject_pattern)
+
+
+def _checked(given: Mapping[str, Any]) -> dict[str, Any]:
+    name = str(given["name"]).strip()
+    if not name or len(name) > MAX_NAME or not name.isprintable():
+        raise InvalidInput(f"A webhook's name has 1 to {MAX_NAME} printable characters.")
+    events = sorted({str(event) for event in given["events"]})
+    known = (*SUBSCRIBABLE, DISABLED)
+    unknown = [event for event in events if event not in EVENTS or event not in known]
+    if unknown:
+        raise InvalidInput(f"There is no event {unknown[0][:64]!r}; known are {', '.join(known)}.")
+    registry_pattern, subject_pattern = checked_patterns(str(given["registry_pattern"]), str(given["subject_pattern"]))
+    return {
+        "name": name,
+        "url": str(given["url"]).strip(),
+        "events": events,
+        "registry_pattern": registry_pattern,
+        "subject_pattern": subject_pattern,
+    }
+
+
+def _judged_host(url: str) -> str:
+    """The host that an address names, once the egress policy lets us connect to all that it leads to.
+
+    It is judged again at each delivery: a name may lead elsewhere by then.
+    """
+    connection = parse_connection(url)
+    try:
+        current_policy().addresses(connection)
+    except RemoteUnavailable as error:
+        raise InvalidInput(f"The address can't be used: {error.message}") from error
+    return connection.netloc
+
+
+def _saved(row: Webhook) -> Webhook:
+    try:
+        with transaction.atomic():
+            row.save()
+    except IntegrityError as error:
+        raise WrongState(f"There is a webhook {row.name!r} already.") from error
+    return row

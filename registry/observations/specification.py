@@ -1,0 +1,118 @@
+"""What to scan: topics of a cluster, or the state of a checkpoint."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from registry.observations.vocabulary import Framing, SaslMechanism, SchemaKind, SecurityProtocol
+
+
+@dataclass(frozen=True)
+class KafkaConnection:
+    """How to reach a cluster: typed fields alone, since free properties can read files and run code.
+
+    `password` never goes into a JSON line; whoever decodes a specification sets it again.
+    """
+
+    bootstrap: str
+    security_protocol: SecurityProtocol = "PLAINTEXT"
+    sasl_mechanism: SaslMechanism | None = None
+    username: str | None = None
+    password: str | None = field(default=None, repr=False)
+    ca_pem: str | None = None
+
+
+@dataclass(frozen=True)
+class PartitionRange:
+    """Offsets of one partition to read, from `start` up to but not including `end`, between its two watermarks."""
+
+    partition: int
+    start: int
+    end: int
+    low: int
+    high: int
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """How much one scan may do; what is reached is said in the totals."""
+
+    max_messages: int = 1_000_000
+    max_bytes: int = 2 * 1024**3
+    max_groups: int = 2_000
+    deadline_seconds: float = 300.0
+
+
+@dataclass(frozen=True)
+class TopicRead:
+    """The ranges of one topic that are to be read."""
+
+    topic: str
+    ranges: tuple[PartitionRange, ...]
+
+
+@dataclass(frozen=True)
+class WriterSchema:
+    """A registered schema that bodies may be written with; `mark` is what stands in the message (see FramedMessages).
+
+    `text` is self-contained: Avro's JSON with references inlined; for Protobuf a FileDescriptorSet in base64 whose last
+    file is the schema's; for JSON Schema a text with its references bundled.
+    """
+
+    framing: Framing
+    mark: str
+    kind: SchemaKind
+    text: str
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What a scan counts beyond framing. Nothing leaves Spark unmasked unless `reveal`, which takes a right.
+
+    `samples` is the number of messages a topic and side that are handed out, masked or not. `changes` reads the bodies
+    as Debezium's change events too.
+    """
+
+    fields: bool = True
+    changes: bool = False
+    samples: int = 0
+    reveal: bool = False
+
+
+@dataclass(frozen=True)
+class TopicScan:
+    """Read the committed messages of some topics of one cluster, in as few Spark jobs as can be."""
+
+    connection: KafkaConnection
+    topics: tuple[TopicRead, ...]
+    writers: tuple[WriterSchema, ...] = ()
+    profile: Profile = Profile()
+    bounds: Bounds = Bounds()
+
+
+@dataclass(frozen=True)
+class StateVariableRead:
+    """The rows of one state variable, as of `batch` (the newest when None).
+
+    `variable` is None for built-in operators, which have one store; `join_side` is for stream-stream joins. The kind
+    `timers` reads the timers that the operator has registered.
+    """
+
+    operator: int
+    variable: str | None
+    kind: str
+    batch: int | None = None
+    join_side: Literal["left", "right"] | None = None
+
+
+@dataclass(frozen=True)
+class StateScan:
+    """Read rows of a checkpoint's state; `path` is one that the Spark server can open."""
+
+    path: str
+    variables: tuple[StateVariableRead, ...]
+    bounds: Bounds = Bounds()
+
+
+ScanSpec = TopicScan | StateScan

@@ -1,0 +1,245 @@
+"""What was observed in topics. Offsets count from 0, times are milliseconds since 1970 in UTC, sizes are bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from registry.observations.vocabulary import Bound, Framing, Hint, Operation, Side
+
+
+@dataclass(frozen=True)
+class Span:
+    """A number of messages of one partition and where they lie: first and last offset (both inclusive) and time."""
+
+    messages: int
+    bytes: int
+    first_offset: int
+    last_offset: int
+    first_time: int
+    last_time: int
+
+
+@dataclass(frozen=True)
+class PartitionRead:
+    """How far a partition was read: from `start` up to `end` (exclusive), `messages` of them being there.
+
+    Fewer than `end - start` is normal for compacted and transactional topics.
+    """
+
+    topic: str
+    partition: int
+    start: int
+    end: int
+    low: int
+    high: int
+    messages: int
+
+
+@dataclass(frozen=True)
+class FramedMessages:
+    """Messages whose key or value says which schema wrote it.
+
+    `mark` is the schema id in decimal, the GUID in its canonical form (lower case, with dashes), or
+    `prefix.subject.vN` of a content type.
+    """
+
+    topic: str
+    side: Side
+    partition: int
+    framing: Framing
+    mark: str
+    span: Span
+
+    @property
+    def schema_id(self) -> int | None:
+        """The schema id, where the message has one."""
+        return int(self.mark) if self.framing == "id" else None
+
+
+@dataclass(frozen=True)
+class UnframedMessages:
+    """Messages whose key or value doesn't say which schema wrote it."""
+
+    topic: str
+    side: Side
+    partition: int
+    hint: Hint
+    span: Span
+
+
+@dataclass(frozen=True)
+class NullMessages:
+    """Messages without a key, or without a value: the latter are tombstones."""
+
+    topic: str
+    side: Side
+    partition: int
+    span: Span
+
+
+@dataclass(frozen=True)
+class FramedTwice:
+    """Messages with a GUID in a header whose body begins with a frame as well (they are counted as framed, by GUID)."""
+
+    topic: str
+    side: Side
+    partition: int
+    guid: str
+    schema_id: int
+    span: Span
+
+
+@dataclass(frozen=True)
+class UndecodableMessages:
+    """Framed messages whose body their schema doesn't decode (they are counted as framed as well).
+
+    With `framing` None and an empty `mark`: bytes that look like JSON and are none (counted as unframed as well).
+    `offsets` are the first few of them, `reason` is what the decoder said of the first; no content of the message.
+    """
+
+    topic: str
+    side: Side
+    partition: int
+    framing: Framing | None
+    mark: str
+    span: Span
+    offsets: tuple[int, ...]
+    reason: str
+
+
+@dataclass(frozen=True)
+class MessageIndexes:
+    """Which message type of a Protobuf schema the bodies hold: its path of indexes, as `0` or `1.0`."""
+
+    topic: str
+    side: Side
+    partition: int
+    framing: Framing
+    mark: str
+    indexes: str
+    span: Span
+
+
+@dataclass(frozen=True)
+class FieldProfile:
+    """What decoded messages hold at a path (`customer.address.zip`, `items[].sku`, `tags{}`).
+
+    `messages` were decoded, in `present` of them the path is there, in `nulls` of those it is null. `kinds` counts the
+    values by kind (Avro's or Protobuf's type name; of JSON: string, integer, number, boolean, object, array, null).
+    `distinct` is an estimate. `minimum` and `maximum` are masked unless the scan was allowed to reveal; `values` counts
+    the symbols of enums and booleans alone. For JSON without a schema `framing` is None and `mark` is empty.
+    """
+
+    topic: str
+    side: Side
+    framing: Framing | None
+    mark: str
+    path: str
+    messages: int
+    present: int
+    nulls: int
+    kinds: Mapping[str, int]
+    distinct: int | None
+    minimum: str | None
+    maximum: str | None
+    values: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class ChangeEvents:
+    """Debezium's change events of one table, operation and partition.
+
+    Of them, `with_before` have a row before, `newkey` and `oldkey` carry the headers of a primary key's change,
+    `snapshot` come from a snapshot, `in_transaction` name one, `unavailable` hold a value that the log didn't have.
+    A message event (`m`) has no table.
+    """
+
+    topic: str
+    partition: int
+    op: Operation
+    database: str
+    schema: str
+    table: str
+    span: Span
+    with_before: int
+    newkey: int
+    oldkey: int
+    snapshot: int
+    in_transaction: int
+    unavailable: int
+
+
+@dataclass(frozen=True)
+class ChangeShape:
+    """A distinct Kafka Connect schema that stands in JSON messages beside their payload, as its JSON text."""
+
+    topic: str
+    side: Side
+    digest: str
+    text: str
+    span: Span
+    partition: int
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A message as a person may see it: `text` is its decoded value as JSON, masked unless `revealed`."""
+
+    topic: str
+    side: Side
+    partition: int
+    offset: int
+    time: int
+    framing: Framing | None
+    mark: str
+    text: str
+    revealed: bool
+
+
+@dataclass(frozen=True)
+class SchemaNotUsed:
+    """A writer schema that Spark couldn't decode with, so that nothing is known of the bodies that carry its mark."""
+
+    framing: Framing
+    mark: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class OtherGroups:
+    """What lies beyond the bound of groups: so many further combinations of ids in a partition, folded into one."""
+
+    topic: str
+    partition: int
+    groups: int
+    span: Span
+
+
+@dataclass(frozen=True)
+class TopicLost:
+    """A topic that couldn't be read to its end: it was deleted meanwhile, or its reading isn't allowed."""
+
+    topic: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class TopicTotals:
+    """The end of one topic: what was read of it, and which bound stopped it early (None when none did)."""
+
+    topic: str
+    messages: int
+    bytes: int
+    bound_reached: Bound | None
+
+
+@dataclass(frozen=True)
+class ScanTotals:
+    """The end of a scan of topics: what was read in all, and in which time."""
+
+    topics: int
+    messages: int
+    bytes: int
+    bound_reached: Bound | None
+    seconds: float

@@ -1,0 +1,275 @@
+"""What a scan counts beyond framing, slice by slice.
+
+Avro whose types are plain is counted by Spark's own functions (`native`). Everything else goes through Python: JSON,
+Protobuf, change events, Avro that has no common reader; and of plain Avro the first messages of every slice, for the
+insides of lists and maps, bytes that are left over, and samples.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, cast
+
+from pyspark.sql.connect import functions as f
+from pyspark.sql.connect.session import SparkSession
+
+from registry.observations import Framing, Observation, Sample, SchemaKind, Side, Span, TopicScan, WriterSchema
+from registry.pipeline import bare, slices, superset
+from registry.pipeline.bodies import JSON_CLASSES, Wanted, parsed, read_bodies
+from registry.pipeline.control import Control
+from registry.pipeline.framing import as_framing, raw_mark
+from registry.pipeline.native import CountedBad, CountedField, Group, Mark, counted, profile_query
+from registry.pipeline.profiled import BadBodies, Owner, Profiles, owner_of
+from registry.pipeline.slices import Piece
+from registry.pipeline.superset import Node, NotMergeable
+from registry.pipeline.tally import joined, keys_of
+from registry.pipeline.workers.reading import Plan
+
+SHARE: Final = 20_000  # messages of plain Avro in a slice that go through Python too
+GROUPS_IN_MEMORY: Final = 2_000
+Marks = dict[tuple[str, Side], dict[Framing, list[bytes]]]
+
+
+@dataclass
+class Profiled:
+    """What one slice gave: facts of the native pass by owner, and the lines of the pass through Python."""
+
+    counted: list[tuple[Group, list[CountedField | CountedBad]]] = field(default_factory=list)
+    lines: list[Any] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _Writer:
+    """A schema to decode with; `tree` where Spark's own functions can."""
+
+    kind: SchemaKind
+    text: str
+    tree: Node | None = None
+
+
+class Profiler:
+    """Profiles the slices of one scan."""
+
+    def __init__(self, session: SparkSession, spec: TopicScan, control: Control) -> None:
+        self._session, self._spec, self._control = session, spec, control
+        self._profiles = Profiles()
+        self._asked = spec.profile.fields or spec.profile.changes or spec.profile.samples > 0
+        self._writers: dict[Mark, _Writer] = {}
+        # Of a topic's side, the schemas counted natively, in the order in which they were met, and those that can't be.
+        self._native: dict[tuple[str, Side], dict[Mark, Node]] = {}
+        self._apart: set[tuple[str, Side, Mark]] = set()
+        for writer in spec.writers if self._asked else ():
+            try:
+                self._writers[writer.framing, writer.mark] = _writer(writer, changes=spec.profile.changes)
+            except bare.SchemaNotUsable as error:
+                self._profiles.unusable[writer.framing, writer.mark] = str(error)
+
+    def profile(self, pieces: Sequence[Piece], rows: Sequence[Any]) -> Profiled:
+        """The profile of a slice, whose groups are `rows`; counts for nothing until it is given to `add`."""
+        profiled = Profiled()
+        seen = {(key[0], *key[2:]) for row in rows for key in keys_of(row)} if self._asked else set()
+        groups = self._groups(seen)
+        if groups:  # else a grouping of more keys than 128 is sorted, with all of its sketches
+            self._session.conf.set("spark.sql.objectHashAggregate.sortBased.fallbackThreshold", str(GROUPS_IN_MEMORY))
+        query = profile_query(self._session, self._spec.connection, groups, pieces, self._spec.profile.reveal)
+        if query is not None:
+            found = self._control.run("profiling fields", query.collect)
+            for number, group in enumerate(groups):
+                own = [row for row in found if row["group"] == number]
+                profiled.counted.append((group, list(counted(group, own, self._spec.profile.reveal))))
+        wanted = [self._whole(pieces, seen), self._share(pieces, groups), *_first_bad(profiled, pieces)]
+        messages = read_bodies(self._session, self._spec.connection, wanted, self._plan(wanted))
+        if messages is not None:
+            profiled.lines = parsed(self._control.run("decoding messages", messages.collect))
+        return profiled
+
+    def _groups(self, seen: set[tuple[str, Side, str, str]]) -> list[Group]:
+        """The groups that are counted natively; a schema stays on the side where it was first put."""
+        now: dict[tuple[str, Side], set[Mark]] = {}
+        for topic, side, kind, mark in sorted(seen):
+            framing = as_framing(kind)
+            writer = self._writers.get((framing, mark)) if framing is not None else None
+            if framing is None or writer is None or writer.tree is None:
+                continue
+            if (topic, side, (framing, mark)) not in self._apart:
+                now.setdefault((topic, side), set()).add((framing, mark))
+                self._native.setdefault((topic, side), {}).setdefault((framing, mark), writer.tree)
+        found = []
+        for (topic, side), marks in sorted(now.items()):
+            known = self._native[topic, side]
+            reader, kept = superset.common(known)
+            for apart in known.keys() - set(kept):
+                self._apart.add((topic, side, apart))
+                del known[apart]
+            trees = {mine: known[mine] for mine in sorted(marks & known.keys())}
+            if reader is not None and trees:
+                found.append(Group(topic, side, reader, trees, {mine: raw_mark(*mine) for mine in trees}))
+        return found
+
+    def _whole(self, pieces: Sequence[Piece], seen: set[tuple[str, Side, str, str]]) -> Wanted:
+        """What goes through Python in whole: JSON without a schema, and the schemas that aren't counted natively."""
+        marks: Marks = {}
+        indexed: dict[Framing, list[bytes]] = {}
+        plain: set[tuple[str, Side]] = set()
+        for topic, side, kind, mark in seen:
+            framing = as_framing(kind)
+            if framing is None:
+                plain |= {(topic, side)} if kind in JSON_CLASSES else set()
+                continue
+            writer = self._writers.get((framing, mark))
+            if writer is not None and (framing, mark) not in self._native.get((topic, side), {}):
+                raw = raw_mark(framing, mark)
+                marks.setdefault((topic, side), {}).setdefault(framing, []).append(raw)
+                if writer.kind == "PROTOBUF":
+                    indexed.setdefault(framing, []).append(raw)
+        topics = {topic for topic, _ in (*marks, *plain)}
+        some = tuple(piece for piece in pieces if piece.topic in topics)
+        return Wanted(some, marks, indexed, frozenset(plain))
+
+    def _share(self, pieces: Sequence[Piece], groups: Sequence[Group]) -> Wanted:
+        """The first messages of the slice, of the schemas that are counted natively."""
+        topics = {group.topic for group in groups}
+        some, _ = slices.cut([piece for piece in pieces if piece.topic in topics], SHARE)
+        marks: Marks = {(group.topic, group.side): _by_framing(group.raws) for group in groups}
+        return Wanted(tuple(some), marks)
+
+    def _plan(self, wanted: Sequence[Wanted]) -> Plan:
+        profile = self._spec.profile
+        raws = {
+            (framing, raw)
+            for each in wanted
+            for marks in each.marks.values()
+            for framing, some in marks.items()
+            for raw in some
+        }
+        known = {(framing, raw_mark(framing, mark)): writer for (framing, mark), writer in self._writers.items()}
+        writers = {(framing, raw): (known[framing, raw].kind, known[framing, raw].text) for framing, raw in raws}
+        return Plan(
+            cast("dict[tuple[str, bytes], tuple[str, str]]", writers),
+            profile.fields,
+            profile.changes,
+            profile.samples,
+            profile.reveal,
+        )
+
+    def add(self, profiled: Profiled) -> None:
+        """Count a slice's profile."""
+        for group, facts in profiled.counted:
+            for fact in facts:
+                owner = (group.topic, group.side, *fact.mark)
+                if isinstance(fact, CountedField):
+                    self._profiles.add_field(owner, fact.path, fact.row, natively=True)
+                else:
+                    bad = self._profiles.bad.setdefault((owner, fact.partition), BadBodies())
+                    bad.add(fact.span, dict.fromkeys(fact.offsets, ""))
+        for name, key, what in profiled.lines:
+            getattr(self, f"_add_{name}")(key, what)
+
+    def forget(self, topic: str) -> None:
+        """Drop what is known of a topic that was lost."""
+        self._profiles.forget(topic)
+
+    def observations(self) -> Iterator[Observation]:
+        """All that was found in the slices."""
+        return self._profiles.observations(self._spec.profile.samples, self._estimates())
+
+    def _estimates(self) -> dict[tuple[Owner, str], int]:
+        """The number of distinct values by Spark's sketches, those of all slices merged."""
+        sketches = list(self._profiles.sketches().items())
+        if not sketches:
+            return {}
+        rows = [(number, bytearray(each)) for number, (_, some) in enumerate(sketches) for each in some]
+        merged = self._session.createDataFrame(rows, "number int, sketch binary").groupBy("number")
+        query = merged.agg(f.expr("hll_sketch_estimate(hll_union_agg(sketch))").alias("estimate"))
+        found = self._control.run("counting distinct values", query.collect)
+        return {sketches[row.number][0]: row.estimate for row in found}
+
+    def _is_native(self, owner: Owner) -> bool:
+        topic, side, framing, mark = owner
+        return framing is not None and (framing, mark) in self._native.get((topic, side), {})
+
+    def _add_field(self, key: list[Any], row: dict[str, Any]) -> None:
+        topic, side, framing, raw, _ = key
+        self._profiles.add_field(owner_of(topic, side, framing, raw), row["path"], row, natively=False)
+
+    def _add_undecodable(self, key: list[Any], what: dict[str, Any]) -> None:
+        topic, side, partition, framing, raw, left_over = key
+        owner = owner_of(topic, side, framing, raw)
+        bad = self._profiles.bad.setdefault((owner, partition), BadBodies())
+        offsets = dict(what["offsets"])
+        if self._is_native(owner) and not left_over:
+            bad.reasons |= offsets  # it was counted natively
+        else:
+            bad.add(Span(*what["span"]), offsets)
+
+    def _add_indexes(self, key: list[Any], span: list[int]) -> None:
+        topic, side, partition, framing, raw, shown = key
+        place = (owner_of(topic, side, framing, raw), partition, shown)
+        self._profiles.indexes[place] = joined(self._profiles.indexes.get(place), Span(*span))
+
+    def _add_changes(self, key: list[Any], what: dict[str, Any]) -> None:
+        span, marks = self._profiles.changes.get(tuple(key), (None, [0] * 6))
+        added = [one + other for one, other in zip(marks, what["marks"], strict=True)]
+        self._profiles.changes[tuple(key)] = (joined(span, Span(*what["span"])), added)
+
+    def _add_shapes(self, key: list[Any], span: list[int]) -> None:
+        place = cast("tuple[str, Side, int, str]", tuple(key))
+        self._profiles.shapes[place] = joined(self._profiles.shapes.get(place), Span(*span))
+
+    def _add_text(self, digest: str, text: str) -> None:
+        self._profiles.texts[digest] = text
+
+    def _add_samples(self, key: list[Any], samples: list[list[Any]]) -> None:
+        topic, side = key
+        kept = self._profiles.samples.setdefault((topic, side), [])
+        for partition, offset, time, framing, raw, text in samples:
+            _, _, known, mark = owner_of(topic, side, framing, raw)
+            kept.append(Sample(topic, side, partition, offset, time, known, mark, text, self._spec.profile.reveal))
+        kept.sort(key=lambda each: (each.partition, each.offset))
+        del kept[self._spec.profile.samples :]
+
+    def _add_unusable(self, key: list[str], reason: str) -> None:
+        framing, raw = key
+        _, _, known, mark = owner_of("", "value", framing, raw)
+        if known is not None:
+            self._profiles.unusable[known, mark] = reason
+
+
+def _writer(writer: WriterSchema, *, changes: bool) -> _Writer:
+    """A schema to decode with; raises SchemaNotUsable. Debezium's envelopes go through Python when they are asked for."""
+    if writer.kind != "AVRO":
+        return _Writer(writer.kind, writer.text)
+    schema = bare.bare(writer.text)
+    try:
+        tree: Node | None = superset.tree_of(schema)
+    except NotMergeable:
+        tree = None
+    if tree is not None and changes and {"op", "source"} <= tree.fields.keys():
+        tree = None
+    return _Writer("AVRO", json.dumps(schema), tree)
+
+
+def _by_framing(raws: Mapping[Mark, bytes]) -> dict[Framing, list[bytes]]:
+    found: dict[Framing, list[bytes]] = {}
+    for (framing, _), raw in raws.items():
+        found.setdefault(framing, []).append(raw)
+    return found
+
+
+def _first_bad(profiled: Profiled, pieces: Sequence[Piece]) -> Iterator[Wanted]:
+    """The first undecodable body of each partition and schema group, for the reason of its failure."""
+    known = {(piece.topic, piece.range.partition): piece for piece in pieces}
+    for group, facts in profiled.counted:
+        first: dict[int, int] = {}
+        for fact in facts:
+            if isinstance(fact, CountedBad):
+                first[fact.partition] = min(fact.offsets[0], first.get(fact.partition, fact.offsets[0]))
+        some = [
+            replace(piece, range=replace(piece.range, start=offset, end=offset + 1))
+            for partition, offset in sorted(first.items())
+            if (piece := known.get((group.topic, partition))) is not None
+        ]
+        if some:
+            yield Wanted(tuple(some), {(group.topic, group.side): _by_framing(group.raws)})

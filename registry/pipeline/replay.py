@@ -1,0 +1,122 @@
+"""Replay: real messages of a topic, decoded with a proposed schema as the reader, in Spark's Python workers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+from pyspark import cloudpickle
+from pyspark.errors import PySparkException
+from pyspark.sql.connect import functions as f
+from pyspark.sql.connect.session import SparkSession
+
+from registry.errors import InvalidSource
+from registry.formats.decoding import MAX_BODY
+from registry.formats.replay_tally import Key, ReplaySchema, ReplayTally, merged
+from registry.observations import Framing, KafkaConnection, Side, TopicRead
+from registry.pipeline import replay_worker, slices
+from registry.pipeline.control import Control, OnProgress
+from registry.pipeline.framing import body, raw_mark, with_framing
+from registry.pipeline.lost import broker_error, reason_of
+from registry.pipeline.readers import kafka
+from registry.pipeline.replay_worker import archive_of_engines, counting
+from registry.pipeline.session import USER_ID, close_session, open_session
+
+MAX_MESSAGES: Final = 20_000
+#: rows that a worker gets at a time: of bodies of MAX_BODY each at most
+_BATCH_ROWS: Final = 128
+
+# The function goes to the workers with the query: a remote server needs no copy of this package.
+cloudpickle.register_pickle_by_value(replay_worker)
+
+
+@dataclass(frozen=True)
+class TopicReplay:
+    """The ranges of a topic to read, of MAX_MESSAGES offsets at most, with whose schemas and with which reader.
+
+    Each worker stops decoding after `seconds`; the whole ends after `deadline_seconds`: a server that has just started
+    takes half a minute for its first query.
+    """
+
+    connection: KafkaConnection
+    read: TopicRead
+    side: Side
+    reader: ReplaySchema
+    writers: Mapping[Key, ReplaySchema]
+    seconds: float = 20.0
+    deadline_seconds: float = 90.0
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """What was found, in so many seconds."""
+
+    tally: ReplayTally
+    seconds: float
+
+
+def replay(
+    spec: TopicReplay, *, remote: str, on_progress: OnProgress | None = None, tag: str | None = None
+) -> Replayed:
+    """Read the messages with the reader, on the Spark Connect server at `remote`.
+
+    Raises InvalidSource, BrokerUnavailable, SparkUnavailable, and ScanInterrupted at the deadline.
+    """
+    began = time.monotonic()
+    kafka.check_topics([spec.read])
+    try:
+        _by_raw_mark(spec.writers)
+    except ValueError as error:
+        raise InvalidSource(f"A writer has a mark that is none: {error}") from error
+    pieces = [piece for piece in slices.pieces([spec.read]) if piece.size]
+    if slices.left(pieces) > MAX_MESSAGES:
+        raise InvalidSource(f"A replay reads at most {MAX_MESSAGES:,} messages, not {slices.left(pieces):,}.")
+    if not pieces:
+        return Replayed(ReplayTally(), 0.0)
+    session = open_session(remote, user_id=USER_ID)
+    try:
+        with Control(session, seconds=spec.deadline_seconds, tag=tag, on_progress=on_progress) as control:
+            session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(_BATCH_ROWS))
+            rows = control.run(f"replaying {spec.read.topic}", lambda: _collect(session, spec, pieces))
+    except PySparkException as error:
+        raise _kafka_error(error, spec) or error from error
+    finally:
+        close_session(session)
+    return Replayed(merged([row.tally for row in rows]), round(time.monotonic() - began, 3))
+
+
+def _kafka_error(error: PySparkException, spec: TopicReplay) -> Exception | None:
+    reason = reason_of(error)
+    if reason is not None:
+        return InvalidSource(f"{spec.read.topic} can't be read: {reason}")
+    return broker_error(error, spec.connection.bootstrap, [spec.read.topic])
+
+
+def _collect(session: SparkSession, spec: TopicReplay, pieces: list[slices.Piece]) -> list[Any]:
+    side = spec.side
+    messages = kafka.read_messages(session, spec.connection, pieces)
+    framed = with_framing(messages, "partition", "offset", "headers", side)
+    bounded = framed.select(
+        "partition",
+        "offset",
+        f.expr(f"{side}_class").alias("class"),
+        f.expr(f"{side}_mark").alias("mark"),
+        f.expr(f"coalesce(length({body(side)}), 0)").alias("size"),
+        f.expr(f"CASE WHEN length({body(side)}) <= {MAX_BODY} THEN {body(side)} END").alias("body"),
+        f.expr(
+            f"CASE WHEN {side}_class = 'guid' THEN get(filter(headers, h -> h.key = '__{side}_schema_id'), 0).value END"
+        ).alias("header"),
+    )
+    reader = (spec.reader.kind, spec.reader.text)
+    count = counting(archive_of_engines(), reader, _by_raw_mark(spec.writers), spec.seconds)
+    return list(bounded.mapInArrow(count, "tally string").collect())
+
+
+def _by_raw_mark(writers: Mapping[Key, ReplaySchema]) -> dict[tuple[str, bytes], tuple[str, str, str]]:
+    """The writers by framing and the bytes that stand in a message."""
+    return {
+        (framing, raw_mark(cast("Framing", framing), mark)): (mark, schema.kind, schema.text)
+        for (framing, mark), schema in writers.items()
+    }

@@ -1,0 +1,257 @@
+"""Bodies decoded with their schema; what doesn't decode is said without a word of its content."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import json
+import re
+from typing import Any
+
+from registry.pipeline.workers.shapes import AvroShape, ProtobufShape, Shape
+
+MOST_SHAPES = 50
+LARGEST_SHAPE = 262_144
+MOST_INDEXES = 32
+_EMBEDDED = re.compile(r'\{\s*"schema"\s*:\s*')
+_PAYLOAD = re.compile(r'\s*,\s*"payload"\s*:\s*')
+_CONNECT_KEYS = ("type", "optional", "name", "version", "doc", "default", "field", "fields", "items", "keys", "values")
+_CONNECT_TYPES = [
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "float32",
+    "float64",
+    "float",
+    "double",
+    "boolean",
+    "string",
+    "bytes",
+    "array",
+    "map",
+    "struct",
+]
+
+
+class Undecodable(Exception):
+    """A body that its schema doesn't decode; the message is the reason, without content."""
+
+
+class LeftOver(Undecodable):
+    """A body that has more bytes than its schema takes, which Spark's own decoder doesn't mind."""
+
+
+class Decoded:
+    """A decoded body: its value, for Protobuf the message's indexes, for Connect's JSON its schema's digest."""
+
+    __slots__ = ("digest", "indexes", "shape", "value")
+
+    def __init__(self, value: Any, shape: Shape, indexes: str = "", digest: str = "") -> None:
+        self.value, self.shape, self.indexes, self.digest = value, shape, indexes, digest
+
+
+class AvroBodies:
+    """Bodies of one Avro schema; raises ValueError for a text that is none."""
+
+    def __init__(self, text: str) -> None:
+        import fastavro
+
+        named: dict[str, Any] = {}
+        try:
+            # A record around it adds no byte, and gives any schema a place.
+            wrapped = {
+                "type": "record",
+                "name": "schemadesk_body",
+                "fields": [{"name": "body", "type": json.loads(text)}],
+            }
+            self._schema = fastavro.parse_schema(wrapped, named_schemas=named)
+        except Exception as error:  # noqa: BLE001  whatever fastavro raises for a schema that it doesn't take
+            raise ValueError(f"fastavro doesn't take the schema ({type(error).__name__})") from None
+        self._read = fastavro.schemaless_reader
+        self.shape = AvroShape(self._schema["fields"][0]["type"], named)  # type: ignore[index, call-overload]
+
+    def decode(self, data: bytes) -> Decoded:
+        """The value of a body; all of its bytes must be used."""
+        buffer = io.BytesIO(data)
+        try:
+            value = self._read(buffer, self._schema, None)["body"]  # type: ignore[index, call-overload]
+        except EOFError:
+            raise Undecodable("the body ends before its schema does") from None
+        except UnicodeDecodeError:
+            raise Undecodable("a string in the body isn't UTF-8") from None
+        except (IndexError, KeyError):
+            raise Undecodable("the body names a branch or symbol that its schema doesn't have") from None
+        except MemoryError:
+            raise Undecodable("the body declares more than there is memory for") from None
+        except Exception as error:  # noqa: BLE001  fastavro's errors are many, and a message may hold content
+            raise Undecodable(f"the body doesn't follow its schema ({type(error).__name__})") from None
+        if buffer.tell() != len(data):
+            raise LeftOver(f"{len(data) - buffer.tell():,} bytes are left over after decoding")
+        return Decoded(value, self.shape)
+
+
+class JsonBodies:
+    """JSON, with or without a Kafka Connect schema beside its payload."""
+
+    def __init__(self) -> None:
+        self.shape = Shape()
+        self.texts: dict[str, str] = {}
+        self._prefixes: dict[bytes, str] = {}
+
+    def decode(self, data: bytes) -> Decoded:
+        """The value, or the payload where a Connect schema stands beside it."""
+        for prefix, digest in self._prefixes.items():
+            if data.startswith(prefix) and data.endswith(b"}"):
+                return Decoded(self._load(data[len(prefix) : -1]), self.shape, digest=digest)
+        value = self._load(data)
+        if not (isinstance(value, dict) and value.keys() == {"schema", "payload"} and _is_connect(value["schema"])):
+            return Decoded(value, self.shape)
+        text = json.dumps(_connect(value["schema"]), separators=(",", ":"))
+        digest = hashlib.sha256(text.encode()).hexdigest()[:32]
+        if len(self.texts) < MOST_SHAPES and len(text) <= LARGEST_SHAPE:
+            self.texts[digest] = text
+            self._learn(data, digest)
+        return Decoded(value["payload"], self.shape, digest=digest)
+
+    def _learn(self, data: bytes, digest: str) -> None:
+        """Later messages that begin with the same bytes have the same schema: it isn't read again."""
+        text = data.decode("utf-8")
+        begin = _EMBEDDED.match(text)
+        if begin is not None and text.endswith("}"):
+            _, end = json.JSONDecoder().raw_decode(text, begin.end())
+            after = _PAYLOAD.match(text, end)
+            if after is not None:
+                self._prefixes[text[: after.end()].encode("utf-8")] = digest
+
+    def _load(self, data: bytes) -> Any:
+        try:
+            return json.loads(data.decode("utf-8"), parse_constant=_refuse_constant)
+        except UnicodeDecodeError:
+            raise Undecodable("the bytes aren't UTF-8") from None
+        except RecursionError:
+            raise Undecodable("the JSON is nested too deep") from None
+        except ValueError:
+            raise Undecodable("the text isn't JSON") from None
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(name)
+
+
+def _is_connect(schema: Any) -> bool:
+    return isinstance(schema, dict) and schema.get("type") in _CONNECT_TYPES
+
+
+def _connect(schema: Any, depth: int = 0) -> Any:
+    """A Connect schema with the keys that Connect writes, and no others."""
+    if not isinstance(schema, dict) or depth > 30:
+        return None
+    kept: dict[str, Any] = {}
+    for name in _CONNECT_KEYS:
+        if name in schema:
+            inner = schema[name]
+            if name == "fields":
+                kept[name] = [_connect(field, depth + 1) for field in inner] if isinstance(inner, list) else []
+            else:
+                kept[name] = _connect(inner, depth + 1) if name in ("items", "keys", "values") else inner
+    parameters = schema.get("parameters")
+    if isinstance(parameters, dict):
+        kept["parameters"] = {str(name): str(value) for name, value in parameters.items()}
+    return kept
+
+
+class ProtobufBodies:
+    """Bodies of one Protobuf schema, given as a FileDescriptorSet in base64 whose last file is the schema's."""
+
+    def __init__(self, text: str) -> None:
+        from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
+        try:
+            files = descriptor_pb2.FileDescriptorSet.FromString(base64.b64decode(text, validate=True))
+            pool = descriptor_pool.DescriptorPool()
+            for file in files.file:
+                pool.Add(file)
+            self._file = pool.FindFileByName(files.file[-1].name)
+        except Exception as error:  # noqa: BLE001  the runtime's errors for a broken descriptor are many
+            raise ValueError(f"protobuf doesn't take the descriptors ({type(error).__name__})") from None
+        self._roots = [self._file.message_types_by_name[each.name] for each in files.file[-1].message_type]
+        self._class = message_factory.GetMessageClass
+        self.shape = ProtobufShape("message", self._roots[0] if self._roots else None)
+
+    def decode(self, data: bytes) -> Decoded:
+        """The value of a body, after the message's indexes; fields that aren't set are left out."""
+        indexes, start = _indexes(data)
+        shown = ".".join(map(str, indexes))
+        descriptor = self._find(indexes)
+        message = self._class(descriptor)()
+        try:
+            message.ParseFromString(data[start:])
+            value = _fields(message, 0)
+        except Exception:  # noqa: BLE001  DecodeError, and what strings that aren't UTF-8 raise
+            raise Undecodable(f"the body can't be read as {descriptor.full_name}") from None
+        return Decoded(value, ProtobufShape("message", descriptor), indexes=shown)
+
+    def _find(self, indexes: list[int]) -> Any:
+        among, found = self._roots, None
+        for index in indexes:
+            if not 0 <= index < len(among):
+                raise Undecodable("the message's indexes name a type that the schema doesn't have")
+            found = among[index]
+            among = list(found.nested_types)
+        return found
+
+
+def _indexes(data: bytes) -> tuple[list[int], int]:
+    """The indexes before a Protobuf body and where they end: a count and so many numbers, zigzag; a zero is [0]."""
+    found: list[int] = []
+    count, at = _number(data, 0)
+    if count == 0:
+        return [0], at
+    if not 0 < count <= MOST_INDEXES:
+        raise Undecodable("the message's indexes are missing or too many")
+    for _ in range(count):
+        index, at = _number(data, at)
+        found.append(index)
+    return found, at
+
+
+def _number(data: bytes, at: int) -> tuple[int, int]:
+    number = 0
+    for shift in range(0, 35, 7):
+        if at >= len(data):
+            break
+        byte = data[at]
+        at += 1
+        number |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return (number >> 1) ^ -(number & 1), at
+    raise Undecodable("the message's indexes are cut off")
+
+
+def _fields(message: Any, depth: int) -> dict[str, Any]:
+    from google.protobuf.unknown_fields import UnknownFieldSet
+
+    found: dict[str, Any] = {}
+    for field, value in message.ListFields():
+        kind = field.message_type
+        if kind is not None and kind.GetOptions().map_entry:
+            of = kind.fields_by_name["value"]
+            found[field.name] = {str(key): _one(of, value[key], depth) for key in value}
+        elif field.is_repeated:
+            found[field.name] = [_one(field, item, depth) for item in value]
+        else:
+            found[field.name] = _one(field, value, depth)
+    for unknown in UnknownFieldSet(message):
+        found[f"#{unknown.field_number}"] = 0
+    return found
+
+
+def _one(field: Any, value: Any, depth: int) -> Any:
+    if field.message_type is not None:
+        return _fields(value, depth + 1) if depth < 40 else {}
+    if field.enum_type is not None:
+        symbol = field.enum_type.values_by_number.get(value)
+        return symbol.name if symbol is not None else "(unknown number)"
+    return value

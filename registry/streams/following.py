@@ -1,0 +1,117 @@
+"""Whether the state of the target's queries can follow a promotion: what a restart built on the new version meets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, Final
+
+from django.db.models import F, Max, Q
+
+from registry.errors import InvalidSchema
+from registry.formats.policies.spark_state import StateChange, schema_changes
+from registry.formats.policies.spark_state.rules import EFFECTS
+from registry.formats.policies.spark_state.types import ArrayType, MapType, SparkType, StructType
+from registry.promotions.plan import PASS, REGISTER, WARN, Check, Step
+from registry.streams.models import CarriedVersion
+from registry.streams.shapes import spark_shape, structs_of
+from registry.subjects.models import Registry
+from registry.subjects.names import SubjectName, parse_subject
+
+NAME: Final = "state"
+MAX_NAMED: Final = 5
+
+
+def state_checks(target: Registry, steps: Sequence[Step]) -> list[Check]:
+    """A check for every subject that the plan registers and whose fields some query's state has; one query.
+
+    It is held against the newest schema of each variable: its fields that came from the subject get the promoted
+    version's types, or go where the version has them no more. An application may do otherwise, so it warns.
+    """
+    wanted = {parse_subject(step.subject): step for step in steps if step.action == REGISTER}
+    shapes = {name: spark_shape(step.text) for name, step in wanted.items() if step.schema_type == "AVRO"}
+    rows = _carriers(target, [name for name, shape in shapes.items() if shape is not None])
+    checks = []
+    for name, shape in shapes.items():
+        mine = [row for row in rows if (row.context, row.subject) == (name.context, name.subject)]
+        if shape is not None and mine:
+            checks.append(_check(name, shape, mine))
+    return checks
+
+
+def _carriers(target: Registry, names: Sequence[SubjectName]) -> list[CarriedVersion]:
+    if not names:
+        return []
+    wanted = Q()
+    for name in names:
+        wanted |= Q(context=name.context, subject=name.subject)
+    return list(
+        CarriedVersion.objects.filter(
+            wanted, schema__variable__query__registry=target, schema__variable__removed_at=None
+        )
+        .annotate(newest=Max("schema__variable__schemas__version"))
+        .filter(newest=F("schema__version"))
+        .select_related("schema__variable__query")
+        .order_by("schema__variable__query__path", "schema__variable__name", "path")
+    )
+
+
+def _check(name: SubjectName, shape: StructType, rows: Sequence[CarriedVersion]) -> Check:
+    label = f"Spark state that carries {name.qualified}"
+    said = [sentence for row in rows if (sentence := _cannot_follow(row, shape))]
+    if not said:
+        return Check(label, PASS, f"Queries whose state has its fields: {len(rows)}; all can follow at a restart.")
+    more = f" And {len(said) - MAX_NAMED} more." if len(said) > MAX_NAMED else ""
+    return Check(label, WARN, " ".join(said[:MAX_NAMED]) + more)
+
+
+def _cannot_follow(row: CarriedVersion, shape: StructType) -> str:
+    """Why the variable can't follow, as a sentence; empty where it can."""
+    variable = row.schema.variable
+    found = [each for each in changes_to_follow(row, shape) if each.effect != "note"]
+    if not found:
+        return ""
+    worst = max(found, key=lambda each: EFFECTS.index(each.effect))
+    where = f"State variable {variable.label} ({variable.query.path})"
+    if worst.effect == "refused":
+        return f"{where} can't follow: {worst.message}; Spark refuses the restart ({worst.error})."
+    return f"{where} follows and {worst.effect}: {worst.message}."
+
+
+def changes_to_follow(row: CarriedVersion, shape: StructType) -> tuple[StateChange, ...]:
+    """What changes in the struct that carries the subject when it is built on the promoted version."""
+    struct = dict(structs_of(row.schema.value_schema)).get(row.path)
+    if struct is None:
+        return ()
+    after = {field.name: field.type for field in shape.fields}
+    fields = [
+        {"name": field.name, "type": spark_json(after[field.name]), "nullable": True, "metadata": {}}
+        for field in struct.fields
+        if field.name in after
+    ]
+    before = json.dumps(spark_json(struct))
+    is_avro = row.schema.variable.encoding == "avro"
+    try:
+        return schema_changes(before, {"type": "struct", "fields": fields}, has_evolution=is_avro)
+    except InvalidSchema:
+        return ()  # a type that Spark itself has no name for: nothing can be said of it
+
+
+def spark_json(type_: SparkType) -> Any:
+    """A type as StructType JSON has it."""
+    if isinstance(type_, StructType):
+        fields = [
+            {"name": each.name, "type": spark_json(each.type), "nullable": each.nullable, "metadata": {}}
+            for each in type_.fields
+        ]
+        return {"type": "struct", "fields": fields}
+    if isinstance(type_, ArrayType):
+        return {"type": "array", "elementType": spark_json(type_.element), "containsNull": type_.contains_null}
+    if isinstance(type_, MapType):
+        return {
+            "type": "map",
+            "keyType": spark_json(type_.key),
+            "valueType": spark_json(type_.value),
+            "valueContainsNull": type_.value_contains_null,
+        }
+    return type_.name

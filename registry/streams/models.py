@@ -1,0 +1,154 @@
+"""Streaming queries with the history of their state, and checks of planned state with their reports."""
+
+from __future__ import annotations
+
+from django.contrib.postgres.indexes import HashIndex
+from django.db import models
+from django.db.models.functions import MD5
+
+VERDICTS = ("fine", "loses data", "fails later", "refused", "no evolution possible")
+
+
+class StateCheck(models.Model):
+    """What a restart would have done to a checkpoint's state, as it was when somebody asked. Never changed."""
+
+    created_at = models.DateTimeField(auto_now_add=True)
+    created_by = models.TextField()
+    checkpoint = models.CharField(max_length=4096, help_text="the checkpoint's path")
+    query_id = models.CharField(max_length=200)
+    verdict = models.CharField(max_length=32)
+    plan = models.TextField(help_text="the plan as it was sent")
+    report = models.JSONField(help_text="docs/reference/state-check.schema.json")
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [models.CheckConstraint(condition=models.Q(verdict__in=VERDICTS), name="known_state_verdict")]
+
+    def __str__(self) -> str:
+        return f"check {self.pk} of {self.checkpoint}: {self.verdict}"
+
+
+class StreamQuery(models.Model):
+    """A streaming query as its checkpoint told a scan: how it runs, what it reads, what limits it has."""
+
+    source = models.ForeignKey("drift.Source", on_delete=models.CASCADE, related_name="queries")
+    registry = models.ForeignKey("subjects.Registry", on_delete=models.CASCADE, related_name="queries")
+    path = models.CharField(max_length=4096)
+    query_id = models.CharField(max_length=200)
+    provider = models.CharField(max_length=200, blank=True)
+    encoding = models.CharField(max_length=64)
+    last_planned_batch = models.BigIntegerField(null=True)
+    last_committed_batch = models.BigIntegerField(null=True)
+    last_batch_at = models.DateTimeField(null=True)
+    allowed_value_schemas = models.PositiveIntegerField()
+    allowed_schema_files = models.PositiveIntegerField()
+    operators = models.JSONField(default=list, help_text="number, name, partitions, encoding, schema files, timers")
+    runs = models.JSONField(default=list, help_text="batches in a row that ran with the same settings")
+    problems = models.JSONField(default=list, help_text="what was found wrong in the checkpoint")
+    first_seen = models.DateTimeField(auto_now_add=True)
+    scanned_at = models.DateTimeField(help_text="when a scan last read the checkpoint's files")
+
+    class Meta:
+        ordering = ["path", "id"]
+        constraints = [models.UniqueConstraint("source", MD5("path"), name="one_query")]
+
+    def __str__(self) -> str:
+        return self.path
+
+
+class QueryInput(models.Model):
+    """A topic that a query reads, and a subject of its messages where one is known (else empty)."""
+
+    query = models.ForeignKey(StreamQuery, on_delete=models.CASCADE, related_name="inputs")
+    topic = models.CharField(max_length=249)
+    side = models.CharField(max_length=5, blank=True)
+    context = models.CharField(max_length=255, blank=True)
+    subject = models.CharField(max_length=1024, blank=True)
+
+    class Meta:
+        ordering = ["topic", "side", "subject"]
+        constraints = [
+            models.UniqueConstraint("query", "topic", "side", "context", MD5("subject"), name="one_query_input")
+        ]
+        indexes = [HashIndex(fields=["subject"], name="readers_of_a_subject")]
+
+    def __str__(self) -> str:
+        return f"{self.topic}: {self.subject}"
+
+
+class StateVariable(models.Model):
+    """A state variable, or what a built-in operator keeps. `rows` and `fields` are what the last reading of rows gave."""
+
+    query = models.ForeignKey(StreamQuery, on_delete=models.CASCADE, related_name="variables")
+    operator = models.PositiveIntegerField()
+    name = models.CharField(max_length=500)
+    label = models.CharField(max_length=500)
+    kind = models.CharField(max_length=32)
+    ttl = models.BooleanField(default=False)
+    encoding = models.CharField(max_length=64)
+    why_fixed = models.TextField(blank=True, help_text="why its schemas can't evolve; empty where they can")
+    value_schemas_used = models.PositiveIntegerField(default=0)
+    removed_at = models.BigIntegerField(null=True, help_text="the first batch without it")
+    rows = models.PositiveBigIntegerField(null=True, help_text="entries as of `rows_batch`; null: not read")
+    keys = models.PositiveBigIntegerField(null=True)
+    bytes = models.PositiveBigIntegerField(null=True, help_text="of the values as they are read, not on disk")
+    rows_batch = models.BigIntegerField(null=True)
+    rows_at = models.DateTimeField(null=True)
+    rows_problem = models.TextField(blank=True, help_text="why the rows couldn't be read")
+    fields = models.JSONField(default=list, help_text="path, rows, nulls, bytes, masked minimum and maximum")
+    expiry = models.JSONField(default=dict, help_text="of entries with time to live: earliest, latest, without")
+
+    class Meta:
+        ordering = ["operator", "name"]
+        constraints = [models.UniqueConstraint(fields=["query", "operator", "name"], name="one_state_variable")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class StateSchema(models.Model):
+    """A version of a state variable's schemas. `start` counts the application starts that wrote a schema file."""
+
+    variable = models.ForeignKey(StateVariable, on_delete=models.CASCADE, related_name="schemas")
+    version = models.PositiveIntegerField()
+    schema_id = models.IntegerField(help_text="Spark's number of the value schema, from 0")
+    batch = models.BigIntegerField(null=True, help_text="the first batch written with it; null: Spark keeps no history")
+    start = models.PositiveIntegerField(null=True)
+    written_at = models.DateTimeField(null=True)
+    file = models.CharField(max_length=500)
+    content_hash = models.CharField(max_length=64)
+    key_schema = models.TextField(help_text="StructType JSON")
+    value_schema = models.TextField(help_text="StructType JSON")
+    map_key_schema = models.TextField(blank=True, help_text="StructType JSON of a map's keys")
+    avro_schema = models.TextField(blank=True, help_text="what Spark derives from the value schema")
+    why_no_avro = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ["version"]
+        constraints = [
+            models.UniqueConstraint(fields=["variable", "version"], name="one_state_schema"),
+            models.UniqueConstraint(fields=["variable", "file", "content_hash"], name="one_state_schema_a_file"),
+        ]
+
+    def __str__(self) -> str:
+        return f"version {self.version}"
+
+
+class CarriedVersion(models.Model):
+    """A subject's version whose fields a state schema has: the one that the schema was most likely taken from."""
+
+    schema = models.ForeignKey(StateSchema, on_delete=models.CASCADE, related_name="carried")
+    context = models.CharField(max_length=255)
+    subject = models.CharField(max_length=1024)
+    version = models.PositiveIntegerField()
+    path = models.CharField(max_length=1000, blank=True, help_text="the struct in the value; empty: the value itself")
+    fields = models.JSONField(default=list)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint("schema", "context", MD5("subject"), MD5("path"), name="one_version_carried")
+        ]
+        indexes = [HashIndex(fields=["subject"], name="carriers_of_a_version")]
+
+    def __str__(self) -> str:
+        return f"{self.subject} version {self.version}"

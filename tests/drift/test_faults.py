@@ -1,0 +1,468 @@
+"""What goes wrong around a scan, with a real broker and a real Spark: it ends with its reason, and loses no finding.
+
+A restart of PostgreSQL is played by ending all of its connections, several times while the scan runs: that is what a
+client sees of one, but for the seconds in which none is taken.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import psycopg
+import pytest
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+)
+from confluent_kafka.cimpl import NewTopic, TopicPartition
+from django.db import connection, connections
+from django.utils import timezone
+
+from dashboard.services import kafka as broker
+from dashboard.services.ports import free_port, kept_ports
+from dashboard.services.standalone import kafka_broker
+from registry.access.roles import Actor
+from registry.drift import scanning, selectors, services, tasks
+from registry.drift.models import Finding, Scan, SchemaUse, Topic
+from registry.drift.scanning import perform_scan
+from registry.drift.sources import kafka_passes
+from registry.errors import InvalidSource
+from registry.subjects.names import SubjectName
+from registry.subjects.services import register_version
+from tests.pipeline.topics import USER, fill, framed, make_topic, string
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.broker,
+    pytest.mark.spark,
+    pytest.mark.requirement("CARD-3"),
+    pytest.mark.django_db(transaction=True),
+]
+UNKNOWN = 900_001
+MANY = 600_000
+
+
+@pytest.fixture
+def house(registries: None, settings: Any, kafka_bootstrap: str, spark_remote: str, system: Actor) -> str:
+    """Broker and Spark of the session, connected; gives the broker's address."""
+    settings.KAFKA_BOOTSTRAP, settings.SPARK_REMOTE = kafka_bootstrap, spark_remote
+    services.connect_cluster(name="real", bootstrap=kafka_bootstrap, by=system)
+    return kafka_bootstrap
+
+
+def register(topic: str, by: Actor) -> int:
+    return register_version(registry="dev", subject=SubjectName(".", f"{topic}-value"), text=USER, by=by).schema_id
+
+
+def add(by: Actor, *topics: str, cluster: str = "real", **values: Any) -> int:
+    return services.add_source(
+        registry="dev", kind="kafka", name=f"s-{uuid.uuid4().hex[:8]}", cluster=cluster, include=topics, by=by,
+        **({"max_messages": 10**7} | values),
+    )  # fmt: skip
+
+
+def scan(source_id: int, by: Actor) -> Scan:
+    number = services.queue_scan(source_id=source_id, by=by)
+    perform_scan(number)
+    return Scan.objects.get(pk=number)
+
+
+def good(schema_id: int, number: int = 5) -> list[tuple[int, bytes | None, bytes | None]]:
+    return [(0, b"k", framed(schema_id, string(f"user {n}"))) for n in range(number)]
+
+
+def bad(number: int = 1) -> list[tuple[int, bytes | None, bytes | None]]:
+    return [(0, b"k", framed(UNKNOWN, b"?"))] * number
+
+
+def states(source_id: int) -> dict[str, str]:
+    return dict(Finding.objects.filter(source_id=source_id).values_list("rule", "state"))
+
+
+@pytest.fixture(scope="module")
+def big(kafka_bootstrap: str) -> str:
+    """A topic that takes Spark some seconds; its values carry schema id 1."""
+    topic = make_topic(kafka_bootstrap, [], partitions=4)
+    value = framed(1, string("somebody"))
+    fill(kafka_bootstrap, topic, ((n % 4, None, value) for n in range(MANY)), **{"queue.buffering.max.messages": 10**6})
+    return topic
+
+
+class Running:
+    """A scan in a thread of its own; `state` is how it ended."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.state = ""
+        self.thread = threading.Thread(target=self._run, daemon=True)
+        self.thread.start()
+
+    def _run(self) -> None:
+        try:
+            self.state = perform_scan(self.number)
+        finally:
+            connections.close_all()
+
+    def until_reading(self) -> None:
+        """Returns while Spark is at work on it."""
+        until(lambda: Scan.objects.get(pk=self.number).progress_total > 0)
+        assert Scan.objects.get(pk=self.number).state == "running"
+
+    def ended(self, seconds: float = 200) -> Scan:
+        self.thread.join(seconds)
+        assert not self.thread.is_alive()
+        return Scan.objects.get(pk=self.number)
+
+
+def until(done: Callable[[], bool], seconds: float = 150) -> None:
+    ends = time.monotonic() + seconds
+    while not done():
+        assert time.monotonic() < ends
+        time.sleep(0.05)
+
+
+def before_spark(monkeypatch: pytest.MonkeyPatch, do: Callable[[], None]) -> None:
+    """Do something after the cluster was asked for offsets and before Spark reads them."""
+    door = kafka_passes.kafka_connection
+
+    def opened(cluster: Any) -> Any:
+        do()
+        return door(cluster)
+
+    monkeypatch.setattr(kafka_passes, "kafka_connection", opened)
+
+
+# ---- the broker --------------------------------------------------------------------------------------------------
+
+
+def test_a_topic_that_is_deleted_in_mid_scan_is_said_and_the_others_are_read(
+    house: str, system: Actor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stays, goes = make_topic(house, [], partitions=1), make_topic(house, [], partitions=1)
+    schema_id = register(stays, system)
+    for topic in (stays, goes):
+        fill(house, topic, [*good(schema_id), *bad()])
+    source = add(system, stays, f"{goes[:-1]}*", clean_scans=1)
+    first = scan(source, system)
+    assert (first.state, first.error) == ("done", "")
+    known = Finding.objects.filter(source_id=source, topic__name=goes).count()
+    assert known
+    for topic in (stays, goes):
+        fill(house, topic, good(schema_id))
+    admin = AdminClient({"bootstrap.servers": house})
+
+    def delete() -> None:
+        admin.delete_topics([goes])[goes].result(20)
+        time.sleep(1)
+
+    before_spark(monkeypatch, delete)
+    row = scan(source, system)
+    assert (row.state, row.error) == ("done", "")
+    assert row.read is not None
+    assert {entry["topic"]: entry["messages"] for entry in row.read["partitions"]}[stays] == 5
+    assert [entry["topic"] for entry in row.read["unreadable"]] == [goes]
+    assert Topic.objects.get(name=goes).problem
+    open_ones = Finding.objects.filter(source_id=source, topic__name=goes, state="open").count()
+    assert open_ones == known, "what couldn't be read resolves nothing"
+    assert Topic.objects.get(name=goes).positions == {"0": 6}
+
+
+def test_offsets_that_expire_in_mid_scan_are_said(house: str, system: Actor, monkeypatch: pytest.MonkeyPatch) -> None:
+    topic = make_topic(house, [], partitions=1)
+    schema_id = register(topic, system)
+    fill(house, topic, good(schema_id, 20))
+    source = add(system, topic)
+    admin = AdminClient({"bootstrap.servers": house})
+
+    def expire() -> None:
+        next(iter(admin.delete_records([TopicPartition(topic, 0, 15)]).values())).result(20)
+
+    before_spark(monkeypatch, expire)
+    row = scan(source, system)
+    monkeypatch.undo()
+    if row.state == "done" and not Topic.objects.get().problem:
+        assert row.read is not None
+        assert row.read["messages"] <= 5
+        assert Topic.objects.get().positions == {"0": 20}
+    else:
+        assert "expired" in f"{row.error} {Topic.objects.get().problem}"
+        again = scan(source, system)
+        assert again.read is not None
+        assert again.read["messages"] == 5
+        assert Topic.objects.get().positions == {"0": 20}
+
+
+def test_offsets_that_expired_between_two_scans_are_said(house: str, system: Actor) -> None:
+    topic = make_topic(house, [], partitions=1)
+    schema_id = register(topic, system)
+    fill(house, topic, good(schema_id))
+    source = add(system, topic)
+    scan(source, system)
+    fill(house, topic, good(schema_id, 10))
+    admin = AdminClient({"bootstrap.servers": house})
+    next(iter(admin.delete_records([TopicPartition(topic, 0, 9)]).values())).result(20)
+    row = scan(source, system)
+    assert row.read is not None
+    assert row.read["expired"] == [{"topic": topic, "partition": 0, "start": 5, "end": 9}]
+    assert row.read["messages"] == 6
+    assert row.read["nothing"] is False
+
+
+@pytest.fixture
+def own_broker(tmp_path: Path, settings: Any, registries: None, spark_remote: str) -> Iterator[Callable[[], str]]:
+    """A broker of the test's own: call to start it, on the same port each time; `stop` ends it."""
+    stack = ExitStack()
+    started: list[AbstractContextManager[str]] = []
+
+    def start() -> str:
+        started.append(kafka_broker(tmp_path / "kafka"))
+        settings.KAFKA_BOOTSTRAP, settings.SPARK_REMOTE = stack.enter_context(started[-1]), spark_remote
+        return str(settings.KAFKA_BOOTSTRAP)
+
+    start.stop = stack.close  # type: ignore[attr-defined]
+    (tmp_path / "kafka").mkdir()
+    yield start
+    stack.close()
+
+
+def test_a_broker_that_goes_away_ends_the_scan_with_the_reason_and_it_goes_on_later(
+    own_broker: Any, system: Actor
+) -> None:
+    bootstrap = own_broker()
+    services.connect_cluster(name="own", bootstrap=bootstrap, by=system)
+    topic = make_topic(bootstrap, [], partitions=1)
+    schema_id = register(topic, system)
+    fill(bootstrap, topic, [*good(schema_id), *bad()])
+    source = add(system, topic, cluster="own", clean_scans=1, max_seconds=60)
+    assert scan(source, system).state == "done"
+    fill(bootstrap, topic, good(schema_id, 3))
+    own_broker.stop()
+    row = scan(source, system)
+    assert (row.state, bootstrap in row.error) == ("failed", True)
+    assert states(source)["UNKNOWN_SCHEMA_ID"] == "open"
+    assert own_broker() == bootstrap
+    row = scan(source, system)
+    assert (row.state, row.error) == ("done", "")
+    assert row.read is not None
+    assert row.read["messages"] == 3
+
+
+@pytest.fixture
+def guarded(
+    tmp_path: Path, settings: Any, registries: None, spark_remote: str, monkeypatch: pytest.MonkeyPatch, system: Actor
+) -> Iterator[AdminClient]:
+    """A broker with an authorizer; user `desk` signs in with SASL and may nothing yet. Gives a client that may all."""
+    (tmp_path / "kafka").mkdir()
+    ports, secured = kept_ports(tmp_path / "kafka", broker.PORTS), free_port()
+    plain, controller = f"127.0.0.1:{ports['kafka']}", f"127.0.0.1:{ports['kafka-controller']}"
+    guards = {
+        "listeners": f"PLAINTEXT://{plain},CONTROLLER://{controller},SECURED://127.0.0.1:{secured}",
+        "advertised.listeners": f"PLAINTEXT://{plain},SECURED://127.0.0.1:{secured}",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SECURED:SASL_PLAINTEXT",
+        "sasl.enabled.mechanisms": "PLAIN",
+        "listener.name.secured.plain.sasl.jaas.config": (
+            'org.apache.kafka.common.security.plain.PlainLoginModule required user_desk="the-password";'
+        ),
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:ANONYMOUS",
+    }
+    monkeypatch.setattr(broker, "ALONE", broker.ALONE | guards)
+    settings.SECRETS_DIR, settings.SPARK_REMOTE = tmp_path / "secrets", spark_remote
+    settings.SECRETS_DIR.mkdir()
+    (settings.SECRETS_DIR / "broker").write_text("127.0.0.1 the-password")
+    with kafka_broker(tmp_path / "kafka"):
+        settings.KAFKA_BOOTSTRAP = f"127.0.0.1:{secured}"
+        services.connect_cluster(
+            name="guarded", bootstrap=settings.KAFKA_BOOTSTRAP, security_protocol="SASL_PLAINTEXT",
+            sasl_mechanism="PLAIN", username="desk", secret="broker", by=system,
+        )  # fmt: skip
+        yield AdminClient({"bootstrap.servers": plain})
+
+
+def grant(admin: AdminClient, topic: str, *operations: AclOperation) -> None:
+    rules = [
+        AclBinding(
+            ResourceType.TOPIC, topic, ResourcePatternType.LITERAL, "User:desk", "*", operation, AclPermissionType.ALLOW
+        )
+        for operation in operations
+    ]
+    for future in admin.create_acls(rules).values():
+        future.result(20)
+    time.sleep(1)
+
+
+def test_a_missing_right_is_named(guarded: AdminClient, system: Actor) -> None:
+    name = "payments"
+    guarded.create_topics([NewTopic(name, num_partitions=1)])[name].result(20)
+    plain = str(next(iter(guarded.list_topics(timeout=10).brokers.values())))
+    schema_id = register(name, system)
+    fill(plain, name, [*good(schema_id), *bad()])
+    with pytest.raises(InvalidSource, match="may not describe topic payments; grant it Describe and Read"):
+        add(system, name, cluster="guarded")
+    source = add(system, "pay*", cluster="guarded")
+    row = scan(source, system)
+    assert selectors.get_scan(row.pk).verdict == "not scanned", "a topic that can't be seen is never green"
+
+    grant(guarded, name, AclOperation.DESCRIBE)
+    row = scan(source, system)
+    assert (row.state, row.error) == ("done", "")
+    assert "allowed" in Topic.objects.get().problem
+    assert selectors.get_scan(row.pk).verdict == "not scanned"
+    assert Topic.objects.get().positions == {}
+
+    grant(guarded, name, AclOperation.READ)
+    row = scan(source, system)
+    assert row.read is not None
+    assert row.read["messages"] == 6
+    assert Topic.objects.get().problem == ""
+    assert states(source)["UNKNOWN_SCHEMA_ID"] == "open"
+
+
+# ---- workers, the database, and people ---------------------------------------------------------------------------
+
+WORKER = """
+import django; django.setup()
+from registry.drift.scanning import perform_scan
+print(perform_scan({number}), flush=True)
+"""
+
+
+def worker(number: int, settings: Any) -> subprocess.Popen[str]:
+    """A process of its own that performs a scan, with this test's database."""
+    parts = urlsplit(os.environ["DATABASE_URL"])
+    database = urlunsplit(parts._replace(path=f"/{connection.settings_dict['NAME']}"))
+    environment = os.environ | {
+        "DATABASE_URL": database,
+        "SECRET_KEY": settings.SECRET_KEY,
+        "DJANGO_SETTINGS_MODULE": "dashboard.settings",
+        "KAFKA_BOOTSTRAP": settings.KAFKA_BOOTSTRAP,
+        "SPARK_REMOTE": settings.SPARK_REMOTE,
+    }
+    return subprocess.Popen(
+        [sys.executable, "-c", WORKER.format(number=number)],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def test_a_worker_that_is_killed_leaves_its_scan_to_another(
+    house: str, big: str, system: Actor, settings: Any, monkeypatch: pytest.MonkeyPatch, caplog: Any
+) -> None:
+    assert register(big, system) == 1
+    source = add(system, big)
+    number = services.queue_scan(source_id=source, by=system)
+    process = worker(number, settings)
+    try:
+        until(lambda: process.poll() is not None or Scan.objects.get(pk=number).progress_total > 0)
+    finally:
+        process.send_signal(signal.SIGKILL)
+        said = process.communicate()[0]
+    assert process.returncode == -signal.SIGKILL, said
+    assert Scan.objects.get(pk=number).state == "running"
+    assert services.reclaim_lost_scans() == [], "its lease isn't over"
+    Scan.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
+    sent: list[int] = []
+    monkeypatch.setattr(tasks.run_scan, "delay", sent.append)
+    with caplog.at_level(logging.INFO, logger="registry.drift.scanning"):
+        tasks.reclaim_lost_scans()
+    assert sent == [number]
+    # Of a killed client no further query begins; the one that ran is ended here, if it isn't over by now.
+    assert any(message.startswith("interrupted scan-") for message in caplog.messages)
+    assert perform_scan(number) == "done"
+    assert perform_scan(number) == "not claimed"
+    row = Scan.objects.get(pk=number)
+    assert (row.attempts, row.error) == (2, "")
+    assert sum(SchemaUse.objects.filter(topic__name=big).values_list("messages", flat=True)) == MANY
+    assert Topic.objects.get(name=big).messages == MANY
+
+
+def test_a_task_that_is_delivered_twice_changes_nothing(house: str, system: Actor) -> None:
+    topic = make_topic(house, [], partitions=1)
+    schema_id = register(topic, system)
+    fill(house, topic, [*good(schema_id), *bad(2)])
+    source = add(system, topic)
+    number = services.queue_scan(source_id=source, by=system)
+    both = [Running(number), Running(number)]
+    for each in both:
+        each.ended()
+    assert sorted(each.state for each in both) == ["done", "not claimed"]
+    uses = dict(SchemaUse.objects.filter(side="value").values_list("schema_id", "messages"))
+    assert uses == {schema_id: 5, UNKNOWN: 2}
+    assert Finding.objects.get(rule="UNKNOWN_SCHEMA_ID").count == 2
+
+
+def test_a_scan_that_is_cancelled_ends_at_once_on_spark_too(house: str, big: str, system: Actor) -> None:
+    assert register(big, system) == 1
+    source = add(system, big)
+    running = Running(services.queue_scan(source_id=source, by=system))
+    running.until_reading()
+    tag = services.cancel_scan(scan_id=running.number, by=system)
+    began = time.monotonic()
+    scanning.interrupt_scan(tag)
+    row = running.ended(60)
+    print(f"a cancelled scan ended after {time.monotonic() - began:.1f} s")
+    assert (running.state, row.state, row.read) == ("cancelled", "cancelled", None)
+    assert not SchemaUse.objects.exists()
+    assert Topic.objects.get().positions == {}
+    services.update_source(source_id=source, by=system, max_messages=1000)
+    row = scan(source, system)
+    assert row.state == "done"
+    assert row.read is not None
+    assert row.read["bound_reached"] == "messages", "a bound that was reached is said"
+    assert 0 < sum(Topic.objects.get().positions.values()) < MANY
+
+
+def test_a_restart_of_the_database_stops_no_scan(house: str, big: str, system: Actor) -> None:
+    assert register(big, system) == 1
+    source = add(system, big)
+    running = Running(services.queue_scan(source_id=source, by=system))
+    running.until_reading()
+    parts = urlsplit(os.environ["DATABASE_URL"])
+    ended = 0
+    while running.thread.is_alive():
+        with psycopg.connect(urlunsplit(parts)) as other:
+            query = (
+                "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
+                " WHERE pid <> pg_backend_pid() AND usename = current_user AND datname = %s"
+            )
+            found = other.execute(query, [connection.settings_dict["NAME"]]).fetchone()
+            ended += found[0] if found else 0
+        running.thread.join(2)
+    connection.close()
+    row = Scan.objects.get(pk=running.number)
+    assert ended > 1
+    assert (running.state, row.state, row.error) == ("done", "done", "")
+    assert sum(SchemaUse.objects.values_list("messages", flat=True)) == MANY
+
+
+def test_a_spark_that_is_away_ends_the_scan_with_the_reason(house: str, system: Actor, settings: Any) -> None:
+    topic = make_topic(house, [], partitions=1)
+    register(topic, system)
+    fill(house, topic, bad())
+    source = add(system, topic)
+    assert scan(source, system).state == "done"
+    fill(house, topic, bad())
+    settings.SPARK_REMOTE = f"sc://127.0.0.1:{free_port()}"
+    row = scan(source, system)
+    assert (row.state, "no Spark Connect server answers" in row.error) == ("failed", True)
+    assert Topic.objects.get().positions == {"0": 1}
+    assert states(source)["UNKNOWN_SCHEMA_ID"] == "open"

@@ -1,0 +1,83 @@
+"""A Spark standalone cluster of two workers, from the jars that PySpark ships."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyspark
+
+from dashboard.services.java import find_java, home_for_spark
+
+HOME = Path(pyspark.__file__).parent
+STARTED = 60.0  # seconds
+
+
+@contextmanager
+def standalone_cluster(folder: Path, workers: int = 2) -> Iterator[str]:
+    """Runs a master and its workers on loopback; gives `spark://…`. The workers know nothing of this project."""
+    port = _free_port()
+    address = f"spark://127.0.0.1:{port}"
+    started = [
+        _start(folder / "master", "master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0")
+    ]
+    try:
+        _wait_for(folder / "master" / "log", "I have been elected leader")
+        for number in range(workers):
+            own = folder / f"worker{number}"
+            words = ("--host", "127.0.0.1", "--cores", "1", "--memory", "1g", "--webui-port", "0")
+            started.append(_start(own, "worker.Worker", *words, "--work-dir", str(own / "work"), address))
+        for number in range(workers):
+            _wait_for(folder / f"worker{number}" / "log", "Successfully registered with master")
+        yield address
+    finally:
+        for process in reversed(started):
+            os.killpg(process.pid, signal.SIGTERM)
+        for process in started:
+            try:
+                process.wait(15)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+
+
+def _start(folder: Path, name: str, *words: str) -> subprocess.Popen[bytes]:
+    folder.mkdir(parents=True)
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(folder),
+        "JAVA_HOME": str(home_for_spark(find_java(), folder / "java")),
+        "SPARK_HOME": str(HOME),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_DAEMON_MEMORY": "256m",
+    }
+    with (folder / "log").open("wb") as log:
+        return subprocess.Popen(
+            [str(HOME / "bin" / "spark-class"), f"org.apache.spark.deploy.{name}", *words],
+            env=environment,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            cwd=folder,
+            start_new_session=True,
+        )
+
+
+def _wait_for(log: Path, words: str) -> None:
+    ends = time.monotonic() + STARTED
+    while words not in log.read_text(errors="replace"):
+        if time.monotonic() > ends:
+            raise AssertionError(f"{log} doesn't say {words!r}: {log.read_text(errors='replace')[-2_000:]}")
+        time.sleep(0.2)
+
+
+def _free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])

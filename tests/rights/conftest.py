@@ -1,0 +1,60 @@
+"""The cast with something of everything there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group
+
+from registry.access.models import ApiToken, GroupGrant, Ownership, RoleGrant, User
+from registry.access.roles import Actor
+from registry.access.services import issue_token
+from registry.drift.models import Cluster
+from tests.dashboard.test_pages import content  # noqa: F401 - a fixture
+from tests.rights.calls import WHO, Caller
+
+
+@pytest.fixture
+def present(content: dict[str, int], person: Callable[[str], Actor]) -> dict[str, str]:  # noqa: F811
+    """For each name in addresses, the value of something that is there."""
+    owner = User.objects.get(username="steward")
+    group = Group.objects.create(name="orders")
+    cluster = Cluster.objects.get()
+    numbers: dict[str, Any] = {
+        "grant_id": RoleGrant.objects.filter(user=owner).first().pk,
+        "ownership_id": Ownership.objects.create(subject_pattern="*", user=owner).pk,
+        "request_id": content["request"],
+        "source_id": content["source"],
+        "scan_id": content["scan"],
+        "finding_id": content["finding"],
+        "cluster_id": cluster.pk,
+        "schema_id": 1,
+        "version": 1,
+    }
+    GroupGrant.objects.create(pk=numbers["grant_id"], group=group, role="reader")
+    return {
+        "registry": "dev", "subject": "orders-value", "context": ".", "project": "local", "location": "local",
+        "name": "orders", "username": "steward", "namespace": "n", "resource_id": "r", "guid": "0" * 8,
+        "schema_format": "avro", "schema": "1", "operation": "o", "decision": "approve",
+        "webhook": "1", "delivery_id": "1", "subscription_id": "1", "mute_id": "1", "check_id": "1", "query_id": "1",
+        "variable_id": "1",
+        **{name: str(number) for name, number in numbers.items()},
+    }  # fmt: skip
+
+
+@pytest.fixture
+def cast(present: dict[str, str], person: Callable[[str], Actor], system: Actor) -> dict[str, Caller]:
+    """Everybody, from who may least to who may most."""
+    callers = {"anonymous": Caller("anonymous")}
+    for name in WHO[1:]:
+        person(name)
+        caller = Caller(name, token=issue_token(username=name, name="rights", by=system))
+        caller.session.force_login(User.objects.get(username=name))
+        callers[name] = caller
+    present["token_id"] = str(ApiToken.objects.get(user__username="steward", name="rights").pk)
+    found = callers["admin"].call("GET", "/subjects/orders-value/versions/1", {})[1]
+    present["schema_id"] = present["schema"] = str(json.loads(found)["id"])
+    return callers

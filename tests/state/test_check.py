@@ -1,0 +1,255 @@
+"""The check of a plan against checkpoints as they lie on disk, its plan documents, and its renderings."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import pytest
+
+from registry.checkpoints.plans import (
+    StateCheck,
+    check_markdown,
+    check_state,
+    check_text,
+    parse_plan,
+    plan_as_is,
+    read_plan,
+)
+from registry.checkpoints.plans.rules import RESTART_RULES
+from registry.errors import InvalidCheckpoint, InvalidInput, InvalidSchema
+
+ROOT = Path(__file__).parents[2]
+FIXTURES = ROOT / "tests" / "checkpoints" / "fixtures"
+TOTALS = FIXTURES / "customer_totals"
+DOCUMENTED = jsonschema_rs.validator_for(json.loads((ROOT / "docs/reference/state-check.schema.json").read_text()))
+LIMITS = "spark.sql.streaming.stateStore."
+NOW: dict[str, Any] = {
+    "totals": {"value_schema": "orders BIGINT, amount_cents BIGINT, status STRING, currency STRING"},
+    "last_orders": {"kind": "list", "value_schema": "order_id STRING, amount_cents BIGINT"},
+    "by_status": {"kind": "map", "user_key_schema": "status STRING", "value_schema": "orders INT"},
+}
+
+
+def checked(changed: dict[str, Any] | None = None, *, fixture: str = "customer_totals", **more: Any) -> StateCheck:
+    """The check of the fixture's state with some variables changed; None leaves one out."""
+    variables = {**NOW, **(changed or {})}
+    listed = [{"name": name, **each} for name, each in variables.items() if each is not None]
+    filled = more.pop("filled", None)
+    return check_state(str(FIXTURES / fixture), [FIXTURES], read_plan({"variables": listed, **more}), filled=filled)
+
+
+def status_of(check: StateCheck) -> dict[str, str]:
+    return {each.name: each.status for each in check.variables}
+
+
+def rules_of(check: StateCheck, name: str) -> list[str]:
+    return [change.rule for each in check.variables for change in each.changes if each.name == name]
+
+
+@pytest.mark.requirement("DBX-4")
+def test_a_plan_made_of_what_is_stored_changes_nothing() -> None:
+    check = check_state(str(TOTALS), [FIXTURES], parse_plan(plan_as_is(str(TOTALS), [FIXTURES])))
+    assert set(status_of(check).values()) == {"unchanged"}
+    assert (check.verdict, check.error, check.is_fine) == ("fine", "", True)
+    assert check.files is not None
+    assert (check.files.before, check.files.after, check.files.allowed) == (2, 2, 128)
+
+
+@pytest.mark.requirement("DBX-2", "DBX-3")
+@pytest.mark.parametrize(
+    ("changed", "status", "verdict", "error", "rule"),
+    [
+        ({"value_schema": "orders BIGINT, amount_cents DOUBLE, status STRING, currency STRING"}, "evolves", "fine", "", "TYPE_WIDENED"),
+        ({"value_schema": "orders BIGINT, amount_cents BIGINT, state STRING, currency STRING"}, "accepted but loses data", "loses data", "", "RENAME_SUSPECTED"),
+        ({"value_schema": "orders INT, amount_cents BIGINT, status STRING, currency STRING"}, "refused", "refused", "STATE_STORE_INVALID_VALUE_SCHEMA_EVOLUTION", "TYPE_NARROWED"),
+        ({"value_schema": "orders TIMESTAMP, amount_cents BIGINT, status STRING, currency STRING"}, "accepted but loses data", "loses data", "", "MEANING_CHANGED"),
+        ({"kind": "list", **NOW["totals"]}, "refused", "refused", "STATE_STORE_INVALID_VARIABLE_TYPE_CHANGE", "KIND_CHANGED"),
+        ({"ttl": True, **NOW["totals"]}, "accepted but fails later", "fails later", "", "TTL_TURNED_ON"),
+        ({"key_schema": "customer_id BIGINT", **NOW["totals"]}, "refused", "refused", "STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE", "KEY_CHANGED"),
+        ({"key_schema": "customer_id INT NOT NULL", **NOW["totals"]}, "unchanged", "fine", "", None),
+    ],
+)  # fmt: skip
+def test_what_becomes_of_a_variable(
+    changed: dict[str, Any], status: str, verdict: str, error: str, rule: str | None
+) -> None:
+    check = checked({"totals": changed})
+    assert status_of(check)["totals"] == status
+    assert (check.verdict, check.error) == (verdict, error)
+    assert rule is None or rule in rules_of(check, "totals")
+    assert check.variables[0].name == "totals" or status == "unchanged"  # worst first
+    DOCUMENTED.validate(check.to_dict())
+
+
+@pytest.mark.requirement("DBX-2")
+def test_left_out_and_deleted_are_two_things() -> None:
+    left_out = checked({"by_status": None})
+    assert rules_of(left_out, "by_status") == ["ROWS_STAY"]
+    deleted = checked({"by_status": None}, removed=["by_status", "never_there"])
+    assert rules_of(deleted, "by_status") == ["ROWS_DELETED"]
+    assert status_of(left_out)["by_status"] == status_of(deleted)["by_status"] == "removed"
+    assert left_out.verdict == deleted.verdict == "fine"
+    assert any("never_there" in note for note in deleted.notes)
+
+
+@pytest.mark.requirement("DBX-2")
+def test_a_removed_field_that_is_filled_is_a_loss() -> None:
+    without = {"totals": {"value_schema": "orders BIGINT, amount_cents BIGINT, status STRING"}}
+    unknown = checked(without)
+    assert (unknown.verdict, status_of(unknown)["totals"]) == ("fine", "evolves")
+    assert any("Rows weren't read" in note for note in unknown.notes)
+    filled = checked(without, filled={("totals", "currency"): (810, 1_000)})
+    assert (filled.verdict, status_of(filled)["totals"]) == ("loses data", "accepted but loses data")
+    assert rules_of(filled, "totals") == ["FILLED_FIELD_REMOVED"]
+    assert "810 of 1,000 rows" in check_text(filled)
+
+
+@pytest.mark.requirement("DBX-5")
+def test_limits_are_those_of_the_next_start_and_changes_count_once() -> None:
+    grown = {
+        "totals": {"value_schema": "orders DOUBLE, amount_cents BIGINT, status STRING, currency STRING, a INT, b INT"}
+    }
+    check = checked(grown)
+    (totals,) = (each for each in check.variables if each.name == "totals")
+    assert totals.budget is not None
+    assert (totals.budget.before, totals.budget.after, totals.budget.allowed) == (2, 3, 16)
+    full = checked(grown, settings={f"{LIMITS}valueStateSchemaEvolutionThreshold": 2})
+    assert full.error == "STATE_STORE_VALUE_SCHEMA_EVOLUTION_THRESHOLD_EXCEEDED"
+    files = checked({"new": {"value_schema": "a INT"}}, settings={f"{LIMITS}maxNumStateSchemaFiles": 2})
+    assert files.error == "STATE_STORE_STATE_SCHEMA_FILES_THRESHOLD_EXCEEDED"
+    said = {each.name.removeprefix(LIMITS): each.said_by for each in files.settings}
+    assert said == {
+        "valueStateSchemaEvolutionThreshold": "default",
+        "maxNumStateSchemaFiles": "plan",
+        "stateSchemaCheck": "default",
+    }
+    with pytest.raises(InvalidInput, match="a whole number above 0"):
+        checked(settings={f"{LIMITS}maxNumStateSchemaFiles": "many"})
+
+
+@pytest.mark.requirement("DBX-1")
+@pytest.mark.parametrize("fixture", ["dedup_rocksdb", "aggregation_hdfs", "join_rocksdb", "join_v3"])
+def test_built_in_operators_do_not_evolve(fixture: str) -> None:
+    check = checked(fixture=fixture)
+    assert (check.verdict, check.is_fine) == ("no evolution possible", False)
+    assert check.operator.why_fixed is not None
+    assert "No evolution is possible here" in check_text(check)
+    DOCUMENTED.validate(check.to_dict())
+    if fixture != "join_v3":
+        with pytest.raises(InvalidCheckpoint, match="no state variables"):
+            plan_as_is(str(FIXTURES / fixture), [FIXTURES])
+
+
+@pytest.mark.requirement("DBX-1")
+def test_without_avro_fields_are_found_by_position_and_the_encoding_stays() -> None:
+    plan = json.loads(plan_as_is(str(FIXTURES / "timers_unsaferow"), [FIXTURES]))
+    assert {each["name"]: each.get("ttl", False) for each in plan["variables"]} == {
+        "counts": True, "last_visit": True, "pages": False,
+    }  # fmt: skip
+    plan["variables"][-1]["value_schema"] = "page STRING, visits INT"
+    plan["settings"] = {f"{LIMITS}encodingFormat": "avro"}
+    check = check_state(str(FIXTURES / "timers_unsaferow"), [FIXTURES], read_plan(plan))
+    assert check.error == "STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE"
+    assert any("encodingFormat stays unsaferow" in note for note in check.notes)
+    assert any("Values can't evolve" in note for note in check.notes)
+
+
+def test_values_with_time_to_live_are_compared_without_sparks_wrapping() -> None:
+    plan = json.loads(plan_as_is(str(FIXTURES / "timers_and_ttl"), [FIXTURES]))
+    (visit,) = (each for each in plan["variables"] if each["name"] == "last_visit")
+    visit["value_schema"] = "visits BIGINT, page STRING, device STRING"
+    check = check_state(str(FIXTURES / "timers_and_ttl"), [FIXTURES], read_plan(plan))
+    (found,) = (each for each in check.variables if each.name == "last_visit")
+    assert [(each.rule, each.path) for each in found.changes] == [("TYPE_WIDENED", "visits"), ("FIELD_ADDED", "device")]
+    assert (found.status, found.has_ttl) == ("evolves", True)
+    plan["time_mode"] = "None"
+    other = check_state(str(FIXTURES / "timers_and_ttl"), [FIXTURES], read_plan(plan))
+    assert (other.error, [each.rule for each in other.changes]) == (
+        "STATE_STORE_INVALID_CONFIG_AFTER_RESTART",
+        ["TIME_MODE_CHANGED"],
+    )
+
+
+def test_the_language_decides_what_old_rows_read_as() -> None:
+    added = {
+        "totals": {
+            "value_schema": "orders BIGINT, amount_cents BIGINT, status STRING, currency STRING, n BIGINT NOT NULL"
+        }
+    }
+    assert checked(added).error == "TRANSFORM_WITH_STATE_SCHEMA_MUST_BE_NULLABLE"
+    scala = checked(added, language="scala")
+    (change,) = (change for each in scala.variables for change in each.changes)
+    assert dict(change.reads) == {"Python": "None", "Scala": "null (0 where the type is a primitive)"}
+    assert scala.verdict == "fine"
+
+
+def test_the_checkpoint_is_only_read(tmp_path: Path) -> None:
+    copy = tmp_path / "checkpoint"
+    shutil.copytree(TOTALS, copy)
+    before = {path: path.stat() for path in sorted(copy.rglob("*"))}
+    check_state(str(copy), [tmp_path], read_plan({"variables": [{"name": "totals", **NOW["totals"]}]}))
+    after = {path: path.stat() for path in sorted(copy.rglob("*"))}
+    assert {path: (stat.st_mtime_ns, stat.st_size) for path, stat in before.items()} == {
+        path: (stat.st_mtime_ns, stat.st_size) for path, stat in after.items()
+    }
+    with pytest.raises(InvalidCheckpoint, match="outside the folders"):
+        check_state(str(copy), [FIXTURES], read_plan({"variables": [{"name": "totals", **NOW["totals"]}]}))
+
+
+def test_what_others_wrote_stays_text_in_markdown() -> None:
+    name = "`<script>`|*x*\n# y"
+    text = check_markdown(checked({name: {"value_schema": "a INT"}}))
+    assert "\n# y" not in text
+    assert "`` `<script>`|*x* # y ``" in text
+
+
+@pytest.mark.parametrize(
+    ("document", "says"),
+    [
+        ("[]", "a JSON object is expected"),
+        ("{}", "variables must be a list"),
+        ('{"variables": []}', "names no state variable"),
+        ('{"variables": [{"name": "v"}]}', "/variables/0: 'v' has no value_schema"),
+        ('{"variables": [{"name": "v", "value_schema": "a INTT"}]}', '/variables/0/value_schema: .*found "INTT"'),
+        ('{"variables": [{"name": "v", "value_schema": "{"}]}', "/variables/0/value_schema: not JSON"),
+        ('{"variables": [{"name": "v", "value_schema": {"type": "array"}}]}', "/variables/0/value_schema"),
+        ('{"variables": [{"name": "v", "kind": "set", "value_schema": "a INT"}]}', "one of value, list, map"),
+        ('{"variables": [{"name": "v", "kind": "map", "value_schema": "a INT"}]}', "needs a user_key_schema"),
+        ('{"variables": [{"name": "v", "user_key_schema": "k INT", "value_schema": "a INT"}]}', "has no user_key_schema"),
+        ('{"variables": [{"name": "$v", "value_schema": "a INT"}]}', "Spark's own"),
+        ('{"variables": [{"name": "v", "value_schema": "a INT", "ttl": "1h"}]}', "milliseconds"),
+        ('{"variables": [{"name": "v", "value_schema": "a INT"}], "removed": ["v"]}', "among the variables too"),
+        ('{"variables": [{"name": "v", "value_schema": "a INT"}], "language": "java"}', "one of python, scala"),
+        ('{"variables": [{"name": "v", "value_schema": "a INT"}], "settings": {"x": []}}', "a text, number or truth"),
+        ('{"variables": [{"name": "v", "value_schema": "a INT"}], "operator": -1}', "the number of a stateful"),
+        ('{"variables": [{"name": "v", "value_schema": "a INT"}], "Removed": []}', "no key 'Removed'"),
+        ('{"variables": [], "variables": []}', "same key twice"),
+        ("[" * 100_000, "nested too deep"),
+        ('{"variables": [' + '{"name": "v", "value_schema": "a INT"},' * 1_001 + "1]}", "more than 1,000"),
+    ],
+)  # fmt: skip
+def test_a_plan_that_can_not_be_used_says_where(document: str, says: str) -> None:
+    with pytest.raises(InvalidSchema, match=says):
+        parse_plan(document)
+
+
+def test_a_place_in_the_document_has_its_line() -> None:
+    with pytest.raises(InvalidSchema) as caught:
+        parse_plan(
+            '{\n "variables": [\n  {"name": "v", "value_schema": "a INT"},\n  {"name": "v", "value_schema": "a"}]}'
+        )
+    assert (caught.value.line, caught.value.column) == (4, 33)
+
+
+def test_which_operator_is_meant_must_be_clear() -> None:
+    with pytest.raises(InvalidInput, match=r"no operator 7; it has 0 \(transformWithState"):
+        checked(operator=7)
+    assert checked(operator=0).verdict == "fine"
+
+
+def test_every_rule_of_a_restart_is_told_in_a_case_here_or_in_the_matrix() -> None:
+    told = Path(__file__).read_text() + (Path(__file__).parent / "test_rules.py").read_text()
+    assert [rule for rule in RESTART_RULES if rule not in told] == []

@@ -1,0 +1,130 @@
+"""The preflight against real restarts: every row of matrix.yaml, done by Spark, ends as the check said it would."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from registry.checkpoints.plans import StateCheck, StatePlan, check_state, read_plan
+from tests.state.restarts import PREFIX, run_rows
+
+HERE = Path(__file__).parent
+MATRIX: list[dict[str, Any]] = yaml.safe_load((HERE / "matrix.yaml").read_text())
+#: what the checks in CI do of the matrix: a row of each kind of outcome
+IN_CI = (
+    "the same schema",
+    "int to long, float and double",
+    "a field renamed",
+    "long to int",
+    "int to date",
+    "int to short",
+    "another scale",
+    "a new field that is not nullable",
+    "list: widened and extended",
+    "map: type of the key",
+    "value becomes list",
+    "a variable left out comes back with its rows",
+    "a variable deleted comes back empty",
+    "time to live turned on",
+    "list: time to live turned off",
+    "the time mode changes",
+    "unsaferow: names swapped",
+    "unsaferow: a field added",
+    "the threshold of value schemas",
+    "pandas: widened and extended",
+)
+
+
+def plan_of(row: dict[str, Any], step: dict[str, Any]) -> StatePlan:
+    """The plan that a steward would send for a step of the matrix."""
+    settings = {**row.get("settings", {}), **step.get("settings", {})}
+    variables = []
+    for name, each in step["variables"].items():
+        schemas = {"value_schema": each["value"], **({"user_key_schema": each["key"]} if "key" in each else {})}
+        key = {"key_schema": step["key_schema"]} if "key_schema" in step else {}
+        has_ttl = each.get("ttl") is not None
+        variables.append({"name": name, "kind": each.get("kind", "value"), "ttl": has_ttl, **schemas, **key})
+    needs_clock = step.get("timers") or any(each.get("ttl") for each in step["variables"].values())
+    return read_plan(
+        {
+            "variables": variables,
+            "removed": step.get("deleted", []),
+            "settings": {PREFIX + name: str(value) for name, value in settings.items()},
+            "time_mode": row.get("time_mode", "ProcessingTime" if needs_clock else "None"),
+        }
+    )
+
+
+def predicted(row: dict[str, Any], before: Path) -> StateCheck:
+    """What the check says of a row's last step."""
+    return check_state(str(before), [before], plan_of(row, row["steps"][-1]))
+
+
+def assert_as_said(row: dict[str, Any], check: StateCheck, answer: dict[str, Any]) -> None:
+    """What the row expects, what the check said, and what Spark did are one."""
+    expected = row["expect"]
+    error = expected.get("error", "")
+    assert answer["error"] == error, answer["text"]
+    for name, read in expected.get("reads", {}).items():
+        assert answer["reads"][name] == read
+    status = {each.name: each.status for each in check.variables}
+    assert {name: status[name] for name in expected["status"]} == expected["status"]
+    fails_later = any(each.status == "accepted but fails later" for each in check.variables)
+    assert check.error == ("" if fails_later and check.verdict != "refused" else error)
+    if fails_later and check.verdict != "refused" and not row.get("depends_on_rows"):
+        said = {change.error for each in check.variables for change in each.changes if change.effect == "fails later"}
+        assert error in said or "" in said  # a rule without a class says that anything may happen
+    # Some rows can be read and others can't: the check can only warn.
+    if not row.get("depends_on_rows"):
+        assert bool(error) is (check.verdict in ("refused", "fails later"))
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+    """What Spark did with the rows of the selection, by name; its folder keeps each checkpoint as it was before."""
+    if shutil.which("java") is None:
+        pytest.skip("no java on the PATH")
+    folder = tmp_path_factory.mktemp("restarts")
+    numbers = [number for number, row in enumerate(MATRIX) if row["name"] in IN_CI]
+    found = {
+        answer["number"]: answer for answer in run_rows(HERE / "matrix.yaml", folder, numbers) if "number" in answer
+    }
+    yield {MATRIX[number]["name"]: (answer, folder / str(number) / "before") for number, answer in found.items()}
+    shutil.rmtree(folder)
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.requirement("DBX-1", "DBX-2", "DBX-3", "DBX-4", "DBX-5")
+@pytest.mark.parametrize("row", [row for row in MATRIX if row["name"] in IN_CI], ids=lambda row: str(row["name"]))
+def test_a_restart_does_what_the_check_said(row: dict[str, Any], answers: dict[str, Any]) -> None:
+    answer, before = answers[row["name"]]
+    assert_as_said(row, predicted(row, before), answer)
+
+
+def test_the_selection_names_rows_and_names_are_unique() -> None:
+    names = [row["name"] for row in MATRIX]
+    assert len(set(names)) == len(names)
+    assert set(IN_CI) <= set(names)
+    assert len(MATRIX) >= 60
+
+
+@pytest.mark.requirement("DBX-1", "DBX-2", "DBX-3", "DBX-4", "DBX-5")
+def test_the_record_of_the_whole_matrix_has_every_row_as_said() -> None:
+    recorded = json.loads((HERE / "matrix_recorded.json").read_text())
+    rows = {each["name"]: each for each in recorded["rows"]}
+    assert list(rows) == [row["name"] for row in MATRIX], "run python -m tests.state.record_matrix"
+    for row in MATRIX:
+        answer = rows[row["name"]]
+        assert answer["error"] == row["expect"].get("error", "")
+        assert {name: answer["reads"][name] for name in row["expect"].get("reads", {})} == row["expect"].get(
+            "reads", {}
+        )
+        assert {name: answer["status"][name] for name in row["expect"]["status"]} == row["expect"]["status"]
+        assert answer["as_said"] is True

@@ -1,0 +1,84 @@
+"""A scan of a real query's checkpoint: files and rows kept, twice the same, without Spark what the files say."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from registry.drift.models import Finding, Scan, Source
+from registry.drift.scanning import perform_scan
+from registry.streams import queries
+from registry.streams.models import StateSchema, StreamQuery
+from registry.subjects.models import Registry
+from tests.checkpoints import make_fixtures
+
+FIXTURES = Path(__file__).parents[1] / "checkpoints" / "fixtures"
+
+
+def scan(path: Path) -> Scan:
+    registry = Registry.objects.get(name="dev")
+    source, _ = Source.objects.get_or_create(
+        registry=registry, kind="state_store", name=str(path), defaults={"created_by": "tests"}
+    )
+    made = Scan.objects.create(source=source, queued_by="tests")
+    assert perform_scan(made.pk) == "done"
+    made.refresh_from_db()
+    return made
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.requirement("CARD-3", "DBX-1", "DBX-6")
+def test_rows_timers_and_history_of_a_real_query(
+    spark_remote: str, tmp_path: Path, settings: Any, registries: None
+) -> None:
+    settings.SPARK_REMOTE, settings.CHECKPOINT_ROOTS = spark_remote, [tmp_path]
+    path = make_fixtures.run(spark_remote, "timers_and_ttl", tmp_path)
+    read = scan(path).read
+    assert (read["rows"], read["rows_problem"], read["nothing"]) == (21, "", False)
+    scan(path)
+    (query,) = queries.list_queries()
+    assert query.operators[0]["timers"]["timers"] == 7
+    found = {each.name: each for each in queries.variables_with_schemas(query.id)}
+    assert {name: (each.rows, each.keys, len(each.schemas)) for name, each in found.items()} == {
+        "counts": (7, 7, 1),
+        "last_visit": (7, 7, 1),
+        "pages": (7, 7, 1),
+    }
+    assert found["last_visit"].expiry["without"] == 0
+    assert queries.filled_of(str(path)) is not None
+    assert not Finding.objects.exclude(severity="notice").exists()
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.requirement("DBX-6")
+def test_without_spark_the_files_are_kept_and_the_rows_are_said_to_be_unread(settings: Any, registries: None) -> None:
+    settings.SPARK_REMOTE, settings.CHECKPOINT_ROOTS = "", [FIXTURES]
+    read = scan(FIXTURES / "customer_totals").read
+    assert "No Spark Connect server is set" in read["rows_problem"]
+    assert (StreamQuery.objects.count(), StateSchema.objects.count()) == (1, 5)
+    (totals,) = [each for each in queries.list_variables(StreamQuery.objects.get().pk) if each.name == "totals"]
+    assert (totals.rows, "weren't read" in totals.rows_problem) == (None, True)
+    rules = set(Finding.objects.values_list("rule", flat=True))
+    assert {"RENAME_SUSPECTED", "STATE_SCHEMA_EVOLVED"} <= rules
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("content", [b"", b"\x00\x02v3\xff\xff\xff\xff", b"v9"])
+def test_a_damaged_schema_file_is_a_finding_and_the_history_stays(
+    settings: Any, registries: None, tmp_path: Path, content: bytes
+) -> None:
+    settings.SPARK_REMOTE, settings.CHECKPOINT_ROOTS = "", [tmp_path]
+    path = Path(shutil.copytree(FIXTURES / "customer_totals", tmp_path / "query"))
+    scan(path)
+    kept = StateSchema.objects.count()
+    file = next(each for each in sorted((path / "state/0/_stateSchema/default").iterdir()) if each.name[0] == "1")
+    file.write_bytes(content)
+    scan(path)
+    assert StateSchema.objects.count() == kept
+    (finding,) = Finding.objects.filter(rule="STATE_FILES_DAMAGED")
+    assert (finding.severity, file.name in finding.sentence) == ("break", True)
