@@ -2,30 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import hypothesis
 import pytest
 from django.test import Client
 
 from registry.access.roles import Actor, system_actor
 
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
 JVM = ("broker", "spark", "connect")
 CAST = ("reader", "steward", "approver", "admin")
 #: files whose tests are quick one by one and too many together for the quick loop, below tests/
 NOT_IN_THE_QUICK_LOOP = (
+    "access/test_lock_out.py",
     "api/google/test_calls.py",
     "api/google/test_client.py",
     "api/google/test_document.py",
     "api/spring/test_hostile.py",
+    "api/spring/test_replay.py",
     "api/test_confluent_clients.py",
     "api/test_confluent_contract.py",
     "api/test_confluent_costs.py",
     "api/test_confluent_generated.py",
     "api/test_confluent_names.py",
     "bench/",
+    "checkpoints/test_object_store.py",
     "dashboard/",
+    "demo/",
+    "drift/debezium/test_patterns.py",
+    "drift/test_soak.py",
     "formats/json_schema/test_json_schema_data.py",
     "formats/json_schema/test_json_schema_hostile.py",
     "formats/json_schema/test_json_schema_properties.py",
@@ -33,12 +43,21 @@ NOT_IN_THE_QUICK_LOOP = (
     "formats/protobuf/test_properties.py",
     "formats/test_avro_costs.py",
     "formats/test_avro_hostile.py",
+    "formats/test_avro_properties.py",
     "formats/test_cost.py",
+    "notifications/test_doors.py",
     "sandbox/",
+    "services/test_jars.py",
     "site/",
+    "subjects/test_costs.py",
     "subjects/test_hostile_remote.py",
+    "subjects/test_locks.py",
     "subjects/test_moving.py",
 )
+
+# How long an example takes, or is sought for, depends on what else the machine does.
+hypothesis.settings.register_profile("steady", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.load_profile("steady")
 
 
 class RawClient(Client):
@@ -118,6 +137,32 @@ def api(token: Callable[[str], str]) -> Callable[[str], Client]:
         return RawClient(headers={"authorization": f"Bearer {token(name)}"})
 
     return make
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """One Chromium for a file's tests."""
+    from tests.browsing import chromium
+
+    with chromium() as launched:
+        yield launched
+
+
+@pytest.fixture
+def window(browser: Browser, live_server: Any, person: Callable[[str], Actor]) -> Iterator[Callable[..., Page]]:
+    """Opens signed-in windows over the test's database, the steward's where nobody is named (see `windows`)."""
+    from registry.access.models import User
+    from tests.browsing import windows
+
+    def password_of(name: str) -> str:
+        person(name)
+        user = User.objects.get(username=name)
+        user.set_password("a passphrase of the tests")
+        user.save()
+        return "a passphrase of the tests"
+
+    with windows(browser, live_server.url, password_of, usual="steward") as make:
+        yield make
 
 
 @pytest.fixture(autouse=True)

@@ -133,7 +133,7 @@ class ObjectStore:
             found = self._system.ls(path, detail=True, **self._options)
         except FileNotFoundError:
             return []
-        except Exception as error:
+        except Exception as error:  # file systems raise what their clients do, and there is no class of all of them
             raise _translated(error, shown) from error
         return list(found)
 
@@ -143,7 +143,7 @@ class ObjectStore:
             return bytes(self._system.cat_file(path, start=0, end=size + 1, **self._options))
         except FileNotFoundError as error:
             raise Missing(shown) from error
-        except Exception as error:
+        except Exception as error:  # as in `listing`
             raise _translated(error, shown) from error
 
     def read_together(self, sizes: Mapping[str, int]) -> dict[str, bytes]:
@@ -154,7 +154,7 @@ class ObjectStore:
         ends = [size + 1 for size in sizes.values()]
         try:
             found = self._system.cat_ranges(paths, [0] * len(paths), ends, on_error="return", **self._options)
-        except Exception as error:
+        except Exception as error:  # as in `listing`; what a single file failed with is in `found`
             raise _translated(error, "several files") from error
         return {path: bytes(part) for path, part in zip(paths, found, strict=True) if isinstance(part, bytes)}
 

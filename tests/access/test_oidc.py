@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -13,15 +12,16 @@ import pytest
 from allauth.socialaccount.models import SocialAccount
 from django.contrib.auth.models import Group
 from django.core.cache import cache
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from registry.access.models import ApiToken, User
 from registry.access.roles import Actor
 from registry.access.selectors import actor_of_token, approval_refusal
 from registry.access.services import grant_to_group, make_group
 from registry.audit.models import AuditEvent
-from tests.access.issuer import CLIENT_SECRET, require_node, running
-from tests.site.shoot import ARGS, CHROMIUM
+from tests.access.issuer import CLIENT_SECRET, running
+from tests.browsing import TIMEOUT
+from tests.clients.serving import require_tools
 
 pytestmark = [
     pytest.mark.browser,
@@ -37,22 +37,8 @@ PEOPLE: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    before = os.environ.get("DJANGO_ALLOW_ASYNC_UNSAFE")
-    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
-    with sync_playwright() as play:
-        launched = play.chromium.launch(executable_path=CHROMIUM, args=ARGS)
-        yield launched
-        launched.close()
-    if before is None:
-        del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
-    else:
-        os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = before
-
-
-@pytest.fixture(scope="module")
 def issuer(live_server) -> Iterator[str]:
-    require_node()
+    require_tools("the OpenID Connect provider", ("node", "npm"))
     with running(people=PEOPLE, redirect_uri=f"{live_server.url}/ui/accounts/oidc/callback/") as address:
         yield address
 
@@ -72,12 +58,13 @@ def oidc(issuer: str, settings: Any, tmp_path: Path, registries: None) -> None:
 
 @pytest.fixture
 def page(browser: Browser, live_server) -> Iterator[Callable[[], Page]]:
+    """Windows of nobody yet; their console isn't looked at, as the provider's own pages complain there."""
     with ExitStack() as stack:
 
         def make() -> Page:
             context = browser.new_context(base_url=live_server.url)
             stack.callback(context.close)
-            context.set_default_timeout(15_000)
+            context.set_default_timeout(TIMEOUT)
             return context.new_page()
 
         yield make

@@ -123,7 +123,7 @@ def test_two_admins_who_remove_each_other_at_once_leave_one(person: Callable[[st
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(timeout=30)
+        thread.join(timeout=120)
     assert sorted(outcomes) == ["done", "refused"]
     assert len(full_admins()) == 1
 

@@ -124,13 +124,13 @@ def test_what_commits_late_is_sealed_late(some_changes: None, system: Actor) -> 
                 with connection.cursor() as cursor:
                     cursor.execute("UPDATE subjects_registry SET location = 'slow' WHERE name = 'dev'")
                 begun.set()
-                go_on.wait(20)
+                go_on.wait(60)
         finally:
             connection.close()
 
     thread = threading.Thread(target=slow)
     thread.start()
-    assert begun.wait(20)
+    assert begun.wait(60)
     set_config(registry="staging", subject=None, level="NONE", by=system)
     seal_events()
     early = sealing.head()

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +16,7 @@ from registry.checkpoints.files import CheckpointFiles, Patience
 from registry.checkpoints.logs import MAX_BATCHES
 from registry.errors import InvalidCheckpoint
 from tests.checkpoints.writing import family, struct_type, v3, write_checkpoint
+from tests.waiting import costs_little, until
 
 FIXTURES = Path(__file__).parent / "fixtures"
 NAMES = sorted(path.name for path in FIXTURES.iterdir())
@@ -30,10 +29,9 @@ def copied(tmp_path: Path) -> Path:
 
 
 def refused(path: Path) -> str:
-    started = time.monotonic()
-    with pytest.raises(InvalidCheckpoint) as caught:
-        read_checkpoint(str(path), [path.parent])
-    assert time.monotonic() - started < 5
+    with costs_little():  # a tenth of a second; what is refused isn't read
+        with pytest.raises(InvalidCheckpoint) as caught:
+            read_checkpoint(str(path), [path.parent])
     return caught.value.message
 
 
@@ -77,13 +75,13 @@ def test_sources_without_end_or_form_are_no_error(copied: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_thousands_of_variables_in_thousands_of_files_end_soon(tmp_path: Path) -> None:
     value = struct_type(a="long")
     many = v3(*(family(f"v{number}", value) for number in range(5_000)))
     write_checkpoint(tmp_path / "c", [(0, many), *((batch, v3(family("v0", value))) for batch in range(1, 3_000))])
-    started = time.monotonic()
-    (operator,) = read_checkpoint(str(tmp_path / "c"), [tmp_path]).operators
-    assert time.monotonic() - started < 10
+    with costs_little(30):  # below one; 3,000 files of 5,000 variables each take minutes
+        (operator,) = read_checkpoint(str(tmp_path / "c"), [tmp_path]).operators
     assert {variable.name: variable.removed_at for variable in operator.variables if variable.removed_at != 1} == {
         "v0": None
     }
@@ -185,17 +183,19 @@ def test_a_query_that_goes_on_meanwhile_is_read_without_an_error(copied: Path) -
     thread = threading.Thread(target=run)
     thread.start()
     try:
-        seen = []
-        end = time.monotonic() + 1.5
-        while time.monotonic() < end:
+        seen: set[int | None] = set()
+
+        def have_read_many() -> bool:
             checkpoint = read_checkpoint(str(copied), [copied.parent])
             assert [variable.name for variable in checkpoint.operators[0].variables] == [
                 "by_status",
                 "last_orders",
                 "totals",
             ]
-            seen.append(checkpoint.last_committed_batch)
+            seen.add(checkpoint.last_committed_batch)
+            return len(seen) > 50
+
+        until(have_read_many)
     finally:
         stop.set()
         thread.join()
-    assert len(set(seen)) > 5, json.dumps(seen[:20])

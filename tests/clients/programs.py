@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -92,9 +92,9 @@ LANGUAGES = {
 }  # fmt: skip
 
 
-def missing_tools(name: str) -> str:
-    """What this machine lacks for the program, in words; empty where nothing is missing."""
-    missing = [tool for tool in LANGUAGES[name].tools if shutil.which(tool) is None]
+def missing_tools(tools: Iterable[str]) -> str:
+    """What this machine lacks of them, in words; empty where nothing is missing."""
+    missing = [tool for tool in tools if shutil.which(tool) is None]
     return f"{' and '.join(missing)} not on PATH" if missing else ""
 
 

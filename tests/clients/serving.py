@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,10 +50,10 @@ class Program:
         return run(self.name, phase, schema_type, **self.server.environment(**place))
 
 
-def require_tools(name: str) -> None:
-    """Skips the test without the program's toolchain, or fails it where REQUIRE_CLIENTS is 1."""
-    if missing := missing_tools(name):
-        said = f"{LANGUAGES[name].client} was not run: {missing}"
+def require_tools(what: str, tools: Iterable[str]) -> None:
+    """Skips the test where tools are missing that `what` is run with, or fails it where REQUIRE_CLIENTS is 1."""
+    if missing := missing_tools(tools):
+        said = f"{what} was not run: {missing}"
         if os.environ.get(REQUIRED) == "1":
             pytest.fail(said)
         pytest.skip(said)
@@ -61,5 +61,5 @@ def require_tools(name: str) -> None:
 
 def available(name: str, server: Server) -> Program:
     """The program, where its toolchain is (see `require_tools`)."""
-    require_tools(name)
+    require_tools(LANGUAGES[name].client, LANGUAGES[name].tools)
     return Program(name, server)

@@ -23,7 +23,7 @@ from registry.subjects.selectors import get_version, list_versions
 from registry.subjects.selectors.effective import effective_config, effective_mode
 from registry.subjects.selectors.places import get_registry
 from registry.subjects.services.remotes import SyncResult, add_remote_registry, sync_registry
-from tests.clients.programs import built
+from tests.clients.programs import LANGUAGES, built
 from tests.clients.serving import require_tools
 
 pytestmark = [pytest.mark.clients, pytest.mark.slow, pytest.mark.requirement("GOO-1", "CARD-1")]
@@ -50,7 +50,7 @@ class Foreign:
 
     def call(self, method: str, path: str, body: object = None) -> Any:
         """The answer's JSON; anything but success fails the test."""
-        answer = self._pool.request(method, self.url + path, json=body, retries=False, timeout=10)
+        answer = self._pool.request(method, self.url + path, json=body, retries=False, timeout=60)
         assert answer.status == 200, (method, path, answer.data)
         return answer.json()
 
@@ -64,7 +64,7 @@ class Foreign:
 @pytest.fixture
 def foreign(settings: Any) -> Iterator[Foreign]:
     """It runs, with something of everything in it."""
-    require_tools("go")
+    require_tools(LANGUAGES["go"].client, LANGUAGES["go"].tools)
     settings.EGRESS_ALLOW = ("127.0.0.1",)
     environment = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
     command = [*built("go"), "registry"]

@@ -32,7 +32,7 @@ def test_every_program_has_its_lock() -> None:
 @pytest.mark.parametrize("name", sorted(LANGUAGES))
 def test_a_missing_toolchain_is_named(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    missing = missing_tools(name)
+    missing = missing_tools(LANGUAGES[name].tools)
     assert missing.endswith("not on PATH")
     assert all(tool in missing for tool in LANGUAGES[name].tools)
     monkeypatch.delenv(serving.REQUIRED, raising=False)

@@ -2,74 +2,26 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
-
-from registry.access.models import User
-from registry.access.roles import Actor
-from tests.site.shoot import ARGS, CHROMIUM
+from playwright.sync_api import Page, expect
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
 FIXTURES = Path(__file__).parents[1] / "checkpoints" / "fixtures"
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """One Chromium; its driver runs a loop in this thread, in which Django would refuse the database."""
-    before = os.environ.get("DJANGO_ALLOW_ASYNC_UNSAFE")
-    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
-    with sync_playwright() as play:
-        launched = play.chromium.launch(executable_path=CHROMIUM, args=ARGS)
-        yield launched
-        launched.close()
-    if before is None:
-        del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
-    else:
-        os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = before
-
-
-@pytest.fixture
-def steward(
-    browser: Browser, live_server: Any, person: Callable[[str], Actor], settings: Any
-) -> Iterator[Callable[..., Page]]:
-    """A window of a steward; what the console complains about fails the test."""
-    settings.CHECKPOINT_ROOTS = [FIXTURES]
-    person("steward")
-    user = User.objects.get(username="steward")
-    user.set_password("stewarding")
-    user.save()
-    contexts, complaints = [], []
-
-    def make(**options: Any) -> Page:
-        context = browser.new_context(base_url=live_server.url, **options)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("console", lambda message: complaints.append(message.text))
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.goto("/ui/accounts/login/")
-        page.fill("input[name=login]", "steward")
-        page.fill("input[name=password]", "stewarding")
-        page.click("main form button")
-        page.wait_for_url("**/ui/")
-        return page
-
-    yield make
-    for context in contexts:
-        context.close()
-    assert [text for text in complaints if "422" not in text] == []
-
-
 @pytest.mark.requirement("DBX-4", "CARD-3")
 @pytest.mark.parametrize("scripts", [True, False], ids=["with JavaScript", "without"])
 @pytest.mark.parametrize("width", [1280, 390])
-def test_from_the_stored_state_to_a_report(steward: Callable[..., Page], scripts: bool, width: int) -> None:
-    page = steward(java_script_enabled=scripts, viewport={"width": width, "height": 900})
+def test_from_the_stored_state_to_a_report(
+    window: Callable[..., Page], settings: Any, scripts: bool, width: int
+) -> None:
+    settings.CHECKPOINT_ROOTS = [FIXTURES]
+    page = window(java_script_enabled=scripts, viewport={"width": width, "height": 900})
     page.goto("/ui/state-checks/new")
     page.fill("[name=path]", str(FIXTURES / "customer_totals"))
     page.click("text=Start from what is stored")

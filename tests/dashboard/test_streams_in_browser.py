@@ -3,55 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Page, expect
 
-from registry.access.models import User
-from registry.access.roles import Actor
 from registry.streams.models import StateVariable
 from tests.dashboard.test_streams_pages import keep
-from tests.site.shoot import ARGS, CHROMIUM
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 #: where pictures go, for those who want to look at them
 PICTURES = os.environ.get("STREAMS_PICTURES", "")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """One Chromium; its driver runs a loop in this thread, in which Django would refuse the database."""
-    before = os.environ.get("DJANGO_ALLOW_ASYNC_UNSAFE")
-    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
-    with sync_playwright() as play:
-        launched = play.chromium.launch(executable_path=CHROMIUM, args=ARGS)
-        yield launched
-        launched.close()
-    if before is None:
-        del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
-    else:
-        os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = before
-
-
-def signed_in(
-    browser: Browser, url: str, person: Callable[[str], Actor], complaints: list[str], **options: Any
-) -> Page:
-    person("steward")
-    user = User.objects.get(username="steward")
-    user.set_password("stewarding")
-    user.save()
-    page = browser.new_context(base_url=url, **options).new_page()
-    page.on("console", lambda message: complaints.append(message.text))
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.goto("/ui/accounts/login/")
-    page.fill("input[name=login]", "steward")
-    page.fill("input[name=password]", "stewarding")
-    page.click("main form button")
-    page.wait_for_url("**/ui/")
-    return page
 
 
 def picture(page: Page, name: str) -> None:
@@ -71,13 +35,12 @@ def picture(page: Page, name: str) -> None:
     ],
 )
 def test_from_the_list_to_what_a_version_changed(
-    browser: Browser, live_server: Any, person: Callable[[str], Actor], registries: None, look: str, options: Any
+    window: Callable[..., Page], registries: None, look: str, options: Any
 ) -> None:
     for name in ("customer_totals", "timers_unsaferow", "aggregation_hdfs"):
         keep(name)
     StateVariable.objects.filter(name="last_orders").update(value_schemas_used=15)
-    complaints: list[str] = []
-    page = signed_in(browser, live_server.url, person, complaints, **options)
+    page = window(**options)
     page.goto("/ui/queries")
     expect(page.locator("h1")).to_have_text("Streaming queries")
     picture(page, f"{look}-queries")
@@ -92,5 +55,3 @@ def test_from_the_list_to_what_a_version_changed(
     picture(page, f"{look}-compare")
     page.click("text=Side by side")
     expect(page.locator("table.diff-split").first).to_be_visible()
-    page.context.close()
-    assert complaints == []

@@ -77,7 +77,7 @@ def logical_database(server: str) -> Iterator[LogicalDatabase]:
             connection.execute(sql.SQL("DROP ROLE {}").format(sql.Identifier(name)))
 
 
-def drop_slots(database: LogicalDatabase, seconds: float = 15) -> None:
+def drop_slots(database: LogicalDatabase, seconds: float = 60) -> None:
     """Drops the slots of the database, waiting for connectors that were deleted to let go of them."""
     deadline = time.monotonic() + seconds
     while slots := database.slots():

@@ -96,10 +96,10 @@ def read_topics(bootstrap: str, prefix: str) -> list[Event]:
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "debezium-tests", "enable.auto.commit": False})
     try:
         parts = []
-        for topic, found in consumer.list_topics(timeout=20).topics.items():
+        for topic, found in consumer.list_topics(timeout=60).topics.items():
             if topic.startswith(prefix):
                 for partition in found.partitions:
-                    low, high = consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=20)
+                    low, high = consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=60)
                     parts.append((TopicPartition(topic, partition, low), high - low))
         consumer.assign([part for part, count in parts if count])
         events = [_event(message) for message in _messages(consumer, sum(count for _, count in parts))]
@@ -110,7 +110,7 @@ def read_topics(bootstrap: str, prefix: str) -> list[Event]:
 
 def _messages(consumer: Consumer, count: int) -> Iterator[Message]:
     while count:
-        found = consumer.consume(count, timeout=20)
+        found = consumer.consume(count, timeout=60)
         assert found, f"{count} messages are missing"
         for message in found:
             assert message.error() is None, message.error()

@@ -51,7 +51,7 @@ class Connector:
     database: LogicalDatabase
     runtime: Runtime
 
-    def wait_until_streaming(self, seconds: float = 30) -> None:
+    def wait_until_streaming(self, seconds: float = 120) -> None:
         """Returns when the snapshot is over and the slot is read."""
         self.runtime.connect.wait_until_running(self.name, seconds=seconds)
         question = (
@@ -64,7 +64,7 @@ class Connector:
                 assert time.monotonic() < deadline, self.runtime.connect.status(self.name)
                 time.sleep(0.1)
 
-    def settled(self, seconds: float = 30) -> list[Event]:
+    def settled(self, seconds: float = 120) -> list[Event]:
         """All events on its topics, once those of every statement that was run before are there."""
         deadline = time.monotonic() + seconds
         # The second mark is sent after the first arrived, and so after every message that was due before it.

@@ -46,5 +46,5 @@ def ask(url: str, token: str, method: str, path: str, content: dict[str, Any] | 
     data = json.dumps(content).encode() if content else None
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
     request = urllib.request.Request(url + path, data, headers, method=method)
-    with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=30) as answer:
+    with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=120) as answer:
         return json.load(answer)

@@ -59,7 +59,7 @@ def runtime_of(request: pytest.FixtureRequest, runtime: Runtime) -> Callable[[Co
 
 def failed(made: Connector) -> Status:
     """The connector's state, once its task has failed."""
-    return made.runtime.connect.wait_until(made.name, lambda status: "FAILED" in status.tasks, seconds=30)
+    return made.runtime.connect.wait_until(made.name, lambda status: "FAILED" in status.tasks, seconds=120)
 
 
 def kept_bytes(database: LogicalDatabase, slot: str) -> int:

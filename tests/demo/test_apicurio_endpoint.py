@@ -25,7 +25,7 @@ def caller(endpoint: str) -> Ask:
     def ask(
         body: bytes = SCHEMA.encode(), path: str = PLACE, method: str = "POST", **headers: str
     ) -> tuple[int, dict[str, Any]]:
-        connection = http.client.HTTPConnection(found.hostname or "", found.port, timeout=10)
+        connection = http.client.HTTPConnection(found.hostname or "", found.port, timeout=60)
         try:
             connection.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
             answer = connection.getresponse()

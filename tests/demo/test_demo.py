@@ -43,7 +43,7 @@ class Demo:
 
 @pytest.fixture
 def demo(live_server: Any, token: Callable[[str], str], kafka_bootstrap: str) -> Demo:
-    known = AdminClient({"bootstrap.servers": kafka_bootstrap}).list_topics(timeout=20).topics
+    known = AdminClient({"bootstrap.servers": kafka_bootstrap}).list_topics(timeout=60).topics
     topics = sorted({phase.topic for phase in PHASES})
     before = {
         topic: {part.partition: part.high for part in ranges(kafka_bootstrap, topic)}

@@ -99,10 +99,10 @@ def _close(around: Surroundings, bootstrap: str) -> None:
     drop_slots(shop)
     admin = AdminClient({"bootstrap.servers": bootstrap})
     topics = [
-        topic for topic in admin.list_topics(timeout=20).topics if topic.startswith(tuple(f"{p}." for p in CONNECTORS))
+        topic for topic in admin.list_topics(timeout=60).topics if topic.startswith(tuple(f"{p}." for p in CONNECTORS))
     ]
     for future in admin.delete_topics(topics).values():
-        future.result(20)
+        future.result(60)
     with psycopg.connect(around.server, autocommit=True) as connection:
         connection.execute(f"DROP DATABASE {DATABASE} WITH (FORCE)".encode())
         connection.execute(f"DROP ROLE {READER}".encode())

@@ -47,6 +47,7 @@ from registry.errors import InvalidSource
 from registry.subjects.names import SubjectName
 from registry.subjects.services import register_version
 from tests.pipeline.topics import USER, fill, framed, make_topic, string
+from tests.waiting import until
 
 pytestmark = [
     pytest.mark.slow,
@@ -122,20 +123,13 @@ class Running:
 
     def until_reading(self) -> None:
         """Returns while Spark is at work on it."""
-        until(lambda: Scan.objects.get(pk=self.number).progress_total > 0)
+        until(lambda: Scan.objects.get(pk=self.number).progress_total > 0, 150)
         assert Scan.objects.get(pk=self.number).state == "running"
 
     def ended(self, seconds: float = 200) -> Scan:
         self.thread.join(seconds)
         assert not self.thread.is_alive()
         return Scan.objects.get(pk=self.number)
-
-
-def until(done: Callable[[], bool], seconds: float = 150) -> None:
-    ends = time.monotonic() + seconds
-    while not done():
-        assert time.monotonic() < ends
-        time.sleep(0.05)
 
 
 def before_spark(monkeypatch: pytest.MonkeyPatch, do: Callable[[], None]) -> None:
@@ -169,7 +163,7 @@ def test_a_topic_that_is_deleted_in_mid_scan_is_said_and_the_others_are_read(
     admin = AdminClient({"bootstrap.servers": house})
 
     def delete() -> None:
-        admin.delete_topics([goes])[goes].result(20)
+        admin.delete_topics([goes])[goes].result(60)
         time.sleep(1)
 
     before_spark(monkeypatch, delete)
@@ -192,7 +186,7 @@ def test_offsets_that_expire_in_mid_scan_are_said(house: str, system: Actor, mon
     admin = AdminClient({"bootstrap.servers": house})
 
     def expire() -> None:
-        next(iter(admin.delete_records([TopicPartition(topic, 0, 15)]).values())).result(20)
+        next(iter(admin.delete_records([TopicPartition(topic, 0, 15)]).values())).result(60)
 
     before_spark(monkeypatch, expire)
     row = scan(source, system)
@@ -217,7 +211,7 @@ def test_offsets_that_expired_between_two_scans_are_said(house: str, system: Act
     scan(source, system)
     fill(house, topic, good(schema_id, 10))
     admin = AdminClient({"bootstrap.servers": house})
-    next(iter(admin.delete_records([TopicPartition(topic, 0, 9)]).values())).result(20)
+    next(iter(admin.delete_records([TopicPartition(topic, 0, 9)]).values())).result(60)
     row = scan(source, system)
     assert row.read is not None
     assert row.read["expired"] == [{"topic": topic, "partition": 0, "start": 5, "end": 9}]
@@ -304,14 +298,14 @@ def grant(admin: AdminClient, topic: str, *operations: AclOperation) -> None:
         for operation in operations
     ]
     for future in admin.create_acls(rules).values():
-        future.result(20)
+        future.result(60)
     time.sleep(1)
 
 
 def test_a_missing_right_is_named(guarded: AdminClient, system: Actor) -> None:
     name = "payments"
-    guarded.create_topics([NewTopic(name, num_partitions=1)])[name].result(20)
-    plain = str(next(iter(guarded.list_topics(timeout=10).brokers.values())))
+    guarded.create_topics([NewTopic(name, num_partitions=1)])[name].result(60)
+    plain = str(next(iter(guarded.list_topics(timeout=60).brokers.values())))
     schema_id = register(name, system)
     fill(plain, name, [*good(schema_id), *bad()])
     with pytest.raises(InvalidSource, match="may not describe topic payments; grant it Describe and Read"):
@@ -418,7 +412,7 @@ def test_a_scan_that_is_cancelled_ends_at_once_on_spark_too(house: str, big: str
     tag = services.cancel_scan(scan_id=running.number, by=system)
     began = time.monotonic()
     scanning.interrupt_scan(tag)
-    row = running.ended(60)
+    row = running.ended(120)
     print(f"a cancelled scan ended after {time.monotonic() - began:.1f} s")
     assert (running.state, row.state, row.read) == ("cancelled", "cancelled", None)
     assert not SchemaUse.objects.exists()

@@ -163,6 +163,7 @@ def _flat(form: tuple[Any, ...]) -> list[Any]:
 RICH = next(case for case in FIELDS if case["name"].startswith("plain JSON against"))
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(st.lists(FORM, max_size=25), st.randoms(use_true_random=False), st.booleans())
 def test_any_observations_are_judged_to_an_end_and_in_any_order_alike(

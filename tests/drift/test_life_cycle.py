@@ -290,6 +290,7 @@ def _many(number: int) -> tuple[Observation, ...]:
     return (*uses, *fields)
 
 
+@pytest.mark.slow
 def test_keeping_takes_as_many_queries_for_a_thousand_rows_as_for_ten(source: Source, system: Actor) -> None:
     def queries(number: int) -> int:
         topics = tuple(topic(name=f"t{n}") for n in range(10))

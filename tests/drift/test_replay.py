@@ -183,6 +183,7 @@ def test_the_newest_offsets_are_taken_evenly(highs: dict[int, int], messages: in
     assert all(part.end == part.high for part in found)
 
 
+@pytest.mark.slow
 def test_workers_without_this_package_unpack_the_engines(tmp_path: Path) -> None:
     assert replaying.replay_worker.counting is counting, "what the pipeline sends by value is another function"
     guid = uuid.uuid4()
@@ -366,15 +367,15 @@ def test_retirement_asks_the_real_cluster(subject: Any, system: Actor, kafka_boo
     admin = AdminClient({"bootstrap.servers": kafka_bootstrap})
     entry = ConfigEntry("cleanup.policy", "compact", incremental_operation=AlterConfigOpType.SET)
     change = ConfigResource(ResourceType.TOPIC, name, incremental_configs=[entry])
-    admin.incremental_alter_configs([change])[change].result(20)
+    admin.incremental_alter_configs([change])[change].result(60)
     compacted = retirement_of(place, subject).versions[1]
     assert any("is compacted" in reason.sentence for reason in compacted.reasons)
 
     entry = ConfigEntry("cleanup.policy", "delete", incremental_operation=AlterConfigOpType.SET)
     change = ConfigResource(ResourceType.TOPIC, name, incremental_configs=[entry])
-    admin.incremental_alter_configs([change])[change].result(20)
+    admin.incremental_alter_configs([change])[change].result(60)
     deleted = admin.delete_records([TopicPartition(name, 0, 10)])
-    next(iter(deleted.values())).result(20)
+    next(iter(deleted.values())).result(60)
     gone = retirement_of(place, subject).versions[1]
     assert gone.answer == "yes", gone
     assert f"All 10 messages with it have left {name}." in gone.sentence

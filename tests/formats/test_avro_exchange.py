@@ -166,6 +166,7 @@ def test_a_wrong_datum_is_named_with_its_path_and_what_is_expected(value: Any, p
     assert words in caught.value.message
 
 
+@pytest.mark.slow
 def test_unions_in_unions_of_records_end_soon() -> None:
     pair = [{"type": "record", "name": n, "fields": [{"name": "n", "type": ["null", "A", "B"]}]} for n in "AB"]
     text = json.dumps(["null", {**pair[0], "fields": [{"name": "n", "type": ["null", "A", pair[1]]}]}])

@@ -27,6 +27,7 @@ from tests.notifications.conftest import tell
 from tests.notifications.endpoint import Endpoint
 
 QUICK = Limits(connect_seconds=1, read_seconds=0.5, total_seconds=1, max_bytes=4096)
+PATIENT = Limits(connect_seconds=60, read_seconds=60, total_seconds=60, max_bytes=4096)
 
 
 def only() -> Delivery:
@@ -54,7 +55,7 @@ def test_a_message_is_signed_and_says_what_happened(hook: str, server: Endpoint)
         "details": {"version": 2},
     }
     sent_at = int(message.headers["webhook-timestamp"])
-    assert abs(sent_at - time.time()) < 30
+    assert abs(sent_at - time.time()) < 300
     assert message.headers["webhook-signature"] == signature(
         keys=[key_of(hook, 1)], message_id=only().message_id, timestamp=sent_at, body=message.body
     )
@@ -110,11 +111,11 @@ def test_what_is_not_taken_is_tried_again_later(hook: str, server: Endpoint, kin
         setattr(server, name, value)
     tell()
     before = timezone.now()
-    assert deliver(only().pk, limits=QUICK) == "queued"
+    assert deliver(only().pk, limits=PATIENT if status else QUICK) == "queued"
     row, attempt = only(), Attempt.objects.get()
     assert (attempt.status, row.attempts) == (status, 1)
     assert words in attempt.error
-    assert timedelta(seconds=3.9) < row.next_attempt_at - before < timedelta(seconds=15)
+    assert timedelta(seconds=3.9) < row.next_attempt_at - before < timedelta(seconds=20)  # the second delay is longer
     assert deliver(row.pk, limits=QUICK) == ""  # it isn't due yet
     assert len(server.got) == 1
     assert Webhook.objects.get().failing_since is not None
@@ -130,7 +131,7 @@ def test_what_is_not_taken_is_tried_again_later(hook: str, server: Endpoint, kin
 def test_a_huge_answer_is_cut_and_the_message_counts_as_taken(hook: str, server: Endpoint, announced: bool) -> None:
     server.answer = b"x" * 5_000_000
     tell()
-    assert deliver(only().pk, limits=QUICK) == "delivered"
+    assert deliver(only().pk, limits=PATIENT) == "delivered"
     assert "more than 4096 bytes" in Attempt.objects.get().error
     assert Attempt.objects.get().excerpt == ""
 
@@ -263,7 +264,7 @@ def test_two_workers_deliver_once(hook: str, server: Endpoint) -> None:
 
     def work() -> None:
         try:
-            start.wait(10)
+            start.wait(60)
             states.extend(deliver(number) for number in numbers)
         finally:
             connection.close()
@@ -272,7 +273,7 @@ def test_two_workers_deliver_once(hook: str, server: Endpoint) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(120)
     assert len(server.got) == 20
     assert len({message.headers["webhook-id"] for message in server.got}) == 20
     assert states.count("delivered") == 20
@@ -288,7 +289,7 @@ def test_two_sweeps_hand_out_once(hook: str) -> None:
 
     def work() -> None:
         try:
-            start.wait(10)
+            start.wait(60)
             handed.extend(due_deliveries())
         finally:
             connection.close()
@@ -297,7 +298,7 @@ def test_two_sweeps_hand_out_once(hook: str) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(120)
     assert sorted(handed) == sorted(Delivery.objects.values_list("pk", flat=True))
 
 

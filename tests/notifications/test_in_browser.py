@@ -3,67 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Page, expect
 
-from registry.access.models import User
-from registry.access.roles import Actor
 from registry.notifications.delivering import deliver
 from registry.notifications.models import Delivery
 from tests.notifications.conftest import tell
 from tests.notifications.endpoint import Endpoint
-from tests.site.shoot import ARGS, CHROMIUM
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 #: a folder that pictures of the pages go to; none without it
 PICTURES = os.environ.get("PICTURES", "")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """One Chromium; its driver runs a loop in this thread, in which Django would refuse the database."""
-    before = os.environ.get("DJANGO_ALLOW_ASYNC_UNSAFE")
-    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
-    with sync_playwright() as play:
-        launched = play.chromium.launch(executable_path=CHROMIUM, args=ARGS)
-        yield launched
-        launched.close()
-    if before is None:
-        del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
-    else:
-        os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = before
-
-
-@pytest.fixture
-def window(browser: Browser, live_server: Any, person: Callable[[str], Actor]) -> Iterator[Callable[..., Page]]:
-    """A signed-in window of the steward; what the console complains about fails the test."""
-    person("steward")
-    user = User.objects.get(username="steward")
-    user.set_password("stewarding")
-    user.save()
-    contexts, complaints = [], []
-
-    def make(**options: Any) -> Page:
-        context = browser.new_context(base_url=live_server.url, **options)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("console", lambda message: complaints.append(message.text))
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.goto("/ui/accounts/login/")
-        page.fill("input[name=login]", "steward")
-        page.fill("input[name=password]", "stewarding")
-        page.click("main form button")
-        page.wait_for_url("**/ui/")
-        return page
-
-    yield make
-    for context in contexts:
-        context.close()
-    assert complaints == []
 
 
 def picture(page: Page, name: str) -> None:
@@ -75,9 +28,7 @@ def picture(page: Page, name: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["wide", "phone", "plain"])
-def test_from_a_subscription_to_a_delivered_message(
-    window: Callable[..., Page], server: Endpoint, person: Callable[[str], Actor], kind: str
-) -> None:
+def test_from_a_subscription_to_a_delivered_message(window: Callable[..., Page], server: Endpoint, kind: str) -> None:
     options = {
         "wide": {"viewport": {"width": 1280, "height": 900}},
         "phone": {"viewport": {"width": 390, "height": 900}, "color_scheme": "dark"},

@@ -17,7 +17,7 @@ import pyspark
 from dashboard.services.java import find_java, home_for_spark
 
 HOME = Path(pyspark.__file__).parent
-STARTED = 60.0  # seconds
+STARTED = 180.0  # seconds
 
 
 @contextmanager
@@ -42,7 +42,7 @@ def standalone_cluster(folder: Path, workers: int = 2) -> Iterator[str]:
             os.killpg(process.pid, signal.SIGTERM)
         for process in started:
             try:
-                process.wait(15)
+                process.wait(60)
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
 

@@ -187,6 +187,40 @@ def test_json_without_a_schema_and_with_one(kafka_bootstrap: str, spark_remote: 
     assert (bad["id"].mark, bad["id"].offsets) == ("9", (15,))
 
 
+def test_json_is_held_against_its_schema(kafka_bootstrap: str, spark_remote: str) -> None:
+    """A value that the schema doesn't allow is told in the schema's words alone, and its fields are counted still."""
+    schema = {
+        "type": "object",
+        "required": ["id"],
+        "properties": {"id": {"type": "integer"}, "state": {"oneOf": [{"type": "null"}, {"$ref": "#/$defs/State"}]}},
+        "$defs": {"State": {"type": "string", "enum": ["OPEN", "PAID"]}},
+    }
+    values = [
+        {"id": 1, "state": "OPEN"},
+        {"id": 2, "state": None},
+        {"id": "ada@example.com"},
+        {"id": 3, "state": "LOST"},
+    ]
+    messages: list[Message] = [(0, None, framed(9, json.dumps(value).encode())) for value in values]
+    messages.append((0, None, framed(8, b'{"any": 1}')))
+    topic = make_topic(kafka_bootstrap, messages, partitions=1)
+    texts = {9: json.dumps(schema), 8: '{"type": "object", "pattern": "("}'}
+    seen = run(scan_of(kafka_bootstrap, topic, more=writers(texts, "JSON")), remote=spark_remote)
+    bad = {each.mark: each for each in only(UndecodableMessages, seen)}
+    assert (bad["9"].offsets, bad["9"].reason) == (
+        (2, 3),
+        "the value isn't valid by its schema, at properties/id/type",
+    )
+    assert "ada" not in str(seen)
+    assert "LOST" not in str(seen)
+    found = fields(seen, "9")
+    assert found["state"].values == {"OPEN": 1, "(not declared)": 1}
+    assert found["id"].kinds == {"integer": 3, "string": 1}
+    assert [(each.mark, each.reason) for each in only(SchemaNotUsed, seen)] == [
+        ("8", "jsonschema_rs doesn't take the schema")
+    ]
+
+
 def protobuf_schema() -> tuple[str, Any]:
     """A FileDescriptorSet in base64, and the classes of its messages by full name."""
     file = descriptor_pb2.FileDescriptorProto(name="shop.proto", package="shop", syntax="proto3")

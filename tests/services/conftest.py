@@ -19,6 +19,8 @@ from unittest import mock
 import psutil
 import pytest
 
+from tests.waiting import PATIENCE
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -47,7 +49,7 @@ class Supervised:
             self._queue.put(line.rstrip("\n"))
         self._queue.put(None)
 
-    def wait_for(self, text: str, seconds: float = 20) -> str:
+    def wait_for(self, text: str, seconds: float = PATIENCE) -> str:
         """The next line with `text` in it."""
         deadline = time.monotonic() + seconds
         while (left := deadline - time.monotonic()) > 0:
@@ -62,7 +64,7 @@ class Supervised:
                 return line
         raise AssertionError(f"no {text!r} within {seconds} s in:\n" + "\n".join(self.lines))
 
-    def end(self, number: int, seconds: float = 30) -> int:
+    def end(self, number: int, seconds: float = PATIENCE) -> int:
         """Sends a signal and gives the exit status."""
         self.remember()
         self.process.send_signal(number)

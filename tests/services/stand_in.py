@@ -32,7 +32,7 @@ def item(row: dict[str, Any], data: Path) -> Part | Step:
     after = tuple(row.get("after", ()))
     if "step" in row:
         return Step(row["name"], command, after, relay=row["step"] == "relay")
-    return Part(row["name"], command, lambda layout: "there" if ready.exists() else None, after=after, seconds=20)
+    return Part(row["name"], command, lambda layout: "there" if ready.exists() else None, after=after, seconds=60)
 
 
 def main() -> int:

@@ -10,7 +10,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -19,6 +18,7 @@ import pytest
 from dashboard.asgi import WsgiBridge, build_environ
 from dashboard.services.ports import answers, free_port
 from tests.services.conftest import ROOT
+from tests.waiting import PATIENCE, until
 
 Environ = dict[str, Any]
 
@@ -272,19 +272,17 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Any]
         stderr=subprocess.STDOUT,
     )
     try:
-        deadline = time.monotonic() + 30
-        while not answers(port):
-            assert process.poll() is None and time.monotonic() < deadline
-            time.sleep(0.05)
+        until(lambda: process.poll() is not None or answers(port), pause=0.05)
+        assert process.poll() is None
         yield port, folder / "output"
     finally:
         process.terminate()
-        process.wait(20)
+        process.wait(PATIENCE)
         output.close()
 
 
 def request(port: int, method: str, target: str, body: Any = None, **options: Any) -> tuple[int, dict[str, Any]]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     try:
         connection.request(method, target, body, **options)
         answer = connection.getresponse()
@@ -306,7 +304,7 @@ def test_the_server_hands_over_bodies_and_refuses_those_that_are_too_long(server
     assert request(server[0], "POST", "/", b"x" * 3_000_000)[1]["length"] == 3_000_000
     pieces = iter([b"x" * 100_000] * 20)
     assert request(server[0], "POST", "/", pieces, encode_chunked=True)[1]["length"] == 2_000_000
-    with socket.create_connection(("127.0.0.1", server[0]), timeout=20) as connection:
+    with socket.create_connection(("127.0.0.1", server[0]), timeout=PATIENCE) as connection:
         connection.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9000000\r\n\r\n")
         assert connection.recv(100).startswith(b"HTTP/1.1 413")
 
@@ -315,11 +313,8 @@ def test_the_server_hands_over_bodies_and_refuses_those_that_are_too_long(server
 def test_a_client_that_leaves_a_stream_ends_it_and_the_server_goes_on(server: tuple[int, Any]) -> None:
     port, output = server
     for _ in range(10):  # more than there are threads
-        with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+        with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as connection:
             connection.sendall(b"GET /stream HTTP/1.1\r\nHost: x\r\n\r\n")
             assert connection.recv(100).startswith(b"HTTP/1.1 200")
-    deadline = time.monotonic() + 20
-    while output.read_text().count("stream closed") < 10:
-        assert time.monotonic() < deadline, output.read_text()
-        time.sleep(0.05)
+    until(lambda: output.read_text().count("stream closed") == 10, pause=0.05)
     assert request(port, "GET", "/")[0] == 200

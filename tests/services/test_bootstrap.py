@@ -69,7 +69,7 @@ class Clone:
 
     def run(self, *words: str, python: str = PYTHON) -> tuple[int, str]:
         process = self.start(*words, python=python)
-        shown, _ = process.communicate(timeout=60)
+        shown, _ = process.communicate(timeout=240)
         return process.returncode, shown
 
     @property
@@ -140,7 +140,7 @@ def test_an_interrupted_installation_is_done_again(clone: Clone) -> None:
 def test_two_at_once_install_once(clone: Clone) -> None:
     clone.installer(pause=1)
     both = [clone.start("hello"), clone.start("hello")]
-    shown = [process.communicate(timeout=60)[0] for process in both]
+    shown = [process.communicate(timeout=240)[0] for process in both]
     assert [process.returncode for process in both] == [0, 0]
     assert len(clone.installations) == 1
     assert sum("Another process is installing" in text for text in shown) == 1

@@ -29,7 +29,7 @@ def status_of(address: str, path: str, login: str = "", data: Mapping[str, str] 
     body = json.dumps(data).encode() if data else None
     request = urllib.request.Request(address + path, body, headers, method="PUT" if data else "GET")
     try:
-        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=20) as answer:
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=60) as answer:
             return int(answer.status)
     except urllib.error.HTTPError as error:
         return error.code

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.services.conftest import SIGNALS, Supervised, is_alive, part
+from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.slow
 
@@ -46,18 +47,18 @@ def test_a_part_that_ignores_its_signal_is_killed_after_its_time(stand_in: Start
     up = stand_in(part("stubborn", STUBBORN, ladder="INT:0.3,TERM:0.3"))
     up.wait_for("all there")
     began = time.monotonic()
-    assert up.end(signal.SIGTERM) == 0
-    assert 0.6 <= time.monotonic() - began < 5
+    assert up.end(signal.SIGTERM) == 0  # without the kill it never ends
+    assert time.monotonic() - began >= 0.6
     assert up.left(0) == []
 
 
 def test_a_second_interrupt_does_not_wait(stand_in: Start) -> None:
-    up = stand_in(part("stubborn", STUBBORN, ladder="TERM:60"))
+    up = stand_in(part("stubborn", STUBBORN, ladder="TERM:600"))
     up.wait_for("all there")
     up.remember()
     up.process.send_signal(signal.SIGINT)
     up.wait_for("stopping")
-    assert up.end(signal.SIGINT, seconds=10) == 0
+    assert up.end(signal.SIGINT) == 0
     assert up.left(0) == []
 
 
@@ -65,7 +66,7 @@ def test_kill_9_of_the_supervisor_leaves_nothing(stand_in: Start) -> None:
     up = stand_in(part("one", ESCAPING), part("stubborn", STUBBORN, ladder="TERM:0.5"))
     up.wait_for("all there")
     up.end(signal.SIGKILL)
-    assert up.left(10) == []
+    assert up.left(PATIENCE) == []
 
 
 def test_kill_9_during_a_start_leaves_nothing(stand_in: Start) -> None:
@@ -75,7 +76,7 @@ def test_kill_9_during_a_start_leaves_nothing(stand_in: Start) -> None:
         up.wait_for("starting part-0, part-1")
         time.sleep(pause)
         up.end(signal.SIGKILL)
-        assert up.left(10) == [], f"after {pause} s"
+        assert up.left(PATIENCE) == [], f"after {pause} s"
 
 
 def test_a_dead_watchdog_is_replaced_and_knows_everything(stand_in: Start) -> None:
@@ -86,7 +87,7 @@ def test_a_dead_watchdog_is_replaced_and_knows_everything(stand_in: Start) -> No
     up.wait_for("watchdog")
     assert up.child("watchdog.py") != first
     up.end(signal.SIGKILL)
-    assert up.left(10) == []
+    assert up.left(PATIENCE) == []
 
 
 def test_a_part_that_dies_is_started_again_and_what_it_left_is_ended(stand_in: Start) -> None:
@@ -108,7 +109,7 @@ def test_a_part_that_keeps_dying_ends_everything_with_the_end_of_its_log(stand_i
     )
     up.wait_for("broken ended with status 7, 3 times in a row.")
     up.wait_for("    the cause")
-    assert up.process.wait(10) == 1
+    assert up.process.wait(PATIENCE) == 1
     assert sum("started again in" in line for line in up.lines) == 2
     assert up.left(0) == []
 
@@ -116,7 +117,7 @@ def test_a_part_that_keeps_dying_ends_everything_with_the_end_of_its_log(stand_i
 def test_a_program_that_is_not_there_is_a_failure_with_its_name(stand_in: Start) -> None:
     up = stand_in({"name": "gone", "argv": ["/no/such/program"]})
     up.wait_for("/no/such/program")
-    assert up.process.wait(10) == 1
+    assert up.process.wait(PATIENCE) == 1
 
 
 def test_a_step_that_fails_ends_everything(stand_in: Start) -> None:
@@ -126,7 +127,7 @@ def test_a_step_that_fails_ends_everything(stand_in: Start) -> None:
     )
     up.wait_for("migrate ended with status 1.")
     up.wait_for("    no table")
-    assert up.process.wait(10) == 1
+    assert up.process.wait(PATIENCE) == 1
 
 
 def test_a_relayed_step_is_shown_and_kept_in_no_log(stand_in: Start, tmp_path: Path) -> None:
@@ -145,7 +146,7 @@ def test_a_second_one_on_the_same_folder_is_refused_by_name(stand_in: Start, tmp
     first.wait_for("all there")
     second = stand_in(part("two"))
     line = second.wait_for("runs already")
-    assert second.process.wait(10) == 1
+    assert second.process.wait(PATIENCE) == 1
     assert str(tmp_path / "data") in line
     assert f"process {first.process.pid}" in line
     assert "http://localhost:12345/" in line

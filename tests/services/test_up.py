@@ -111,7 +111,7 @@ def left_of(folder: Path) -> list[str]:
 
 
 def get(address: str) -> int:
-    with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(address, timeout=10) as answer:
+    with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(address, timeout=60) as answer:
         return int(answer.status)
 
 
@@ -127,7 +127,7 @@ def test_a_registry_alone_lives_through_hurt_and_leaves_nothing(up: Start, folde
 
     refused = up("--without", "kafka,spark")
     line = refused.wait_for("runs already", PATIENCE)
-    assert refused.process.wait(10) != 0
+    assert refused.process.wait(PATIENCE) != 0
     assert str(folder) in line and f"process {running.process.pid}" in line and address in line
 
     running.child("postgres -D").kill()
@@ -166,7 +166,7 @@ def test_a_port_that_was_asked_for_and_is_taken_is_an_error(up: Start) -> None:
         port = taken.getsockname()[1]
         refused = up("--without", "kafka,spark", port=port)
         refused.wait_for(f"Port {port} is in use by another program; give another one with --port.", PATIENCE)
-        assert refused.process.wait(10) != 0
+        assert refused.process.wait(PATIENCE) != 0
 
 
 @pytest.mark.slow

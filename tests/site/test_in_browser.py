@@ -7,9 +7,7 @@ import sys
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
-
-from tests.site.shoot import ARGS, CHROMIUM
+from playwright.sync_api import Browser, Page
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.requirement("CARD-4")]
 
@@ -27,14 +25,6 @@ def address() -> Iterator[str]:
         assert server.stdout is not None and server.stdin is not None
         yield server.stdout.readline().strip()
         server.stdin.close()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as play:
-        launched = play.chromium.launch(executable_path=CHROMIUM, args=ARGS)
-        yield launched
-        launched.close()
 
 
 @pytest.fixture
@@ -121,7 +111,7 @@ def test_progress_is_asked_for_until_the_scan_is_done(page: Page, address: str) 
 
     page.route("**/ui/scans/42/progress", answer)
     page.goto(f"{address}/gallery/source-running")
-    page.locator("#progress", has_text="all read").wait_for(timeout=8_000)
+    page.locator("#progress", has_text="all read").wait_for(timeout=60_000)
     page.wait_for_timeout(1_500)
     assert len(asked) == 3
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 from registry.checkpoints.plans.ddl import parse_ddl
 from registry.checkpoints.plans.ddl_text import to_ddl
 from registry.errors import InvalidSchema
+from tests.waiting import costs_little
 
 RECORDED: dict[str, Any] = json.loads(Path(__file__).with_name("ddl_recorded.json").read_text(encoding="utf-8"))
 
@@ -103,6 +103,7 @@ def test_what_is_wrong_is_said_with_its_place(text: str, line: int, column: int,
     assert (caught.value.line, caught.value.column) == (line, column)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
@@ -117,7 +118,6 @@ def test_what_is_wrong_is_said_with_its_place(text: str, line: int, column: int,
     ids=["deep arrays", "deep structs", "wide", "escapes", "comments", "many comments", "long"],
 )
 def test_hostile_texts_are_refused_soon(text: str) -> None:
-    begin = time.process_time()
-    with pytest.raises(InvalidSchema):
-        parse_ddl(text)
-    assert time.process_time() - begin < 2
+    with costs_little():  # below two; a parser that looks at the rest of the text again and again takes minutes
+        with pytest.raises(InvalidSchema):
+            parse_ddl(text)

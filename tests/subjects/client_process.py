@@ -29,7 +29,7 @@ from registry.access.roles import system_actor
 from registry.errors import SchemadeskError
 from registry.subjects import services
 
-PATIENCE = 60  # seconds for all clients to come to the barrier
+PATIENCE = 180  # seconds for all clients to come to the barrier
 #: the longest pause before a statement, by lot for each client: the slow ones give the others time in between
 PACES = (0, 0.002, 0.02)
 

@@ -22,6 +22,7 @@ from registry.subjects.services.moving_in import import_snapshot
 from registry.subjects.snapshot import Problem, Snapshot
 from tests.access.fake_server import Call, Raw, Told, serving
 from tests.subjects.moving_parts import record
+from tests.waiting import costs_little
 
 POLICY = EgressPolicy(allow=("127.0.0.1",))
 
@@ -264,16 +265,12 @@ def test_ten_thousand_versions(registries: None, system: Actor) -> None:
         for number in range(10_000)
     ]
     snapshot, problems = read(answering(items))
-    began = time.monotonic()
     done = import_snapshot(registry="dev", snapshot=snapshot, by=system)
-    took = time.monotonic() - began
     assert (done.added, done.problems, problems) == (10_000, (), [])
     assert list_versions(get_registry("dev"), SubjectName(".", "s007")) == list(range(1, 21))
-    began = time.monotonic()
-    again = import_snapshot(registry="dev", snapshot=snapshot, by=system)
+    with costs_little(60):  # some two; a query for each version takes as long as the first run
+        again = import_snapshot(registry="dev", snapshot=snapshot, by=system)
     assert (again.added, again.changed, again.same) == (0, 0, 10_000)
-    assert time.monotonic() - began < 20
-    print(f"10,000 versions: {took:.1f} s, again {time.monotonic() - began:.1f} s")
 
 
 @pytest.mark.django_db

@@ -16,6 +16,7 @@ from registry.subjects.services import register_version, set_config
 from registry.subjects.services.locks import RETRIES, lock_policy, retried, retry_deadlocks
 from tests.subjects.client_process import Call
 from tests.subjects.clients import Clients
+from tests.waiting import until
 
 PLAIN = '{"type":"record","name":"Order","fields":[{"name":"id","type":"long"}]}'
 UNSORTED = '{"type":"record","name":"Order","fields":[{"name":"key","type":"long"}],"z":1,"a":2}'
@@ -25,16 +26,15 @@ ORDERS = SubjectName(".", "orders")
 
 def wait_for_a_waiter() -> None:
     """Until another connection waits for a lock of ours."""
-    deadline = time.monotonic() + 30
-    with connection.cursor() as cursor:
-        while time.monotonic() < deadline:
+
+    def waits() -> bool:
+        with connection.cursor() as cursor:
             cursor.execute(
                 "SELECT count(*) FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid))"
             )
-            if cursor.fetchone() != (0,):
-                return
-            time.sleep(0.01)
-    raise AssertionError("nobody waits")
+            return cursor.fetchone() != (0,)
+
+    until(waits)
 
 
 @pytest.mark.requirement("GOO-3")

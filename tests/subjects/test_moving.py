@@ -28,7 +28,7 @@ from registry.subjects.selectors import get_schema, get_version, list_versions
 from registry.subjects.selectors.contents import contents_of
 from registry.subjects.selectors.effective import effective_config, effective_mode
 from registry.subjects.selectors.places import get_registry
-from registry.subjects.services import delete_subject, delete_version, ensure_registry, register_version
+from registry.subjects.services import delete_subject, delete_version, ensure_registry, register_version, set_mode
 from registry.subjects.services.remotes import SyncResult, add_remote_registry, sync_registry
 from registry.subjects.snapshot import Snapshot
 from tests.subjects.moving_parts import furnish, record
@@ -178,7 +178,7 @@ def _killed(arguments: list[str], *, after: int) -> int:
         [sys.executable, str(ROOT / "manage.py"), *arguments], env=environment, stderr=subprocess.DEVNULL
     )
     try:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 180
         while _count("half") < after and process.poll() is None and time.monotonic() < deadline:
             time.sleep(0.005)
         assert process.poll() is None, "it ended before it could be killed"
@@ -240,8 +240,12 @@ def test_a_closed_registry_takes_no_import(registries: None, system: Actor, tmp_
     furnish("dev", system)
     exported("dev", tmp_path)
     code, said = run("--from", str(tmp_path / "dev.jsonl"), "--into", "prod")
-    assert (code, said) == (2, "Registry prod is in mode READONLY; set it to READWRITE or IMPORT first.")
+    assert (code, said.partition(":")[0]) == (2, "Registry prod is a closed environment")
     assert _count("prod") == 0
+    set_mode(registry="staging", subject=None, by=system, mode="READONLY")
+    code, said = run("--from", str(tmp_path / "dev.jsonl"), "--into", "staging")
+    assert (code, said) == (2, "Registry staging is in mode READONLY; set it to READWRITE or IMPORT first.")
+    assert _count("staging") == 0
 
 
 @pytest.mark.parametrize(

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
-from tests.runner import chromium_path
+from tests.browsing import windows
 
 ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 600
@@ -33,15 +33,6 @@ REPLACED = (
     "CONNECT_URL",
     "DJANGO_SETTINGS_MODULE",
 )
-CHROMIUM = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 
 
 @dataclass(frozen=True)
@@ -56,7 +47,7 @@ class House:
 
     def get(self, path: str) -> Any:
         """The JSON at an address."""
-        with urllib.request.urlopen(self.url + path, timeout=30) as answer:
+        with urllib.request.urlopen(self.url + path, timeout=120) as answer:
             return json.load(answer)
 
     def wait_for(self, condition: Callable[[], bool], what: str, seconds: float = START_SECONDS) -> None:
@@ -98,40 +89,8 @@ def scanned(house: House) -> list[str]:
     return [source["name"] for source in sources if (source["last_scan"] or {}).get("state") == "done"]
 
 
-@pytest.fixture(scope="session")
-def chromium() -> Iterator[Browser]:
-    """One Chromium for all browser tests."""
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium_path(), args=CHROMIUM)
-        yield browser
-        browser.close()
-
-
 @pytest.fixture
-def sign_in(house: House, chromium: Browser) -> Iterator[Callable[..., Page]]:
-    """A window of its own for one of the cast (or for nobody); what its console complains about fails the test."""
-    contexts: list[BrowserContext] = []
-    complaints: list[str] = []
-
-    def note(message: ConsoleMessage) -> None:
-        if message.type in ("error", "warning"):
-            complaints.append(message.text)
-
-    def make(who: str = "", **options: Any) -> Page:
-        context = chromium.new_context(base_url=house.url, **options)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("console", note)
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        if who:
-            page.goto("/ui/accounts/login/")
-            page.fill("input[name=login]", who)
-            page.fill("input[name=password]", house.passwords[who])
-            page.click("main button[type=submit], main form button")
-            page.wait_for_url("**/ui/")
-        return page
-
-    yield make
-    for context in contexts:
-        context.close()
-    assert complaints == []
+def sign_in(house: House, browser: Browser) -> Iterator[Callable[..., Page]]:
+    """Opens windows of one of the cast, or of nobody (see `windows`)."""
+    with windows(browser, house.url, house.passwords.__getitem__, usual="") as make:
+        yield make

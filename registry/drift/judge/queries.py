@@ -11,9 +11,10 @@ from itertools import pairwise
 from typing import Any, Final
 
 from registry.drift.judge.model import JudgedFinding, make_finding
-from registry.drift.judge.words import moment, span_of_time
-from registry.drift.state_schemas import field_changes
+from registry.drift.judge.states import field_changes
+from registry.drift.judge.words import change_words, moment, span_of_time
 from registry.errors import InvalidSchema
+from registry.formats.policies.spark_state import schema_changes
 from registry.formats.policies.spark_state.types import StructType
 from registry.streams.shapes import departures, names_and_types, structs_of
 
@@ -144,9 +145,10 @@ def _unreleased(facts: QueryFacts, variable: VariableFacts) -> Iterable[JudgedFi
     if old.written_at is None or new.written_at is None or new.written_at - old.written_at < COPIED:
         return
     try:
-        changes = field_changes(old.value, new.value, has_evolution=variable.encoding == "avro")
+        found = schema_changes(old.value, new.value, has_evolution=variable.encoding == "avro")
     except InvalidSchema:
         return
+    changes = field_changes(found)
     came = [
         each
         for each in facts.subjects
@@ -154,7 +156,11 @@ def _unreleased(facts: QueryFacts, variable: VariableFacts) -> Iterable[JudgedFi
     ]
     if changes and not came:
         subjects = sorted({each.subject for each in facts.subjects})
-        names = {"batch": new.batch, "changes": "; ".join(map(str, changes)), "subjects": ", ".join(subjects[:5])}
+        names = {
+            "batch": new.batch,
+            "changes": "; ".join(map(change_words, changes)),
+            "subjects": ", ".join(subjects[:5]),
+        }
         names["began"] = moment(new.written_at)
         more = {"versions": [old.version, new.version], "subjects": subjects[:50]}
         yield _of_variable("STATE_EVOLVED_UNRELEASED", variable, names, (str(new.version),), more, subjects[0])

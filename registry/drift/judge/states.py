@@ -7,9 +7,9 @@ from itertools import pairwise
 from typing import Any, Final
 
 from registry.drift.judge.model import JudgedFinding, make_finding
+from registry.drift.judge.words import change_words
 from registry.drift.rules import BUDGET_SEVERITIES, Severity
-from registry.drift.state_schemas import field_changes, suspected_renames
-from registry.formats.policies.spark_state import parse_struct, schema_changes
+from registry.formats.policies.spark_state import StateChange, parse_struct, schema_changes
 from registry.formats.policies.spark_state.changes import not_read_back
 from registry.observations import (
     Observation,
@@ -25,6 +25,13 @@ SILENT_CHANGES: Final = {
     "MEANING_CHANGED": "STATE_FIELDS_MEANING_CHANGED",
     "DECIMAL_RESCALED": "STATE_DECIMAL_RESCALED",
 }
+# What changes nothing of what a field reads as.
+_NO_FIELD_CHANGE: Final = frozenset({"FIELDS_REORDERED", "RENAME_SUSPECTED"})
+
+
+def field_changes(changes: Iterable[StateChange]) -> list[StateChange]:
+    """Those that change what a field reads as, what was there first."""
+    return sorted((each for each in changes if each.rule not in _NO_FIELD_CHANGE), key=lambda each: each.before is None)
 
 
 def judge_state(seen: Sequence[Observation]) -> Iterable[JudgedFinding]:
@@ -52,29 +59,31 @@ def judge_state(seen: Sequence[Observation]) -> Iterable[JudgedFinding]:
 def _evolution(
     old: StateSchemaVersion, new: StateSchemaVersion, nulls: Sequence[StateFieldNulls], *, newest: bool
 ) -> Iterable[JudgedFinding]:
-    evolves = new.encoding == "avro"
-    changes = field_changes(old.value_schema, new.value_schema, has_evolution=evolves)
+    found = schema_changes(old.value_schema, new.value_schema, has_evolution=new.encoding == "avro")
+    changes = field_changes(found)
     if not changes:
         return
-    yield from _values_changed(old, new, has_evolution=evolves)
-    renames = suspected_renames(old.value_schema, new.value_schema, has_evolution=evolves)
-    renamed = {rename.dropped for rename in renames}
+    yield from _values_changed(old, new, changes)
+    # Pairs of a removed and an added field of one type, the most alike names first; none by position.
+    renames = [(_dropped(each), each.path) for each in found if each.rule == "RENAME_SUSPECTED"]
+    renamed = {dropped for dropped, _ in renames}
+    types = {each.path: each.after or "" for each in found if each.before is None}
     names = {"operator": new.operator, "variable": new.variable, "batch": new.batch}
     place = (str(new.operator), new.variable, str(new.version))
     evidence = {**names, "kind": new.kind, "encoding": new.encoding, "versions": [old.version, new.version]}
     if newest:
-        listed = "; ".join(map(str, changes))
+        listed = "; ".join(map(change_words, changes))
         fields = [{"field": change.path, "before": change.before, "after": change.after} for change in changes]
         schemas = {"old_schema": old.value_schema, "new_schema": new.value_schema}
         yield _state_finding(
             "STATE_SCHEMA_EVOLVED", {**names, "changes": listed}, place, {**evidence, "changes": fields, **schemas}
         )
-    for rename in renames:
-        lost, shares = _loss(new, rename.dropped, nulls)
-        filled = {**names, "dropped": rename.dropped, "added": rename.added, "loss": lost or "read as null"}
-        now = _nulls_now(new, rename.added, nulls)
-        details = {**evidence, "field": rename.dropped, "added": rename.added, "type": rename.type, **shares, **now}
-        yield _state_finding("RENAME_SUSPECTED", filled, (*place, rename.dropped, rename.added), details)
+    for dropped, added in renames:
+        lost, shares = _loss(new, dropped, nulls)
+        filled = {**names, "dropped": dropped, "added": added, "loss": lost or "read as null"}
+        now = _nulls_now(new, added, nulls)
+        details = {**evidence, "field": dropped, "added": added, "type": types.get(added, ""), **shares, **now}
+        yield _state_finding("RENAME_SUSPECTED", filled, (*place, dropped, added), details)
     for change in changes:
         lost, shares = _loss(new, change.path, nulls)
         if change.after is None and change.path not in renamed and lost:
@@ -83,11 +92,16 @@ def _evolution(
             yield _state_finding("STATE_FIELD_DROPPED", filled, (*place, change.path), details)
 
 
+def _dropped(rename: StateChange) -> str:
+    """The path of the field that a rename dropped, which stood beside the one that it added."""
+    return f"{rename.path.removesuffix(rename.after or '')}{rename.before}"
+
+
 def _values_changed(
-    old: StateSchemaVersion, new: StateSchemaVersion, *, has_evolution: bool
+    old: StateSchemaVersion, new: StateSchemaVersion, changes: Iterable[StateChange]
 ) -> Iterable[JudgedFinding]:
     """Changes that Spark takes and that make older rows read as something else."""
-    for change in schema_changes(old.value_schema, new.value_schema, has_evolution=has_evolution):
+    for change in changes:
         rule = SILENT_CHANGES.get(change.rule)
         if rule is not None:
             named = {"path": change.path or "the value", "before": change.before, "after": change.after}

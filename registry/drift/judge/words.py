@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from registry.drift.judge.model import Mark, RegisteredVersion
+from registry.formats.policies.spark_state import StateChange
 
 HINTS: Final = {
     "empty": "nothing at all",
@@ -79,6 +80,17 @@ def mark_words(mark: Mark) -> str:
     """`schema id 7`, `schema GUID …`, `content type vnd.orders.v1`."""
     framing, text = mark
     return f"{_MARKS[framing]} {text if len(text) <= LONGEST_MARK else text[:LONGEST_MARK] + '…'}"
+
+
+def change_words(change: StateChange) -> str:
+    """`age added (long)`, `age removed (long)`, `age integer → long`; by position, where the name moved, its sentence."""
+    if change.rule.startswith("POSITION"):
+        return change.message
+    if change.before is None:
+        return f"{change.path} added ({change.after})"
+    if change.after is None:
+        return f"{change.path} removed ({change.before})"
+    return f"{change.path} {change.before} → {change.after}"
 
 
 def capitalised(text: str) -> str:

@@ -44,12 +44,15 @@ class LeftOver(Undecodable):
 
 
 class Decoded:
-    """A decoded body: its value, for Protobuf the message's indexes, for Connect's JSON its schema's digest."""
+    """A decoded body: its value, for Protobuf the message's indexes, for Connect's JSON its schema's digest.
 
-    __slots__ = ("digest", "indexes", "shape", "value")
+    `problem` is why its schema doesn't allow the value, empty where it does.
+    """
 
-    def __init__(self, value: Any, shape: Shape, indexes: str = "", digest: str = "") -> None:
-        self.value, self.shape, self.indexes, self.digest = value, shape, indexes, digest
+    __slots__ = ("digest", "indexes", "problem", "shape", "value")
+
+    def __init__(self, value: Any, shape: Shape, indexes: str = "", digest: str = "", problem: str = "") -> None:
+        self.value, self.shape, self.indexes, self.digest, self.problem = value, shape, indexes, digest, problem
 
 
 class AvroBodies:
@@ -104,8 +107,8 @@ class JsonBodies:
         """The value, or the payload where a Connect schema stands beside it."""
         for prefix, digest in self._prefixes.items():
             if data.startswith(prefix) and data.endswith(b"}"):
-                return Decoded(self._load(data[len(prefix) : -1]), self.shape, digest=digest)
-        value = self._load(data)
+                return Decoded(loaded_json(data[len(prefix) : -1]), self.shape, digest=digest)
+        value = loaded_json(data)
         if not (isinstance(value, dict) and value.keys() == {"schema", "payload"} and _is_connect(value["schema"])):
             return Decoded(value, self.shape)
         text = json.dumps(_connect(value["schema"]), separators=(",", ":"))
@@ -125,15 +128,17 @@ class JsonBodies:
             if after is not None:
                 self._prefixes[text[: after.end()].encode("utf-8")] = digest
 
-    def _load(self, data: bytes) -> Any:
-        try:
-            return json.loads(data.decode("utf-8"), parse_constant=_refuse_constant)
-        except UnicodeDecodeError:
-            raise Undecodable("the bytes aren't UTF-8") from None
-        except RecursionError:
-            raise Undecodable("the JSON is nested too deep") from None
-        except ValueError:
-            raise Undecodable("the text isn't JSON") from None
+
+def loaded_json(data: bytes) -> Any:
+    """The value of a JSON text; raises Undecodable."""
+    try:
+        return json.loads(data.decode("utf-8"), parse_constant=_refuse_constant)
+    except UnicodeDecodeError:
+        raise Undecodable("the bytes aren't UTF-8") from None
+    except RecursionError:
+        raise Undecodable("the JSON is nested too deep") from None
+    except ValueError:
+        raise Undecodable("the text isn't JSON") from None
 
 
 def _refuse_constant(name: str) -> Any:

@@ -90,7 +90,7 @@ class Node:
                 for item in value:
                     inner.visit(item, message)
         elif kind is bool or self.shape.counted:
-            self._count(str(value).lower() if kind is bool else str(value))
+            self._count(str(value).lower() if kind is bool else self.shape.symbol(str(value)))
         else:
             self._scalar(kind, value)
 

@@ -11,8 +11,10 @@ from typing import Any
 from registry.pipeline.workers.bodies import AvroBodies, JsonBodies, LeftOver, ProtobufBodies, Undecodable
 from registry.pipeline.workers.changes import change_of
 from registry.pipeline.workers.fields import Tree
+from registry.pipeline.workers.json_schema import JsonSchemaBodies
 from registry.pipeline.workers.masking import sample_text
 
+BODIES: dict[str, Any] = {"AVRO": AvroBodies, "PROTOBUF": ProtobufBodies, "JSON": JsonSchemaBodies}
 MOST_GROUPS = 2_000  # of one task: places of undecodable bodies, of indexes, of tables
 FIRST_OFFSETS = 5
 # A list of a list of a … is decoded by calls within calls in C, as deep as the body says: that needs room.
@@ -75,6 +77,9 @@ class Reader:
             key = (topic, side, partition, framing, mark, isinstance(reason, LeftOver))
             self._undecodable(key, offset, time, size, str(reason))
             return
+        if decoded.problem:
+            key = (topic, side, partition, framing, mark, False)
+            self._undecodable(key, offset, time, size, decoded.problem)
         if decoded.indexes:
             span = self.found.indexes.setdefault((topic, side, partition, framing, mark, decoded.indexes), [])
             _extend(span, offset, time, size)
@@ -94,12 +99,9 @@ class Reader:
             return self._json
         if (framing, raw) not in self._decoders:
             kind, text = self.plan.writers.get((framing, raw), ("", ""))
-            made: Any = None
+            made = None
             try:
-                if kind == "JSON":
-                    made = self._json
-                elif kind:
-                    made = AvroBodies(text) if kind == "AVRO" else ProtobufBodies(text)
+                made = BODIES[kind](text) if kind else None
             except ImportError as error:
                 self.found.unusable[framing, raw.hex()] = f"the Spark workers' Python has no {error.name}; install it"
             except ValueError as error:

@@ -42,7 +42,7 @@ class Conversation:
         self.process.stdin.write(json.dumps({"order": order, **values}) + "\n")
         self.process.stdin.flush()
         line = self.process.stdout.readline()
-        assert line, f"the process ended with {self.process.wait(10)}"
+        assert line, f"the process ended with {self.process.wait(60)}"
         answer: dict[str, Any] = json.loads(line)
         return answer
 
@@ -56,4 +56,4 @@ class Conversation:
         """Ends the process."""
         assert self.process.stdin
         self.process.stdin.close()
-        self.process.wait(30)
+        self.process.wait(60)

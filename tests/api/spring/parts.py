@@ -76,7 +76,7 @@ def spring_server(*options: str, seconds: float = 90) -> Iterator[str]:
             yield address
         finally:
             server.terminate()
-            server.wait(30)
+            server.wait(60)
 
 
 def _wait(address: str, server: subprocess.Popen[bytes], seconds: float) -> None:
@@ -85,7 +85,7 @@ def _wait(address: str, server: subprocess.Popen[bytes], seconds: float) -> None
         if server.poll() is not None:
             raise RuntimeError(f"Spring's server ended with {server.returncode}")
         try:
-            urllib.request.urlopen(f"{address}/schemas/1", timeout=5)
+            urllib.request.urlopen(f"{address}/schemas/1", timeout=30)
         except urllib.error.HTTPError:
             return
         except OSError:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 
 from registry.drift.debezium.pattern_syntax import MAX_PATTERN
 from registry.drift.debezium.patterns import MAX_ALL_STEPS, PatternNotUnderstood, Purse, compile_pattern
+from tests.waiting import costs_little
 
 #: pattern, `i` for CASE_INSENSITIVE, text, replacement; what Pattern.matches and Matcher.replaceFirst said (JDK 17,
 #: random patterns and some by hand), null for a pattern or replacement that Java refuses
@@ -69,10 +69,9 @@ def test_what_is_not_understood_is_said(pattern: str) -> None:
 @pytest.mark.parametrize("pattern", [r"(a+)+$", r"(a|a)*b", r"(a*)*b", r"(.*)(.*)(.*)(.*)(.*)x", r"(?!(?:a|a)*b)a*c"])
 def test_no_pattern_costs_more_than_its_bound(pattern: str) -> None:
     """Patterns on which a backtracking engine takes years."""
-    started = time.monotonic()
-    ours = compile_pattern(pattern)
-    assert ours.matches("a" * 400 + "!") is False
-    assert time.monotonic() - started < 3
+    with costs_little():  # one or two
+        ours = compile_pattern(pattern)
+        assert ours.matches("a" * 400 + "!") is False
 
 
 def test_many_matches_out_of_one_purse_end_too() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import Any
 
 import pytest
@@ -15,6 +14,7 @@ from registry.drift.debezium.shapes import FieldShape, RowShape, same_type
 from registry.drift.debezium.threeway import compare
 from registry.observations import FieldProfile
 from tests.drift.debezium.recorded_rows import shapes_of
+from tests.waiting import costs_little
 
 LANGUAGES: tuple[SchemaLanguage, ...] = ("AVRO", "JSON", "CONNECT")
 pytestmark = pytest.mark.requirement("DEB-1")
@@ -106,14 +106,14 @@ HOSTILE: list[tuple[SchemaLanguage, str]] = [
 
 @pytest.mark.parametrize(("language", "text"), HOSTILE, ids=lambda value: str(value)[:30])
 def test_what_tells_no_row_is_said(language: SchemaLanguage, text: str) -> None:
-    started = time.monotonic()
-    try:
-        row = row_of(SchemaText(language, text), "value")
-    except UnreadableShape as error:
-        assert str(error)
-    else:
-        compare({"table": row, "events": row})
-    assert time.monotonic() - started < 2
+    """Said at once; one that follows its references in a circle never ends."""
+    with costs_little():
+        try:
+            row = row_of(SchemaText(language, text), "value")
+        except UnreadableShape as error:
+            assert str(error)
+        else:
+            compare({"table": row, "events": row})
 
 
 KEYS = st.sampled_from(

@@ -41,7 +41,7 @@ def put(bootstrap: str, events: list[Event], prefix: str) -> None:
     admin = AdminClient({"bootstrap.servers": bootstrap})
     new = [NewTopic(name, max(event.partition for event in found) + 1) for name, found in topics.items()]
     for made in admin.create_topics(new).values():
-        made.result(30)
+        made.result(60)
     for name, found in topics.items():
         fill(bootstrap, name, [(each.partition, each.key, each.value, list(each.headers)) for each in found])
 

@@ -1,9 +1,11 @@
-"""Schemas made to hurt: each goes through the whole engine, or is refused, in the time that a request may take."""
+"""Schemas made to hurt: each goes through the whole engine, or is refused, in two seconds of the processor and less.
+
+Without the bounds they take minutes, or have no end.
+"""
 
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -13,8 +15,7 @@ from registry.errors import InvalidDatum, InvalidSchema
 from registry.formats.base import ResolvedReference
 from registry.formats.compatibility import check_all_levels
 from registry.formats.json_schema import JSON_SCHEMA
-
-LIMIT_SECONDS = 4  # of the processor; measured: below 2 each on an idle machine
+from tests.waiting import costs_little
 
 pytestmark = pytest.mark.slow
 D2020 = "https://json-schema.org/draft/2020-12/schema"
@@ -146,13 +147,12 @@ def text_of(schema: Any) -> str:
 def test_everything_ends_soon(shape: str) -> None:
     texts = [text_of(schema) for schema in SHAPES[shape]]
     for step in ("judge", "truth", "diff", "rest"):
-        begin = time.process_time()
-        try:
-            old, new = (JSON_SCHEMA.parse(text) for text in texts)
-            run(step, old, new)
-        except InvalidSchema as error:
-            assert error.message
-        assert time.process_time() - begin < LIMIT_SECONDS, step
+        with costs_little(what=step):
+            try:
+                old, new = (JSON_SCHEMA.parse(text) for text in texts)
+                run(step, old, new)
+            except InvalidSchema as error:
+                assert error.message
 
 
 def run(step: str, old: Any, new: Any) -> None:
@@ -185,12 +185,11 @@ def run(step: str, old: Any, new: Any) -> None:
     ],
 )  # fmt: skip
 def test_broken_texts_are_refused_soon(text: str) -> None:
-    begin = time.process_time()
-    with pytest.raises(InvalidSchema) as caught:
-        JSON_SCHEMA.parse(text)
-    assert caught.value.message
-    assert len(caught.value.message) < 2_000
-    assert time.process_time() - begin < LIMIT_SECONDS
+    with costs_little():
+        with pytest.raises(InvalidSchema) as caught:
+            JSON_SCHEMA.parse(text)
+        assert caught.value.message
+        assert len(caught.value.message) < 2_000
 
 
 def test_a_nul_is_a_character_like_any_other() -> None:

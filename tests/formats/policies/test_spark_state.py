@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import time
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from registry.formats.policies.spark_state import (
     to_avro,
     why_no_avro,
 )
+from tests.waiting import costs_little
 
 FOLDER = Path(__file__).parent / "cases" / "spark_state"
 
@@ -227,6 +227,7 @@ def test_what_is_no_struct_type_is_refused_in_words(given: Any, says: str) -> No
         parse_struct(given)
 
 
+@pytest.mark.slow
 def test_a_deep_schema_is_refused_and_a_wide_one_is_quick() -> None:
     deep: Any = "long"
     for _ in range(5_000):
@@ -236,9 +237,8 @@ def test_a_deep_schema_is_refused_and_a_wide_one_is_quick() -> None:
         parse_struct({"type": "struct", "fields": fields})
     old = {f"a{number}": "string" for number in range(5_000)}
     new = {f"b{number}": "string" for number in range(5_000)}
-    begin = time.perf_counter()
-    (variable,) = plan_of({"stored": {"v": [old]}, "planned": {"v": new}}).variables
-    assert time.perf_counter() - begin < 5
+    with costs_little():  # every old name held against every new one takes minutes
+        (variable,) = plan_of({"stored": {"v": [old]}, "planned": {"v": new}}).variables
     assert variable.status == "accepted but loses data"
 
 

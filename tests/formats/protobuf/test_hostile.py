@@ -1,6 +1,6 @@
-"""Schemas and names made to hurt: each goes through the whole engine, or is refused, within two seconds.
+"""Schemas and names made to hurt: each goes through the whole engine, or is refused, in a second or two of the processor.
 
-The time is that of the processor, so that a busy machine fails nothing.
+Without the bounds they take minutes.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import base64
 import os
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,8 +17,8 @@ from google.protobuf.descriptor_pb2 import FileDescriptorProto
 from registry.errors import InvalidInput, InvalidReference, InvalidSchema, SchemaTooCostly
 from registry.formats.base import ResolvedReference
 from registry.formats.protobuf import PROTOBUF
+from tests.waiting import costs_little
 
-LIMIT_SECONDS = 2.0
 P3 = 'syntax = "proto3";'
 SECRET = "root:x:0:0"
 
@@ -71,25 +70,22 @@ SHAPES: dict[str, Callable[[], str]] = {
 @pytest.mark.parametrize("name", SHAPES)
 def test_a_hostile_schema_ends_in_time(name: str) -> None:
     text = SHAPES[name]()
-    started = time.process_time()
-    try:
-        schema = PROTOBUF.parse(text)
-    except InvalidSchema as error:
-        assert len(error.message) < 10_000
-        assert tempfile.gettempdir() not in error.message
-    else:
+    with costs_little(what="parse"):
+        try:
+            schema = PROTOBUF.parse(text)
+        except InvalidSchema as error:
+            assert len(error.message) < 10_000
+            assert tempfile.gettempdir() not in error.message
+            return
         changed = PROTOBUF.parse(text.replace("int32 a", "string a").replace("int32 f77 =", "string f77 ="))
-        assert time.process_time() - started < LIMIT_SECONDS, "parse"
-        for step in (PROTOBUF.judge, PROTOBUF.truth, PROTOBUF.diff):
-            started = time.process_time()
+    for step in (PROTOBUF.judge, PROTOBUF.truth, PROTOBUF.diff):
+        with costs_little(what=step):
             step(changed, schema)
-            assert time.process_time() - started < LIMIT_SECONDS, step
-        started = time.process_time()
+    with costs_little(what="the rest"):
         PROTOBUF.outline(schema)
         PROTOBUF.normalize(schema)
         PROTOBUF.self_contained(schema)
         PROTOBUF.position(schema, "/messages/A/fields/1")
-    assert time.process_time() - started < LIMIT_SECONDS
 
 
 def test_a_large_schema_is_refused_before_it_is_compiled() -> None:
@@ -162,10 +158,9 @@ def test_encoded_references_in_a_circle_are_an_error() -> None:
         proto = FileDescriptorProto(name=name, syntax="proto3", dependency=[other])
         proto.message_type.add(name=name[0].upper())
         references.append(ResolvedReference(name, name, 1, base64.b64encode(proto.SerializeToString()).decode()))
-    started = time.process_time()
-    with pytest.raises(InvalidInput):
-        PROTOBUF.parse(f'{P3} import "a.proto"; message C {{}}', references)
-    assert time.process_time() - started < LIMIT_SECONDS
+    with costs_little():
+        with pytest.raises(InvalidInput):
+            PROTOBUF.parse(f'{P3} import "a.proto"; message C {{}}', references)
 
 
 def test_a_shared_graph_of_references_is_read_once() -> None:
@@ -174,15 +169,14 @@ def test_a_shared_graph_of_references_is_read_once() -> None:
     for number in range(1, 30):
         text = f'{P3} import "r{number - 1}.proto"; message R{number} {{ R{number - 1} a = 1; R{number - 1} b = 2; }}'
         last = ResolvedReference(f"r{number}.proto", f"r{number}", 1, text, (last, last))
-    started = time.process_time()
-    text = f'{P3} import "r29.proto"; message Top {{ R29 a = 1; R29 b = 2; }}'
-    schema = PROTOBUF.parse(text, [last])
-    other = PROTOBUF.parse(text + "// x", [last])
-    assert schema.fingerprint == other.fingerprint
-    assert PROTOBUF.judge(schema, other).is_compatible
-    assert PROTOBUF.truth(schema, other).answer == "yes"
-    PROTOBUF.parse(PROTOBUF.self_contained(schema))
-    assert time.process_time() - started < LIMIT_SECONDS
+    with costs_little():
+        text = f'{P3} import "r29.proto"; message Top {{ R29 a = 1; R29 b = 2; }}'
+        schema = PROTOBUF.parse(text, [last])
+        other = PROTOBUF.parse(text + "// x", [last])
+        assert schema.fingerprint == other.fingerprint
+        assert PROTOBUF.judge(schema, other).is_compatible
+        assert PROTOBUF.truth(schema, other).answer == "yes"
+        PROTOBUF.parse(PROTOBUF.self_contained(schema))
 
 
 def test_names_in_an_encoded_descriptor_can_not_become_text() -> None:
