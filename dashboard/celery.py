@@ -10,4 +10,13 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
 
 app = Celery("schemadesk")
 app.config_from_object("django.conf:settings", namespace="CELERY")
-app.autodiscover_tasks(["registry.audit", "registry.drift", "registry.notifications", "registry.subjects", "dashboard"])
+app.autodiscover_tasks(
+    [
+        "registry.audit",
+        "registry.drift",
+        "registry.notifications",
+        "registry.promotions",
+        "registry.subjects",
+        "dashboard",
+    ]
+)

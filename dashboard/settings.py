@@ -112,6 +112,8 @@ CELERY_BEAT_SCHEDULE = {
     "seal-audit": {"task": "registry.audit.tasks.seal_events", "schedule": 30.0},
     "queue-due-deliveries": {"task": "registry.notifications.tasks.queue_due_deliveries", "schedule": 5.0},
     "prune-notices": {"task": "registry.notifications.tasks.prune_notices", "schedule": 3600.0},
+    "refresh-outlooks": {"task": "registry.promotions.tasks.refresh_outlooks", "schedule": 20.0},
+    "apply-due": {"task": "registry.promotions.tasks.apply_due", "schedule": 15.0},
     "reclaim-lost-scans": {"task": "registry.drift.tasks.reclaim_lost_scans", "schedule": 15.0},
 }
 
@@ -305,7 +307,7 @@ CHECKPOINT_ADDRESSES = tuple(
 )
 CHECKPOINT_SPARK_ROOTS = tuple(
     entry.strip() for entry in os.environ.get("SCHEMADESK_CHECKPOINT_SPARK_ROOTS", "").split(",") if entry.strip()
-) or tuple(str(root) for root in CHECKPOINT_ROOTS)
+)
 # What our own HTTP clients may connect to, and where the secrets for it are (docs/decisions/0008-outgoing-addresses.md).
 EGRESS_ALLOW = tuple(
     entry.strip() for entry in os.environ.get("SCHEMADESK_EGRESS_ALLOW", "").split(",") if entry.strip()

@@ -8,20 +8,20 @@ from registry.promotions.services import ensure_environment
 from registry.subjects.selectors.places import get_registry
 from registry.subjects.services import ensure_registry, set_mode
 
-#: in the order of promotion; a closed one starts READONLY and changes by releases
+#: in the order of promotion; a closed one changes by releases and break-glass, and starts READONLY besides
 ENVIRONMENTS = (("dev", False), ("staging", False), ("prod", True))
 PEOPLE = ("reader", "steward", "approver", "admin")
 
 
 def make_registries(*, by: Actor) -> list[str]:
-    """Make the registries that are missing and give their names; prod starts READONLY."""
+    """Make the registries that are missing and give their names; prod starts READONLY and closed, the mode first."""
     made = []
     for position, (name, closed) in enumerate(ENVIRONMENTS, start=1):
         if not ensure_registry(name=name, by=by):
             continue
-        ensure_environment(registry_id=get_registry(name).pk, position=position, by=by)
         if closed:
             set_mode(registry=name, subject=None, by=by, mode="READONLY")
+        ensure_environment(registry_id=get_registry(name).pk, position=position, by=by, is_closed=closed)
         made.append(name)
     return made
 

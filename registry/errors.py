@@ -28,6 +28,9 @@ own status and code with a table of their own. Those of associations stand in re
     │   ├── SubjectConfigNotFound
     │   ├── SubjectModeNotFound
     │   ├── RequestNotFound
+    │   ├── ThreadNotFound
+    │   ├── DraftNotFound
+    │   ├── EnvironmentPartNotFound  a review rule, freeze or break-glass of an environment
     │   ├── ClusterNotFound
     │   ├── SourceNotFound
     │   ├── MuteNotFound
@@ -43,6 +46,7 @@ own status and code with a table of their own. Those of associations stand in re
     │   ├── ReferenceExists          others refer to what should be deleted
     │   ├── ContextNotEmpty          a context that still has subjects
     │   ├── OperationNotPermitted    the mode forbids it
+    │   │   └── ReleaseRequired      a closed environment, which changes by releases and break-glass only
     │   ├── VersionInUse             data, state or clients still need what should be deleted
     │   ├── PlanChanged              what was approved is not what would run now
     │   └── WrongState               the request, scan or finding isn't in a state that allows it
@@ -181,6 +185,18 @@ class RequestNotFound(NotFound):
     """No promotion request of that number."""
 
 
+class ThreadNotFound(NotFound):
+    """No discussion of that number."""
+
+
+class DraftNotFound(NotFound):
+    """No draft of that number, or somebody else's."""
+
+
+class EnvironmentPartNotFound(NotFound):
+    """No review rule, freeze or break-glass of that number."""
+
+
 class ClusterNotFound(NotFound):
     """No Kafka cluster of that name."""
 
@@ -247,6 +263,10 @@ class ContextNotEmpty(Conflict):
 
 class OperationNotPermitted(Conflict):
     """The mode of the registry, context or subject forbids it."""
+
+
+class ReleaseRequired(OperationNotPermitted):
+    """The registry is a closed environment; the message names it and the two ways in: a promotion, or break-glass."""
 
 
 class VersionInUse(Conflict):

@@ -1,95 +1,184 @@
-"""The board: subjects by environment."""
+"""The board: subjects by environment, and what could go on to the next one."""
 
 from __future__ import annotations
 
+from itertools import pairwise
+from typing import Final
 from urllib.parse import urlencode
 
 from django.http import HttpRequest
 from django.urls import reverse
 
 from dashboard.links import subject_url
-from dashboard.pages.frame import environment_of, make_frame, page_actor, subjects_url
-from dashboard.pages.subject_list import PAGE_ROWS, page_offset, paging_of
-from dashboard.presenters.frame import (
-    Action,
-    Search,
-    Section,
-)
-from dashboard.presenters.promotions import (
-    BoardCell,
-    BoardRow,
-    EnvironmentBoard,
-    EnvironmentRule,
-)
-from registry.access.roles import refusal
+from dashboard.pages.frame import environment_of, make_frame, page_actor
+from dashboard.pages.promotions import at_utc
+from dashboard.pages.promotions_form import WAY
+from dashboard.pages.sources_words import given_text, plural
+from dashboard.pages.subject_life import standing_mark
+from dashboard.presenters.frame import Action, ActiveFilter, Choice, Filter, Link, Paging, Search, Section
+from dashboard.presenters.looks import Outlook
+from dashboard.presenters.promotions_board import BoardCell, BoardRow, EnvironmentBoard, EnvironmentRule
+from registry.access.roles import Actor, may_somewhere, refusal
 from registry.promotions import selectors
+from registry.promotions.selectors import EnvironmentInfo
+from registry.promotions.selectors import board as boards
 from registry.subjects import selectors as subjects
 from registry.subjects.selectors.places import get_registry
 
+PAGE_ROWS: Final = 50
+SHOWS: Final = {
+    boards.BEHIND: "Behind",
+    boards.BLOCKED: "Blocked",
+    boards.OTHER_ID: "Id differs",
+    boards.OTHER_CONTENT: "Same number, different content",
+}
+_NOT_NEW: Final = "needs approval"
+
 
 def board(request: HttpRequest) -> EnvironmentBoard:
-    """Subjects by environment, those of the first environment that has them."""
-    order = selectors.list_environments()
-    query = request.GET.get("q", "").strip()
-    offset = page_offset(request)
-    first = get_registry(order[0])
-    rows, total = subjects.subject_rows(first, text=query, offset=offset, limit=PAGE_ROWS)
+    """Subjects that the reader may read, by name; filtered by the address. Raises NotSignedIn, NotAllowed, InvalidInput."""
+    actor = page_actor(request)
+    query, show, after = (given_text(request.GET, name) for name in ("q", "show", "after"))
+    show = show if show in SHOWS else ""
+    found = boards.board_rows(by=actor, text=query, filters=[show] if show else [], after=after, limit=PAGE_ROWS)
+    infos = selectors.environment_infos()
+    order, base = [info.name for info in infos], reverse("ui:environments")
+    chosen = {name: value for name, value in (("q", query), ("show", show)) if value}
     counts = {info.name: info.subjects for info in subjects.list_registries()}
-    base = reverse("ui:environments")
     return EnvironmentBoard(
         frame=make_frame(request, title="Environments", section=Section.ENVIRONMENTS),
-        rules=tuple(_environment_rule(name, order, counts.get(name, 0)) for name in order),
-        search=Search(url=base, query=query, label="Search subjects", placeholder="orders"),
-        rows=tuple(_board_row(request, row, order) for row in rows),
-        paging=paging_of(base, {"q": query}, offset, len(rows), total),
+        rules=tuple(_rule(info, order, counts.get(info.name, 0)) for info in infos),
+        search=_search(base, query, show),
+        rows=tuple(_row(row, order, actor) for row in found.rows),
+        paging=Paging(
+            first=1 if found.rows else 0,
+            last=len(found.rows),
+            total=found.total if not after else None,
+            previous_url=f"{base}?{urlencode(chosen)}" if after else "",
+            next_url=f"{base}?{urlencode({**chosen, 'after': found.after})}" if found.after else "",
+        ),
+        ways=tuple(
+            Choice(value=f"{one}{WAY}{other}", label=f"from {one} to {other}") for one, other in pairwise(order)
+        ),
+        preview=_preview(actor),
+        export_url=reverse("ui:promotion_plan"),
+        alone=len(order) < 2,
     )
 
 
-def _environment_rule(name: str, order: list[str], count: int) -> EnvironmentRule:
-    registry = get_registry(name)
-    mode = subjects.effective_mode(registry).mode
-    rule = (
-        "Changes by release only: one review by somebody else."
-        if mode == "READONLY"
-        else "Open: clients register directly."
+def _preview(actor: Actor) -> Action:
+    reason = "" if may_somewhere(actor, "promotion.request") else refusal(actor, "promotion.request")
+    return Action(
+        label="Preview as one plan",
+        url=reverse("ui:promotion_request"),
+        allowed=not reason,
+        reason=reason,
+        tone="primary",
+        icon="eye",
     )
+
+
+def _search(base: str, query: str, show: str) -> Search:
+    choices = (
+        Choice(value="", label="All subjects", selected=not show),
+        *(Choice(value=value, label=label, selected=value == show) for value, label in SHOWS.items()),
+    )
+    without = f"{base}?{urlencode({'q': query})}" if query else base
+    return Search(
+        url=base,
+        query=query,
+        label="Search subjects",
+        placeholder="orders",
+        filters=(Filter(name="show", label="Show", choices=choices),),
+        active=(ActiveFilter(label=f"show: {SHOWS[show].lower()}", url=without),) if show else (),
+    )
+
+
+def _rule(info: EnvironmentInfo, order: list[str], count: int) -> EnvironmentRule:
+    registry = get_registry(info.name)
     return EnvironmentRule(
-        environment=environment_of(name, order, url=subjects_url(name)),
-        rule=rule,
+        environment=environment_of(info.name, order),
+        rule=rule_sentence(info),
+        url=reverse("ui:environment", args=[info.name]),
         subjects=count,
         level=subjects.effective_config(registry).level,
-        mode=mode,
+        mode=info.mode,
+        alarm=alarm_of(info),
     )
 
 
-def _board_row(request: HttpRequest, row: subjects.SubjectRow, order: list[str]) -> BoardRow:
+def rule_sentence(info: EnvironmentInfo) -> str:
+    """How an environment changes, in a sentence or two."""
+    whose = "the requester’s own among them" if info.own_approval_allowed else "by somebody else than the requester"
+    more = f", and {plural(len(info.rules), 'rule')} beside it" if info.rules else ""
+    reviews = f"{plural(info.reviews_needed, 'approval')} {whose}{more}"
+    if info.is_closed:
+        return f"Closed: it changes by releases alone. A request takes {reviews}."
+    return f"Open: it can be changed directly. A request takes {reviews}."
+
+
+def alarm_of(info: EnvironmentInfo) -> str:
+    """What is out of the ordinary: a freeze, an open break-glass, one that nobody confirmed."""
+    now = next((glass for glass in info.break_glass if glass.is_open), None)
+    if now:
+        return f"The glass is broken until {at_utc(now.ends_at)}, by {now.opened_by}."
+    if info.has_red:
+        return "A break-glass was never confirmed by a second person."
+    frozen = next((freeze for freeze in info.freezes if freeze.is_now), None)
+    return f"Frozen until {at_utc(frozen.ends_at)}: {frozen.reason}" if frozen else ""
+
+
+def _row(row: boards.BoardRow, order: list[str], actor: Actor) -> BoardRow:
     name = row.subject.qualified
+    first = next((cell.place for cell in row.cells if cell.version), order[0])
     return BoardRow(
         subject=name,
-        url=subject_url(order[0], name),
-        cells=tuple(_board_cell(request, row, place, order) for place in order),
+        url=subject_url(first, name),
+        cells=tuple(
+            _cell(cell, name, row.cells[number - 1].place if number else "", order, actor)
+            for number, cell in enumerate(row.cells)
+        ),
+        markable=any(cell.behind for cell in row.cells),
     )
 
 
-def _board_cell(request: HttpRequest, row: subjects.SubjectRow, place: str, order: list[str]) -> BoardCell:
-    name, newest = row.subject.qualified, row.versions.get(order[0], 0)
-    version = row.versions.get(place)
-    reason = refusal(page_actor(request), "promotion.request", registry=place, subject=name)
-    behind = newest - version if version and place != order[0] else 0
-    query = urlencode({"source": order[0], "target": place, "subject": name, "version": newest})
-    can_ask = place != order[0] and (version is None or behind > 0)
+def _cell(cell: boards.BoardCell, name: str, before: str, order: list[str], actor: Actor) -> BoardCell:
+    notes = [f"id differs from {before}"] if cell.id_differs else []
+    if cell.other_content:
+        numbers = ", ".join(map(str, cell.other_content[:5]))
+        notes.append(f"version {numbers}: same number, other content than in {before}")
+    reason = refusal(actor, "promotion.request", registry=cell.place, subject=name)
+    query = urlencode({"source": before, "target": cell.place, "subject": name, "version": cell.wanted})
     return BoardCell(
-        environment=environment_of(place, order),
-        version=version,
-        url=subject_url(place, name) if version else "",
-        note="not there yet" if version is None else f"{behind} behind" if behind > 0 else "",
-        behind=max(0, behind),
+        environment=environment_of(cell.place, order),
+        version=cell.version or None,
+        schema_id=cell.schema_id or None,
+        url=subject_url(cell.place, name) if cell.version else "",
+        since=cell.since,
+        marks=(standing_mark(cell.standing),) if cell.standing else (),
+        notes=tuple(notes),
+        behind=f"lacks version {cell.wanted} of {before}" if cell.behind else "",
+        outlook=Outlook.of(cell.verdict) if cell.verdict else None,
+        reasons=_reasons(cell),
+        request=Link(label=f"request {cell.request}", url=reverse("ui:promotion", args=[cell.request]))
+        if cell.request
+        else None,
         promote=Action(
-            label=f"Promote version {newest}",
+            label=f"Promote version {cell.wanted}",
             url=f"{reverse('ui:promotion_request')}?{query}",
             allowed=not reason,
             reason=reason,
         )
-        if can_ask
+        if cell.behind and not cell.request
         else None,
     )
+
+
+def _reasons(cell: boards.BoardCell) -> tuple[str, ...]:
+    """Why not; where it only needs its approvals that is said by the verdict already."""
+    if cell.verdict == _NOT_NEW:
+        return ()
+    said = [f"{reason['sentence']} {reason.get('cure', '')}".strip() for reason in cell.reasons[:3]]
+    if cell.verdict == "unknown":
+        return ("It is being worked out.",)
+    return tuple(said)

@@ -133,7 +133,7 @@ def _side(info: selectors.VersionInfo, registry: str, order: list[str], *, named
     return Side(
         environment=environment_of(registry, order, current=True),
         version=info.version,
-        url=subject_url(registry, info.subject.qualified, version=info.version),
+        url=subject_url(registry, info.subject.qualified, version=info.version or None),
         subject=info.subject.qualified if named else "",
         format=info.schema.schema_type,
         schema_id=info.schema.schema_id,

@@ -14,8 +14,10 @@ from dashboard.presenters.frame import Fact
 SHOWN_ROWS = 50
 #: numbers that name something; a separator of thousands would spoil them
 NAMES = frozenset(
-    {"partition", "start", "end", "first_offset", "last_offset", "schema_id", "operator", "version", "batch"}
+    {"partition", "start", "end", "first_offset", "last_offset", "offset", "schema_id", "operator", "version", "batch"}
 )
+#: columns that hold what stands in data, letter by letter
+CODE = frozenset({"value"})
 
 
 def read_tables(read: dict[str, Any]) -> tuple[EvidenceTable, ...]:
@@ -101,7 +103,10 @@ def read_tables(read: dict[str, Any]) -> tuple[EvidenceTable, ...]:
 def _table(title: str, rows: Any, columns: tuple[tuple[str, str], ...], *, note: str = "") -> EvidenceTable:
     """Rows of JSON objects as a table: of the columns those that a row has; one is a number where all its values are."""
     columns = tuple((label, key) for label, key in columns if any(row.get(key) is not None for row in rows))
-    kinds = ["number" if rows and all(isinstance(row.get(key), int) for row in rows) else "text" for _, key in columns]
+    kinds = [
+        "number" if rows and all(isinstance(row.get(key), int) for row in rows) else "code" if key in CODE else "text"
+        for _, key in columns
+    ]
     return EvidenceTable(
         title=title,
         columns=tuple(Column(label=label, kind=kind) for (label, _), kind in zip(columns, kinds, strict=True)),
@@ -202,6 +207,12 @@ def evidence_tables(evidence: dict[str, Any]) -> tuple[EvidenceTable, ...]:
             "Samples, masked",
             evidence.get("samples", ()),
             (("Partition", "partition"), ("Offset", "offset"), ("Message", "value")),
+            note="Of each value its form alone: the length and the classes of a text’s characters, a number’s magnitude.",
+        ),
+        _table(
+            "The first that couldn’t be read",
+            [{**row, "listed": ", ".join(map(str, row["offsets"]))} for row in evidence.get("offsets", ())],
+            (("Partition", "partition"), ("Offsets", "listed"), ("Reason", "reason")),
         ),
         _table(
             "What changed", evidence.get("changes", ()), (("Field", "field"), ("Before", "before"), ("After", "after"))
@@ -225,14 +236,16 @@ def _spans(rows: Sequence[Mapping[str, Any]]) -> tuple[tuple[int, int], ...]:
 
 #: evidence that counts by name → title and what the names are
 COUNTED = {
-    "ids_over_time": ("Schema ids over time", "When"),
+    "ids_over_time": ("Messages over time", "Seen by the scan of (UTC)"),
     "looks_like": ("What the bytes look like", "Looks like"),
     "framings": ("How messages name their schema", "Framing"),
+    "framings_before": ("How earlier messages name it", "Framing"),
+    "types": ("Message types", "Type"),
     "kinds": ("Types seen", "Type"),
     "values": ("Values seen", "Value"),
     "parsed": ("What the bytes are", "Bytes"),
 }
-SHOWN_BARS = 20
+SHOWN_BARS = 24
 
 
 def bar_tables(evidence: Mapping[str, Any]) -> tuple[BarTable, ...]:

@@ -16,10 +16,11 @@ from dashboard.pages.frame import make_frame, page_actor
 from dashboard.pages.sources import scan_action
 from dashboard.presenters.drift import FindingPage
 from dashboard.presenters.drift_parts import Command, HistoryRow
-from dashboard.presenters.frame import Action, Crumb, Field, Link, Section
-from registry.access.roles import Actor, may, refusal, require
+from dashboard.presenters.frame import Action, Crumb, Fact, Field, Link, Section
+from registry.access.roles import Actor, may, may_somewhere, refusal, require
 from registry.audit.selectors import AuditEntry, AuditFilter, list_events
 from registry.drift import selectors
+from registry.drift.proposable import can_propose
 from registry.drift.selectors import FindingInfo, SourceInfo
 from registry.promotions.selectors import list_environments
 
@@ -40,8 +41,8 @@ TOLD: Final = {
 
 def finding_page(request: HttpRequest, finding_id: int) -> FindingPage:
     """One finding. Raises FindingNotFound, NotAllowed."""
-    info = selectors.get_finding(finding_id)
     actor = page_actor(request)
+    info = selectors.get_finding(finding_id, by=actor)
     require(actor, "schema.read", registry=info.registry)
     source = selectors.get_source(info.source_id)
     decide = refusal(actor, "finding.decide", registry=info.registry)
@@ -57,7 +58,7 @@ def finding_page(request: HttpRequest, finding_id: int) -> FindingPage:
         what_it_means=info.sentence,
         remedies=tuple(part.strip() for part in info.remedy.split("\n") if part.strip()),
         evidence=evidence_tables(info.evidence),
-        facts=evidence_facts(info.evidence),
+        facts=(*evidence_facts(info.evidence), *_hidden(actor, info)),
         related=_related(info, source),
         acknowledge=_post("Acknowledge", "finding_acknowledge", info, decide, tone="primary") if is_open else None,
         reason=Field(name="reason", label="Why it can stay for now", required=True, kind="textarea", rows=2),
@@ -85,6 +86,7 @@ def finding_page(request: HttpRequest, finding_id: int) -> FindingPage:
         mute=_mute(actor, info),
         scan=scan_action(request, source, "Scan the source again"),
         history=_history(actor, info),
+        propose=_propose(actor, info) if can_propose(info) else None,
         reopened=info.reopened,
         clean_scans=f"{info.clean_scans} of {source.clean_scans}" if info.state != "resolved" else "",
     )
@@ -93,6 +95,20 @@ def finding_page(request: HttpRequest, finding_id: int) -> FindingPage:
 def _post(label: str, name: str, info: FindingInfo, reason: str, tone: str = "plain") -> Action:
     url = reverse(f"ui:{name}", args=[info.id])
     return Action(label=label, url=url, method="post", allowed=not reason, reason=reason, tone=tone)
+
+
+def _hidden(actor: Actor, info: FindingInfo) -> tuple[Fact, ...]:
+    """Why samples that are there aren't shown."""
+    if not info.samples_hidden:
+        return ()
+    return (Fact(label="Samples", value=refusal(actor, "sample.read", registry=info.registry, subject=info.subject)),)
+
+
+def _propose(actor: Actor, info: FindingInfo) -> Action:
+    """The editor with a schema that has what was seen; it is the reader's to correct and to submit."""
+    reason = "" if may_somewhere(actor, "promotion.request") else refusal(actor, "promotion.request")
+    url = f"{reverse('ui:propose')}?{urlencode({'from': f'finding:{info.id}'})}"
+    return Action(label="Propose a schema from this", url=url, allowed=not reason, reason=reason, icon="pencil")
 
 
 def _mute(actor: Actor, info: FindingInfo) -> Action:
@@ -111,7 +127,7 @@ def _related(info: FindingInfo, source: SourceInfo) -> tuple[Link, ...]:
     links = [Link(label=f"Source {info.source_name}", url=reverse("ui:source", args=[info.source_id]))]
     if info.subject:
         links.append(Link(label=f"Subject {info.subject}", url=subject_url(info.registry, info.subject)))
-        links.append(Link(label="Which versions are in use", url=f"{subject_url(info.registry, info.subject)}usage"))
+        links.append(Link(label="Which versions are in use", url=subject_url(info.registry, info.subject, "usage")))
         pair = _versions(info.evidence)
         if pair:
             url = subject_url(info.registry, info.subject, "compare", from_=pair[0], to=pair[1])

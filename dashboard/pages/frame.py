@@ -16,7 +16,7 @@ from registry.access.roles import READER, Actor, Grant
 from registry.access.selectors import actor_of_user, anonymous_actor
 from registry.drift.selectors import count_findings
 from registry.notifications.selectors import count_unread
-from registry.promotions.selectors import list_environments, waiting_for
+from registry.promotions.selectors import count_waiting_for, list_environments
 from registry.subjects.selectors.remotes import MirrorState
 
 OTHER_REGISTRY = EnvironmentKind.OTHER
@@ -82,7 +82,7 @@ def make_frame(
         environments=tuple(environment_of(name, order, url=locate(name), current=name == registry) for name in names),
         mirror=_mirror(mirror),
         open_findings=count_findings().get("open", 0),
-        waiting_requests=len(waiting_for(actor.user_id)) if actor.user_id else 0,
+        waiting_requests=count_waiting_for(actor.user_id) if actor.user_id else 0,
         unread=count_unread(actor.user_id) if actor.user_id else 0,
     )
 

@@ -13,20 +13,21 @@ from django.urls import reverse
 
 from dashboard.pages.finding_row import finding_row
 from dashboard.pages.frame import make_frame, page_actor
+from dashboard.pages.home_parts import health, last_decision_of, notices, problems, readable
 from dashboard.pages.numbers import whole_number
 from dashboard.pages.promotions import request_row
-from dashboard.pages.sources import coverage_of
 from dashboard.pages.subjects import DOORS
 from dashboard.presenters.audit import AuditChange, AuditList, AuditRow
 from dashboard.presenters.frame import Action, Paging, Search, Section
-from dashboard.presenters.home import ActivityItem, FirstStep, HealthItem, HomePage
-from dashboard.presenters.looks import Health
+from dashboard.presenters.home import ActivityItem, FirstStep, HomePage
 from dashboard.tasks import DEMO_LOCK
 from registry.access.roles import Actor
 from registry.audit.selectors import AuditEntry, AuditFilter, list_events
 from registry.drift import selectors as drift
 from registry.promotions import selectors as promotions
+from registry.promotions.selectors.readable import may_see
 from registry.subjects.selectors import list_registries
+from registry.subjects.selectors.remotes import list_mirrors
 
 SHOWN = 8
 AUDIT_ROWS = 50
@@ -53,25 +54,29 @@ TABLES = {
 
 
 def home_page(request: HttpRequest) -> HomePage:
-    """What waits, what is on its way, what drifts."""
+    """What waits, what is on its way, what drifts, and whether the house is well."""
     actor = page_actor(request)
     order = promotions.list_environments()
-    sources = drift.list_sources()
+    sources, mirrors = drift.list_sources(), readable(list_mirrors(), actor)
+    waiting = promotions.waiting_for(actor.user_id) if actor.user_id else []
+    mine = promotions.requested_by(actor.user_id) if actor.user_id else []
+    failed = [info for info in promotions.list_requests(state="failed", limit=SHOWN) if may_see(actor, info)]
+    told = notices(actor, {reverse("ui:promotion", args=[info.id]) for info in waiting})
     findings = drift.list_findings(limit=SHOWN)
     empty = not sources and not any(info.subjects for info in list_registries())
     loading = bool(cache.get(DEMO_LOCK))
     return HomePage(
         frame=make_frame(request, title="Home", section=Section.HOME),
         signed_in=actor.user_id is not None,
-        waiting=tuple(request_row(info, order) for info in promotions.waiting_for(actor.user_id))
-        if actor.user_id
-        else (),
-        mine=tuple(request_row(info, order) for info in promotions.requested_by(actor.user_id))
-        if actor.user_id
-        else (),
+        waiting=tuple(request_row(info, order) for info in waiting),
+        notices=told,
+        newest_notice=max((row.number for row in told), default=0),
+        mine=tuple(request_row(info, order) for info in mine),
         findings=tuple(finding_row(info, order) for info in findings),
         findings_total=drift.count_findings().get("open", 0),
-        health=_health(sources),
+        health=health(sources, mirrors, failed),
+        problems=problems(sources, mirrors, failed),
+        last_decision="" if waiting else last_decision_of(actor),
         activity=_activity(list_events(limit=SHOWN * 10)),
         first_steps=_first_steps(request) if empty else (),
         demo=_demo_action(actor) if empty and not loading and settings.UNDER_UP else None,
@@ -84,27 +89,6 @@ def home_page(request: HttpRequest) -> HomePage:
 def _demo_action(actor: Actor) -> Action:
     """Anybody at one's own machine may load the demo, signed in or not: it is offered under `up` alone."""
     return Action(label="Load the demo", url=reverse("ui:demo_load"), method="post", tone="primary", icon="play")
-
-
-def _health(sources: list[drift.SourceInfo]) -> tuple[HealthItem, ...]:
-    failed = [source for source in sources if source.last_scan and source.last_scan.state == "failed"]
-    scans = HealthItem(
-        label="Scans",
-        health=Health.OFF if not sources else Health.DEGRADED if failed else Health.UP,
-        sentence=coverage_of(sources) or "No source yet.",
-        url=reverse("ui:sources"),
-    )
-    return (
-        HealthItem(label="Registries", health=Health.UP, sentence=f"{len(list_registries())} of ours answer."),
-        scans,
-        HealthItem(
-            label="Spark",
-            health=Health.UP if settings.SPARK_REMOTE else Health.OFF,
-            sentence="Set for scans."
-            if settings.SPARK_REMOTE
-            else "No Spark Connect server is set: nothing can be scanned.",
-        ),
-    )
 
 
 def _first_steps(request: HttpRequest) -> tuple[FirstStep, ...]:

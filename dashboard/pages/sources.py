@@ -34,6 +34,7 @@ from registry.drift import selectors
 from registry.drift.selectors import ClusterInfo, ScanInfo, SourceInfo
 from registry.errors import SourceNotFound
 from registry.promotions.selectors import list_environments
+from registry.streams.queries import query_of_source
 
 __all__ = ["coverage_of", "plural", "progress_of", "source_list", "source_page", "what_was_read"]
 
@@ -209,6 +210,12 @@ def _facts(source: SourceInfo) -> tuple[Fact, ...]:
             ),
             Fact(label="Samples", value="kept, masked" if source.keep_samples else "not kept"),
         ]
+    if source.store:
+        who = f"as {source.store.access_key_id}, secret {source.store.secret}" if source.store.secret else "as anybody"
+        facts += [
+            Fact(label="Object store", value=f"{source.store.endpoint}, {source.store.region}", code=True),
+            Fact(label="Asked", value=who),
+        ]
     facts += [
         Fact(label="Schedule", value=schedule_of(source)),
         Fact(label="Resolves after", value=plural(source.clean_scans, "clean scan")),
@@ -218,7 +225,9 @@ def _facts(source: SourceInfo) -> tuple[Fact, ...]:
 
 def _actions(request: HttpRequest, source: SourceInfo) -> tuple[Action, ...]:
     reason = refusal(page_actor(request), "source.manage", registry=source.registry)
+    query = query_of_source(source.id) if source.kind == "state_store" else None
     return (
+        *((_action("The query and its state", reverse("ui:query", args=[query]), ""),) if query else ()),
         _action("Change how it is scanned", reverse("ui:source_edit", args=[source.id]), reason, icon="pencil"),
         _action("Remove", reverse("ui:source_remove", args=[source.id]), reason, icon="x", tone="danger"),
     )

@@ -12,6 +12,7 @@ from dashboard.pages.sources_words import MODES, lasting
 from dashboard.presenters.drift_parts import FieldGroup
 from dashboard.presenters.frame import Choice, Field
 from dashboard.presenters.looks import SourceKind
+from registry.checkpoints.locations import FILE_SYSTEMS
 from registry.drift import selectors
 from registry.subjects.selectors import list_registries
 
@@ -74,14 +75,60 @@ def groups_of(kind: SourceKind, given: Mapping[str, str]) -> tuple[FieldGroup, .
             bounds_fields(given),
         )
     if kind is SourceKind.STATE_STORE:
-        roots = ", ".join(map(str, settings.CHECKPOINT_ROOTS))
-        folder = _name(given, "Checkpoint folder", f"Below {roots}; the Spark server must be able to open it too.")
-        return (FieldGroup(title="What is read", fields=(folder, held, schedule)),)
+        note = f"{checkpoint_places()}. Its rows are read where the Spark server can open it too."
+        folder = _name(given, "Checkpoint folder or address", note)
+        return (FieldGroup(title="What is read", fields=(folder, held, schedule)), *store_groups(given))
     return (
         FieldGroup(
             title="What is read",
             fields=(held, schedule),
             note="The registry’s own settings, roles and versions are held against the advice for production.",
+        ),
+    )
+
+
+def discover_groups(given: Mapping[str, str]) -> tuple[FieldGroup, ...]:
+    """The fields of the search for checkpoints."""
+    path = Field(
+        name="path",
+        label="Folder or address",
+        value=given.get("path", ""),
+        required=True,
+        code=True,
+        help=f"Where the checkpoints of your queries lie: {checkpoint_places()}.",
+    )
+    fields = (path, _registry(given), schedule_field(given))
+    return (FieldGroup(title="Where", fields=fields), *store_groups(given))
+
+
+def checkpoint_places() -> str:
+    """Where checkpoints may lie, in words."""
+    roots = [str(root) for root in settings.CHECKPOINT_ROOTS]
+    roots += settings.CHECKPOINT_ADDRESSES if stores_allowed() else ()
+    return f"Below {', '.join(roots) or 'no folder: none is allowed'}"
+
+
+def stores_allowed() -> bool:
+    """Whether the deployment reads checkpoints in object stores."""
+    return any(FILE_SYSTEMS.get(each) == "s3" for each in settings.CHECKPOINT_PROTOCOLS)
+
+
+def store_groups(given: Mapping[str, str]) -> tuple[FieldGroup, ...]:
+    """How an object store is reached, folded; nothing where the deployment reads none."""
+    if not stores_allowed():
+        return ()
+    return (
+        FieldGroup(
+            title="Object store",
+            note="For an address such as s3://bucket/checkpoints/query. The secret is named here and kept by who runs"
+            " this service; without an access key the bucket is one that anybody may read.",
+            fields=(
+                text_field(given, "endpoint", "Endpoint", placeholder="https://s3.eu-central-1.amazonaws.com"),
+                text_field(given, "region", "Region", placeholder="us-east-1"),
+                text_field(given, "access_key_id", "Access key’s id"),
+                text_field(given, "store_secret", "Secret’s name"),
+            ),
+            folded=not given.get("endpoint"),
         ),
     )
 

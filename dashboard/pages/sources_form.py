@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from django.http import HttpRequest
 from django.urls import reverse
@@ -15,18 +16,22 @@ from dashboard.pages.sources_fields import (
     mode_field,
     patterns_fields,
     schedule_field,
+    store_groups,
     text_field,
 )
+from dashboard.pages.sources_values import STORE
 from dashboard.pages.sources_words import plural
 from dashboard.presenters.drift import SourceForm
 from dashboard.presenters.drift_parts import ConfirmPage, FieldGroup
-from dashboard.presenters.frame import Action, Crumb, Problem, Section
+from dashboard.presenters.frame import Action, Crumb, Link, Problem, Section
 from dashboard.presenters.looks import SourceKind
 from registry.access.roles import refusal, require
 from registry.drift import selectors
 from registry.drift.selectors import SourceInfo
 from registry.drift.sources import SOURCES
 from registry.errors import SchemadeskError
+
+_LEDE: Final = "Patterns hold from the next scan on: topics that they leave out keep their findings and positions."
 
 
 def source_form(request: HttpRequest, problem: SchemadeskError | None) -> SourceForm:
@@ -57,7 +62,14 @@ def source_form(request: HttpRequest, problem: SchemadeskError | None) -> Source
         ),
         back_url=reverse("ui:sources"),
         problem=Problem(what=problem.message) if problem else None,
+        also=_also(kind),
     )
+
+
+def _also(kind: SourceKind) -> Link | None:
+    if kind is not SourceKind.STATE_STORE:
+        return None
+    return Link(label="Find checkpoints below a folder", url=reverse("ui:source_discover"))
 
 
 def edit_form(request: HttpRequest, source_id: int, problem: SchemadeskError | None) -> SourceForm:
@@ -75,6 +87,7 @@ def edit_form(request: HttpRequest, source_id: int, problem: SchemadeskError | N
             ),
             bounds_fields(given),
         ]
+    groups += store_groups(given) if source.store else ()
     reason = refusal(actor, "source.manage", registry=source.registry)
     return SourceForm(
         frame=make_frame(
@@ -95,7 +108,7 @@ def edit_form(request: HttpRequest, source_id: int, problem: SchemadeskError | N
             tone="primary",
         ),
         back_url=reverse("ui:source", args=[source.id]),
-        lede="Patterns hold from the next scan on: topics that they leave out keep their findings and positions.",
+        lede=_LEDE if source.cluster else "",
         problem=Problem(what=problem.message) if problem else None,
     )
 
@@ -117,6 +130,7 @@ def _stored(source: SourceInfo) -> dict[str, str]:
         "every_seconds": str(source.every_seconds or ""),
         "keep_samples": "yes" if source.keep_samples else "no",
         **{name: str(getattr(source, name)) for name in NUMBERS},
+        **({field: getattr(source.store, name) for field, name in STORE.items()} if source.store else {}),
     }
 
 

@@ -22,6 +22,21 @@ TEXTS: Final = (
 )
 
 
+#: a form's field of an object store → the service's
+STORE: Final = {
+    "endpoint": "endpoint",
+    "region": "region",
+    "access_key_id": "access_key_id",
+    "store_secret": "secret",
+}
+
+
+def store_values(post: Mapping[str, str]) -> dict[str, str] | None:
+    """The fields of an object store; None where the form has none, or none was filled in."""
+    values = {name: given_text(post, field) for field, name in STORE.items()}
+    return values if any(values.values()) else None
+
+
 def lines_of(text: str) -> list[str]:
     """The lines of a text field that aren't empty."""
     return [line.strip() for line in text.splitlines() if line.strip()]

@@ -104,6 +104,8 @@ def notes_on(read: dict[str, Any]) -> tuple[str, ...]:
     notes = []
     if reached := read.get("bound_reached"):
         notes.append(f"The scan reached its bound of {BOUNDS.get(reached, reached)}: the next one goes on from there.")
+    if problem := read.get("rows_problem"):
+        notes.append(f"{problem[:1].upper()}{problem[1:].rstrip('.')}.")
     if names := _names(read.get("unreadable"), "topic"):
         notes.append(f"{plural(len(names), 'topic')} couldn’t be read: {listed(names)}. The reasons are below.")
     if gone := [str(name) for name in read.get("gone", ())]:

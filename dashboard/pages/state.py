@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from django.conf import settings
 from django.http import HttpRequest
 from django.urls import reverse
 
 from dashboard.pages.frame import make_frame, page_actor
+from dashboard.pages.sources_fields import checkpoint_places, store_groups
 from dashboard.presenters.frame import Action, Choice, Crumb, Fact, Field, Link, Problem, Section
 from dashboard.presenters.state import (
     EFFECT_LOOKS,
@@ -49,6 +49,7 @@ def check_form(
         frame=make_frame(request, title="Check a restart", section=Section.SOURCES, crumbs=_crumbs()),
         known=known,
         path=path,
+        store=store_groups(given),
         plan=Field(
             name="plan",
             label="Planned state",
@@ -80,14 +81,13 @@ def _places(given: Mapping[str, Any], checkpoint: str) -> tuple[Field | None, Fi
     chosen = checkpoint or str(given.get("checkpoint", ""))
     typed = str(given.get("path", "")) or (chosen if chosen not in paths else "")
     choices = [Choice(value="", label="– none –"), *(Choice(value=p, label=p, selected=p == chosen) for p in paths)]
-    roots = ", ".join(map(str, settings.CHECKPOINT_ROOTS))
     path = Field(
         name="path",
-        label="Another checkpoint folder" if paths else "Checkpoint folder",
+        label="Another checkpoint folder or address" if paths else "Checkpoint folder or address",
         value=typed,
         code=True,
         required=not paths,
-        help=f"What the query has as its checkpointLocation; below {roots}.",
+        help=f"What the query has as its checkpointLocation. {checkpoint_places()}.",
     )
     if not paths:
         return None, path

@@ -10,6 +10,7 @@ from django.urls import reverse
 
 from dashboard.links import subject_url
 from dashboard.pages.frame import environment_of, make_frame, page_actor, subjects_url
+from dashboard.pages.subject_life import marks_of, standing_part
 from dashboard.presenters.frame import Action, Choice, Crumb, Problem, Section
 from dashboard.presenters.looks import Verdict
 from dashboard.presenters.subjects import (
@@ -25,7 +26,7 @@ from dashboard.presenters.subjects import (
 from registry.access.roles import refusal
 from registry.drift.selectors import open_findings_by_subject
 from registry.formats.compatibility import LEVELS
-from registry.promotions.selectors import list_environments, releases_of
+from registry.promotions.selectors import VersionLife, life_of, list_environments, releases_of
 from registry.subjects import selectors
 from registry.subjects.names import DEFAULT_CONTEXT, SubjectName, parse_subject
 from registry.subjects.selectors.places import Registry, get_registry, get_subject
@@ -59,6 +60,7 @@ def subject_page(request: HttpRequest, registry: str, subject: str) -> SubjectPa
     live = [info for info in infos if not info.deleted]
     config = selectors.effective_config(place, name)
     presence, releases = selectors.presence_of(place, name), releases_of(name)
+    lives = {life.version: life for life in life_of(place, name, by=page_actor(request))}
     numbers = [info.version for info in live]
     asked = request.GET.get("version", "")
     selected = next((info for info in infos if str(info.version) == asked), (live or infos)[0])
@@ -82,12 +84,15 @@ def subject_page(request: HttpRequest, registry: str, subject: str) -> SubjectPa
         level_sentence=f"{LEVELS[config.level].description} ({_origin(config.origin)}.)",
         upgrade_order=level_order(config.level),
         mode=selectors.effective_mode(place, name).mode,
-        versions=_version_rows(place, name, infos, presence, releases, selected.version),
+        versions=_version_rows(place, name, infos, presence, releases, lives, selected.version),
         compare_url=compare,
         report_url=subject_url(registry, name.qualified, "report"),
         simulate_url=subject_url(registry, name.qualified, "simulate") if live else "",
         lanes=_lanes(name, presence, releases, registry),
         selected=_selected(request, place, name, selected),
+        standing=standing_part(page_actor(request), registry, name, lives[selected.version])
+        if selected.version in lives
+        else None,
         compare_from=tuple(
             Choice(value=str(n), label=f"Version {n}", selected=n == numbers[min(1, len(numbers) - 1)]) for n in numbers
         ),
@@ -134,6 +139,7 @@ def _version_rows(
     infos: list[selectors.VersionInfo],
     presence: selectors.SubjectPresence,
     releases: dict[tuple[str, int], int],
+    lives: dict[int, VersionLife],
     selected: int,
 ) -> tuple[VersionRow, ...]:
     order = list_environments()
@@ -162,6 +168,7 @@ def _version_rows(
                 live_in=tuple(environment_of(place, order) for place in order if place in where),
                 selected=info.version == selected,
                 deleted=info.deleted,
+                marks=marks_of(lives[info.version]) if info.version in lives else (),
             )
         )
     return tuple(rows)

@@ -40,7 +40,7 @@ FRAMINGS: Final = {"id": "schema id", "guid": "GUID", "content_type": "content t
 
 def usage_url(registry: str, subject: str) -> str:
     """The address of the page of a subject's use."""
-    return f"{subject_url(registry, subject)}usage"
+    return subject_url(registry, subject, "usage")
 
 
 def usage_page(request: HttpRequest, registry: str, subject: str) -> UsagePage:

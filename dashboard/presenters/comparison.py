@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from dashboard.presenters.frame import Choice, Environment, Frame, Problem
+from dashboard.presenters.frame import Choice, Environment, Frame, Link, Problem
 from dashboard.presenters.looks import ChangeKind, Verdict
 from dashboard.presenters.proof import PartingNote, Proof, RenameView
 from dashboard.presenters.text_diff import TextDiff
@@ -32,7 +32,8 @@ class ChangeCard:
     `sentence` says it in words; `before` and `after` are the old and new value as text, None where there was none.
     `new_reads_old` and `old_reads_new` are the two directions' verdicts, `verdict` the worse. `why` and `remedy` are
     the rule's own sentences ("" where there is nothing to say). `evidence` is what the data says, "" where unknown.
-    `proofs` are data that show it, `parting` says where the established rules and the data part over it.
+    `proofs` are data that show it, `parting` says where the established rules and the data part over it. Inside a
+    request `comment_url` opens a discussion at the path, and `threads` leads to those that are there.
     """
 
     anchor: str
@@ -50,6 +51,8 @@ class ChangeCard:
     evidence: str = ""
     parting: str = ""
     proofs: tuple[Proof, ...] = ()
+    comment_url: str = ""
+    threads: tuple[Link, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -100,7 +100,10 @@ class SourceList:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceForm:
-    """The form that adds a source, or changes one (then `kinds` is empty): fields of the chosen `kind` in groups."""
+    """The form that adds a source, or changes one (then `kinds` is empty): fields of the chosen `kind` in groups.
+
+    `also` leads to another way of adding one.
+    """
 
     frame: Frame
     kind: SourceKind
@@ -110,6 +113,7 @@ class SourceForm:
     back_url: str
     lede: str = ""
     problem: Problem | None = None
+    also: Link | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -276,6 +280,7 @@ class FindingPage:
     assignee: Field | None = None
     reopen: Action | None = None
     mute: Action | None = None
+    propose: Action | None = None
     scan: Action | None = None
     history: tuple[HistoryRow, ...] = ()
     reopened: int = 0

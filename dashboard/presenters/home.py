@@ -8,6 +8,7 @@ from datetime import datetime
 from dashboard.presenters.drift import FindingRow
 from dashboard.presenters.frame import Action, Frame, Problem
 from dashboard.presenters.looks import Health
+from dashboard.presenters.notifications import NoticeRow
 from dashboard.presenters.promotions import RequestRow
 
 
@@ -49,12 +50,15 @@ class HomePage:
     """The inbox. `first_steps` are shown instead of it while there is no subject and no source.
 
     `demo` is the button "Load the demo" (a POST), None where it isn't offered; `demo_progress` says how far the demo
-    is while it loads. `last_decision` is one sentence for the empty inbox. `signed_in` False shows how to sign in.
+    is while it loads. `notices` are unread ones, up to the number `newest_notice`. `last_decision` is one sentence for the
+    empty inbox. `signed_in` False shows how to sign in.
     """
 
     frame: Frame
     signed_in: bool = True
     waiting: tuple[RequestRow, ...] = ()
+    notices: tuple[NoticeRow, ...] = ()
+    newest_notice: int = 0
     mine: tuple[RequestRow, ...] = ()
     findings: tuple[FindingRow, ...] = ()
     findings_total: int = 0

@@ -99,8 +99,10 @@ class ScanState(Shown):
 class RequestState(Shown):
     """Where a promotion request stands."""
 
+    DRAFT = ("draft", "unknown", "pencil", "Draft")
     IN_REVIEW = ("in review", "info", "message-square", "In review")
     APPROVED = ("approved", "ok", "shield-check", "Approved")
+    SCHEDULED = ("scheduled", "info", "clock", "Scheduled")
     APPLYING = ("applying", "info", "loader", "Applying")
     APPLIED = ("applied", "ok", "circle-check", "Applied")
     REJECTED = ("rejected", "breaks", "circle-x", "Rejected")
@@ -108,10 +110,34 @@ class RequestState(Shown):
     FAILED = ("failed", "breaks", "octagon-x", "Failed")
 
 
+class StepState(Shown):
+    """Where a step of a plan stands that is being applied, or was."""
+
+    WAITING = ("waiting", "unknown", "clock", "Not begun")
+    RUNNING = ("running", "info", "loader", "Running")
+    DONE = ("done", "ok", "circle-check", "Done")
+    FAILED = ("failed", "breaks", "octagon-x", "Failed")
+
+
+class Outlook(Shown):
+    """Whether a subject could be promoted to the next environment."""
+
+    YES = ("yes", "ok", "circle-check", "Can be promoted")
+    NEEDS_APPROVAL = ("needs approval", "info", "message-square", "Needs approval")
+    NO = ("no", "breaks", "ban", "Blocked")
+    UNKNOWN = ("unknown", "unknown", "circle-dashed", "Not known yet")
+
+    @property
+    def ink(self) -> str:
+        """The colour class of the chevron that leads here."""
+        return f"ink-{self.look.tone}"
+
+
 class ReviewState(Shown):
     """What a reviewer said."""
 
     APPROVED = ("approve", "ok", "check", "Approved")
+    CHANGES = ("changes", "care", "pencil", "Changes requested")
     REJECTED = ("reject", "breaks", "x", "Rejected")
     DISMISSED = ("dismissed", "unknown", "undo-2", "Dismissed")
     WAITING = ("waiting", "unknown", "clock", "Waiting")

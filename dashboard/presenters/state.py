@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from dashboard.presenters.drift_parts import FieldGroup
 from dashboard.presenters.frame import Action, Fact, Field, Frame, Link, Problem
 from dashboard.presenters.looks import Look
 
@@ -114,12 +115,13 @@ class StateReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateCheckForm:
-    """The form: a known checkpoint or a path, and the plan."""
+    """The form: a known checkpoint or a path, the object store of one that is in none of the sources, and the plan."""
 
     frame: Frame
     known: Field | None
     path: Field
     plan: Field
     submit: Action
+    store: tuple[FieldGroup, ...] = ()
     problem: Problem | None = None
     recent: tuple[Link, ...] = ()

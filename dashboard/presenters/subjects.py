@@ -7,6 +7,7 @@ from datetime import datetime
 
 from dashboard.presenters.frame import Action, Choice, Environment, Frame, Paging, Problem, Search
 from dashboard.presenters.looks import ChangeKind, Verdict
+from dashboard.presenters.subject_life import LifeMark, StandingPart
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +100,7 @@ class VersionRow:
     live_in: tuple[Environment, ...] = ()
     selected: bool = False
     deleted: bool = False
+    marks: tuple[LifeMark, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,6 +194,7 @@ class SubjectPage:
     mode: str = "READWRITE"
     lanes: tuple[Lane, ...] = ()
     selected: SelectedVersion | None = None
+    standing: StandingPart | None = None
     compare_from: tuple[Choice, ...] = ()
     compare_to: tuple[Choice, ...] = ()
     promote: Action | None = None

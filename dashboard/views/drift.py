@@ -9,13 +9,15 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from dashboard.pages import sources, sources_form
 from dashboard.pages.frame import page_actor
-from dashboard.pages.sources_values import connector_values, scan_values
+from dashboard.pages.sources_discover import discover_page
+from dashboard.pages.sources_values import connector_values, scan_values, store_values
 from dashboard.pages.sources_words import given_text
 from dashboard.views.parts import render_page
 from registry.access.roles import Actor, require
 from registry.drift import selectors, services
 from registry.drift.tasks import interrupt_scan, run_scan
 from registry.errors import Conflict, Forbidden, NotSignedIn, SchemadeskError
+from registry.streams.services import discover
 
 
 @require_safe
@@ -55,9 +57,30 @@ def _add(request: HttpRequest, actor: Actor) -> int:
         cluster = cluster or services.cluster_at(bootstrap=given_text(post, "bootstrap"), by=actor)
     if kind == "debezium":
         values["connector"] = connector_values(post)
+    if kind == "state_store":
+        values["store"] = store_values(post)
     return services.add_source(
         registry=given_text(post, "registry"), kind=kind, name=name, cluster=cluster, by=actor, **values
     )
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def source_discover(request: HttpRequest) -> HttpResponse:
+    """The checkpoints below a folder or an address, each with a form that adds it as a source."""
+    actor = page_actor(request)
+    if actor.user_id is None:
+        raise NotSignedIn("Sign in to look for checkpoints.")
+    found, problem = None, None
+    if request.method == "POST":
+        path, registry = given_text(request.POST, "path"), given_text(request.POST, "registry")
+        try:
+            found = discover(path=path, registry=registry, store=store_values(request.POST), by=actor)
+        except Forbidden:
+            raise
+        except SchemadeskError as error:
+            problem = error
+    page = discover_page(request, found, problem)
+    return render(request, "drift/discover.html", {"page": page}, status=422 if problem else 200)
 
 
 @require_safe
@@ -72,7 +95,10 @@ def source_edit(request: HttpRequest, source_id: int) -> HttpResponse:
     problem = None
     if request.method == "POST":
         try:
-            services.update_source(source_id=source_id, by=page_actor(request), **scan_values(request.POST))
+            values = scan_values(request.POST)
+            services.update_source(
+                source_id=source_id, by=page_actor(request), store=store_values(request.POST), **values
+            )
         except Forbidden:
             raise
         except SchemadeskError as error:

@@ -1,4 +1,4 @@
-"""Home, the demo's button, the theme, the board of environments, the audit log."""
+"""Home, the demo's button, the theme, the audit log."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST, require_safe
 
 from dashboard.pages import home as pages
-from dashboard.pages.board import board
 from dashboard.pages.frame import page_actor
 from dashboard.tasks import run_demo
 from registry.access.roles import require
@@ -47,13 +46,6 @@ def theme(request: HttpRequest) -> HttpResponse:
     if chosen in THEMES:
         response.set_cookie("theme", chosen, max_age=YEAR, samesite="Lax", httponly=True, secure=request.is_secure())
     return response
-
-
-@require_safe
-def environments(request: HttpRequest) -> HttpResponse:
-    """Subjects by environment."""
-    require(page_actor(request), "schema.read")
-    return render(request, "environments/board.html", {"page": board(request)})
 
 
 @require_safe

@@ -1,110 +1,312 @@
-"""Pages of promotions. Every button is a POST that works without JavaScript."""
+"""Pages of promotion requests. Every button is a POST that works without JavaScript."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Final
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.dateparse import parse_datetime
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from dashboard.pages import evidence_pack, promotions_decision, promotions_form, promotions_page
 from dashboard.pages import promotions as pages
 from dashboard.pages.frame import page_actor
-from registry.access.roles import require
-from registry.errors import Conflict, InvalidInput, NotAllowed, NotSignedIn, SchemadeskError
-from registry.promotions import services
-from registry.subjects.names import parse_subject
+from dashboard.pages.sources_words import given_text
+from dashboard.views.parts import render_page
+from registry.errors import (
+    Conflict,
+    InvalidInput,
+    NotAllowed,
+    NotFound,
+    NotSignedIn,
+    RequestNotFound,
+    SchemadeskError,
+    ThreadNotFound,
+    Unavailable,
+)
+from registry.promotions import selectors, services
+from registry.promotions.selectors.readable import readable_request
+from registry.promotions.services.current import refuse_strangers
 
-SAID = {
+SAID: Final = {
+    "draft": "Kept as your draft.",
+    "in review": "It is in review.",
     "approved": "Approved. It can be applied now.",
-    "in review": "Your approval is recorded; it needs another.",
+    "scheduled": "Scheduled.",
+    "applying": "It is being applied; load this page again in a moment.",
     "rejected": "Turned down.",
-    "applied": "Applied: the version is live in the target.",
+    "applied": "Applied: it is live in the target.",
     "withdrawn": "Withdrawn.",
+    "failed": "Applying it failed on the way.",
 }
 
 
 @require_safe
 def request_list(request: HttpRequest) -> HttpResponse:
-    """All requests, open ones first."""
-    require(page_actor(request), "schema.read")
-    return render(request, "promotions/list.html", {"page": pages.request_list(request)})
+    """All requests, newest first; htmx gets the list alone."""
+    refuse_strangers(page_actor(request))
+    return render_page(request, "promotions/list.html", pages.request_list(request), {"list": "list"})
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def promotion_request(request: HttpRequest) -> HttpResponse:
-    """The form that asks for a promotion; sent, it leads to the new request."""
+    """The form that asks for a promotion, with a preview of its plan; sent, it leads to the new request."""
     actor = page_actor(request)
     if actor.user_id is None:
         raise NotSignedIn("Sign in to ask for a promotion.")
     problem = None
     if request.method == "POST":
+        asked = promotions_form.asked_of(request.POST, selectors.list_environments())
+        draft = request.POST.get("draft") == "1"
         try:
             number = services.request_promotion(
-                source=request.POST.get("source", ""),
-                target=request.POST.get("target", ""),
-                subject=parse_subject(request.POST.get("subject", "")),
-                version=request.POST.get("version", ""),
-                reason=request.POST.get("reason", "").strip(),
+                source=asked.source,
+                target=asked.target,
+                items=asked.items(),
+                with_config=asked.with_config,
+                reason=asked.reason,
+                draft=draft,
                 by=actor,
             )
         except SchemadeskError as error:
             problem = error
         else:
-            messages.success(request, f"Request {number} waits for a reviewer.")
+            messages.success(request, f"Request {number} {'is your draft' if draft else 'waits for a reviewer'}.")
             return redirect("ui:promotion", number)
-    page = pages.request_form(request, problem)
+    page = promotions_form.request_form(request, problem)
     return render(request, "promotions/request.html", {"page": page}, status=422 if problem else 200)
+
+
+@require_safe
+def plan(request: HttpRequest) -> HttpResponse:
+    """The plan of what the address asks for, as a file."""
+    refuse_strangers(page_actor(request))
+    return _file(promotions_form.plan_file(request), "application/json", "plan.json")
 
 
 @require_safe
 def promotion(request: HttpRequest, request_id: int) -> HttpResponse:
     """One request, with everything that the decision needs."""
-    require(page_actor(request), "schema.read")
-    return render(request, "promotions/promotion.html", {"page": pages.promotion(request, request_id)})
+    page = promotions_page.promotion(request, request_id)
+    parts = {"text": "text"} if page.comparison and page.comparison.text else {}
+    return render_page(request, "promotions/promotion.html", page, parts)
 
 
-def _act(request: HttpRequest, request_id: int, action: Callable[[], str]) -> HttpResponse:
+@require_safe
+def evidence_html(request: HttpRequest, request_id: int) -> HttpResponse:
+    """The evidence pack as one HTML file."""
+    text = evidence_pack.as_html(evidence_pack.pack_of(request_id, page_actor(request)))
+    return _file(text, "text/html; charset=utf-8", f"request-{request_id}.html")
+
+
+@require_safe
+def evidence_json(request: HttpRequest, request_id: int) -> HttpResponse:
+    """The evidence pack as JSON."""
+    text = evidence_pack.as_json(evidence_pack.pack_of(request_id, page_actor(request)))
+    return _file(text, "application/json", f"request-{request_id}.json")
+
+
+def _file(text: str, kind: str, name: str) -> HttpResponse:
+    return HttpResponse(text, content_type=kind, headers={"Content-Disposition": f'attachment; filename="{name}"'})
+
+
+def _act(request: HttpRequest, request_id: int, action: Callable[[], str], place: str = "") -> HttpResponse:
     """Do it, say what came of it or why it wasn't done, and show the request again."""
     try:
-        messages.success(request, SAID[action()])
-    except (Conflict, InvalidInput, NotAllowed) as error:
-        messages.error(request, error.message)
-    return redirect("ui:promotion", request_id)
+        messages.success(request, action())
+    except (RequestNotFound, ThreadNotFound):
+        raise
+    except (Conflict, InvalidInput, NotAllowed, NotFound, Unavailable) as error:
+        messages.error(request, error.placed)
+    return redirect(f"{reverse('ui:promotion', args=[request_id])}{place}")
+
+
+def _decide(request: HttpRequest, request_id: int, action: Callable[[], str]) -> HttpResponse:
+    """The same for what gives the request's state."""
+    return _act(request, request_id, lambda: SAID[action()])
 
 
 @require_POST
 def approve(request: HttpRequest, request_id: int) -> HttpResponse:
-    """Approve the plan that the page showed."""
-    return _act(
-        request,
-        request_id,
-        lambda: services.approve(
+    """Approve the plan that the page showed. What breaks a closed environment takes its name typed: a page's aid."""
+    actor = page_actor(request)
+
+    def decide() -> str:
+        _require_typed(request, request_id)
+        state = services.approve(
             request_id=request_id,
-            by=page_actor(request),
-            comment=request.POST.get("comment", ""),
-            plan_hash=request.POST.get("plan_hash", ""),
-        ),
-    )
+            by=actor,
+            comment=given_text(request.POST, "comment"),
+            plan_hash=given_text(request.POST, "plan_hash"),
+            override=given_text(request.POST, "override"),
+        )
+        return "Your approval is recorded; it needs more than yours." if state == "in review" else SAID[state]
+
+    return _act(request, request_id, decide)
+
+
+def _require_typed(request: HttpRequest, request_id: int) -> None:
+    info = readable_request(request_id, page_actor(request))
+    if not promotions_decision.is_typed(info, selectors.environment_info(info.target)):
+        return
+    if given_text(request.POST, "typed") != info.subject.qualified:
+        raise InvalidInput(
+            f"It breaks what {info.target} has: type {info.subject.qualified} to approve it all the same."
+        )
+
+
+@require_POST
+def changes(request: HttpRequest, request_id: int) -> HttpResponse:
+    """Ask for changes, with what they are."""
+    comment, actor = given_text(request.POST, "comment"), page_actor(request)
+
+    def decide() -> str:
+        services.request_changes(request_id=request_id, by=actor, comment=comment)
+        return "Changes are requested; the requester is told."
+
+    return _act(request, request_id, decide)
 
 
 @require_POST
 def reject(request: HttpRequest, request_id: int) -> HttpResponse:
     """Turn it down, with a reason."""
-    comment = request.POST.get("comment", "")
-    return _act(
-        request, request_id, lambda: services.reject(request_id=request_id, by=page_actor(request), comment=comment)
-    )
+    comment, actor = given_text(request.POST, "comment"), page_actor(request)
+    return _decide(request, request_id, lambda: services.reject(request_id=request_id, by=actor, comment=comment))
 
 
 @require_POST
 def withdraw(request: HttpRequest, request_id: int) -> HttpResponse:
     """Take it back."""
-    return _act(request, request_id, lambda: services.withdraw(request_id=request_id, by=page_actor(request)))
+    return _decide(request, request_id, lambda: services.withdraw(request_id=request_id, by=page_actor(request)))
+
+
+@require_POST
+def submit(request: HttpRequest, request_id: int) -> HttpResponse:
+    """Ask for the review of a draft."""
+    return _decide(request, request_id, lambda: services.submit(request_id=request_id, by=page_actor(request)))
+
+
+@require_POST
+def recheck(request: HttpRequest, request_id: int) -> HttpResponse:
+    """Run the checks again."""
+
+    def run() -> str:
+        state = services.recheck(request_id=request_id, by=page_actor(request))
+        return f"The checks were run again; it is {state}."
+
+    return _act(request, request_id, run)
 
 
 @require_POST
 def apply(request: HttpRequest, request_id: int) -> HttpResponse:
     """Run the approved plan."""
-    return _act(request, request_id, lambda: services.apply(request_id=request_id, by=page_actor(request)))
+    return _decide(request, request_id, lambda: services.apply(request_id=request_id, by=page_actor(request)))
+
+
+@require_POST
+def schedule(request: HttpRequest, request_id: int) -> HttpResponse:
+    """Have it applied at a time, which is UTC."""
+
+    def run() -> str:
+        at = utc_moment(given_text(request.POST, "at"), "at")
+        services.schedule(request_id=request_id, by=page_actor(request), at=at)
+        return f"It will be applied at {pages.at_utc(at)}."
+
+    return _act(request, request_id, run)
+
+
+def utc_moment(text: str, field: str) -> datetime:
+    """A moment as a form gives it, in UTC. Raises InvalidInput."""
+    try:
+        found = parse_datetime(text)
+    except ValueError:
+        found = None
+    if found is None:
+        raise InvalidInput(f"{text[:40]!r} is no time: write it like 2026-12-31T18:00, in UTC.", field=field)
+    return found.replace(tzinfo=UTC) if found.tzinfo is None else found
+
+
+@require_POST
+def unschedule(request: HttpRequest, request_id: int) -> HttpResponse:
+    """Leave it to be applied by hand."""
+
+    def run() -> str:
+        services.unschedule(request_id=request_id, by=page_actor(request))
+        return "It isn’t scheduled any more; somebody has to apply it."
+
+    return _act(request, request_id, run)
+
+
+@require_POST
+def resume(request: HttpRequest, request_id: int) -> HttpResponse:
+    """Go on with what is left."""
+    return _decide(request, request_id, lambda: services.resume(request_id=request_id, by=page_actor(request)))
+
+
+@require_POST
+def give_up(request: HttpRequest, request_id: int) -> HttpResponse:
+    """End it; what was written stays."""
+
+    def run() -> str:
+        services.give_up(request_id=request_id, by=page_actor(request))
+        return "Given up; what was written stays."
+
+    return _act(request, request_id, run)
+
+
+@require_POST
+def threads(request: HttpRequest, request_id: int) -> HttpResponse:
+    """Begin a discussion, of a field or of all of it."""
+
+    def run() -> str:
+        services.open_thread(
+            request_id=request_id,
+            by=page_actor(request),
+            text=given_text(request.POST, "text"),
+            subject=given_text(request.POST, "subject"),
+            path=given_text(request.POST, "path"),
+        )
+        return "The discussion is open."
+
+    subject = given_text(request.POST, "subject")
+    shown = f"?{urlencode({'item': subject})}" if subject else ""
+    return _act(request, request_id, run, f"{shown}#discussion")
+
+
+@require_POST
+def thread_answer(request: HttpRequest, request_id: int, thread_id: int) -> HttpResponse:
+    """Add to a discussion."""
+
+    def run() -> str:
+        services.answer(thread_id=thread_id, by=page_actor(request), text=given_text(request.POST, "text"))
+        return "Answered."
+
+    return _act(request, request_id, run, f"#thread-{thread_id}")
+
+
+@require_POST
+def thread_resolve(request: HttpRequest, request_id: int, thread_id: int) -> HttpResponse:
+    """Close a discussion."""
+
+    def run() -> str:
+        services.resolve(thread_id=thread_id, by=page_actor(request))
+        return "Resolved."
+
+    return _act(request, request_id, run, f"#thread-{thread_id}")
+
+
+@require_POST
+def thread_reopen(request: HttpRequest, request_id: int, thread_id: int) -> HttpResponse:
+    """Take a discussion up again."""
+
+    def run() -> str:
+        services.reopen(thread_id=thread_id, by=page_actor(request))
+        return "Open again."
+
+    return _act(request, request_id, run, f"#thread-{thread_id}")

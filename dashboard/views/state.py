@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Final
+from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -12,6 +12,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from dashboard.pages import state
 from dashboard.pages.frame import page_actor
 from dashboard.pages.numbers import whole_number
+from dashboard.pages.sources_values import store_values
 from registry.access.roles import require
 from registry.errors import Forbidden, InvalidInput, SchemadeskError
 from registry.streams.selectors import StateCheckInfo, get_state_check
@@ -36,10 +37,10 @@ def check_new(request: HttpRequest) -> HttpResponse:
     try:
         if not path:
             raise InvalidInput("Choose a checkpoint, or give its folder.")
+        given: dict[str, Any] = {"checkpoint": path, "store": store_values(request.POST), "by": page_actor(request)}
         if request.POST.get("do") == "load":
-            loaded = start_plan(checkpoint=path, by=page_actor(request))
-            return _form(request, state.check_form(request, plan=loaded))
-        number = check_document(checkpoint=path, plan=plan, by=page_actor(request))
+            return _form(request, state.check_form(request, plan=start_plan(**given)))
+        number = check_document(plan=plan, **given)
     except Forbidden:
         raise
     except SchemadeskError as error:

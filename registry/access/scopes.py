@@ -13,8 +13,10 @@ _REGISTER = _READ | {"version.register"}
 SCOPES: dict[str, frozenset[str] | None] = {
     "read": _READ,
     "register": _REGISTER,
-    "write": _REGISTER | {"version.delete", "config.change"},
-    "scan": _READ | {"cluster.manage", "source.manage", "source.scan", "state.check", "finding.decide", "finding.mute"},
+    "write": _REGISTER | {"version.delete", "version.standing", "config.change"},
+    "scan": _READ
+    | {"cluster.manage", "source.manage", "source.scan", "state.check"}
+    | {"finding.decide", "finding.mute", "sample.read"},
     "promote": _READ | {"promotion.request", "promotion.apply"},
     ALL: None,
 }
@@ -23,8 +25,8 @@ SCOPES: dict[str, frozenset[str] | None] = {
 SCOPE_WORDS = {
     "read": "Read schemas, findings, requests and the audit.",
     "register": "Read, and register versions: what a producer or a build needs.",
-    "write": "Register, delete softly, and change compatibility settings.",
-    "scan": "Read, manage clusters and sources, start scans, decide on findings.",
+    "write": "Register, deprecate, delete softly, and change compatibility settings.",
+    "scan": "Read, also masked samples, manage clusters and sources, start scans, decide on findings.",
     "promote": "Read, ask for promotions, and apply approved ones: what a pipeline needs.",
     ALL: "Everything that its person may.",
 }

@@ -9,7 +9,7 @@ sealing, and `verify` holds the chain against a head that was noted elsewhere.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -74,6 +74,26 @@ def seal_events(most: int = BATCH) -> int:
     with connection.cursor() as cursor:
         cursor.execute("SELECT audit_seal(%s)", [most])
         return int(cursor.fetchone()[0])
+
+
+@dataclass(frozen=True)
+class Link:
+    """What an event's seal is made of: the SHA-256 of `before` with `text` behind it, in UTF-8."""
+
+    before: str
+    text: str
+
+
+def links_of(events: Collection[int]) -> dict[int, Link]:
+    """Of the sealed ones among these events what anybody needs to make their seals again; one query."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT id, {EVENT_TEXT}, (SELECT seal FROM audit_auditevent AS before"  # noqa: S608  a constant
+            " WHERE before.position = audit_auditevent.position - 1) FROM audit_auditevent"
+            " WHERE id = ANY(%s) AND position IS NOT NULL",
+            [list(events)],
+        )
+        return {number: Link(before or "", text) for number, text, before in cursor.fetchall()}
 
 
 def head() -> Head:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
@@ -65,6 +65,14 @@ def stream_events(chosen: AuditFilter) -> Iterator[dict[str, Any]]:
         for row in chunk:
             yield asdict(_entry(row)) | {"at": row.at.isoformat()}
         after = chunk[-1].pk
+
+
+def events_of_rows(rows: Mapping[str, Collection[int]], *, limit: int) -> list[AuditEntry]:
+    """The events of these rows (table → numbers), oldest first, `limit` at most; one query."""
+    wanted = Q(pk__in=())
+    for table, numbers in rows.items():
+        wanted |= Q(table=table, row_id__in=[str(number) for number in numbers])
+    return [_entry(row) for row in AuditEvent.objects.filter(wanted).order_by("id")[:limit]]
 
 
 def _rows(chosen: AuditFilter) -> QuerySet[AuditEvent]:

@@ -37,3 +37,11 @@ def record(*, by: Named, why: str) -> None:
             " set_config('schemadesk.origin', %s, true), set_config('schemadesk.why', %s, true)",
             [by.name, by.door, by.origin, why],
         )
+
+
+def recorded() -> str:
+    """Why this transaction changes things, as it was recorded last; empty where nothing was."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT coalesce(current_setting('schemadesk.why', true), '')")
+        (why,) = cursor.fetchone()
+    return str(why)

@@ -70,16 +70,20 @@ def find_checkpoints(
         if len(found) >= bounds.checkpoints:
             walk.ended_early = f"more than {bounds.checkpoints} checkpoints"
             break
-        found.append(_read(place, roots, store, cache))
+        found.append(_read(place, roots, store, cache, Patience(seconds=max(1.0, walk.seconds_left))))
     found.sort(key=lambda each: each.path)
     return Discovery(tuple(found), walk.folders, walk.ended_early, tuple(walk.passed_over))
 
 
 def _read(
-    place: str, roots: tuple[str | os.PathLike[str], ...], store: ObjectStore | None, cache: ReadCache | None
+    place: str,
+    roots: tuple[str | os.PathLike[str], ...],
+    store: ObjectStore | None,
+    cache: ReadCache | None,
+    patience: Patience,
 ) -> Found:
     try:
-        return Found(place, read_checkpoint(place, roots, store=store, cache=cache), None)
+        return Found(place, read_checkpoint(place, roots, store=store, cache=cache, patience=patience), None)
     except InvalidCheckpoint as error:
         return Found(place, None, error.message)
 
@@ -98,6 +102,11 @@ class _Walk:
         self.folders = 0
         self.ended_early: str | None = None
         self.passed_over: list[str] = []
+
+    @property
+    def seconds_left(self) -> float:
+        """How long the search may go on; below 0 once it is over."""
+        return self._end - time.monotonic()
 
     def checkpoints(self) -> Iterable[str]:
         """The path of each checkpoint."""
@@ -127,7 +136,7 @@ class _Walk:
     def _has_ended(self) -> bool:
         if self.folders >= self._bounds.folders:
             self.ended_early = f"more than {self._bounds.folders} folders"
-        elif time.monotonic() > self._end:
+        elif self.seconds_left < 0:
             self.ended_early = f"more than {self._bounds.seconds:g} s"
         else:
             return False

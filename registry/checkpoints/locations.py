@@ -119,3 +119,17 @@ def why_rows_are_not_readable(path: str, spark_roots: Iterable[str | os.PathLike
         return "rows not readable here: the Spark server doesn't open this folder; schemas and history are"
     kind = "local folders of this machine" if location.protocol == LOCAL else f"{location.protocol}: addresses"
     return f"rows not readable here: the Spark server doesn't open {kind}; schemas and history are"
+
+
+def as_spark_opens(path: str, spark_roots: Iterable[str | os.PathLike[str]]) -> str:
+    """The path with the protocol as the fitting root of the Spark server spells it: Hadoop's own client knows `s3a:`
+    alone, others `s3:`. A local folder stays as it is. Raises InvalidCheckpoint for a bad address.
+    """
+    location = parse_location(path, FILE_SYSTEMS)
+    if location.protocol == LOCAL:
+        return path
+    for root in spark_roots:
+        found = _SCHEME.fullmatch(os.fspath(root))
+        if found is not None and location.is_below(location_of_root(root)):
+            return f"{found['protocol'].lower()}://{location.path}"
+    return location.text

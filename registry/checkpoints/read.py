@@ -10,7 +10,7 @@ from typing import Any
 
 from registry.checkpoints.cache import ReadCache
 from registry.checkpoints.families import EVOLVING, KINDS, OPERATORS, STORES, internal_meaning
-from registry.checkpoints.files import CheckpointFiles
+from registry.checkpoints.files import CheckpointFiles, Patience
 from registry.checkpoints.layout import (
     StoredSchemas,
     missing_schema_files,
@@ -51,19 +51,20 @@ def read_checkpoint(
     *,
     store: ObjectStore | None = None,
     cache: ReadCache | None = None,
+    patience: Patience | None = None,
 ) -> Checkpoint:
     """What the checkpoint at `path` says of its query's state; nothing in it is changed, no rows are read.
 
     `path` is absolute, a `file:` address, or one of the object store that `store` has open, and lies (links followed)
     in one of `allowed_roots`, which hold folders and addresses. With a `cache`, a checkpoint in which nothing was
-    written since it was read last isn't read again. Raises InvalidCheckpoint when the path isn't allowed, when it is
+    written since it was read last isn't read again. `patience` is how much of it is read, and for how long. Raises InvalidCheckpoint when the path isn't allowed, when it is
     no checkpoint, and when one of its files is damaged, too large or of an unknown format; for an object store also
     RemoteUnavailable and AddressRefused.
     """
     roots = tuple(allowed_roots)
-    if cache is not None and (known := _unchanged(path, roots, store, cache)) is not None:
+    if cache is not None and (known := _unchanged(path, roots, store, cache, patience)) is not None:
         return known
-    files = CheckpointFiles(path, roots, store=store, cache=cache)
+    files = CheckpointFiles(path, roots, store=store, cache=cache, patience=patience)
     checkpoint = _read(files, path)
     if cache is not None:
         cache.keep_checkpoint(files.cache_name, path, files.listings, checkpoint)
@@ -71,10 +72,14 @@ def read_checkpoint(
 
 
 def _unchanged(
-    path: str, roots: tuple[str | os.PathLike[str], ...], store: ObjectStore | None, cache: ReadCache
+    path: str,
+    roots: tuple[str | os.PathLike[str], ...],
+    store: ObjectStore | None,
+    cache: ReadCache,
+    patience: Patience | None,
 ) -> Checkpoint | None:
     """What was read last, if every folder that was listed for it has the same entries, of the same size and stamp."""
-    files = CheckpointFiles(path, roots, store=store)
+    files = CheckpointFiles(path, roots, store=store, patience=patience)
     known = cache.checkpoint(files.cache_name, path)
     if known is None:
         return None

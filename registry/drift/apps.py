@@ -12,8 +12,11 @@ class DriftConfig(AppConfig):
     label = "drift"
 
     def ready(self) -> None:
-        """Tells the subjects app whom to ask what the scans know of versions."""
+        """Tells the apps below whom to ask: of versions what the scans know, of promotions what is open there."""
+        from registry.drift.promoting import NAME, drift_facts, open_drift
         from registry.drift.retiring import PROVIDER, data_evidence
+        from registry.promotions.outlook import outlook
         from registry.subjects.evidence import provide
 
         provide(PROVIDER, "data", data_evidence)
+        outlook(NAME, open_drift, drift_facts)

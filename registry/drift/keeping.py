@@ -14,9 +14,18 @@ from django.utils import timezone
 from registry.access.roles import system_actor
 from registry.audit.services import record
 from registry.drift.gaps import keep_read_from
-from registry.drift.judge import JudgedFinding, Registered, belongings
+from registry.drift.judge import JudgedFinding, Registered, belongings, types_seen
 from registry.drift.life_cycle import Standing, could_have_seen, is_muted, seen_again
-from registry.drift.merging import FieldCounts, Use, fields_of, merged_field, merged_use, uses_of
+from registry.drift.merging import (
+    FieldCounts,
+    Use,
+    fields_of,
+    merged_field,
+    merged_types,
+    merged_use,
+    over_time,
+    uses_of,
+)
 from registry.drift.models import FieldStatistic, Finding, Scan, SchemaUse, Source, Topic
 from registry.drift.services import Claim
 from registry.drift.services.findings import active_mutes
@@ -29,6 +38,13 @@ ACTOR = system_actor("scan")
 BATCH = 5000
 USE_KEY: Final = ("topic", "side", "framing", "mark", "partition")
 FIELD_KEY: Final = ("topic", "side", "framing", "mark", "path", "day")
+#: rules whose findings say how many messages each scan saw: whether it goes on, and since when
+ABOUT_IDS: Final = frozenset(
+    {
+        "UNKNOWN_SCHEMA_ID", "ID_OF_OTHER_SUBJECT", "ID_OF_OTHER_CONTEXT", "ID_DELETED", "ID_NOT_RELEASED",
+        "ID_QUARANTINED", "ID_RETIRED", "ID_DEPRECATED", "OLD_VERSION_WRITTEN", "SUBJECT_MISSING", "KEY_SCHEMA_CHANGED",
+    }
+)  # fmt: skip
 #: what every scan that sees a finding writes, and what only a change of its state does: the audit watches the latter
 SEEN: Final = (
     "rule", "severity", "sentence", "remedy", "location", "evidence", "count", "subject_name", "topic", "cause",
@@ -133,10 +149,14 @@ def _keep_fields(result: ScanResult, read: Mapping[str, TopicSeen], topics: Mapp
 
 
 def _keep_subjects(result: ScanResult, read: Mapping[str, TopicSeen], topics: Mapping[str, Topic]) -> None:
-    """Subjects that a topic's messages belong to, and the strategies that name them so: as the data has it."""
+    """Subjects that a topic's messages belong to, the strategies that name them so, message types: as the data has it."""
     if result.registered is None:
         return
     changed: dict[str, Topic] = {}
+    for (name, side), types in sorted(types_seen(result.observations, result.registered).items()):
+        if name in read:
+            row = changed[name] = topics[name]
+            row.message_types = row.message_types | {side: merged_types(row.message_types.get(side, {}), types)}
     for (name, side), found in sorted(belongings(result.observations, result.registered).items()):
         if name not in read:
             continue
@@ -148,7 +168,7 @@ def _keep_subjects(result: ScanResult, read: Mapping[str, TopicSeen], topics: Ma
                 setattr(row, field, known | {side: together})
                 changed[name] = row
     if changed:
-        Topic.objects.bulk_update(changed.values(), ["subjects", "strategies"], batch_size=1000)
+        Topic.objects.bulk_update(changed.values(), ["subjects", "strategies", "message_types"], batch_size=1000)
 
 
 def _keep_findings(scan: Scan, source: Source, result: ScanResult, topics: Mapping[str, Topic]) -> None:
@@ -195,8 +215,12 @@ def _keep_findings(scan: Scan, source: Source, result: ScanResult, topics: Mappi
 def _refresh(
     row: Finding, judged: JudgedFinding, scan: Scan, topics: Mapping[str, Topic], *, now: datetime, count: int
 ) -> None:
+    evidence = judged.evidence
+    if judged.rule in ABOUT_IDS:
+        before = row.evidence.get("ids_over_time") if row.pk else None
+        evidence = evidence | {"ids_over_time": over_time(before, now, judged.count)}
     row.rule, row.severity, row.sentence, row.remedy = judged.rule, judged.severity, judged.sentence, judged.remedy
-    row.location, row.evidence, row.count, row.cause = judged.location, judged.evidence, count, judged.cause
+    row.location, row.evidence, row.count, row.cause = judged.location, evidence, count, judged.cause
     row.subject_name, row.topic = judged.subject, topics.get(judged.topic)
     row.last_seen, row.last_scan, row.clean_scans = now, scan, 0
 

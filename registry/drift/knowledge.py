@@ -28,10 +28,11 @@ from registry.drift.judge.model import (
 from registry.drift.judge.reading import SIDES, marks_seen, milliseconds
 from registry.drift.judge.strategies import bare_name, belonging
 from registry.drift.known_schemas import ReadSchema, declared_of, read_schemas
-from registry.drift.known_versions import VersionRow, by_mark, condition_of, is_target, subject_summaries, version_rows
+from registry.drift.known_versions import VersionRow, by_mark, condition_of, subject_summaries, version_rows
 from registry.drift.known_writers import writers_for
 from registry.drift.models import FieldStatistic, Finding, SchemaUse, Source, Topic
 from registry.observations import FieldProfile, Framing, MessageIndexes, Observation, Side, TopicTotals
+from registry.subjects.arrivals import unrequested
 from registry.subjects.models import Association, Schema
 from registry.subjects.names import DEFAULT_CONTEXT, SubjectName
 
@@ -45,17 +46,19 @@ EVENTS: Final = timedelta(days=14)
 
 
 def registered_for(source: Source, observations: Sequence[Observation]) -> Registered:
-    """What the source's registry holds that concerns those observations; some ten queries, however much there is."""
+    """What the source's registry holds that concerns those observations; some eleven queries, however much there is."""
     registry, context = source.registry, source.context or DEFAULT_CONTEXT
     seen = marks_seen(observations)
     topics = sorted({each.topic for each in observations if isinstance(each, TopicTotals)})
     if not topics:
         return Registered(registry=registry.name, context=context)
-    target = is_target(registry)
-    marks = {mark for carried in seen.values() for mark in carried}
-    of_marks = by_mark(version_rows(registry, condition_of(marks), target=target) if marks else (), marks)
+    ghosts = unrequested(registry)
+    now = {mark for carried in seen.values() for mark in carried}
+    marks = now | _marks_before(source, topics)
+    of_marks = by_mark(version_rows(registry, condition_of(marks), ghosts=ghosts) if marks else (), marks)
     here, elsewhere = _split(of_marks, context)
-    read = read_schemas(_schemas({row.schema_pk for rows in here.values() for row in rows if _needs_record(row, seen)}))
+    carried = (row for mark in now for row in here.get(mark, ()))
+    read = read_schemas(_schemas({row.schema_pk for row in carried if _needs_record(row, seen)}))
     versions = {mark: tuple(_with_record(row, read) for row in rows) for mark, rows in here.items()}
     registered = Registered(
         registry=registry.name,
@@ -67,7 +70,7 @@ def registered_for(source: Source, observations: Sequence[Observation]) -> Regis
     )
     sides: list[TopicSide] = [(topic, side) for topic in topics for side in SIDES]
     subjects = {name for where in sides for name in belonging(where, sorted(seen.get(where, ())), registered).subjects}
-    histories = _histories(source, context, subjects, target=target)
+    histories = _histories(source, context, subjects, ghosts=ghosts)
     wanted = _declared_wanted(observations, here, histories)
     more = read_schemas(_schemas({row.schema_pk for row in wanted} - read.keys()))
     return replace(
@@ -76,6 +79,13 @@ def registered_for(source: Source, observations: Sequence[Observation]) -> Regis
         declared=_declared(wanted, {**read, **more}),
         events=_events(source, histories),
     )
+
+
+def _marks_before(source: Source, topics: Collection[str]) -> set[Mark]:
+    """The marks that earlier scans saw in those topics; one query."""
+    rows = SchemaUse.objects.filter(topic__source=source, topic__name__in=topics)
+    found = rows.order_by("framing", "mark").values_list("framing", "mark").distinct()
+    return {(cast("Framing", framing), mark) for framing, mark in found}
 
 
 def _split(
@@ -115,14 +125,16 @@ def _associated(source: Source, context: str, topics: Collection[str]) -> dict[T
     return found
 
 
-def _histories(source: Source, context: str, subjects: Collection[str], *, target: bool) -> dict[str, list[VersionRow]]:
+def _histories(
+    source: Source, context: str, subjects: Collection[str], *, ghosts: Q | None
+) -> dict[str, list[VersionRow]]:
     """All versions of those subjects by qualified name, ascending; one query."""
     if not subjects:
         return {}
     names = {bare_name(subject) for subject in subjects}
     wanted = Q(subject__context__name=context, subject__name__in=names)
     found: dict[str, list[VersionRow]] = {}
-    for row in version_rows(source.registry, wanted, target=target):
+    for row in version_rows(source.registry, wanted, ghosts=ghosts):
         found.setdefault(row.version.subject, []).append(row)
     return found
 
@@ -198,12 +210,14 @@ def memory_of(source: Source, topics: Collection[str]) -> Memory:
     `topics` are those that were read: uses and baselines are loaded of them alone, which may be many rows.
     """
     now = timezone.now()
-    rows = list(source.topics.values_list("name", "compacted", "gone_at", "strategies", "checked_at"))
+    rows = list(source.topics.values_list("name", "compacted", "gone_at", "strategies", "message_types", "checked_at"))
     return Memory(
         as_of=milliseconds(now),
         topics={
-            name: TopicMemory(compacted, gone is not None, {side: tuple(found) for side, found in strategies.items()})
-            for name, compacted, gone, strategies, _ in rows
+            name: TopicMemory(
+                compacted, gone is not None, {side: tuple(found) for side, found in strategies.items()}, types
+            )
+            for name, compacted, gone, strategies, types, _ in rows
         },
         all_topics=_all_topics(source),
         discovered=any(checked is not None for *_, checked in rows),

@@ -9,11 +9,12 @@ from django.db.models import Max, Q
 from registry.checkpoints import Checkpoint
 from registry.drift.judge.queries import QueryFacts, RunFacts, SchemaFacts, SubjectVersion, VariableFacts
 from registry.drift.judge.reading import milliseconds
-from registry.drift.known_versions import is_target, version_rows
+from registry.drift.known_versions import version_rows
 from registry.drift.models import SIDES, SchemaUse, Source, Topic
 from registry.streams.models import StateCheck
 from registry.streams.seen import InputSeen
 from registry.streams.subject_shapes import shapes_of
+from registry.subjects.arrivals import unrequested
 from registry.subjects.models import Subject
 from registry.subjects.names import DEFAULT_CONTEXT, SubjectName, parse_subject
 
@@ -112,7 +113,7 @@ def _subject_versions(source: Source, inputs: Sequence[InputSeen]) -> tuple[Subj
     wanted = Q()
     for context, name in sorted(names):
         wanted |= Q(subject__context__name=context, subject__name=name)
-    rows = version_rows(source.registry, wanted, target=is_target(source.registry))
+    rows = version_rows(source.registry, wanted, ghosts=unrequested(source.registry))
     return tuple(
         SubjectVersion(
             row.version.subject,

@@ -25,8 +25,9 @@ from registry.drift.judge.registry_facts import (
     is_more_open,
     is_weaker,
 )
-from registry.drift.known_versions import FIRST_DAY, VersionRow, environment_of, is_last, is_target, version_rows
+from registry.drift.known_versions import VersionRow, environment_before, is_last, is_target, version_rows
 from registry.drift.models import SchemaUse, Topic
+from registry.subjects.arrivals import unrequested
 from registry.subjects.models import Config, Mode, Registry, SchemaVersion
 from registry.subjects.names import DEFAULT_CONTEXT, SubjectName
 from registry.subjects.selectors.effective import DEFAULT_LEVEL, DEFAULT_MODE
@@ -41,7 +42,7 @@ _Settings = Mapping[tuple[str | None, str | None], str]
 
 def facts_of(registry: Registry) -> RegistryFacts:
     """The facts without those of connectors, which aren't in the database; some fifteen queries."""
-    now, target = timezone.now(), is_target(registry)
+    now, target, ghosts = timezone.now(), is_target(registry), unrequested(registry)
     levels = _own(Config.objects.filter(registry=registry, compatibility_level__isnull=False), "compatibility_level")
     modes = _own(Mode.objects.filter(registry=registry), "mode")
     changes = setting_changes(registry, now - HISTORY)
@@ -49,9 +50,9 @@ def facts_of(registry: Registry) -> RegistryFacts:
         registry=registry.name,
         is_target=target,
         is_last=is_last(registry),
-        unreleased=_unreleased(registry) if target else (),
+        unreleased=_unreleased(registry, ghosts) if ghosts is not None else (),
         differing=_differing(registry) if target else (),
-        registered=_registered(registry, now, target=target),
+        registered=_registered(registry, now, ghosts),
         relaxed_levels=tuple(_relaxations(changes, "level", levels, DEFAULT_LEVEL)),
         relaxed_modes=tuple(_relaxations(changes, "mode", modes, DEFAULT_MODE)),
         levels=_scoped(levels, DEFAULT_LEVEL),
@@ -65,23 +66,18 @@ def facts_of(registry: Registry) -> RegistryFacts:
 # ---- promotions ---------------------------------------------------------------------------------------------------
 
 
-def _unreleased(registry: Registry) -> tuple[RegisteredVersion, ...]:
-    """Live versions that no release and no import brought, the newest first."""
-    wanted = Q(deleted_at=None, releases__isnull=True)
-    if registry.kind == Registry.REMOTE:
-        wanted &= Q(created_at__gt=registry.created_at + FIRST_DAY)
-    else:
-        wanted &= Q(imported=False)
-    rows = version_rows(registry, wanted, target=True)
+def _unreleased(registry: Registry, ghosts: Q) -> tuple[RegisteredVersion, ...]:
+    """Live versions that came without the request that they needed, the newest first."""
+    rows = version_rows(registry, ghosts & Q(deleted_at=None), ghosts=ghosts)
     newest = sorted(rows, key=lambda row: (-row.version.registered_at, row.version.subject, row.version.version))
-    return tuple(row.version for row in newest if row.version.released is False)[:MAX_ROWS]
+    return tuple(row.version for row in newest)[:MAX_ROWS]
 
 
 def _differing(registry: Registry) -> tuple[tuple[RegisteredVersion, str], ...]:
     """Versions that the environment before has as another schema; a release explains its own number."""
-    environment = environment_of(registry)
-    before = type(environment).objects.filter(position__lt=environment.position).order_by("-position")
-    previous = before.select_related("registry").first().registry
+    previous = environment_before(registry)
+    if previous is None:
+        return ()
     others = SchemaVersion.objects.filter(
         subject__context__registry=previous,
         subject__context__name=OuterRef("subject__context__name"),
@@ -90,13 +86,15 @@ def _differing(registry: Registry) -> tuple[tuple[RegisteredVersion, str], ...]:
         deleted_at=None,
     ).exclude(schema__fingerprint=OuterRef("schema__fingerprint"))
     wanted = Q(Exists(others), deleted_at=None, releases__isnull=True)
-    return tuple((row.version, previous.name) for row in version_rows(registry, wanted, target=True)[:MAX_ROWS])
+    return tuple((row.version, previous.name) for row in version_rows(registry, wanted, ghosts=None)[:MAX_ROWS])
 
 
-def _registered(registry: Registry, now: datetime, *, target: bool) -> tuple[tuple[RegisteredVersion, int | None], ...]:
+def _registered(
+    registry: Registry, now: datetime, ghosts: Q | None
+) -> tuple[tuple[RegisteredVersion, int | None], ...]:
     """Versions that came through REST lately, with the time of the first message that carries their schema."""
     wanted = Q(deleted_at=None, created_at__gte=now - LATELY, door__in=sorted(REST_DOORS), imported=False)
-    rows = sorted(version_rows(registry, wanted, target=target), key=lambda row: -row.version.registered_at)[:MAX_ROWS]
+    rows = sorted(version_rows(registry, wanted, ghosts=ghosts), key=lambda row: -row.version.registered_at)[:MAX_ROWS]
     first = _first_messages(registry, rows)
     return tuple((row.version, first.get((row.context, row.version.schema_id))) for row in rows)
 
@@ -213,7 +211,7 @@ def _live(registry: Registry, levels: _Settings, now: datetime) -> tuple[LiveVer
     for context, numbers in ids.items():
         wanted |= Q(subject__context__name=context, schema__schema_id__in=numbers)
     found: dict[tuple[str, str], set[int]] = {}
-    for version in version_rows(registry, wanted & Q(deleted_at=None), target=False):
+    for version in version_rows(registry, wanted & Q(deleted_at=None), ghosts=None):
         found.setdefault((version.context, version.name), set()).add(version.version.version)
     return tuple(
         LiveVersions(

@@ -6,21 +6,19 @@ import re
 import uuid
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any, Final
 
 from django.core.exceptions import ObjectDoesNotExist
-from django.db.models import Count, Exists, Min, OuterRef, Q, QuerySet
+from django.db.models import Case, Count, Min, Q, QuerySet, Value, When
 
 from registry.drift.judge.model import Mark, RegisteredVersion, SubjectSummary
 from registry.drift.judge.reading import milliseconds
 from registry.subjects.models import Registry, SchemaVersion, Subject
 from registry.subjects.names import SubjectName
+from registry.subjects.selectors.standing import joined_standing
 
 LARGEST_ID: Final = 2**31 - 1
 MAX_MARKS: Final = 20_000
-#: what a remote registry held when it was connected is taken as it is
-FIRST_DAY: Final = timedelta(days=1)
 #: `prefix.subject.vN`: both prefix and subject may have dots of their own
 CONTENT_TYPE: Final = re.compile(r"(?P<names>.{3,1000})\.v(?P<version>[1-9][0-9]{0,8})", re.DOTALL)
 
@@ -36,13 +34,24 @@ class VersionRow:
 
 
 def is_target(registry: Registry) -> bool:
-    """Whether versions come to the registry by promotions: an environment with another one before it; two queries."""
+    """Whether versions come to the registry by promotions: an environment that is closed, or not the first one."""
     environment = environment_of(registry)
-    return environment is not None and type(environment).objects.filter(position__lt=environment.position).exists()
+    return environment is not None and (environment.is_closed or _before(environment).exists())
+
+
+def environment_before(registry: Registry) -> Registry | None:
+    """The registry of the environment before this one in the promotion order."""
+    environment = environment_of(registry)
+    previous = environment and _before(environment).order_by("-position").select_related("registry").first()
+    return previous.registry if previous else None
+
+
+def _before(environment: Any) -> Any:
+    return type(environment).objects.filter(position__lt=environment.position)
 
 
 def is_last(registry: Registry) -> bool:
-    """Whether the registry is the last of several environments: production; two queries."""
+    """Whether the registry is the last environment that takes promotions: production; three queries."""
     environment = environment_of(registry)
     if environment is None or not is_target(registry):
         return False
@@ -57,44 +66,43 @@ def environment_of(registry: Registry) -> Any:
         return None
 
 
-def version_rows(registry: Registry, wanted: Q, *, target: bool) -> list[VersionRow]:
-    """The registry's versions that a condition names, soft-deleted ones too; one query."""
-    released = SchemaVersion.objects.filter(pk=OuterRef("pk"), releases__isnull=False)
+def version_rows(registry: Registry, wanted: Q, *, ghosts: Q | None) -> list[VersionRow]:
+    """The registry's versions that a condition names, soft-deleted ones too; one query.
+
+    `ghosts` is what `registry.subjects.arrivals.unrequested` gave; None: whether they were released isn't told.
+    """
     rows: QuerySet[SchemaVersion] = (
         SchemaVersion.objects.filter(wanted, subject__context__registry=registry)
-        .annotate(is_released=Exists(released))
-        .select_related("schema", "subject__context")
+        .select_related("schema", "subject__context", "standing")
         .defer("submitted", "schema__canonical", "schema__metadata", "schema__rule_set")
         .order_by("subject_id", "version")
     )
-    return [_row(row, registry, target=target) for row in rows]
+    if ghosts is not None:
+        rows = rows.annotate(is_ghost=Case(When(ghosts, then=Value(True)), default=Value(False)))
+    return [_row(row, told=ghosts is not None) for row in rows]
 
 
-def _row(row: Any, registry: Registry, *, target: bool) -> VersionRow:
+def _row(row: Any, *, told: bool) -> VersionRow:
+    standing = joined_standing(row)
     name = SubjectName(row.subject.context.name, row.subject.name)
     version = RegisteredVersion(
         subject=name.qualified,
         version=row.version,
         deleted=row.deleted_at is not None,
         schema_id=row.schema.schema_id,
-        released=_is_released(row, registry) if target else None,
+        released=not row.is_ghost if told else None,
         registered_at=milliseconds(row.created_at),
         registered_by=row.created_by,
         door=row.door,
         schema_type=row.schema.schema_type,
         fingerprint=row.schema.fingerprint,
         guid=str(row.schema.guid),
+        standing=standing.standing if standing else "",
+        standing_since=milliseconds(standing.decided_at) if standing else 0,
+        standing_until=milliseconds(standing.ends_at) if standing and standing.ends_at else 0,
+        standing_message=standing.message if standing else "",
     )
     return VersionRow(version, name.context, name.subject, row.schema_id)
-
-
-def _is_released(row: Any, registry: Registry) -> bool:
-    """By a promotion, or by an operator's import; a mirror imports everything, so there time decides."""
-    if row.is_released:
-        return True
-    if registry.kind == Registry.REMOTE:
-        return bool(row.created_at <= registry.created_at + FIRST_DAY)
-    return bool(row.imported)
 
 
 def condition_of(marks: Collection[Mark]) -> Q:

@@ -33,7 +33,7 @@ def writers_for(
     wanted = condition_of(seen) | Q(subject__name__in=names)
     rows = [
         row
-        for row in version_rows(registry, wanted & Q(subject__context__name=context), target=False)
+        for row in version_rows(registry, wanted & Q(subject__context__name=context), ghosts=None)
         if row.version.schema_id
     ]
     order: dict[Mark, VersionRow] = {}

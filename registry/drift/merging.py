@@ -7,11 +7,15 @@ an estimate where marks mix. A field's day is taken anew when its messages were 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Final
 
 from registry.observations import FieldProfile, FramedMessages, Observation, Span, UndecodableMessages
 
+MOST_TYPES: Final = 50
+MOST_SCANS: Final = 24
 #: topic, side, framing, mark, partition
 UseKey = tuple[str, str, str, str, int]
 #: topic, side, framing, mark, path
@@ -155,3 +159,29 @@ def _end(one: str, other: str, *, least: bool) -> str:
     except ValueError:
         first = one < other
     return one if first == least else other
+
+
+def merged_types(
+    before: Mapping[str, Mapping[str, Sequence[int]]], seen: Mapping[str, Mapping[str, Sequence[int]]]
+) -> dict[str, dict[str, list[int]]]:
+    """Message types by subject and name with first and last time, after a scan; the MOST_TYPES last seen of a subject."""
+    merged: dict[str, dict[str, list[int]]] = {}
+    for subject in sorted({*before, *seen}):
+        spans = {name: list(span) for name, span in before.get(subject, {}).items()}
+        for name, (first, last) in seen.get(subject, {}).items():
+            known = spans.get(name, [first, last])
+            spans[name] = [min(known[0], first), max(known[1], last)]
+        kept = sorted(spans, key=lambda name: (-spans[name][1], name))[:MOST_TYPES]
+        merged[subject] = {name: spans[name] for name in sorted(kept)}
+    return merged
+
+
+def over_time(before: object, at: datetime, messages: int) -> dict[str, int]:
+    """Messages by the minute (UTC) in which a scan saw them, this scan's added; of the last MOST_SCANS of them.
+
+    `before` is what an earlier scan kept.
+    """
+    counts = {str(label): int(number) for label, number in before.items()} if isinstance(before, Mapping) else {}
+    label = at.astimezone(UTC).strftime("%Y-%m-%d %H:%M")
+    counts[label] = counts.get(label, 0) + messages
+    return dict(sorted(counts.items())[-MOST_SCANS:])

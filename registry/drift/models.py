@@ -127,6 +127,9 @@ class Topic(models.Model):
     read_from = models.JSONField(default=dict, help_text="partition → the offset from which on no message was left out")
     strategies = models.JSONField(default=dict, help_text="side → subject name strategies found in the data")
     subjects = models.JSONField(default=dict, help_text="side → names of the subjects that its messages belong to")
+    message_types = models.JSONField(
+        default=dict, help_text="side → subject → Protobuf message type → first and last time it was seen"
+    )
     messages = models.PositiveBigIntegerField(default=0, help_text="read so far, by all scans")
     problem = models.TextField(blank=True, help_text="why the last scan couldn't read it")
     discovered_at = models.DateTimeField(auto_now_add=True)

@@ -1,16 +1,22 @@
-"""Telling of findings of severity `break`, in the transaction that keeps them. Muted ones are not told of."""
+"""Telling of findings of severity `break`, in the transaction that keeps them, and of scans that fail.
+
+Muted findings are not told of.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from registry.drift.models import Finding, Source
+from django.db.models import OuterRef, Subquery
+
+from registry.drift.models import Finding, Scan, Source
 from registry.notifications.concerned import Happening
 from registry.notifications.services import notify_many
 
 MOST: Final = 20  # of a kind from one scan; the rest is told of in one sentence
 OPENED, REOPENED, RESOLVED = "finding.opened", "finding.reopened", "finding.resolved"
+FAILED: Final = "scan.failed"
 _WORDS: Final = {OPENED: "were found", REOPENED: "came back", RESOLVED: "are resolved"}
 
 
@@ -23,6 +29,27 @@ def tell_of_resolved(source: Source, numbers: Collection[int]) -> None:
     """Tell of findings that scans of a source no longer see."""
     rows = Finding.objects.filter(pk__in=numbers, severity="break", muted=False).order_by("id")
     notify_many(_happenings(source, RESOLVED, list(rows)))
+
+
+def tell_of_failed(scan_ids: Collection[int]) -> None:
+    """Tell of scans that failed, where the scan of the source before them didn't: not again at every turn of a schedule."""
+    if not scan_ids:
+        return
+    before = Scan.objects.filter(source=OuterRef("source"), pk__lt=OuterRef("pk"), state__in=("done", "failed"))
+    scans = Scan.objects.filter(pk__in=scan_ids).annotate(before=Subquery(before.order_by("-pk").values("state")[:1]))
+    notify_many(
+        [
+            Happening(
+                FAILED,
+                scan.source.registry.name,
+                text=f"The scan of {scan.source.name} failed: {scan.error}",
+                url=f"/ui/sources/{scan.source_id}",
+                data={"scan": scan.pk, "source": scan.source.name, "error": scan.error},
+            )
+            for scan in scans.select_related("source__registry").order_by("pk")
+            if scan.before != "failed"  # type: ignore[attr-defined]  # annotated
+        ]
+    )
 
 
 def _happenings(source: Source, event: str, rows: Sequence[Finding]) -> list[Happening]:

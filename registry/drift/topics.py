@@ -85,7 +85,7 @@ def keep_topics(source: Source, seen: Iterable[TopicSeen]) -> dict[str, Topic]:
     for topic in topics:
         row = rows[topic.name]
         if topic.name in restarted:
-            row.positions, row.messages = {}, 0
+            row.positions, row.messages, row.message_types = {}, 0, {}
         elif not topic.positions and topic.problem == row.problem:
             continue
         row.positions = row.positions | {str(number): offset for number, offset in topic.positions.items()}
@@ -98,7 +98,7 @@ def keep_topics(source: Source, seen: Iterable[TopicSeen]) -> dict[str, Topic]:
             changed,
             update_conflicts=True,
             unique_fields=["id"],
-            update_fields=["positions", "messages", "problem", "read_at"],
+            update_fields=["positions", "messages", "message_types", "problem", "read_at"],
             batch_size=1000,
         )
     return rows

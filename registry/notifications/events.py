@@ -27,6 +27,9 @@ class Event:
 _ROWS = (
     Event("version.registered", "Version registered", "A version of {subject} was registered in {registry}."),
     Event("version.deleted", "Version deleted", "A version of {subject} was deleted in {registry}."),
+    Event(
+        "version.deprecated", "Standing of a version changed", "A version of {subject} in {registry} was deprecated."
+    ),
     Event("config.changed", "Compatibility changed", "The compatibility of {subject} changed in {registry}."),
     Event("mode.changed", "Mode changed", "The mode of {subject} changed in {registry}.", "registry.manage"),
     Event(
@@ -36,7 +39,9 @@ _ROWS = (
         "promotion.review",
     ),
     Event("promotion.reviewed", "Promotion reviewed", "The promotion of {subject} to {registry} was reviewed."),
+    Event("promotion.commented", "Promotion commented", "The promotion of {subject} to {registry} is discussed."),
     Event("promotion.voided", "Approval voided", "Approvals of {subject} for {registry} no longer count."),
+    Event("promotion.scheduled", "Promotion scheduled", "The promotion of {subject} to {registry} has a time."),
     Event("promotion.applied", "Promotion applied", "{subject} was promoted to {registry}."),
     Event(
         "promotion.failed",
@@ -45,6 +50,7 @@ _ROWS = (
         "promotion.apply",
     ),
     Event("promotion.withdrawn", "Promotion withdrawn", "The request for {subject} in {registry} was withdrawn."),
+    Event("breakglass.opened", "Break-glass opened", "Break-glass was opened in {registry}.", "registry.manage"),
     Event("breakglass.used", "Break-glass used", "Break-glass was used on {subject} in {registry}.", "registry.manage"),
     Event("finding.opened", "Finding opened", "Drift was found on {subject} in {registry}.", "finding.decide"),
     Event("finding.reopened", "Finding reopened", "Drift came back on {subject} in {registry}.", "finding.decide"),

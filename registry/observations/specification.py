@@ -70,7 +70,7 @@ class WriterSchema:
 class Profile:
     """What a scan counts beyond framing. Nothing leaves Spark unmasked unless `reveal`, which takes a right.
 
-    `samples` is the number of messages a topic and side that are handed out, masked or not. `changes` reads the bodies
+    `samples` is the number of messages of each schema on a topic's side that are handed out, masked or not. `changes` reads the bodies
     as Debezium's change events too.
     """
 

@@ -222,11 +222,11 @@ class Profiler:
         self._profiles.texts[digest] = text
 
     def _add_samples(self, key: list[Any], samples: list[list[Any]]) -> None:
-        topic, side = key
-        kept = self._profiles.samples.setdefault((topic, side), [])
-        for partition, offset, time, framing, raw, text in samples:
-            _, _, known, mark = owner_of(topic, side, framing, raw)
-            kept.append(Sample(topic, side, partition, offset, time, known, mark, text, self._spec.profile.reveal))
+        owner = owner_of(*key)
+        topic, side, framing, mark = owner
+        kept = self._profiles.samples.setdefault(owner, [])
+        for partition, offset, time, text in samples:
+            kept.append(Sample(topic, side, partition, offset, time, framing, mark, text, self._spec.profile.reveal))
         kept.sort(key=lambda each: (each.partition, each.offset))
         del kept[self._spec.profile.samples :]
 

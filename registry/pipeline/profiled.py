@@ -102,7 +102,7 @@ class Profiles:
     changes: dict[tuple[Any, ...], tuple[Span, list[int]]] = field(default_factory=dict)
     shapes: dict[tuple[str, Side, int, str], Span] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
-    samples: dict[tuple[str, Side], list[Sample]] = field(default_factory=dict)
+    samples: dict[Owner, list[Sample]] = field(default_factory=dict)
     unusable: dict[tuple[Framing, str], str] = field(default_factory=dict)
 
     def forget(self, topic: str) -> None:
@@ -152,7 +152,7 @@ class Profiles:
             yield ChangeEvents(topic, partition, op, database, schema, table, span, *marks)
         for (topic, side, partition, digest), span in sorted(self.shapes.items())[:MOST_SHAPES]:
             yield ChangeShape(topic, side, digest, self.texts.get(digest, ""), span, partition)
-        for _, kept in sorted(self.samples.items()):
+        for _, kept in sorted(self.samples.items(), key=_by_text):
             yield from sorted(kept, key=lambda each: (each.partition, each.offset))[:samples]
         for (framing, mark), reason in sorted(self.unusable.items()):
             yield SchemaNotUsed(framing, mark, reason)

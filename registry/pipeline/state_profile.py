@@ -35,7 +35,7 @@ from registry.observations import (
     StateRows,
     StateVariableRead,
 )
-from registry.pipeline.readers.state_store import CountedField, counted_fields, expiry_column
+from registry.pipeline.readers.state_store import CountedField, counted_fields, expiry_column, with_distinct_names
 from registry.pipeline.workers.masking import shown_magnitude
 
 MAX_RANGES: Final = 100  # fields of one variable; beyond it, only nulls are counted
@@ -66,6 +66,7 @@ class _Measure(NamedTuple):
 
 def profile_rows(rows: DataFrame, read: StateVariableRead) -> list[Observation]:
     """Counts rows, keys, nulls, sizes and masked ranges of a variable's rows; one query of Spark."""
+    rows = with_distinct_names(rows)
     fields = counted_fields(rows.schema)
     expiry = expiry_column(rows.schema)
     asked: list[Column] = [f.count("*").alias("rows")]

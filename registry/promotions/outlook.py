@@ -1,24 +1,44 @@
-"""What other apps know of a promotion's effect beyond the registry: they fill `OUTLOOKS` when they start."""
+"""What other apps know of a promotion's effect beyond the registry: they fill these tables when they start."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from registry.promotions.plan import Check, Plan, Step
 from registry.subjects.models import Registry
 
-#: of what a plan registers at the target, the checks that another app adds; in a constant number of queries
+#: of what a plan does at the target, the checks that another app adds; in a constant number of queries
 Outlook = Callable[[Registry, Sequence[Step]], Sequence[Check]]
+#: of a registry, what those checks depend on for each subject that has anything: any text that changes with it; in a
+#: constant number of queries. Subjects are named as the dialects write them
+Facts = Callable[[Registry], Mapping[str, str]]
 #: name → whom to ask
 OUTLOOKS: Final[dict[str, Outlook]] = {}
+#: name → what its answers depend on, so that those worked out ahead are known to be old
+FACTS: Final[dict[str, Facts]] = {}
 
 
-def outlook(name: str, ask: Outlook) -> None:
-    """Adds one, or replaces the one of that name; called when an app starts."""
+def outlook(name: str, ask: Outlook, facts: Facts | None = None) -> None:
+    """Adds one, or replaces the one of that name; called when an app starts.
+
+    Without `facts` its checks count as ones that never fail: the board doesn't watch for their changes.
+    """
     OUTLOOKS[name] = ask
+    FACTS.pop(name, None)
+    if facts is not None:
+        FACTS[name] = facts
 
 
 def checks_from_outside(target: Registry, plan: Plan) -> tuple[Check, ...]:
     """The checks of all of them for a plan."""
     return tuple(check for ask in OUTLOOKS.values() for check in ask(target, plan.steps))
+
+
+def facts_of(target: Registry) -> dict[str, str]:
+    """For each subject of the registry that another app has something to say of, all that it says."""
+    found: dict[str, list[str]] = {}
+    for name, ask in sorted(FACTS.items()):
+        for subject, fact in ask(target).items():
+            found.setdefault(subject, []).append(f"{name}: {fact}")
+    return {subject: "; ".join(facts) for subject, facts in found.items()}

@@ -1,171 +1,343 @@
 """What a promotion would do: pure, so that what the approver reads is what runs.
 
-`plan_promotion` is given the wanted schemas in dependency order and what the target holds now; the
-plan's hash covers all of it that matters, so any movement of the target, its level or the schemas
-gives another hash, and an approval of the earlier plan no longer counts. The schema id that the
-target will give is an expectation, not part of the hash: an unrelated registration moves it.
+A plan's hash covers the schemas, the steps, the config that comes along, what the target holds of each subject, and the
+verdicts of the checks that come from the registry: any movement of these gives another hash, and an approval of the
+earlier plan no longer counts. Sentences and times aren't part of it, nor are schema ids, which an unrelated registration
+moves; evidence is where it fails.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Final, Literal
 
 from registry.formats.base import ParsedSchema, Reference
 from registry.formats.report import Profile, Report
-from registry.subjects import engines
-from registry.subjects.selectors.effective import NO_POLICY
+from registry.promotions.models import Environment
+from registry.subjects.contracts import Contract
+from registry.subjects.names import SubjectName
+from registry.subjects.selectors.effective import NO_POLICY, OwnConfig
 
-REGISTER, ALREADY_THERE = "register", "already there"
-PASS, WARN, FAIL = "pass", "warn", "fail"
+Kind = Literal["register", "repeat", "config", "adopt", "none"]
+REGISTER: Final = "register"
+REPEAT: Final = "repeat"
+CONFIG: Final = "config"
+ADOPT: Final = "adopt"
+NONE: Final = "none"
+#: the kinds of steps that change something; `adopt` records a release of what is there
+WRITING: Final = frozenset({REGISTER, REPEAT, CONFIG, ADOPT})
+#: those that add a version
+ADDING: Final = frozenset({REGISTER, REPEAT})
+
+Verdict = Literal["pass", "warn", "fail", "skipped", "stale"]
+PASS: Final = "pass"  # noqa: S105  # a verdict
+WARN: Final = "warn"
+FAIL: Final = "fail"
+SKIPPED: Final = "skipped"
+STALE: Final = "stale"
+
+IdOutlook = Literal["same", "different", "given by IMPORT", "unknown"]
+SAME_ID: Final = "same"
+OTHER_ID: Final = "different"
+GIVEN_ID: Final = "given by IMPORT"
+UNKNOWN_ID: Final = "unknown"
+
+#: codes of the checks whose verdicts are part of the hash as they are
+FROM_REGISTRY: Final = frozenset(
+    {
+        "compatibility",
+        "config",
+        "mode",
+        "policy",
+        "references",
+        "reserved-fields",
+        "schema",
+        "something-to-do",
+        "standing",
+    }
+)
+#: codes that never are: what people do about a request and the time don't change what it would do
+BESIDE_THE_PLAN: Final = frozenset({"freeze", "mirror", "referrers", "reviewers", "threads"})
+#: report items that a stored plan keeps of each subject
+MAX_ITEMS_KEPT: Final = 50
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """A version of the source environment, with its references as they are written there."""
+class ItemText:
+    """A text that is proposed."""
 
-    subject: str
-    version: int
-    schema: ParsedSchema
-    submitted: str
-    references: tuple[Reference, ...] = ()
-
-
-@dataclass(frozen=True)
-class TargetState:
-    """What the target holds of a subject now; `history` has its live versions, ascending."""
-
-    level: str
-    mode: str
-    history: tuple[tuple[int, ParsedSchema], ...] = ()
-    next_version: int = 1
-    profile: Profile = "confluent"
-    policy: str = NO_POLICY
-
-
-@dataclass(frozen=True)
-class Step:
-    """One registration at the target, or the statement that it isn't needed."""
-
-    subject: str
-    source_version: int
-    target_version: int
-    action: str
     schema_type: str
-    fingerprint: str
     text: str
     references: tuple[Reference, ...] = ()
 
 
 @dataclass(frozen=True)
-class Check:
-    """A condition of the plan; one that fails keeps it from being approved and applied."""
+class WishedItem:
+    """A version, of the source or (roll back, adopt) of the target; with version 0 a proposed text."""
 
+    subject: SubjectName
+    version: int = 0
+    text: ItemText | None = None
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What somebody wants in the target; `kind` is one of `PromotionRequest.KINDS`, `request_id` is 0 before there is one."""
+
+    target: Environment
+    items: tuple[WishedItem, ...]
+    source: Environment | None = None
+    kind: str = "promote"
+    with_config: bool = False
+    request_id: int = 0
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A version to bring, or a text, with its references as they are written.
+
+    `needs` has for each reference the (qualified subject, version) where it is wanted from, so that the plan gives it
+    the number of the target; it is empty where the references mean the target already. `asked` is False for what comes
+    along because others refer to it. `metadata` None means those of the previous version. `standing` is empty for a
+    version in good standing.
+    """
+
+    subject: str
+    version: int
+    schema: ParsedSchema | None
+    text: str
+    schema_type: str
+    references: tuple[Reference, ...] = ()
+    needs: tuple[tuple[str, int], ...] = ()
+    metadata: Contract | None = None
+    rule_set: Contract | None = None
+    source_id: int | None = None
+    asked: bool = True
+    standing: str = ""
+    config: OwnConfig | None = None
+    problem: str = ""
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """The subject and version by which others refer to it."""
+        return self.subject, self.version
+
+
+@dataclass(frozen=True)
+class Held:
+    """A live version at the target; `schema` is parsed where the level or a policy names the version."""
+
+    version: int
+    fingerprint: str
+    schema: ParsedSchema | None = None
+    identity: str = ""
+    schema_id: int | None = None
+    metadata: Contract | None = None
+    rule_set: Contract | None = None
+    standing: str = ""
+    is_released: bool = False
+
+
+@dataclass(frozen=True)
+class TargetState:
+    """What the target holds of a subject now; `history` has its live versions, ascending.
+
+    `settings` are those that count there, `own` those that the subject sets itself (None: no config of its own).
+    """
+
+    level: str
+    mode: str
+    history: tuple[Held, ...] = ()
+    next_version: int = 1
+    profile: Profile = "confluent"
+    policy: str = NO_POLICY
+    settings: OwnConfig = field(default_factory=OwnConfig)
+    own: OwnConfig | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """What the hash covers of it, as JSON values."""
+        return {
+            "level": self.level,
+            "mode": self.mode,
+            "profile": self.profile,
+            "policy": self.policy,
+            "settings": settings_dict(self.settings),
+            "versions": [[held.version, held.identity or held.fingerprint] for held in self.history],
+            "next_version": self.next_version,
+        }
+
+
+@dataclass(frozen=True)
+class Ids:
+    """The schema ids of a context at the target: the next one, and what those that matter to the plan stand for."""
+
+    next_id: int = 1
+    of_identity: Mapping[str, int] = field(default_factory=dict)
+    identity_of: Mapping[int, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Target:
+    """What the target holds: its subjects by qualified name, its contexts' ids, and subjects that a resource owns."""
+
+    subjects: Mapping[str, TargetState]
+    ids: Mapping[str, Ids] = field(default_factory=dict)
+    owned: frozenset[str] = frozenset()
+    is_mirror: bool = False
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing that is done at the target, or the statement that it isn't needed (`none`).
+
+    `register` adds a version, `repeat` adds an earlier text as a new version with its number in the metadata, `config`
+    sets the subject's settings, `adopt` records a release of the version that is there. `metadata` and `rule_set` are
+    handed to the registration as they are: None means the previous version's, an empty object none.
+    """
+
+    kind: Kind
+    subject: str
+    source_version: int = 0
+    target_version: int = 0
+    schema_type: str = ""
+    fingerprint: str = ""
+    text: str = ""
+    references: tuple[Reference, ...] = ()
+    metadata: Contract | None = None
+    rule_set: Contract | None = None
+    config: dict[str, Any] | None = None
+    source_id: int | None = None
+    expected_id: int | None = None
+    id_outlook: IdOutlook = "unknown"
+    asked: bool = True
+
+    @property
+    def writes(self) -> bool:
+        """Whether anything is done."""
+        return self.kind in WRITING
+
+    @property
+    def adds(self) -> bool:
+        """Whether a version is added."""
+        return self.kind in ADDING
+
+    def to_dict(self) -> dict[str, Any]:
+        """The step as JSON values."""
+        return asdict(self)
+
+    def hashed(self) -> dict[str, Any]:
+        """What the hash covers of it: all but the ids."""
+        return {name: value for name, value in self.to_dict().items() if name not in _UNHASHED}
+
+
+_UNHASHED: Final = frozenset({"source_id", "expected_id", "id_outlook"})
+
+
+def step_from(stored: Mapping[str, Any]) -> Step:
+    """The step that `Step.to_dict` wrote."""
+    known = {item.name for item in fields(Step)}
+    values = {name: value for name, value in stored.items() if name in known}
+    references = tuple(Reference(**reference) for reference in stored.get("references", ()))
+    return Step(**{**values, "references": references})
+
+
+@dataclass(frozen=True)
+class Check:
+    """A condition of the plan; one that fails keeps it from being approved, unless it may be overridden.
+
+    `code` is stable, `name` and `sentence` are for people, `cure` says what would change it. Compatibility is overridden
+    by somebody who may force versions, everything else that is `overridable` by a reviewer with a reason.
+    """
+
+    code: str
     name: str
-    verdict: str
+    verdict: Verdict
     sentence: str
+    cure: str = ""
+    overridable: bool = False
+    subject: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The check as JSON values."""
+        return asdict(self)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Steps in dependency order, the checks, and the reports of compatibility by subject."""
+    """Steps in dependency order, the checks, and the reports of compatibility by subject.
+
+    `target` is what the target held of each subject when the plan was made. `breaking`: a step breaks the level of its
+    target, or BACKWARD where the level is NONE.
+    """
 
     steps: tuple[Step, ...]
     checks: tuple[Check, ...]
     reports: Mapping[str, Report] = field(default_factory=dict)
+    target: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    breaking: bool = False
+    kind: str = "promote"
+
+    @property
+    def failing(self) -> tuple[Check, ...]:
+        """The checks that fail."""
+        return tuple(item for item in self.checks if item.verdict == FAIL)
 
     @property
     def can_run(self) -> bool:
         """Whether no check fails and there is anything to do."""
-        return all(item.verdict != FAIL for item in self.checks) and any(s.action == REGISTER for s in self.steps)
+        return not self.failing and self.has_work
+
+    @property
+    def has_work(self) -> bool:
+        """Whether anything would be done."""
+        return any(step.writes for step in self.steps)
 
     def to_dict(self) -> dict[str, Any]:
-        """The plan as JSON values, without what is only said for people."""
-        return {"steps": [asdict(step) for step in self.steps], "checks": [asdict(item) for item in self.checks]}
+        """The plan as JSON values, to be kept with the request."""
+        return {
+            "kind": self.kind,
+            "steps": [step.to_dict() for step in self.steps],
+            "checks": [item.to_dict() for item in self.checks],
+            "reports": {subject: _kept(report) for subject, report in self.reports.items()},
+            "target": {subject: dict(state) for subject, state in self.target.items()},
+            "breaking": self.breaking,
+        }
+
+    def hashed(self) -> dict[str, Any]:
+        """What the hash covers."""
+        return {
+            "kind": self.kind,
+            "steps": [step.hashed() for step in self.steps],
+            "target": self.target,
+            "checks": sorted([item.code, item.subject, item.verdict] for item in self.checks if _counts(item)),
+        }
 
     @property
     def hash(self) -> str:
         """SHA-256 of the plan."""
-        return hashlib.sha256(json.dumps(self.to_dict(), sort_keys=True).encode()).hexdigest()
+        return hashlib.sha256(json.dumps(self.hashed(), sort_keys=True).encode()).hexdigest()
 
 
-def plan_promotion(wanted: Sequence[Wanted], target: Mapping[str, TargetState]) -> Plan:
-    """The plan that brings the wanted versions, the last one being the requested one, to the target."""
-    steps: list[Step] = []
-    checks: list[Check] = []
-    reports: dict[str, Report] = {}
-    numbers: dict[tuple[str, int], int] = {}
-    for item in wanted:
-        state = target[item.subject]
-        step = _step(item, state, numbers)
-        numbers[item.subject, item.version] = step.target_version
-        steps.append(step)
-        checks.append(_mode_check(item.subject, state, step))
-        if step.action == REGISTER:
-            report = _report(item, state)
-            checks.append(_compatibility_check(item, state, report))
-            if report is not None:
-                reports[item.subject] = report
-            if state.policy != NO_POLICY:
-                checks.append(_policy_check(item, state))
-    checks.append(_something_to_do(steps))
-    return Plan(tuple(steps), tuple(checks), reports)
+def _counts(item: Check) -> bool:
+    if item.code in BESIDE_THE_PLAN:
+        return False
+    return item.code in FROM_REGISTRY or item.verdict == FAIL
 
 
-def _step(item: Wanted, state: TargetState, numbers: Mapping[tuple[str, int], int]) -> Step:
-    there = next(
-        (number for number, schema in reversed(state.history) if schema.fingerprint == item.schema.fingerprint), None
-    )
-    references = tuple(Reference(ref.name, ref.subject, numbers[ref.subject, ref.version]) for ref in item.references)
-    return Step(
-        subject=item.subject,
-        source_version=item.version,
-        target_version=there or state.next_version,
-        action=ALREADY_THERE if there else REGISTER,
-        schema_type=item.schema.schema_type,
-        fingerprint=item.schema.fingerprint,
-        text=item.submitted,
-        references=references,
-    )
+def _kept(report: Report) -> dict[str, Any]:
+    stored = report.to_dict()
+    return {**stored, "items": stored["items"][:MAX_ITEMS_KEPT], "found": len(report.items)}
 
 
-def _mode_check(subject: str, state: TargetState, step: Step) -> Check:
-    name = f"mode of {subject}"
-    if step.action == ALREADY_THERE:
-        return Check(name, PASS, f"The target has this schema as version {step.target_version}; nothing is written.")
-    if state.mode in ("READONLY_OVERRIDE", "IMPORT"):
-        return Check(name, FAIL, f"The target is in mode {state.mode}, which stops releases too.")
-    return Check(name, PASS, f"The target is in mode {state.mode}; a release may write version {step.target_version}.")
+def settings_dict(settings: OwnConfig | None) -> dict[str, Any]:
+    """The settings that say anything, as JSON values."""
+    found = asdict(settings) if settings else {}
+    return {name: value for name, value in found.items() if value is not None}
 
 
-def _report(item: Wanted, state: TargetState) -> Report | None:
-    if not state.history:
-        return None
-    return engines.check(item.schema, state.history, state.level, profile=state.profile)
-
-
-def _compatibility_check(item: Wanted, state: TargetState, report: Report | None) -> Check:
-    name = f"compatibility of {item.subject}"
-    if report is None:
-        return Check(name, PASS, "The target has no version yet: nothing to break.")
-    newest = state.history[-1][0]
-    if report.is_compatible:
-        return Check(name, PASS, f"Holds {state.level} at the target, whose latest version is {newest}.")
-    breaks = len(report.breaks)
-    return Check(name, FAIL, f"Breaks {state.level} at the target in {breaks} place{'s' if breaks != 1 else ''}.")
-
-
-def _policy_check(item: Wanted, state: TargetState) -> Check:
-    report = engines.check_policy(state.policy, item.schema, state.history)
-    said = f"{report.verdict} under {state.policy}"
-    details = f": {'; '.join(report.messages())}" if report.items else ""
-    return Check(f"policy of {item.subject}", PASS if report.is_accepted() else FAIL, f"It is {said}{details}.")
-
-
-def _something_to_do(steps: Sequence[Step]) -> Check:
-    if any(step.action == REGISTER for step in steps):
-        return Check("something to do", PASS, "The target lacks what is promoted.")
-    return Check("something to do", FAIL, "The target has all of this already.")
+def steps_of(stored: Mapping[str, Any]) -> tuple[Step, ...]:
+    """The steps of a plan that `Plan.to_dict` wrote."""
+    return tuple(step_from(step) for step in stored["steps"])

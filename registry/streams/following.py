@@ -12,13 +12,14 @@ from registry.errors import InvalidSchema
 from registry.formats.policies.spark_state import StateChange, schema_changes
 from registry.formats.policies.spark_state.rules import EFFECTS
 from registry.formats.policies.spark_state.types import ArrayType, MapType, SparkType, StructType
-from registry.promotions.plan import PASS, REGISTER, WARN, Check, Step
+from registry.promotions.plan import PASS, WARN, Check, Step
 from registry.streams.models import CarriedVersion
 from registry.streams.shapes import spark_shape, structs_of
 from registry.subjects.models import Registry
 from registry.subjects.names import SubjectName, parse_subject
 
 NAME: Final = "state"
+CODE: Final = "evidence.state"
 MAX_NAMED: Final = 5
 
 
@@ -28,7 +29,7 @@ def state_checks(target: Registry, steps: Sequence[Step]) -> list[Check]:
     It is held against the newest schema of each variable: its fields that came from the subject get the promoted
     version's types, or go where the version has them no more. An application may do otherwise, so it warns.
     """
-    wanted = {parse_subject(step.subject): step for step in steps if step.action == REGISTER}
+    wanted = {parse_subject(step.subject): step for step in steps if step.adds}
     shapes = {name: spark_shape(step.text) for name, step in wanted.items() if step.schema_type == "AVRO"}
     rows = _carriers(target, [name for name, shape in shapes.items() if shape is not None])
     checks = []
@@ -58,11 +59,14 @@ def _carriers(target: Registry, names: Sequence[SubjectName]) -> list[CarriedVer
 
 def _check(name: SubjectName, shape: StructType, rows: Sequence[CarriedVersion]) -> Check:
     label = f"Spark state that carries {name.qualified}"
+    subject = name.qualified
     said = [sentence for row in rows if (sentence := _cannot_follow(row, shape))]
     if not said:
-        return Check(label, PASS, f"Queries whose state has its fields: {len(rows)}; all can follow at a restart.")
+        text = f"Queries whose state has its fields: {len(rows)}; all can follow at a restart."
+        return Check(CODE, label, PASS, text, subject=subject)
     more = f" And {len(said) - MAX_NAMED} more." if len(said) > MAX_NAMED else ""
-    return Check(label, WARN, " ".join(said[:MAX_NAMED]) + more)
+    cure = "Restart those queries with a plan that follows, or from a new checkpoint."
+    return Check(CODE, label, WARN, " ".join(said[:MAX_NAMED]) + more, cure, subject=subject)
 
 
 def _cannot_follow(row: CarriedVersion, shape: StructType) -> str:

@@ -1,4 +1,4 @@
-"""Streaming queries with the history of their state, and checks of planned state with their reports."""
+"""Streaming queries with the history of their state, where their checkpoints are, and checks of planned state."""
 
 from __future__ import annotations
 
@@ -26,6 +26,32 @@ class StateCheck(models.Model):
 
     def __str__(self) -> str:
         return f"check {self.pk} of {self.checkpoint}: {self.verdict}"
+
+
+class CheckpointStore(models.Model):
+    """Of a checkpoint in an object store: the service that has it, and as whom it is asked.
+
+    Typed fields alone: free options of a file system reach other hosts and read files. The secret half of the
+    credentials is named here and kept elsewhere; without credentials the bucket is one that anybody may read.
+    """
+
+    source = models.OneToOneField("drift.Source", on_delete=models.CASCADE, related_name="store")
+    endpoint = models.CharField(max_length=2048, help_text="http(s)://host[:port]")
+    region = models.CharField(max_length=40, default="us-east-1")
+    access_key_id = models.CharField(max_length=128, blank=True)
+    secret = models.CharField(max_length=64, blank=True, help_text="the name under which the secret key is kept")
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(access_key_id="", secret="")
+                | (models.Q(access_key_id__gt="") & models.Q(secret__gt="")),
+                name="both_halves_of_the_credentials",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.endpoint
 
 
 class StreamQuery(models.Model):

@@ -44,6 +44,11 @@ def get_query(query_id: int) -> QueryInfo:
     return _query(row, _variables_of([row]).get(row.pk, []), _inputs_of([row]).get(row.pk, ()))
 
 
+def query_of_source(source_id: int) -> int | None:
+    """The number of the query that a source's scans saw last; None before a scan; one query."""
+    return StreamQuery.objects.filter(source_id=source_id).order_by("-pk").values_list("pk", flat=True).first()
+
+
 def list_variables(query_id: int) -> list[VariableInfo]:
     """The state variables of a query without their schemas, by operator and name. Raises NotFound."""
     row = _query_row(query_id)

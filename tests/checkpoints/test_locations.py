@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from registry.checkpoints import parse_location, why_rows_are_not_readable
-from registry.checkpoints.locations import FILE_SYSTEMS, location_of_root
+from registry.checkpoints.locations import FILE_SYSTEMS, as_spark_opens, location_of_root
 from registry.errors import InvalidCheckpoint
 
 CASES: dict[str, list[list[Any]]] = yaml.safe_load((Path(__file__).parent / "locations.yaml").read_text())
@@ -55,3 +55,17 @@ def test_rows_are_readable_where_spark_opens_the_folder(path: str, roots: list[s
         assert words in reason
     else:
         assert reason is None
+
+
+@pytest.mark.parametrize(
+    ("path", "roots", "opened"),
+    [
+        ("s3://bucket/query", ["s3a://bucket"], "s3a://bucket/query"),
+        ("s3a://bucket/query", ["/data", "s3://other", "s3://bucket/"], "s3://bucket/query"),
+        ("s3n://bucket/query", [], "s3://bucket/query"),
+        ("/data/query", ["s3a://bucket", "/data"], "/data/query"),
+        ("file:/data/query", ["/data"], "file:/data/query"),
+    ],
+)
+def test_spark_opens_an_address_with_the_protocol_of_its_own_root(path: str, roots: list[str], opened: str) -> None:
+    assert as_spark_opens(path, roots) == opened

@@ -147,6 +147,7 @@ PAGES = {
     "cluster remove": ("/ui/clusters/{cluster}/remove", ["2 sources read it; remove them first."]),
     "add debezium": ("/ui/sources/add?kind=debezium", ["Kafka Connect", "Database"]),
     "add registry": ("/ui/sources/add?kind=registry", ["advice for production"]),
+    "add checkpoints": ("/ui/sources/discover", ["Find checkpoints", "Folder or address", "Below"]),
     "usage": (USAGE, ["Version 1", "12 messages", "80.0 %", "It is the newest version", "Can’t be retired", "Ask the clusters now", "orders was last scanned"]),
     "decode": ("/ui/decode", ["Paste a message"]),
 }  # fmt: skip

@@ -97,7 +97,7 @@ PAGES = {
     "finding": ("/ui/findings/{finding}", ["17", "19", "Find the producer.", "Acknowledge"]),
     "promotions": ("/ui/promotions", ["orders-value", "0 of 1"]),
     "ask": ("/ui/promotions/request?subject=orders-value&version=2", ["orders-value"]),
-    "request": ("/ui/promotions/{request}", ["first release", "Approve", "version 1 in prod"]),
+    "request": ("/ui/promotions/{request}", ["first release", "Approve", "version 1 of prod"]),
     "environments": ("/ui/environments", ["orders-value", "prod"]),
     "audit": ("/ui/audit", ["steward", "version added"]),
 }

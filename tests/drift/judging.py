@@ -34,6 +34,7 @@ from registry.observations import (
     Observation,
     OtherGroups,
     PartitionRead,
+    Sample,
     SchemaNotUsed,
     Span,
     StateFieldNulls,
@@ -119,6 +120,8 @@ def observation(form: str, arguments: list[Any]) -> Observation:
             return MessageIndexes(topic, side, part, *mark_of(mark), indexes, span(*where))
         case "profile", _:
             return profile(topic, *arguments)
+        case "sample", [side, part, mark, offset, text]:
+            return Sample(topic, side, part, offset, int(NOW * DAY), *mark_of(mark), text, text.startswith("revealed"))
         case "other", [part, groups, messages]:
             return OtherGroups(topic, part, groups, span(messages))
         case "not_used", [mark, reason]:
@@ -148,6 +151,8 @@ def observations(case: dict[str, Any]) -> list[Observation]:
 
 def version_of(subject: str, number: int, more: dict[str, Any]) -> RegisteredVersion:
     at = int(more.pop("at", 0) * DAY)
+    for name in ("standing_since", "standing_until"):
+        more[name] = int(more.get(name, 0) * DAY)
     return RegisteredVersion(subject, number, registered_at=at, registered_by=more.pop("by", "ci"), **more)
 
 
@@ -209,7 +214,17 @@ def memory(case: dict[str, Any]) -> Memory:
     return Memory(
         as_of=int(now * DAY),
         topics={
-            name: TopicMemory(more.get("compacted", False), more.get("gone", False))
+            name: TopicMemory(
+                more.get("compacted", False),
+                more.get("gone", False),
+                message_types={
+                    side: {
+                        subject: {each: (int(first * DAY), int(last * DAY)) for each, (first, last) in types.items()}
+                        for subject, types in of_side.items()
+                    }
+                    for side, of_side in more.get("types", {}).items()
+                },
+            )
             for name, more in given.get("topics", {}).items()
         },
         all_topics=frozenset(given.get("all_topics", ["orders"])),

@@ -147,6 +147,7 @@ FORM = st.one_of(
     ),
     st.tuples(st.just("indexes"), SIDE, st.integers(0, 2), MARK, st.sampled_from(["0", "1", "9.9"]), WHERE),
     st.tuples(st.just("profile"), SIDE, st.one_of(st.none(), MARK), PATH, COUNT, COUNT, COUNT, KINDS, KINDS),
+    st.tuples(st.just("sample"), SIDE, st.integers(0, 2), st.one_of(st.none(), MARK), COUNT, TEXT),
     st.tuples(st.just("other"), st.integers(0, 2), COUNT, COUNT),
     st.tuples(st.just("not_used"), MARK, TEXT),
     st.tuples(st.just("read"), st.integers(0, 2), COUNT, COUNT),

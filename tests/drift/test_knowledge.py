@@ -19,16 +19,18 @@ from hypothesis import strategies as st
 from registry.access.roles import Actor, system_actor
 from registry.drift.judge import belongings, judge
 from registry.drift.judge.reading import milliseconds
+from registry.drift.keeping import keep_result
 from registry.drift.knowledge import memory_of, registered_for, writers_for
 from registry.drift.known_schemas import descriptor_set
 from registry.drift.known_versions import condition_of, subjects_of_content_type
 from registry.drift.models import FieldStatistic, Finding, SchemaUse, Source, Topic
-from registry.observations import FieldProfile, FramedMessages, Observation, Span, TopicTotals
+from registry.drift.sources.base import ScanResult
+from registry.observations import FieldProfile, FramedMessages, MessageIndexes, Observation, Span, TopicTotals
 from registry.promotions import services as promotions
 from registry.subjects.models import Schema, SchemaVersion
 from registry.subjects.names import SubjectName
 from registry.subjects.services import register_version, set_mode
-from tests.drift.scans import make_source
+from tests.drift.scans import READ, claim, make_source, topic
 
 pytestmark = pytest.mark.django_db
 CI = system_actor("ci", door="confluent")
@@ -273,3 +275,72 @@ def test_the_number_of_queries_does_not_grow(source: Source) -> None:
     ]
     assert after == before
     assert max(after) <= 14
+
+
+# ---- what one scan leaves to the next -------------------------------------------------------------------------------
+
+TWO_TYPES = 'syntax = "proto3"; package shop; message Paid { string id = 1; } message Refund { string id = 1; }'
+
+
+def kept(source: Source, by: Actor, observations: list[Observation]) -> list[str]:
+    """The rules that one scan of those observations finds, and leaves to the next."""
+    held, memory = registered_for(source, observations), memory_of(source, ["orders"])
+    found = judge(observations, held, memory)
+    result = ScanResult(tuple(found), READ, True, (topic(),), tuple(observations), registered=held)
+    assert keep_result(claim(source, by), result)
+    return [each.rule for each in found]
+
+
+def lately(mark: Any, framing: Any = "id", side: Any = "value", **more: Any) -> list[Observation]:
+    """Five messages of this hour."""
+    now = milliseconds(timezone.now())
+    where = Span(5, 50, more.get("first", 0), more.get("first", 0) + 4, now - 1_000, now)
+    seen: list[Observation] = [FramedMessages("orders", side, 0, framing, str(mark), where)]
+    if "indexes" in more:
+        seen.append(MessageIndexes("orders", side, 0, framing, str(mark), more["indexes"], where))
+    return [*seen, TopicTotals("orders", 5, 50, None)]
+
+
+@pytest.mark.requirement("CARD-3")
+def test_a_framing_that_changes_from_one_scan_to_the_next_is_found(source: Source, system: Actor) -> None:
+    number = put("orders-value", record())
+    guid = str(Schema.objects.get(schema_id=number).guid)
+    assert kept(source, system, lately(number)) == []
+    assert kept(source, system, lately(number, first=5)) == []
+    assert kept(source, system, lately(guid, "guid", first=10)) == ["FRAMING_MIXED"]
+    SchemaUse.objects.filter(framing="id").update(last_time=timezone.now() - timedelta(days=8))
+    assert kept(source, system, lately(guid, "guid", first=15)) == []
+
+
+@pytest.mark.requirement("CARD-3")
+def test_a_message_type_that_changes_from_one_scan_to_the_next_is_found(source: Source, system: Actor) -> None:
+    number = put("orders-value", TWO_TYPES, kind="PROTOBUF")
+    assert kept(source, system, lately(number, indexes="0")) == []
+    assert kept(source, system, lately(number, indexes="0", first=5)) == []
+    (row,) = Topic.objects.all()
+    assert set(row.message_types["value"]["orders-value"]) == {"shop.Paid"}
+    assert kept(source, system, lately(number, indexes="1", first=10)) == ["MESSAGE_TYPE_CHANGED"]
+    assert kept(source, system, lately(number, indexes="0", first=15)) == ["MESSAGE_TYPE_CHANGED"]
+    row.refresh_from_db()
+    assert set(row.message_types["value"]["orders-value"]) == {"shop.Paid", "shop.Refund"}
+
+
+def test_keys_of_a_second_schema_are_found_though_no_scan_saw_both(source: Source, system: Actor) -> None:
+    first, second = put("orders-key", record("Key")), put("orders-key", record("Key", "more"))
+    assert kept(source, system, lately(first, side="key")) == []
+    Topic.objects.update(compacted=True)
+    assert kept(source, system, lately(second, side="key", first=5)) == ["KEY_SCHEMA_CHANGED"]
+
+
+def test_a_finding_about_ids_says_how_much_each_scan_saw(source: Source, system: Actor) -> None:
+    put("orders-value", record())
+    for first in (0, 5):
+        assert kept(source, system, lately(77_000, first=first)) == ["UNKNOWN_SCHEMA_ID"]
+    counts = Finding.objects.get().evidence["ids_over_time"]
+    assert sum(counts.values()) == 10
+    assert all(datetime.strptime(label, "%Y-%m-%d %H:%M") for label in counts)
+    Finding.objects.update(evidence={"ids_over_time": {f"2026-01-{day:02} 00:00": 1 for day in range(1, 31)}})
+    kept(source, system, lately(77_000, first=10))
+    counts = Finding.objects.get().evidence["ids_over_time"]
+    assert len(counts) == 24
+    assert max(counts) > "2026-01-30 00:00"

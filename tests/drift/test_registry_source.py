@@ -20,6 +20,7 @@ from registry.drift.scanning import perform_scan
 from registry.drift.sources.base import Given
 from registry.drift.sources.registry_rules import RegistryRules
 from registry.errors import InvalidSource
+from registry.promotions.models import Environment
 from registry.subjects.models import Registry, SchemaVersion
 from registry.subjects.names import SubjectName
 from registry.subjects.services import set_config, set_mode
@@ -57,6 +58,7 @@ def test_what_was_opened_in_production_is_found_until_it_is_set_back(
     person("reader")
     for name in ("steward", "reader"):
         issue_token(username=name, name="t", by=system)
+    Environment.objects.filter(registry=registry("prod")).update(is_closed=False)
     set_mode(registry="prod", subject=None, by=system, mode="READWRITE")
     set_config(registry="prod", subject=None, by=system, level="NONE")
     put("ghost-value", record(), registry="prod")

@@ -144,6 +144,28 @@ FAULTS: dict[str, tuple[str, Callable[..., Any]]] = {
         "MESSAGE_TYPE_CHANGED",
         added(lambda day: [MessageIndexes("refunds", "value", 0, "id", "40", "1", where(day, 1))]),
     ),
+    "another message type in a scan of its own": (
+        "MESSAGE_TYPE_CHANGED",
+        lambda seen, held, day: (
+            [
+                replace(each, indexes="0" if each.indexes == "1" else "1") if isinstance(each, MessageIndexes) else each
+                for each in seen
+            ],
+            held,
+        ),
+    ),
+    "another framing in a scan of its own": (
+        "FRAMING_MIXED",
+        lambda seen, held, day: (
+            [
+                replace(each, framing="id", mark="50")
+                if isinstance(each, FramedMessages) and each.topic == "shipments"
+                else each
+                for each in seen
+            ],
+            held,
+        ),
+    ),
     "keys of another schema": (
         "KEY_SCHEMA_CHANGED",
         lambda seen, held, day: (

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from random import Random
+from typing import Any
 
 from registry.drift.judge import (
     Declared,
@@ -23,8 +24,10 @@ from registry.drift.judge import (
     TopicMemory,
     Use,
     declared_fields,
+    types_seen,
 )
 from registry.drift.judge.baselines import day_of, day_sum
+from registry.drift.merging import merged_types
 from registry.formats import FORMATS
 from registry.observations import (
     FieldProfile,
@@ -45,6 +48,9 @@ FIRST = 20_000
 PARTITIONS = 4
 CART = '{"type":"object","required":["id","lines"],"properties":{"id":{"type":"string"},"lines":{"type":"array"},"gift":{"type":["boolean","null"]}}}'
 REFUND = 'syntax = "proto3"; package shop; message Refund { string id = 1; } message Receipt { string id = 1; }'
+#: the same message, moved to another place in its file
+REFUND_MOVED = 'syntax = "proto3"; package shop; message Head { string id = 1; } message Refund { string id = 1; }'
+MOVED_AFTER = 3  # days in which all producers of refunds follow
 GUID = "6f1a2b3c-0000-4000-8000-00000000000a"
 PRODUCERS = 5
 #: schema id → (subject, version, day of its registration, format)
@@ -55,6 +61,7 @@ VERSIONS = {
     20: ("orders-key", 1, -100, "AVRO"),
     30: ("carts-value", 1, -50, "JSON"),
     40: ("refunds-value", 1, -50, "PROTOBUF"),
+    41: ("refunds-value", 2, 12, "PROTOBUF"),
     50: ("shipments-value", 1, -50, "AVRO"),
 }
 TOPICS = ("orders", "carts", "clicks", "refunds", "shipments")
@@ -72,6 +79,7 @@ class World:
     lows: dict[tuple[str, int], int] = field(default_factory=dict)
     uses: dict[tuple[str, Side, Mark], Use] = field(default_factory=dict)
     days: dict[FieldKey, list[FieldDay]] = field(default_factory=dict)
+    types: dict[str, dict[str, Any]] = field(default_factory=dict)
     delays: dict[tuple[int, int], float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -123,7 +131,9 @@ class World:
         """What the scans before left."""
         return Memory(
             as_of=(FIRST + day) * DAY + DAY // 2,
-            topics={name: TopicMemory(compacted=name == "orders") for name in TOPICS},
+            topics={
+                name: TopicMemory(compacted=name == "orders", message_types=self.types.get(name, {})) for name in TOPICS
+            },
             all_topics=frozenset(TOPICS),
             discovered=True,
             uses=tuple(self.uses.values()),
@@ -151,6 +161,9 @@ class World:
 
     def remember(self, day: int, seen: list[Observation]) -> None:
         """Keep what the scan saw, as the product does."""
+        for (topic, side), found in types_seen(seen, self.registered(day)).items():
+            known = self.types.setdefault(topic, {})
+            known[side] = merged_types(known.get(side, {}), found)
         for each in seen:
             if isinstance(each, FramedMessages):
                 key = each.topic, each.side, (each.framing, each.mark)
@@ -275,8 +288,9 @@ class World:
             yield FieldProfile("clicks", "value", None, "", "debug", volume, 2, 0, {"object": 2}, None, None, None, {})
 
     def _refunds(self, day: int, volume: int) -> Iterator[Observation]:
-        yield from self._framed("refunds", "value", ("id", "40"), day, volume)
-        yield MessageIndexes("refunds", "value", 0, "id", "40", "0", self._part("refunds", day, volume))
+        number, place = ("41", "1") if day >= VERSIONS[41][2] + MOVED_AFTER else ("40", "0")
+        yield from self._framed("refunds", "value", ("id", number), day, volume)
+        yield MessageIndexes("refunds", "value", 0, "id", number, place, self._part("refunds", day, volume))
 
     def _shipments(self, day: int, volume: int) -> Iterator[Observation]:
         yield from self._framed("shipments", "value", ("guid", GUID), day, volume)
@@ -286,5 +300,6 @@ def _declared() -> dict[tuple[str, int], Declared]:
     found = {
         ("carts-value", 1): declared_fields(FORMATS["JSON"].parse(CART)),
         ("refunds-value", 1): declared_fields(FORMATS["PROTOBUF"].parse(REFUND)),
+        ("refunds-value", 2): declared_fields(FORMATS["PROTOBUF"].parse(REFUND_MOVED)),
     }
     return {key: declared for key, declared in found.items() if declared is not None}

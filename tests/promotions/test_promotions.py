@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -18,26 +17,9 @@ from registry.subjects.names import SubjectName
 from registry.subjects.selectors import get_version, list_versions
 from registry.subjects.selectors.places import get_registry
 from registry.subjects.services import register_version, set_config, set_mode
-
-ORDERS = SubjectName(".", "orders-value")
-V1 = {"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}
-V2 = {**V1, "fields": [*V1["fields"], {"name": "note", "type": ["null", "string"], "default": None}]}
-Cast = Callable[[str], Actor]
+from tests.promotions.parts import ORDERS, V1, ask, register
 
 pytestmark = pytest.mark.requirement("CARD-4")
-
-
-@pytest.fixture
-def cast(person: Cast) -> dict[str, Actor]:
-    return {name: person(name) for name in ("reader", "steward", "approver", "approver2", "admin", "stranger")}
-
-
-def register(schema: object, by: Actor, registry: str = "dev", subject: SubjectName = ORDERS, **more) -> None:
-    register_version(registry=registry, subject=subject, text=json.dumps(schema), by=by, **more)
-
-
-def ask(cast: dict[str, Actor], by: str = "steward", version: int = 1, target: str = "prod") -> int:
-    return services.request_promotion(source="dev", target=target, subject=ORDERS, version=version, by=cast[by])
 
 
 def test_requested_by_one_approved_by_another_then_live(cast: dict[str, Actor]) -> None:
@@ -111,7 +93,9 @@ def test_a_changed_level_voids_it_too_and_a_failing_check_cannot_be_approved(cas
     set_config(registry="staging", subject=ORDERS, level="NONE", by=cast["steward"])
     with pytest.raises(PlanChanged):
         services.approve(request_id=number, by=cast["approver"])
-    assert services.approve(request_id=number, by=cast["approver"]) == "approved"
+    with pytest.raises(InvalidInput, match="say why"):
+        services.approve(request_id=number, by=cast["approver"])
+    assert services.approve(request_id=number, by=cast["approver"], comment="no data yet") == "approved"
 
 
 def test_an_earlier_plan_on_the_screen_is_not_approved(cast: dict[str, Actor]) -> None:
@@ -190,6 +174,7 @@ def test_a_closed_registry_takes_releases_only_and_an_override_stops_those(cast:
     with pytest.raises(OperationNotPermitted):
         register(V1, cast["admin"], registry="prod")
     number = ask(cast)
+    services.open_break_glass(environment="prod", by=cast["admin"], reason="all must stop")
     set_mode(registry="prod", subject=None, mode="READONLY_OVERRIDE", by=cast["admin"])
     with pytest.raises(PlanChanged):
         services.approve(request_id=number, by=cast["approver"])

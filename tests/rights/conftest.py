@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group
+from django.utils import timezone
 
 from registry.access.models import ApiToken, GroupGrant, Ownership, RoleGrant, User
 from registry.access.roles import Actor
 from registry.access.services import issue_token
 from registry.drift.models import Cluster
+from registry.promotions.models import BreakGlass, Comment, Draft, Environment, FreezeWindow, ReviewRule, Thread
 from tests.dashboard.test_pages import content  # noqa: F401 - a fixture
 from tests.rights.calls import WHO, Caller
 
@@ -34,6 +37,14 @@ def present(content: dict[str, int], person: Callable[[str], Actor]) -> dict[str
         "schema_id": 1,
         "version": 1,
     }
+    now, prod = timezone.now(), Environment.objects.get(registry__name="prod")
+    freeze = {"starts_at": now, "ends_at": now + timedelta(days=1), "reason": "a holiday", "made_by": owner}
+    numbers |= {
+        "rule_id": ReviewRule.objects.create(environment=prod, reviewers="owners").pk,
+        "freeze_id": FreezeWindow.objects.create(environment=prod, **freeze).pk,
+        "break_glass_id": BreakGlass.objects.create(environment=prod, reason="x", opened_by=owner, ends_at=now).pk,
+    }
+    numbers |= {"thread_id": a_thread(content["request"]), "draft_id": a_draft(owner)}
     GroupGrant.objects.create(pk=numbers["grant_id"], group=group, role="reader")
     return {
         "registry": "dev", "subject": "orders-value", "context": ".", "project": "local", "location": "local",
@@ -43,6 +54,21 @@ def present(content: dict[str, int], person: Callable[[str], Actor]) -> dict[str
         "variable_id": "1",
         **{name: str(number) for name, number in numbers.items()},
     }  # fmt: skip
+
+
+def a_thread(request_id: int) -> int:
+    """A discussion that somebody began who isn't of the cast."""
+    outsider = User.objects.create(username="outsider")
+    thread = Thread.objects.create(request_id=request_id)
+    Comment.objects.create(thread=thread, author=outsider, text="why?")
+    return thread.pk
+
+
+def a_draft(author: User) -> int:
+    """A draft of a schema."""
+    registry = Environment.objects.get(registry__name="dev").registry
+    names = {"context_name": ".", "subject_name": "drafted-value", "schema_type": "AVRO", "text": "{"}
+    return Draft.objects.create(author=author, registry=registry, **names).pk
 
 
 @pytest.fixture

@@ -77,6 +77,7 @@ def pages() -> dict[str, tuple[str, Document]]:
 #: shown by tests of their own, from the real database
 ELSEWHERE = {
     "account/oidc_failed.html": "access/test_oidc.py",
+    "drift/discover.html": "streams/test_object_stores.py",
     "notifications/inbox.html": "notifications/test_doors.py",
     "notifications/subscriptions.html": "notifications/test_doors.py",
     "notifications/webhook.html": "notifications/test_doors.py",
@@ -206,7 +207,7 @@ def test_an_action_that_is_not_allowed_is_disabled_with_its_reason(pages: dict[s
     assert "You requested it: somebody else has to approve." in html
     assert [a.get("formaction") for a in document.named("button") if a.get("formaction")] == []
     disabled = [attributes for attributes in document.named("button") if "disabled" in attributes]
-    assert len(disabled) == 3
+    assert len(disabled) == 4
 
 
 def test_production_tints_the_frame(pages: dict[str, tuple[str, Document]]) -> None:

@@ -19,6 +19,7 @@ from registry.drift.known_queries import inputs_of
 from registry.drift.models import Cluster, Source, Topic
 from registry.drift.retiring import retirement_of
 from registry.promotions.models import Environment
+from registry.promotions.plan import Wish, WishedItem
 from registry.promotions.planning import make_plan
 from registry.streams import queries
 from registry.streams.keeping import keep_query
@@ -230,8 +231,9 @@ def test_a_promotion_says_whether_the_targets_state_can_follow(
     set_config(registry="dev", subject=None, level="NONE", by=system)
     register_version(registry="dev", subject=ORDERS, text=record(**{"amount_cents": "long", **changed}), by=system)
     places = [Environment.objects.get(registry=each) for each in (dev, prod)]
-    plan = make_plan(places[0], places[1], ORDERS, 2)
+    wish = Wish(places[1], (WishedItem(ORDERS, 2),), places[0])
+    plan = make_plan(wish)
     (check,) = [each for each in plan.checks if each.name.startswith("Spark state")]
     assert check.verdict == verdict
     assert said in check.sentence
-    assert make_plan(places[0], places[1], ORDERS, 2).hash == plan.hash
+    assert make_plan(wish).hash == plan.hash

@@ -8,10 +8,13 @@ from typing import Any
 
 import pytest
 
+from registry.access.roles import Actor
 from registry.drift.models import Finding, Scan, Source
 from registry.drift.scanning import perform_scan
 from registry.streams import queries
 from registry.streams.models import StateSchema, StreamQuery
+from registry.streams.selectors import get_state_check
+from registry.streams.services import check_document
 from registry.subjects.models import Registry
 from tests.checkpoints import make_fixtures
 
@@ -34,7 +37,7 @@ def scan(path: Path) -> Scan:
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.requirement("CARD-3", "DBX-1", "DBX-6")
 def test_rows_timers_and_history_of_a_real_query(
-    spark_remote: str, tmp_path: Path, settings: Any, registries: None
+    spark_remote: str, tmp_path: Path, settings: Any, registries: None, system: Actor
 ) -> None:
     settings.SPARK_REMOTE, settings.CHECKPOINT_ROOTS = spark_remote, [tmp_path]
     path = make_fixtures.run(spark_remote, "timers_and_ttl", tmp_path)
@@ -51,6 +54,10 @@ def test_rows_timers_and_history_of_a_real_query(
     }
     assert found["last_visit"].expiry["without"] == 0
     assert queries.filled_of(str(path)) is not None
+    kept = {"name": "pages", "kind": "list", "value_schema": "page STRING"}
+    less = {"name": "last_visit", "value_schema": "visits INT", "ttl": True}
+    check = check_document(checkpoint=str(path), plan={"variables": [kept, less], "removed": ["counts"]}, by=system)
+    assert "page is removed, and it is filled in 100 % (7 of 7 rows)" in get_state_check(check).text
     assert not Finding.objects.exclude(severity="notice").exists()
 
 

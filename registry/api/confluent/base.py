@@ -17,6 +17,7 @@ from registry.api.authentication import TokenAuthentication
 from registry.api.confluent.errors import handle
 from registry.api.confluent.negotiation import PARSERS, RENDERERS
 from registry.api.confluent.requests import refuse_unusable_text
+from registry.api.standing import standing_in
 from registry.errors import InvalidName
 from registry.subjects.names import DEFAULT_CONTEXT, SubjectName, check_context, parse_subject
 from registry.subjects.selectors.places import Registry, get_registry, get_registry_and_subject
@@ -115,7 +116,9 @@ class ConfluentView(APIView):
 
     def _tag(self, response: HttpResponse) -> None:
         """Put an ETag on the answer, and answer 304 to a client that has it."""
-        tag = f'"{hashlib.sha256(response.content).hexdigest()[:32]}"'
+        told = standing_in(response)
+        content = response.content + b"\n" + told.encode() if told else response.content
+        tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
         response["ETag"] = tag
         known = [item.strip().removeprefix("W/") for item in self.request.headers.get("If-None-Match", "").split(",")]
         if tag in known or "*" in known:

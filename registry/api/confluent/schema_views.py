@@ -18,6 +18,7 @@ from registry.api.confluent.association_requests import NONE, search_filters
 from registry.api.confluent.base import ConfluentView
 from registry.api.confluent.negotiation import RENDERERS, TextRenderer
 from registry.api.confluent.requests import flag, page, subject_prefix, window
+from registry.api.standing import marked
 from registry.errors import SchemaNotFound
 from registry.subjects import selectors
 from registry.subjects.names import DEFAULT_CONTEXT, SubjectName, parse_subject
@@ -125,7 +126,7 @@ class SchemaById(SchemaIdView):
             more |= {"subject": version.subject.qualified, "version": version.version}
         if flag(request, "fetchMaxId"):
             more["maxId"] = selectors.last_schema_id(self.registry, schema.context)
-        return Response(schema_answer(schema, **more))
+        return marked(Response(schema_answer(schema, **more)), version.standing if version else schema.standing)
 
 
 class SchemaTextById(SchemaIdView):
@@ -136,8 +137,9 @@ class SchemaTextById(SchemaIdView):
 
     def get(self, request: Request, **address: Any) -> Response:
         """The schema's text alone."""
-        schema, _ = self.definition()
-        return raw_text(in_form(self, schema).get("schema", schema.text), request)
+        schema, version = self.definition()
+        text = in_form(self, schema).get("schema", schema.text)
+        return marked(raw_text(text, request), version.standing if version else schema.standing)
 
 
 class SubjectsOfSchema(SchemaIdView):
@@ -165,7 +167,7 @@ class SchemaByGuid(ConfluentView):
     def get(self, request: Request, guid: str, **address: Any) -> Response:
         """The definition, which is the same in every context that has it."""
         schema = selectors.schemas_of_guid(self.registry, guid)[0]
-        return Response(schema_answer(schema, **in_form(self, schema)))
+        return marked(Response(schema_answer(schema, **in_form(self, schema))), schema.standing)
 
 
 class IdsOfGuid(ConfluentView):

@@ -12,6 +12,7 @@ from registry.api.confluent.base import ConfluentView
 from registry.api.confluent.negotiation import RENDERERS, TextRenderer
 from registry.api.confluent.requests import flag, page, schema_body, subject_prefix
 from registry.api.confluent.schema_views import found_tags, in_form, raw_text
+from registry.api.standing import marked
 from registry.errors import InvalidSchema, SchemaNotFound, SubjectNotFound, VersionNotFound
 from registry.subjects import selectors
 from registry.subjects.evidence import in_use_header
@@ -61,7 +62,7 @@ class SubjectView(ConfluentView):
             row = look_up(self.registry, name, submission, normalize=normalize, deleted=deleted)
             if row is not None:
                 info = version_infos([row])[0]
-                return Response(version_answer(info, **in_form(self, info.schema)))
+                return marked(Response(version_answer(info, **in_form(self, info.schema))), info.standing)
         get_subject(self.registry, self.named_subject, deleted=deleted)
         raise SchemaNotFound("Schema not found")
 
@@ -87,7 +88,7 @@ class SubjectMetadata(ConfluentView):
         info = selectors.latest_with_metadata(
             self.registry, self.named_subject, pairs, deleted=flag(request, "deleted")
         )
-        return Response(version_answer(info, **in_form(self, info.schema)))
+        return marked(Response(version_answer(info, **in_form(self, info.schema))), info.standing)
 
 
 class Versions(ConfluentView):
@@ -136,7 +137,8 @@ class Versions(ConfluentView):
 def registered(view: ConfluentView, done: RegisteredVersion) -> Response:
     """The answer to a registration."""
     info = get_version(view.registry, view.named_subject, done.version)
-    return Response(registered_answer(info, **in_form(view, info.schema), id=done.schema_id))
+    answer = Response(registered_answer(info, **in_form(view, info.schema), id=done.schema_id))
+    return marked(answer, info.standing)
 
 
 class VersionView(ConfluentView):
@@ -162,7 +164,8 @@ class Version(VersionView):
     def get(self, request: Request, version: str, **address: Any) -> Response:
         """The version, its schema included."""
         info = self.version(version)
-        return Response(version_answer(info, **in_form(self, info.schema), **found_tags(self, info.schema)))
+        answer = version_answer(info, **in_form(self, info.schema), **found_tags(self, info.schema))
+        return marked(Response(answer), info.standing)
 
     def delete(self, request: Request, version: str, **address: Any) -> Response:
         """Soft-delete, or remove with `permanent`."""
@@ -185,8 +188,9 @@ class VersionText(VersionView):
 
     def get(self, request: Request, version: str, **address: Any) -> Response:
         """The schema's text alone."""
-        schema = self.version(version).schema
-        return raw_text(in_form(self, schema).get("schema", schema.text), request)
+        info = self.version(version)
+        text = in_form(self, info.schema).get("schema", info.schema.text)
+        return marked(raw_text(text, request), info.standing)
 
 
 class ReferencedBy(ConfluentView):

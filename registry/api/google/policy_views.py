@@ -44,7 +44,7 @@ class Config(PolicyView):
         scope, place = self.named_scope(), self.resource.key
         level, normalize = body.get("compatibility"), body.get("normalize")
         if scope is not None:
-            values = {"level": level, "normalize": normalize}
+            values: dict[str, Any] = {"level": level, "normalize": normalize}
             left_out = [name for name, value in values.items() if value is None]
             own = set_config(registry=place, subject=scope, by=self.actor, unset=left_out, **values)
             return self._answer(own.level, own.normalize, own.alias)

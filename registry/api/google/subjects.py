@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from rest_framework.request import Request
@@ -12,10 +13,12 @@ from registry.api.google.base import RegistryView
 from registry.api.google.names import check_subject, parse_context, subject_label
 from registry.api.google.requests import CHECK, LOOK_UP, VERSION, flag, read_schema, schema_id
 from registry.api.google.wire import JSON, http_body
+from registry.api.standing import marked
 from registry.errors import InvalidName, SchemaNotFound
 from registry.formats import FORMATS
 from registry.subjects import selectors
 from registry.subjects.names import SubjectName, parse_subject
+from registry.subjects.selectors.standing import Standing
 from registry.subjects.selectors.versions import SchemaInfo, VersionInfo
 from registry.subjects.services import delete_subject, delete_version
 from registry.subjects.services.registration import submission_identity
@@ -56,7 +59,7 @@ class SubjectByName(RegistryView):
             identity = submission_identity(self.registry, self.named_subject, **{**body, "normalize": way})
             found = selectors.find_version(self.registry, self.named_subject, identity, deleted=deleted)
             if found is not None:
-                return Response(version_answer(request, found, self.context))
+                return marked(Response(version_answer(request, found, self.context)), found.standing)
         raise SchemaNotFound(f"Subject '{self.named_subject.qualified}' has no such schema.")
 
     def delete(self, request: Request, **address: Any) -> Any:
@@ -97,7 +100,7 @@ class Versions(RegistryView):
             version=body.get("version", 0),
             schema_id=body.get("id") or None,
         )
-        return Response({"id": done.schema_id})
+        return marked(Response({"id": done.schema_id}), done.standing)
 
 
 class Version(RegistryView):
@@ -106,7 +109,7 @@ class Version(RegistryView):
     def get(self, request: Request, version: str, **address: Any) -> Response:
         """The version, its schema included."""
         info = selectors.get_version(self.registry, self.named_subject, version, deleted=flag(request, "deleted"))
-        return Response(version_answer(request, info, self.context))
+        return marked(Response(version_answer(request, info, self.context)), info.standing)
 
     def delete(self, request: Request, version: str, **address: Any) -> Any:
         """Soft-delete, or remove with `permanent`; answers the version number."""
@@ -126,7 +129,7 @@ class VersionText(RegistryView):
     def get(self, request: Request, version: str, **address: Any) -> Any:
         """The schema's text alone."""
         info = selectors.get_version(self.registry, self.named_subject, version, deleted=flag(request, "deleted"))
-        return _text(request, info.schema)
+        return _text(request, info.schema, info.standing)
 
 
 class ReferencedBy(RegistryView):
@@ -169,7 +172,8 @@ class SchemaView(RegistryView):
         found = self.found(schema, deleted=True)
         if not found:
             raise SchemaNotFound(f"Subject '{self.wanted.qualified}' has no schema {schema}.", schema_id=schema)
-        return found[0].schema
+        version = next((info for info in found if not info.deleted), found[0])
+        return replace(version.schema, standing=version.standing)
 
 
 class SchemaById(SchemaView):
@@ -177,7 +181,8 @@ class SchemaById(SchemaView):
 
     def get(self, request: Request, schema: str, **address: Any) -> Response:
         """The definition."""
-        return Response(schema_answer(request, self.info(schema)))
+        info = self.info(schema)
+        return marked(Response(schema_answer(request, info)), info.standing)
 
 
 class SchemaText(SchemaView):
@@ -185,7 +190,8 @@ class SchemaText(SchemaView):
 
     def get(self, request: Request, schema: str, **address: Any) -> Any:
         """The schema's text alone."""
-        return _text(request, self.info(schema))
+        info = self.info(schema)
+        return _text(request, info, info.standing)
 
 
 class SubjectsOfSchema(SchemaView):
@@ -207,8 +213,9 @@ class VersionsOfSchema(SchemaView):
         return http_body(request, pairs)
 
 
-def _text(request: Request, info: SchemaInfo) -> Any:
-    return http_body(request, info.text, content_type=TEXT if info.schema_type == "PROTOBUF" else JSON)
+def _text(request: Request, info: SchemaInfo, standing: Standing | None) -> Any:
+    answer = http_body(request, info.text, content_type=TEXT if info.schema_type == "PROTOBUF" else JSON)
+    return marked(answer, standing)
 
 
 class Compatibility(RegistryView):

@@ -12,6 +12,7 @@ from rest_framework.response import Response
 
 from registry.access.roles import require
 from registry.api.product.base import ProductView
+from registry.api.product.state_checks import StoreSerializer
 from registry.drift import selectors, services
 from registry.drift.selectors import ScanInfo
 from registry.drift.sources import SOURCES
@@ -53,6 +54,7 @@ class SourceFields(serializers.Serializer[Any]):
     max_seconds = serializers.IntegerField(required=False)
     clean_scans = serializers.IntegerField(required=False)
     keep_samples = serializers.BooleanField(required=False)
+    store = StoreSerializer(required=False, allow_null=True)
 
 
 class ConnectorSerializer(serializers.Serializer[Any]):

@@ -11,7 +11,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from registry.access.roles import require
+from registry.access.roles import Actor, require
 from registry.api.product.base import ProductView
 from registry.drift import selectors, services
 from registry.drift.models import FINDING_STATES, SEVERITIES
@@ -58,19 +58,19 @@ class Findings(ProductView):
         chosen = self.valid_of(FilterSerializer, given)
         require(self.actor, "schema.read", registry=chosen["registry"])
         fail_on = chosen.pop("fail_on")
-        return _gate(given, fail_on, chosen) if fail_on else _listed(chosen)
+        return _gate(given, fail_on, chosen, self.actor) if fail_on else _listed(chosen, self.actor)
 
 
-def _listed(chosen: Mapping[str, Any]) -> Response:
-    return Response([asdict(finding) for finding in selectors.list_findings(**chosen)])
+def _listed(chosen: Mapping[str, Any], by: Actor) -> Response:
+    return Response([asdict(finding) for finding in selectors.list_findings(**chosen, by=by)])
 
 
-def _gate(given: Mapping[str, str], fail_on: str, chosen: Mapping[str, Any]) -> Response:
+def _gate(given: Mapping[str, str], fail_on: str, chosen: Mapping[str, Any], by: Actor) -> Response:
     more = sorted(set(given) - GATE_FILTERS)
     if more:
         raise InvalidInput(f"fail_on doesn't go with {more[0]}; it takes {', '.join(sorted(GATE_FILTERS))}.")
     scope = {name: chosen[name] for name in ("registry", "subject", "source_id", "limit")}
-    gate = selectors.hold_rollout(fail_on=fail_on, **scope)
+    gate = selectors.hold_rollout(fail_on=fail_on, **scope, by=by)
     return Response(asdict(gate), status=200 if gate.passed else 409)
 
 
@@ -79,8 +79,8 @@ class FindingView(ProductView):
 
     @extend_schema(responses=None)
     def get(self, request: Request, finding_id: int) -> Response:
-        """One finding with its evidence."""
-        finding = selectors.get_finding(finding_id)
+        """One finding with its evidence; samples of messages are for those who may see them."""
+        finding = selectors.get_finding(finding_id, by=self.actor)
         require(self.actor, "schema.read", registry=finding.registry)
         return Response(asdict(finding))
 
@@ -106,7 +106,7 @@ class FindingDecision(ProductView):
             services.reopen(finding_id=finding_id, by=self.actor)
         else:
             services.assign(finding_id=finding_id, to=values["to"], by=self.actor)
-        return Response(asdict(selectors.get_finding(finding_id)))
+        return Response(asdict(selectors.get_finding(finding_id, by=self.actor)))
 
 
 class MuteSerializer(serializers.Serializer[Any]):

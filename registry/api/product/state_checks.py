@@ -15,10 +15,20 @@ from registry.streams.selectors import StateCheckInfo, get_state_check
 from registry.streams.services import check_document
 
 
+class StoreSerializer(serializers.Serializer[Any]):
+    """The object store of a checkpoint; `secret` is the name of the secret key's secret, never the key."""
+
+    endpoint = serializers.CharField(max_length=2048)
+    region = serializers.CharField(max_length=40, required=False, allow_blank=True)
+    access_key_id = serializers.CharField(max_length=128, required=False, allow_blank=True)
+    secret = serializers.CharField(max_length=64, required=False, allow_blank=True)
+
+
 class PlannedStateSerializer(serializers.Serializer[Any]):
-    """A checkpoint's path, and the plan: a JSON object, or its text."""
+    """A checkpoint's path or address, and the plan: a JSON object, or its text."""
 
     checkpoint = serializers.CharField(max_length=4096)
+    store = StoreSerializer(required=False, allow_null=True, default=None, help_text="of an address that is no source")
     plan = serializers.JSONField(
         help_text='{"variables": [{"name", "kind", "value_schema", "user_key_schema", "key_schema", "ttl"}], "removed",'
         ' "settings", "language", "operator", "time_mode"}; schemas are Spark DDL or StructType JSON'
@@ -46,7 +56,7 @@ class StateChecks(ProductView):
     def post(self, request: Request) -> Response:
         """Check what a restart with the plan does to a checkpoint. Nothing is started; the report is kept."""
         values = self.valid(PlannedStateSerializer)
-        number = check_document(checkpoint=values["checkpoint"], plan=values["plan"], by=self.actor)
+        number = check_document(by=self.actor, **values)
         return Response(_answer(get_state_check(number)), status=201)
 
 

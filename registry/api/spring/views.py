@@ -14,6 +14,7 @@ from registry.api.spring.base import SpringView
 from registry.api.spring.equality import equality_key
 from registry.api.spring.errors import deletion_refused, no_mapping
 from registry.api.spring.requests import Registration, formats, integer, registration, version_number
+from registry.api.standing import marked
 from registry.errors import SchemaNotFound, VersionNotFound
 from registry.subjects.names import SubjectName
 from registry.subjects.selectors.by_version_id import (
@@ -45,10 +46,12 @@ class Root(SpringView):
                 by=self.actor,
                 schema_type=wanted.schema_type,
             ).version
-        body = answers(versions_of_format(self.registry, subject, wanted.schema_type, version=number))
-        if not body:
+        found = versions_of_format(self.registry, subject, wanted.schema_type, version=number)
+        if not found:
             raise VersionNotFound(f"Version {number} was deleted just now.", version=number)
-        return Response(body[0], status=201, headers={"Location": self._location(request, body[0])})
+        body = answers(found)[0]
+        headers = {"Location": self._location(request, body)}
+        return marked(Response(body, status=201, headers=headers), found[0].standing)
 
     def _known(self, subject: SubjectName, wanted: Registration) -> int | None:
         """The first version that is the same schema in the sense of Spring's server. Raises InvalidSchema."""
@@ -67,7 +70,8 @@ class SchemaOfId(SpringView):
 
     def get(self, request: Request, schema_id: str, **address: Any) -> Response:
         """The version that has the id."""
-        return Response(answers([self._version(schema_id)])[0])
+        found = self._version(schema_id)
+        return marked(Response(answers([found])[0]), found.standing)
 
     def delete(self, request: Request, schema_id: str, **address: Any) -> Response:
         """Remove the version that has the id."""
@@ -104,7 +108,8 @@ class Version(SpringView):
 
     def get(self, request: Request, schema_format: str, version: str, **address: Any) -> Response:
         """One version."""
-        return Response(answers([self._version(schema_format, version)])[0])
+        found = self._version(schema_format, version)
+        return marked(Response(answers([found])[0]), found.standing)
 
     def delete(self, request: Request, schema_format: str, version: str, **address: Any) -> Response:
         """Remove one version."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from registry.checkpoints.files import CheckpointFiles
 from registry.checkpoints.model import StateVariable
+from registry.checkpoints.object_store import ObjectStore
 from registry.checkpoints.plans.ddl_text import to_ddl
 from registry.checkpoints.plans.model import KINDS
 from registry.checkpoints.plans.stored import read_state
@@ -16,15 +17,21 @@ from registry.checkpoints.read import read_checkpoint
 from registry.errors import InvalidCheckpoint
 
 
-def plan_as_is(path: str, allowed_roots: Iterable[str | os.PathLike[str]], operator: int | None = None) -> str:
+def plan_as_is(
+    path: str,
+    allowed_roots: Iterable[str | os.PathLike[str]],
+    operator: int | None = None,
+    *,
+    store: ObjectStore | None = None,
+) -> str:
     """A plan document, as JSON text, that declares the state variables of a checkpoint as they are.
 
     Raises InvalidCheckpoint, also where the operator keeps no state variables of the user's; InvalidInput where it
     isn't clear which operator is meant.
     """
     roots = tuple(allowed_roots)
-    checkpoint = read_checkpoint(path, roots)
-    state = read_state(CheckpointFiles(path, roots), checkpoint, operator)
+    checkpoint = read_checkpoint(path, roots, store=store)
+    state = read_state(CheckpointFiles(path, roots, store=store), checkpoint, operator)
     listed = [_variable(each) for each in state.operator.variables if each.removed_at is None and each.kind in KINDS]
     if not listed:
         raise InvalidCheckpoint(

@@ -12,6 +12,7 @@ from registry.checkpoints.families import EVOLVING, internal_meaning
 from registry.checkpoints.files import CheckpointFiles
 from registry.checkpoints.logs import ENCODING, SCHEMA_FILES, VALUE_SCHEMAS
 from registry.checkpoints.model import Checkpoint, StateVariable
+from registry.checkpoints.object_store import ObjectStore
 from registry.checkpoints.plans.ddl_text import to_ddl
 from registry.checkpoints.plans.model import PlannedState, StatePlan
 from registry.checkpoints.plans.report import OperatorCheck, Setting, StateCheck, VariableCheck, Verdict
@@ -62,21 +63,28 @@ Filled = Mapping[tuple[str, str], tuple[int, int]]
 
 
 def check_state(
-    path: str, allowed_roots: Iterable[str | os.PathLike[str]], plan: StatePlan, *, filled: Filled | None = None
+    path: str,
+    allowed_roots: Iterable[str | os.PathLike[str]],
+    plan: StatePlan,
+    *,
+    filled: Filled | None = None,
+    unread: str = "",
+    store: ObjectStore | None = None,
 ) -> StateCheck:
     """What a restart of the query at `path` does with the planned state.
 
     `filled` is what a scan of the rows found; without it a removed field is taken for an empty one, and a note says
-    so. Raises InvalidCheckpoint, InvalidSchema, and InvalidInput where it isn't clear which operator is meant.
+    so, with the reason `unread` where there is one. `store` is the object store of an address. Raises
+    InvalidCheckpoint, InvalidSchema, and InvalidInput where it isn't clear which operator is meant.
     """
     roots = tuple(allowed_roots)
-    checkpoint = read_checkpoint(path, roots)
-    state = read_state(CheckpointFiles(path, roots), checkpoint, plan.operator)
-    return check_plan(checkpoint, state, plan, filled=filled)
+    checkpoint = read_checkpoint(path, roots, store=store)
+    state = read_state(CheckpointFiles(path, roots, store=store), checkpoint, plan.operator)
+    return check_plan(checkpoint, state, plan, filled=filled, unread=unread)
 
 
 def check_plan(
-    checkpoint: Checkpoint, state: StoredState, plan: StatePlan, *, filled: Filled | None = None
+    checkpoint: Checkpoint, state: StoredState, plan: StatePlan, *, filled: Filled | None = None, unread: str = ""
 ) -> StateCheck:
     """The same for a checkpoint that was read already."""
     operator = state.operator
@@ -113,7 +121,7 @@ def check_plan(
         files=plan_.files,
         error=error,
         error_message=message,
-        notes=(*report.notes, *_notes(checkpoint, plan, state, variables, filled)),
+        notes=(*report.notes, *_notes(checkpoint, plan, state, variables, filled, unread)),
     )
 
 
@@ -283,6 +291,7 @@ def _notes(
     state: StoredState,
     variables: Sequence[VariableCheck],
     filled: Filled | None,
+    unread: str,
 ) -> Iterable[str]:
     recorded = checkpoint.settings[-1].settings if checkpoint.settings else {}
     for name in KEPT_SETTINGS:
@@ -292,7 +301,8 @@ def _notes(
         if name not in state.variables:
             yield f"deleteIfExists({name[:80]!r}) finds nothing: the checkpoint never had such a variable."
     if filled is None and any(c.rule == "FIELD_REMOVED" for each in variables for c in each.changes):
-        yield "Rows weren't read: whether removed fields hold values isn't known to this check."
+        reason = f" ({unread})" if unread else ""
+        yield f"Rows weren't read{reason}: whether removed fields hold values isn't known to this check."
     if state.operator.why_fixed is not None:
         yield f"Values can't evolve: {state.operator.why_fixed}. State variables can still be added and removed."
     if not state.history:

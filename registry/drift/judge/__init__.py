@@ -28,10 +28,12 @@ from registry.drift.judge.model import (
     Use,
 )
 from registry.drift.judge.pairs import Pending, pending_versions, subjects_without_topic
-from registry.drift.judge.reading import marks_seen, readings
+from registry.drift.judge.reading import SIDES, marks_seen, readings
 from registry.drift.judge.states import judge_state
 from registry.drift.judge.strategies import Belonging, belonging
+from registry.drift.judge.telling import SideOfTopic
 from registry.drift.judge.topics import judge_topic
+from registry.drift.judge.versions import UNNAMED, message_types
 from registry.drift.rules import RULES
 from registry.observations import (
     FramedMessages,
@@ -71,6 +73,7 @@ __all__ = [
     "nothing_read",
     "pending",
     "record_name",
+    "types_seen",
 ]
 
 #: of a first scan
@@ -126,5 +129,25 @@ def belongings(observations: Iterable[Observation], registered: Registered) -> d
     return {
         (reading.topic, side): belonging((reading.topic, side), reading.marks(side), registered)
         for reading in readings(observations)
-        for side in ("key", "value")
+        for side in SIDES
     }
+
+
+def types_seen(
+    observations: Iterable[Observation], registered: Registered
+) -> dict[TopicSide, dict[str, dict[str, tuple[int, int]]]]:
+    """The Protobuf message types of every topic and side, by subject and full name, with their first and last time."""
+    found: dict[TopicSide, dict[str, dict[str, tuple[int, int]]]] = {}
+    for reading in readings(observations):
+        for side in SIDES:
+            subjects = belonging((reading.topic, side), reading.marks(side), registered).subjects
+            where = SideOfTopic(reading, side, registered, NO_MEMORY, subjects)
+            for subject, types in message_types(where).items():
+                named = {
+                    name: (min(part.first_time for part in parts), max(part.last_time for part in parts))
+                    for name, parts in types.items()
+                    if not name.startswith(f"{UNNAMED} ")
+                }
+                if named:
+                    found.setdefault((reading.topic, side), {})[subject] = named
+    return found

@@ -68,7 +68,7 @@ class _JsonSchema:
         yield schema, inside
         reference = schema.get("$ref")
         if isinstance(reference, str):
-            target = None if reference in inside else _pointed(self._root, reference)
+            target = None if reference in inside else pointed(self._root, reference)
             if target is None:
                 yield UNKNOWN, inside
             else:
@@ -121,7 +121,7 @@ def _symbols_of(schema: Mapping[str, Any]) -> frozenset[str] | None:
     return frozenset(value for value in listed if value is not None)
 
 
-def _pointed(root: Any, reference: str) -> Any:
+def pointed(root: Any, reference: str) -> Any:
     """What `#/…` leads to, None for anything else."""
     if reference == "#":
         return root

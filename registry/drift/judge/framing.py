@@ -48,23 +48,34 @@ def _cut(where: SideOfTopic, messages: Sequence[UnframedMessages]) -> JudgedFind
 
 
 def _mixed(where: SideOfTopic) -> Iterator[JudgedFinding]:
-    """Several framings on a side, in this scan or beside what earlier scans saw and is still written.
+    """Several framings on a side, in this scan or beside what earlier scans saw in the last days.
 
-    What earlier scans saw alone is no reason: a topic that moved from one framing to another is done with it.
+    What ended longer ago is no reason: a topic that moved from one framing to another is done with it.
     """
     by_framing: dict[str, list[Part]] = {}
     for mark in where.reading.marks(where.side):
         if where.registered.versions.get(mark):  # an unknown mark is a finding of its own, and may be any bytes
             by_framing.setdefault(mark[0], []).extend(where.reading.framed[where.side, mark])
-    if len(by_framing) > 1:
-        framings = sorted(by_framing)
-        counts = {framing: sum(part.messages for part in by_framing[framing]) for framing in framings}
+    before = _framings_before(where) if by_framing else {}
+    framings = sorted({*by_framing, *before})
+    if len(framings) > 1:
+        counts = {framing: sum(part.messages for part in by_framing[framing]) for framing in sorted(by_framing)}
+        earlier = {framing: before[framing] for framing in framings if framing not in by_framing}
         yield where.finding(
             "FRAMING_MIXED",
-            [part for framing in framings for part in by_framing[framing]],
+            [part for framing in sorted(by_framing) for part in by_framing[framing]],
             {"framings": both([FRAMINGS[framing] for framing in framings])},
-            evidence={"framings": counts},
+            evidence={"framings": counts, **({"framings_before": earlier} if earlier else {})},
         )
+
+
+def _framings_before(where: SideOfTopic) -> dict[str, int]:
+    """Messages of earlier scans by framing, of those that were still written in the last days."""
+    found: dict[str, int] = {}
+    for use in where.memory.uses_of_side.get((where.reading.topic, where.side), ()) if where.side else ():
+        if where.registered.versions.get((use.framing, use.mark)) and where.memory.is_recent(use.last_time):
+            found[use.framing] = found.get(use.framing, 0) + use.messages
+    return found
 
 
 def _twice(where: SideOfTopic) -> Iterator[JudgedFinding]:

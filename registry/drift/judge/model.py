@@ -14,6 +14,7 @@ from registry.drift.rules import RULES, Severity
 from registry.observations import Framing, Side
 
 DEFAULT_CONTEXT = "."
+GRACE: Final = 7 * 24 * 60 * 60 * 1000  # in which producers may follow to a newer version, or leave an old form
 _UNSTORABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 #: what stands in a message, with where it stands
 Mark = tuple[Framing, str]
@@ -27,6 +28,8 @@ class RegisteredVersion:
 
     `subject` is the qualified name. `released` says whether a promotion brought it to this environment, None where the
     registry is no target of promotions. `record` is the full name of its record or first message, where known.
+    `standing` is empty for good standing, else `deprecated`, `retired` or `quarantined`, since when, until when it
+    should be used at most (0: not said), and why.
     """
 
     subject: str
@@ -41,6 +44,10 @@ class RegisteredVersion:
     fingerprint: str = ""
     guid: str = ""
     record: str = ""
+    standing: str = ""
+    standing_since: int = 0
+    standing_until: int = 0
+    standing_message: str = ""
 
 
 @dataclass(frozen=True)
@@ -65,8 +72,8 @@ class Event:
 class Registered:
     """What the registry holds for a source: what was declared and registered, as against what was observed.
 
-    `versions` has the versions of every mark of the scan in the source's context (of a GUID in any context), and
-    `elsewhere` those of other contexts. `subjects` are all subjects of the context, by their name without it.
+    `versions` has the versions of every mark that the scan or an earlier one saw, in the source's context (of a GUID in
+    any context), and `elsewhere` those of other contexts. `subjects` are all subjects of the context, by their name without it.
     `histories` are all versions, ascending, of the subjects that the topics may belong to, by qualified name;
     `declared` the fields of their versions by subject and version. `associated` are subjects that were said to be a
     topic's. `events` are what was done lately.
@@ -107,11 +114,15 @@ class Registered:
 
 @dataclass(frozen=True)
 class TopicMemory:
-    """What is known of a topic from earlier scans and from the cluster."""
+    """What is known of a topic from earlier scans and from the cluster.
+
+    `message_types` are Protobuf's by side, subject and full name, with the first and last time they were seen.
+    """
 
     compacted: bool = False
     gone: bool = False
     strategies: Mapping[Side, tuple[str, ...]] = field(default_factory=dict)
+    message_types: Mapping[Side, Mapping[str, Mapping[str, tuple[int, int]]]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -176,6 +187,10 @@ class Memory:
     uses: tuple[Use, ...] = ()
     baselines: Mapping[FieldKey, tuple[FieldDay, ...]] = field(default_factory=dict)
     findings: Mapping[str, KnownFinding] = field(default_factory=dict)
+
+    def is_recent(self, time: int) -> bool:
+        """Whether what was last seen then still counts: what ended longer ago is done with."""
+        return time > self.as_of - GRACE
 
     @cached_property
     def uses_of_side(self) -> dict[TopicSide, list[Use]]:

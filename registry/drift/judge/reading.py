@@ -16,6 +16,7 @@ from registry.observations import (
     Observation,
     OtherGroups,
     PartitionRead,
+    Sample,
     SchemaNotUsed,
     Side,
     Span,
@@ -61,6 +62,7 @@ class Reading:
     indexes: dict[tuple[str | None, Mark], list[MessageIndexes]] = field(default_factory=dict)
     not_json: dict[str | None, list[UndecodableMessages]] = field(default_factory=dict)
     profiles: list[FieldProfile] = field(default_factory=list)
+    samples: dict[str | None, list[Sample]] = field(default_factory=dict)
     others: list[OtherGroups] = field(default_factory=list)
     not_used: list[SchemaNotUsed] = field(default_factory=list)
 
@@ -98,6 +100,7 @@ _OF_A_TOPIC = (
     FramedTwice,
     MessageIndexes,
     FieldProfile,
+    Sample,
     OtherGroups,
     TopicTotals,
 )
@@ -123,6 +126,8 @@ def _add(reading: Reading, seen: Any) -> None:
             reading.indexes.setdefault((seen.side, (seen.framing, seen.mark)), []).append(seen)
         case FieldProfile():
             reading.profiles.append(seen)
+        case Sample():
+            reading.samples.setdefault(seen.side, []).append(seen)
         case OtherGroups():
             reading.others.append(seen)
         case TopicTotals():

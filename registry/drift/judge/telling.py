@@ -9,6 +9,7 @@ from typing import Any
 from registry.drift.judge.causes import cause_of
 from registry.drift.judge.model import JudgedFinding, Mark, Memory, Registered, make_finding
 from registry.drift.judge.reading import Part, Reading, count_of, positions, where
+from registry.drift.judge.sampling import samples_of
 from registry.drift.judge.words import capitalised, counted, either
 from registry.drift.rules import Severity
 from registry.observations import Side
@@ -68,6 +69,9 @@ class SideOfTopic:
             **(evidence or {}),
             **positions(parts),
         }
+        samples = samples_of(rule, self.reading, self.side, parts)
+        if samples:
+            details["samples"] = samples
         return make_finding(
             rule,
             filled,

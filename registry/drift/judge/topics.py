@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from registry.drift.judge import framing, versions
+from registry.drift.judge import framing, standing, versions
 from registry.drift.judge.model import JudgedFinding, Mark, Memory, Registered, RegisteredVersion
 from registry.drift.judge.reading import SIDES, Part, Reading, count_of, parts_of
 from registry.drift.judge.strategies import bare_name, belonging, context_of
@@ -85,9 +85,13 @@ def _own(
 ) -> Iterator[JudgedFinding]:
     names = _names(where, mark, own)
     evidence = {**mark_evidence(mark), "owners": owners(own)}
-    if all(version.deleted for version in own):
+    live = [version for version in own if not version.deleted]
+    if not live:
         yield where.finding("ID_DELETED", parts, names, key=mark, evidence=evidence, subject=own[0].subject)
-    elif all(version.released is False for version in own if not version.deleted):
+        return
+    yield from standing.judge_standing(where, mark, parts, live, {**names, "owners": owners(live)}, evidence)
+    trusted = [version for version in live if version.standing != standing.QUARANTINED]
+    if trusted and all(version.released is False for version in trusted):
         registered = [
             {"version": version.version, "by": version.registered_by, "at": version.registered_at} for version in own
         ]

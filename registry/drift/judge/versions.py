@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from registry.drift.judge.model import JudgedFinding, Mark, RegisteredVersion
+from registry.drift.judge.model import GRACE, JudgedFinding, Mark, RegisteredVersion
 from registry.drift.judge.reading import Part, count_of, parts_of
 from registry.drift.judge.telling import SideOfTopic
 from registry.drift.judge.words import both, mark_words, moment
 
-GRACE: Final = 7 * 24 * 60 * 60 * 1000  # in which producers may follow to a newer version
+UNNAMED: Final = "message"  # before the indexes of a message type whose schema isn't known; no type's name has a space
 
 
 @dataclass(frozen=True)
@@ -112,8 +112,8 @@ def _keys(where: SideOfTopic) -> Iterator[JudgedFinding]:
         yield where.finding("KEY_SCHEMA_CHANGED", parts, names, evidence=evidence)
 
 
-def _message_types(where: SideOfTopic) -> Iterator[JudgedFinding]:
-    """Several message types under one subject; one type that moved to another index of its file is none."""
+def message_types(where: SideOfTopic) -> dict[str, dict[str, list[Part]]]:
+    """The Protobuf message types of this scan by subject and full name; `message 0` where the name isn't known."""
     found: dict[str, dict[str, list[Part]]] = {}
     for (side, mark), seen in sorted(where.reading.indexes.items()):
         if side != where.side:
@@ -124,13 +124,42 @@ def _message_types(where: SideOfTopic) -> Iterator[JudgedFinding]:
                 declared = where.registered.declared.get((version.subject, version.version))
                 for each in seen:
                     name = declared.messages.get(each.indexes, "") if declared else ""
-                    types.setdefault(name or f"message {each.indexes}", []).extend(parts_of([each]))
-    for subject, types in sorted(found.items()):
-        if len(types) > 1:
-            by_time = sorted(types, key=lambda name: (min(part.first_time for part in types[name]), name))
-            later = [part for name in by_time[1:] for part in types[name]]
-            evidence = {"types": {name: count_of(types[name]) for name in by_time}}
-            names = {"subject": subject, "types": both(by_time)}
-            yield where.finding(
-                "MESSAGE_TYPE_CHANGED", later, names, key=(subject,), evidence=evidence, subject=subject
-            )
+                    types.setdefault(name or f"{UNNAMED} {each.indexes}", []).extend(parts_of([each]))
+    return found
+
+
+def _message_types(where: SideOfTopic) -> Iterator[JudgedFinding]:
+    """Several message types under one subject, in this scan or beside what others saw in the last days.
+
+    One type that moved to another index of its file is none.
+    """
+    for subject, types in sorted(message_types(where).items()):
+        before = _types_before(where, subject, types)
+        if len({*types, *before}) < 2:
+            continue
+        began = {name: min(part.first_time for part in parts) for name, parts in types.items()}
+        began |= {name: min(first, began.get(name, first)) for name, first in before.items()}
+        by_time = sorted(began, key=lambda name: (began[name], name))
+        later = [part for name in by_time[1:] for part in types.get(name, ())]
+        evidence = {
+            "types": {name: count_of(types[name]) for name in by_time if name in types},
+            "types_before": [name for name in by_time if name not in types],
+        }
+        names = {"subject": subject, "types": both(by_time)}
+        yield where.finding(
+            "MESSAGE_TYPE_CHANGED",
+            later or [part for parts in types.values() for part in parts],
+            names,
+            key=(subject,),
+            evidence=evidence,
+            subject=subject,
+        )
+
+
+def _types_before(where: SideOfTopic, subject: str, types: Mapping[str, list[Part]]) -> dict[str, int]:
+    """The types that earlier scans saw lately, with their first times; none where this scan's aren't known by name."""
+    topic = where.memory.topics.get(where.reading.topic)
+    if topic is None or where.side is None or any(name.startswith(f"{UNNAMED} ") for name in types):
+        return {}
+    known = topic.message_types.get(where.side, {}).get(subject, {})
+    return {name: first for name, (first, last) in known.items() if where.memory.is_recent(last)}

@@ -11,8 +11,8 @@ ROWS: Final = (
         "REGISTERED_WITHOUT_PROMOTION",
         "risk",
         "Version {version} of {subject} was registered in {registry} by {by} through {door}, without a promotion.",
-        "Request the promotion of the same schema, so that it is reviewed; or delete the version while nothing uses "
-        "it. Keep {registry} READONLY.",
+        "Ask for its adoption, so that it is reviewed after the fact; or quarantine it, or delete it while nothing uses "
+        "it. Keep {registry} closed.",
     ),
     Rule(
         "LEVEL_RELAXED",

@@ -46,6 +46,28 @@ ROWS: Final = (
         "Request the promotion of that version, so that it is reviewed; or move its producers back to a released one.",
     ),
     Rule(
+        "ID_QUARANTINED",
+        "risk",
+        "{Mark} stands in {messages} of {topic} ({side}). It is {owners}, which is in quarantine in {registry} since "
+        "{since}: {message}",
+        "Stop what writes it until the version is adopted by a request or deleted; nobody reviewed what these messages "
+        "mean.",
+    ),
+    Rule(
+        "ID_RETIRED",
+        "risk",
+        "{Mark} stands in {messages} of {topic} ({side}) that came after {owners} was retired in {registry} on {since}: "
+        "{message}",
+        "Find the producer by offset and time and move it to a version in good standing.",
+    ),
+    Rule(
+        "ID_DEPRECATED",
+        "notice",
+        "{Mark} stands in {messages} of {topic} ({side}) that came after {owners} was deprecated in {registry} on "
+        "{since}{until}: {message}",
+        "Find the producer by offset and time and move it to a version in good standing before the end.",
+    ),
+    Rule(
         "OLD_VERSION_WRITTEN",
         "notice",
         "{topic} ({side}) is still written with version {version} of {subject}, in {messages} since {since}, though "

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from django.db.models import Case, Count, F, IntegerField, Q, QuerySet, Value, When
 
+from registry.access.roles import Actor, may
 from registry.drift.life_cycle import SEVERITY_RANK
 from registry.drift.models import SEVERITIES, Finding, Mute, Scan
 from registry.drift.selectors.sources import SourceInfo, list_sources, scan_info
@@ -23,7 +24,7 @@ WORST_FIRST = Case(
 
 @dataclass(frozen=True)
 class FindingInfo:
-    """A finding with its evidence."""
+    """A finding with its evidence; `samples_hidden` says that samples were kept which the reader may not see."""
 
     id: int
     source_id: int
@@ -51,6 +52,7 @@ class FindingInfo:
     clean_scans: int
     reopened: int
     resolved_at: datetime | None
+    samples_hidden: bool = False
 
 
 @dataclass(frozen=True)
@@ -95,10 +97,11 @@ def list_findings(
     muted: bool | None = False,
     text: str = "",
     limit: int = 200,
+    by: Actor | None = None,
 ) -> list[FindingInfo]:
     """Findings, worst and newest first; an empty filter means all, as `muted=None` does.
 
-    `text` is looked for in words, place and subject.
+    `text` is looked for in words, place and subject. Samples of messages are for `by` who may see them, else for nobody.
     """
     rows = Finding.objects.select_related("source__registry", "topic")
     for word in text.split():
@@ -122,7 +125,7 @@ def list_findings(
     rows = rows.filter(**{name: value for name, value in filters.items() if value})
     if muted is not None:
         rows = rows.filter(muted=muted)
-    return [_finding_info(row) for row in rows.order_by(WORST_FIRST, "-last_seen", "-id")[:limit]]
+    return [finding_info(row, by) for row in rows.order_by(WORST_FIRST, "-last_seen", "-id")[:limit]]
 
 
 def open_findings_by_subject(registry_name: str) -> dict[str, int]:
@@ -138,12 +141,12 @@ def count_findings() -> dict[str, int]:
     return dict(rows)
 
 
-def get_finding(finding_id: int) -> FindingInfo:
-    """One finding. Raises FindingNotFound."""
+def get_finding(finding_id: int, *, by: Actor | None = None) -> FindingInfo:
+    """One finding, with samples of messages where `by` may see them. Raises FindingNotFound."""
     row = Finding.objects.select_related("source__registry", "topic").filter(pk=finding_id).first()
     if row is None:
         raise FindingNotFound(f"There is no finding {finding_id}.", finding=finding_id)
-    return _finding_info(row)
+    return finding_info(row, by)
 
 
 def list_mutes(registry: str = "") -> list[MuteInfo]:
@@ -168,7 +171,13 @@ def list_mutes(registry: str = "") -> list[MuteInfo]:
 
 
 def hold_rollout(
-    *, fail_on: str, registry: str = "", subject: str = "", source_id: int | None = None, limit: int = 200
+    *,
+    fail_on: str,
+    registry: str = "",
+    subject: str = "",
+    source_id: int | None = None,
+    limit: int = 200,
+    by: Actor | None = None,
 ) -> Gate:
     """Whether drift in a scope is worse than a rollout may ignore; acknowledged and muted findings are decided.
 
@@ -185,7 +194,7 @@ def hold_rollout(
     if subject:
         rows = rows.filter(subject_name=subject)
     found = rows.select_related("source__registry", "topic").order_by(WORST_FIRST, "-last_seen", "-id")[:limit]
-    findings = tuple(_finding_info(row) for row in found)
+    findings = tuple(finding_info(row, by) for row in found)
     unscanned = _unscanned(sources)
     return Gate(not findings and not unscanned, fail_on, findings, unscanned)
 
@@ -237,7 +246,18 @@ def open_counts(registry: str = "") -> OpenCounts:
     return OpenCounts(tuple(shown), muted)
 
 
-def _finding_info(row: Finding) -> FindingInfo:
+def finding_info(row: Finding, by: Actor | None) -> FindingInfo:
+    """A finding as `by` may see it: the one place that hands evidence out of the database."""
+    info = _whole(row)
+    if not info.evidence.get("samples"):
+        return info
+    if by is not None and may(by, "sample.read", registry=info.registry, subject=info.subject):
+        return info
+    kept = {name: value for name, value in info.evidence.items() if name != "samples"}
+    return replace(info, evidence=kept, samples_hidden=True)
+
+
+def _whole(row: Finding) -> FindingInfo:
     return FindingInfo(
         id=row.pk,
         source_id=row.source_id,

@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from registry.drift.models import Cluster, Scan, Source, Topic
 from registry.errors import ClusterNotFound, SourceNotFound
+from registry.streams.models import CheckpointStore
 
 LATELY: Final = timedelta(hours=24)
 
@@ -65,10 +66,21 @@ class ScanInfo:
 
 
 @dataclass(frozen=True)
+class StoreInfo:
+    """The object store of a checkpoint; `secret` is the secret's name."""
+
+    endpoint: str
+    region: str
+    access_key_id: str
+    secret: str
+
+
+@dataclass(frozen=True)
 class SourceInfo:
     """A source with its last scan and the number of its open findings, without muted ones.
 
-    `cluster` is its name, `bootstrap` its servers; both empty where the source has none.
+    `cluster` is its name, `bootstrap` its servers; both empty where the source has none. `store` is None but for a
+    checkpoint in an object store.
     """
 
     id: int
@@ -93,6 +105,7 @@ class SourceInfo:
     topics: int
     open_findings: int
     last_scan: ScanInfo | None
+    store: StoreInfo | None = None
 
 
 @dataclass(frozen=True)
@@ -210,7 +223,7 @@ def _sources() -> QuerySet[Source, Any]:
         .annotate(number=Count("pk"))
         .values("number")
     )
-    return Source.objects.select_related("registry", "cluster").annotate(
+    return Source.objects.select_related("registry", "cluster", "store").annotate(
         open_count=Count("findings", filter=Q(findings__state="open", findings__muted=False)),
         topic_count=Subquery(topics),
         last_scan_id=Subquery(newest),
@@ -257,7 +270,12 @@ def _source_info(row: Any, scan: Scan | None) -> SourceInfo:
         topics=row.topic_count or 0,
         open_findings=row.open_count,
         last_scan=scan_info(scan) if scan else None,
+        store=_store_info(getattr(row, "store", None)),
     )
+
+
+def _store_info(row: CheckpointStore | None) -> StoreInfo | None:
+    return None if row is None else StoreInfo(row.endpoint, row.region, row.access_key_id, row.secret)
 
 
 def scan_info(row: Scan) -> ScanInfo:

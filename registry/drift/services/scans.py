@@ -13,6 +13,7 @@ from django.utils import timezone
 from registry.access.roles import Actor, require
 from registry.drift.models import Scan, Source
 from registry.drift.services.sources import locked_source
+from registry.drift.telling import tell_of_failed
 from registry.errors import SourceNotFound, WrongState
 
 LEASE = timedelta(seconds=45)
@@ -87,16 +88,18 @@ def note_progress(claim: Claim, *, done: int, total: int, phase: str) -> bool:
     return bool(held.update(phase=phase[:100], progress_done=done, progress_total=total))
 
 
+@transaction.atomic
 def fail_scan(claim: Claim, *, reason: str) -> bool:
     """End a scan with its reason. Findings stay as they were: what wasn't read proves nothing.
 
     False where the scan is no longer this worker's: it was cancelled, or given to another.
     """
-    return bool(
-        Scan.objects.filter(pk=claim.scan_id, tag=claim.tag, state="running").update(
-            state="failed", finished_at=timezone.now(), lease_until=None, error=reason[:4000]
-        )
+    ended = Scan.objects.filter(pk=claim.scan_id, tag=claim.tag, state="running").update(
+        state="failed", finished_at=timezone.now(), lease_until=None, error=reason[:4000]
     )
+    if ended:
+        tell_of_failed([claim.scan_id])
+    return bool(ended)
 
 
 @transaction.atomic
@@ -128,13 +131,15 @@ def lost_tags() -> list[str]:
 def reclaim_lost_scans() -> list[int]:
     """Queue scans whose worker is gone once more, end them after three attempts; gives the queued ones."""
     lost = Scan.objects.select_for_update(skip_locked=True).filter(state="running", lease_until__lt=timezone.now())
-    again = []
+    again, ended = [], []
     for scan in lost:
         if scan.attempts >= MAX_ATTEMPTS:
             scan.state, scan.finished_at, scan.lease_until = "failed", timezone.now(), None
             scan.error = f"Its worker died {scan.attempts} times; look into the log of the scans worker."
+            ended.append(scan.pk)
         else:
             scan.state, scan.lease_until, scan.phase = "queued", None, "its worker was lost; queued again"
             again.append(scan.pk)
         scan.save(update_fields=["state", "finished_at", "lease_until", "error", "phase"])
+    tell_of_failed(ended)
     return again

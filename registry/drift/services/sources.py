@@ -17,6 +17,8 @@ from registry.drift.services.clusters import get_cluster
 from registry.drift.sources import SOURCES
 from registry.drift.sources.base import Given
 from registry.errors import InvalidSource, SourceNotFound, WrongState
+from registry.streams.models import CheckpointStore
+from registry.streams.stores import FIELDS, checked_store
 from registry.subjects.names import check_context
 from registry.subjects.selectors.places import get_registry
 
@@ -25,6 +27,7 @@ MAX_PATTERNS = 100
 MAX_STARS = 10
 _PATTERN = re.compile(r"[A-Za-z0-9._*?\[\]!-]{1,249}")
 CLUSTERED: Final = ("kafka", "debezium")
+CHECKPOINTS: Final = "state_store"
 #: numbers of a source → the least and the most that they may be
 BOUNDS: Final = {
     "tail_messages": (1, 100_000_000),
@@ -50,13 +53,14 @@ def add_source(
     mode: str = "since_last",
     every_seconds: int | None = None,
     connector: Mapping[str, Any] | None = None,
+    store: Mapping[str, Any] | None = None,
     **settings: Any,
 ) -> int:
     """Add what is to be scanned, after looking that it is there; gives the source's number.
 
     `cluster` is a cluster's name, `include` and `exclude` are shell patterns of topics (none: all but internal ones);
-    `connector` says where a Debezium connector and its database are (the names are those of debezium.FIELDS);
-    `settings` are those of BOUNDS, and `keep_samples`. Raises InvalidSource, InvalidSecret, RemoteUnavailable, InvalidName, InvalidCheckpoint,
+    `connector` says where a Debezium connector and its database are (the names are those of debezium.FIELDS),
+    `store` which object store has a checkpoint (those of streams.stores.FIELDS); `settings` are those of BOUNDS, and `keep_samples`. Raises InvalidSource, InvalidSecret, RemoteUnavailable, InvalidName, InvalidCheckpoint,
     BrokerUnavailable, AddressRefused, RegistryNotFound, ClusterNotFound, WrongState where it is there already,
     NotAllowed.
     """
@@ -72,8 +76,11 @@ def add_source(
         raise InvalidSource(f"A source of kind {kind} {'needs a' if kind in CLUSTERED else 'has no'} cluster.")
     if (kind == "debezium") != bool(connector):
         raise InvalidSource(f"A source of kind {kind} {'needs a' if kind == 'debezium' else 'has no'} connector.")
+    if store and kind != CHECKPOINTS:
+        raise InvalidSource(f"A source of kind {kind} is in no object store; a checkpoint can be.")
     found = get_cluster(cluster) if cluster else None
-    given = Given(place, name, found, tuple(values["include"]), tuple(values["exclude"]), connector or {})
+    kept = checked_store(store) if store else None
+    given = Given(place, name, found, tuple(values["include"]), tuple(values["exclude"]), connector or {}, kept)
     final = SOURCES[kind].check(given)
     values["next_scan_at"] = timezone.now() if every_seconds else None
     try:
@@ -84,18 +91,40 @@ def add_source(
             )
             if connector:
                 Connector.objects.create(source=row, **connector)
+            if kept:
+                kept.source = row
+                kept.save()
     except IntegrityError as error:
         raise WrongState(f"{final} is a source of {place.name} already.") from error
     return row.pk
 
 
-@transaction.atomic
-def update_source(*, source_id: int, by: Actor, **changes: Any) -> None:
+def update_source(*, source_id: int, by: Actor, store: Mapping[str, Any] | None = None, **changes: Any) -> None:
     """Change how a source is scanned; the names are those of CHANGEABLE.
 
-    Patterns hold from the next scan on: topics that they leave out keep their findings and positions. Raises
-    SourceNotFound, InvalidSource, InvalidName, NotAllowed.
+    Patterns hold from the next scan on: topics that they leave out keep their findings and positions. `store` says how
+    a checkpoint's object store is reached from now on; the checkpoint has to be there. Raises SourceNotFound,
+    InvalidSource, InvalidName, NotAllowed, and with a store what add_source raises of it.
     """
+    kept = _looked_at(source_id, store, by) if store is not None else None
+    with transaction.atomic():
+        _update(source_id, by, changes, kept)
+
+
+def _looked_at(source_id: int, store: Mapping[str, Any], by: Actor) -> CheckpointStore:
+    """The fields of a source's store, once its checkpoint was read with them: before the row is locked."""
+    row = Source.objects.select_related("registry").filter(pk=source_id).first()
+    if row is None:
+        raise SourceNotFound(f"There is no source {source_id}.", source=source_id)
+    require(by, "source.manage", registry=row.registry.name)
+    if row.kind != CHECKPOINTS:
+        raise InvalidSource(f"A source of kind {row.kind} is in no object store; a checkpoint can be.")
+    kept = checked_store(store)
+    SOURCES[row.kind].check(Given(row.registry, row.name, store=kept))
+    return kept
+
+
+def _update(source_id: int, by: Actor, changes: dict[str, Any], store: CheckpointStore | None) -> None:
     row = locked_source(source_id)
     require(by, "source.manage", registry=row.registry.name)
     values = _checked(changes)
@@ -106,6 +135,10 @@ def update_source(*, source_id: int, by: Actor, **changes: Any) -> None:
     for field, value in values.items():
         setattr(row, field, value)
     row.save(update_fields=list(values))
+    if store is not None:
+        CheckpointStore.objects.update_or_create(
+            source=row, defaults={field: getattr(store, field) for field in FIELDS}
+        )
 
 
 @transaction.atomic

@@ -14,6 +14,7 @@ from registry.drift.models import Cluster, Source
 from registry.drift.topics import TopicSeen
 from registry.errors import SparkUnavailable
 from registry.observations import Observation
+from registry.streams.models import CheckpointStore
 from registry.streams.seen import QuerySeen
 from registry.subjects.models import Registry
 
@@ -32,6 +33,7 @@ class Given:
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     connector: Mapping[str, Any] = field(default_factory=dict)
+    store: CheckpointStore | None = None
 
 
 @dataclass(frozen=True)

@@ -110,7 +110,7 @@ class _Schemas:
         named = {f"{topic}-{side}" for topic in topics for side in SIDES}
         marks = set(self._carried.values())
         wanted = Q(subject__name__in=named, subject__context__name=self._context) | condition_of(marks)
-        rows = version_rows(source.registry, wanted, target=False)
+        rows = version_rows(source.registry, wanted, ghosts=None)
         here = [row for row in rows if row.context == self._context]
         self._by_mark = {mark: found[-1] for mark, found in by_mark(here, marks).items() if found}
         self._live: dict[str, list[VersionRow]] = {}

@@ -29,7 +29,7 @@ from registry.observations import (
     WriterSchema,
 )
 
-SAMPLES_A_SIDE = 3
+SAMPLES = 3  # of each schema on a topic's side
 SECOND_PASS = 2
 Marks = set[tuple[Framing, str]]
 
@@ -59,7 +59,7 @@ def observe(
         connection=kafka_connection(source.cluster),
         topics=reads,
         writers=patiently(lambda: writers_for(source, [read.topic for read in reads])),
-        profile=Profile(samples=SAMPLES_A_SIDE if source.keep_samples else 0, changes=changes),
+        profile=Profile(samples=SAMPLES if source.keep_samples else 0, changes=changes),
         bounds=_bounds(source),
     )
     remote, session = spark_remote(), session_of(tag)

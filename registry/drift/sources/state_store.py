@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from django.conf import settings
 from django.utils import timezone
@@ -28,20 +28,32 @@ from registry.observations import (
     StateTotals,
     StateUnreadable,
 )
+from registry.streams.models import CheckpointStore
 from registry.streams.seen import query_seen
+from registry.streams.stores import place_of, spark_path, why_rows_are_not_readable
+
+MAX_NAME: Final = 1024
+MAX_ROWS: Final = 10**10  # they are counted where they are: time is what bounds them
 
 
 class StateStore:
     """The state of one streaming query."""
 
     def check(self, given: Given) -> str:
-        """The path is a checkpoint below an allowed root. Raises InvalidCheckpoint, InvalidSource."""
-        if not given.name:
-            raise InvalidSource("Give the path of the query's checkpoint folder.")
+        """The path or address is a checkpoint below an allowed root.
+
+        Raises InvalidCheckpoint, InvalidSource, and for an object store InvalidInput, InvalidSecret, AddressRefused and
+        RemoteUnavailable.
+        """
+        if not given.name or len(given.name) > MAX_NAME:
+            raise InvalidSource(
+                f"Give the path of the query's checkpoint folder, or its address: 1 to {MAX_NAME} characters."
+            )
         if given.include or given.exclude:
             raise InvalidSource("A checkpoint has no topics to include or exclude.")
-        read_checkpoint(given.name, settings.CHECKPOINT_ROOTS)
-        return given.name.rstrip("/")
+        place = place_of(given.name, given.store)
+        read_checkpoint(place.path, place.roots, store=place.store)
+        return place.path.rstrip("/")
 
     def scan(self, source: Source, *, tag: str, on_progress: OnProgress) -> ScanResult:
         """Read the schema files, then the rows, and judge both. Without Spark the rows stay unread, and that is said."""
@@ -49,13 +61,15 @@ class StateStore:
         from registry.drift.known_queries import facts_of, inputs_of
 
         on_progress(0, 0, "reading the checkpoint's files")
+        place = place_of(source.name, patiently(lambda: CheckpointStore.objects.filter(source=source).first()))
         try:
-            checkpoint = read_checkpoint(source.name, settings.CHECKPOINT_ROOTS)
+            checkpoint = read_checkpoint(place.path, place.roots, store=place.store, cache=place.cache)
         except InvalidCheckpoint as error:
             if "file" not in error.details:
                 raise  # it isn't there, or may not be read: nothing is known of it
             return _damaged(source, error.message)
-        rows, problem = _rows(source, checkpoint, tag=tag, on_progress=on_progress)
+        never = why_rows_are_not_readable(checkpoint.path)
+        rows, problem = ([], never) if never else _rows(source, checkpoint, tag=tag, on_progress=on_progress)
         observations = [*observe_schemas(checkpoint), *rows]
         totals = next((seen for seen in rows if isinstance(seen, StateTotals)), None)
         registered, memory = patiently(lambda: (registered_for(source, observations), memory_of(source, ())))
@@ -65,7 +79,8 @@ class StateStore:
         return ScanResult(
             findings=tuple(in_order([*judge(observations, registered, memory), *judge_query(facts)])),
             read=read,
-            complete=not problem and (totals is None or totals.bound_reached is None),
+            # Rows that Spark can't open here are no part of a scan: what the files tell is all that it could see.
+            complete=(not problem or bool(never)) and (totals is None or totals.bound_reached is None),
             query=query_seen(checkpoint, inputs, rows_by_variable(checkpoint, rows, problem), timers_by_operator(rows)),
         )
 
@@ -95,9 +110,11 @@ def _rows(
     if not reads:
         return [], ""
     spec = StateScan(
-        path=source.name,
+        path=spark_path(source.name),
         variables=reads,
-        bounds=Bounds(deadline_seconds=float(min(source.max_seconds, settings.SCAN_DEADLINE_SECONDS))),
+        bounds=Bounds(
+            max_messages=MAX_ROWS, deadline_seconds=float(min(source.max_seconds, settings.SCAN_DEADLINE_SECONDS))
+        ),
     )
     try:
         return run(spec, remote=spark_remote(), on_progress=on_progress, tag=tag, session_id=session_of(tag)), ""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.connect import functions as f
 from pyspark.sql.connect.session import SparkSession
-from pyspark.sql.types import DataType, StructType
+from pyspark.sql.types import DataType, StructField, StructType
 
 from registry.observations import StateVariableRead
 
@@ -57,6 +58,17 @@ def read_timers(session: SparkSession, path: str, operator: int, batch: int | No
     return (reader if batch is None else reader.option("batchId", batch)).load()
 
 
+def with_distinct_names(rows: DataFrame) -> DataFrame:
+    """The rows with structs in which no name stands twice, as `max` does in the state of an aggregation with two maxima:
+    Spark finds none of those by name. A cast goes by position.
+    """
+    for part in rows.schema.fields:
+        kind = part.dataType
+        if isinstance(kind, StructType) and _names(kind) != _names(_distinct(kind)):
+            rows = rows.withColumn(part.name, f.col(_quoted(part.name)).cast(_distinct(kind)))
+    return rows
+
+
 def expiry_column(schema: StructType) -> Column | None:
     """When an entry expires, in milliseconds since 1970; None for a variable without time to live."""
     for part in schema.fields:
@@ -90,6 +102,25 @@ def _below(path: str, kind: DataType, column: Column) -> Iterator[CountedField]:
         return
     for field in kind.fields:
         yield from _below(f"{path}.{field.name}", field.dataType, column.getField(field.name))
+
+
+def _distinct(kind: DataType) -> DataType:
+    """The type with names that differ in every struct: the second `max` is `max#2`."""
+    if not isinstance(kind, StructType):
+        return kind
+    times, fields = Counter[str](), []
+    for field in kind.fields:
+        times[field.name.lower()] += 1
+        number = times[field.name.lower()]
+        name = field.name if number == 1 else f"{field.name}#{number}"
+        fields.append(StructField(name, _distinct(field.dataType), field.nullable))
+    return StructType(fields)
+
+
+def _names(kind: DataType) -> list[object]:
+    if not isinstance(kind, StructType):
+        return []
+    return [(field.name, _names(field.dataType)) for field in kind.fields]
 
 
 def _quoted(name: str) -> str:

@@ -16,6 +16,7 @@ from registry.pipeline.workers.masking import sample_text
 
 BODIES: dict[str, Any] = {"AVRO": AvroBodies, "PROTOBUF": ProtobufBodies, "JSON": JsonSchemaBodies}
 MOST_GROUPS = 2_000  # of one task: places of undecodable bodies, of indexes, of tables
+MOST_SAMPLED = 200  # of one task: schemas on sides of topics that samples are kept of
 FIRST_OFFSETS = 5
 # A list of a list of a … is decoded by calls within calls in C, as deep as the body says: that needs room.
 STACKS = (512 * 1024 * 1024, 64 * 1024 * 1024)
@@ -42,7 +43,7 @@ class Found:
     changes: dict[tuple[Any, ...], dict[str, Any]] = field(default_factory=dict)
     shapes: dict[tuple[Any, ...], list[int]] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
-    samples: dict[tuple[str, str], list[list[Any]]] = field(default_factory=dict)
+    samples: dict[tuple[str, ...], list[list[Any]]] = field(default_factory=dict)
     unusable: dict[tuple[str, str], str] = field(default_factory=dict)
 
 
@@ -92,7 +93,7 @@ class Reader:
             self.found.trees[owner].add(decoded.value)
         if self.plan.changes and side == "value":
             self._change(topic, place, decoded.value)
-        self._sample((topic, side), [partition, offset, time, framing, mark], decoded.value)
+        self._sample((topic, side, framing, mark), [partition, offset, time], decoded.value)
 
     def _decoder(self, framing: str, raw: bytes | None) -> Any:
         if raw is None:
@@ -134,11 +135,12 @@ class Reader:
         marks = (change.with_before, newkey, oldkey, change.snapshot, change.in_transaction, change.unavailable)
         known["marks"] = [count + bool(mark) for count, mark in zip(known["marks"], marks, strict=True)]
 
-    def _sample(self, key: tuple[str, str], where: list[Any], value: Any) -> None:
-        if self.plan.samples:
-            kept = self.found.samples.setdefault(key, [])
-            if len(kept) < self.plan.samples:
-                kept.append([*where, sample_text(value, self.plan.reveal)])
+    def _sample(self, key: tuple[str, ...], where: list[Any], value: Any) -> None:
+        if not self.plan.samples or (key not in self.found.samples and len(self.found.samples) >= MOST_SAMPLED):
+            return
+        kept = self.found.samples.setdefault(key, [])
+        if len(kept) < self.plan.samples:
+            kept.append([*where, sample_text(value, self.plan.reveal)])
 
     def lines(self) -> Iterator[str]:
         """What was found, as lines of JSON: a list of the kind, the key, and the rest."""

@@ -4,6 +4,7 @@ from registry.subjects.models.associations import Association
 from registry.subjects.models.places import Context, Registry, Subject
 from registry.subjects.models.policy import LEVELS, MODES, POLICIES, PROFILES, Config, Mode
 from registry.subjects.models.schemas import Schema, SchemaReference, SchemaVersion
+from registry.subjects.models.standing import VersionStanding
 
 __all__ = [
     "LEVELS",
@@ -19,4 +20,5 @@ __all__ = [
     "SchemaReference",
     "SchemaVersion",
     "Subject",
+    "VersionStanding",
 ]

@@ -39,7 +39,11 @@ class Schema(models.Model):
             models.CheckConstraint(condition=models.Q(schema_type__in=SCHEMA_TYPES), name="known_schema_type"),
             models.CheckConstraint(condition=models.Q(schema_id__gte=1), name="schema_id_from_one"),
         ]
-        indexes = [models.Index(fields=["context", "identity"], name="schema_by_identity")]
+        indexes = [
+            models.Index(fields=["context", "identity"], name="schema_by_identity"),
+            # thousands are compared at once by these, without their texts
+            models.Index(fields=["id"], include=["fingerprint", "schema_id"], name="schema_without_text"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.schema_type} {self.schema_id}"
@@ -70,6 +74,14 @@ class SchemaVersion(models.Model):
                 name="one_live_version_a_schema",
             ),
             models.CheckConstraint(condition=models.Q(version__gte=1), name="versions_from_one"),
+        ]
+        indexes = [
+            models.Index(
+                fields=["subject", "-version"],
+                include=["schema", "id"],
+                condition=models.Q(deleted_at=None),
+                name="newest_live_version",
+            )
         ]
 
     def __str__(self) -> str:

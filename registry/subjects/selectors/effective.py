@@ -88,17 +88,52 @@ def config_and_settings(registry: Registry, subject: SubjectName | None) -> tupl
 
 def effective_configs(registry: Registry, subjects: Collection[SubjectName]) -> dict[SubjectName, EffectiveConfig]:
     """The same for many subjects, in one query."""
+    return {subject: _config_of(scopes) for subject, scopes in _scopes_of_many(Config, registry, subjects).items()}
+
+
+def configs_and_settings(
+    registry: Registry, subjects: Collection[SubjectName]
+) -> dict[SubjectName, tuple[EffectiveConfig, OwnConfig, OwnConfig | None]]:
+    """For many subjects: the config and all settings as they count, and what the subject sets itself; one query."""
+    found = {}
+    for subject, scopes in _scopes_of_many(Config, registry, subjects).items():
+        own = next((settings_of(row) for origin, row in scopes if origin == ORIGINS[0]), None)
+        found[subject] = _config_of(scopes), _settings_in_scope([row for _, row in scopes]), own
+    return found
+
+
+def effective_modes(
+    registry: Registry, subjects: Collection[SubjectName], *, as_stored: bool = False
+) -> dict[SubjectName, EffectiveMode]:
+    """The modes of many subjects, in one query; with `as_stored` a mirror's are those of its remote registry.
+
+    Those are of subjects and contexts: the mode of a whole mirror is our own, and the remote's isn't kept.
+    """
+    is_mirror = registry.kind == Registry.REMOTE
+    if is_mirror and not as_stored:
+        return {subject: EffectiveMode(MIRROR_MODE, "registry") for subject in subjects}
+    found = _scopes_of_many(Mode, registry, subjects)
+    return {
+        subject: _mode_of([pair for pair in scopes if not is_mirror or pair[0] != "registry"])
+        for subject, scopes in found.items()
+    }
+
+
+def _scopes_of_many(
+    model: type[_Row], registry: Registry, subjects: Collection[SubjectName]
+) -> dict[SubjectName, list[tuple[str, _Row]]]:
+    """For each subject what `scoped_rows` gives, in one query for all."""
     wider = Q(subject_name=None) & (Q(context=None) | Q(context__name__in={subject.context for subject in subjects}))
-    rows = Config.objects.filter(
+    rows = model.objects.filter(
         wider | Q(subject_name__in={subject.subject for subject in subjects}), registry=registry
     ).select_related("context")
     by_scope = {(row.context.name if row.context else None, row.subject_name): row for row in rows}
 
-    def scopes(subject: SubjectName) -> list[tuple[str, Config]]:
+    def scopes(subject: SubjectName) -> list[tuple[str, _Row]]:
         keys = zip(ORIGINS, [(subject.context, subject.subject), (subject.context, None), (None, None)], strict=False)
         return [(origin, by_scope[key]) for origin, key in keys if key in by_scope]
 
-    return {subject: _config_of(scopes(subject)) for subject in subjects}
+    return {subject: scopes(subject) for subject in subjects}
 
 
 def _config_of(scopes: list[tuple[str, Config]]) -> EffectiveConfig:
@@ -133,7 +168,10 @@ def effective_mode(registry: Registry, subject: SubjectName | None = None) -> Ef
     """
     if registry.kind == Registry.REMOTE:
         return EffectiveMode(MIRROR_MODE, "registry")
-    scopes = scoped_rows(Mode, registry, subject)
+    return _mode_of(scoped_rows(Mode, registry, subject))
+
+
+def _mode_of(scopes: list[tuple[str, Mode]]) -> EffectiveMode:
     for origin, row in reversed(scopes):
         if row.mode == MIRROR_MODE:
             return EffectiveMode(row.mode, origin)

@@ -11,7 +11,7 @@ from registry.subjects.contracts import PHASES
 from registry.subjects.models import Association, Config, Registry, SchemaVersion
 from registry.subjects.names import DEFAULT_CONTEXT, SubjectName, parse_subject
 from registry.subjects.selectors.associations import AssociationInfo, associations_by_subject
-from registry.subjects.selectors.versions import VersionInfo, infos_of, live
+from registry.subjects.selectors.versions import JOINED, VersionInfo, infos_of, live
 
 #: the name as `SubjectName.qualified` writes it, for sorting by bytes
 _QUALIFIED = Collate(
@@ -75,7 +75,7 @@ def search_versions(
     if latest_only:
         newest = rows.order_by("subject_id", "-version").distinct("subject_id")
         rows = SchemaVersion.objects.filter(pk__in=newest.values("pk"))
-    rows = _with_rules(rows, rule_type).select_related("schema__context", "subject__context")
+    rows = _with_rules(rows, rule_type).select_related(*JOINED)
     if associations is not None:
         rows = rows.filter(_used(registry, associations))
     page = rows.order_by(_QUALIFIED, "version")[offset : offset + limit]

@@ -8,13 +8,13 @@ from typing import Final
 
 from registry.errors import InvalidReference, InvalidSchema, SchemaTooCostly
 from registry.formats.assessment import Parting, Rename
-from registry.formats.base import Answer, Judgement, OutlineField, ParsedSchema, Truth
+from registry.formats.base import Answer, Judgement, OutlineField, ParsedSchema, Reference, Truth
 from registry.formats.report import Direction, Profile, ReportItem
 from registry.subjects import engines
 from registry.subjects.models import Registry, SchemaVersion
 from registry.subjects.names import SubjectName
 from registry.subjects.selectors.comparison import Comparison
-from registry.subjects.selectors.parsed import parse_stored
+from registry.subjects.selectors.parsed import parse_schema, parse_stored, resolve_references
 from registry.subjects.selectors.places import get_subject
 from registry.subjects.selectors.versions import parse_version, version_infos, version_row
 
@@ -60,6 +60,29 @@ def compare_sides(old: Side, new: Side, *, profile: Profile = "confluent") -> Pr
     try:
         schemas = parse_stored([row.schema for row in rows])
         return _compared(bare, schemas, rows[0].version, profile)
+    except (InvalidSchema, InvalidReference) as error:
+        return replace(bare, problem=error.message)
+
+
+def compare_text(old: Side, text: str, schema_type: str, references: Sequence[Reference]) -> ProvedComparison:
+    """A version with a text that isn't registered, which is to follow it in the same registry and subject.
+
+    The new side has no number and no id (0). Raises SubjectNotFound, VersionNotFound, InvalidVersion.
+    """
+    row = _row(old)
+    info = version_infos([row])[0]
+    proposed = replace(
+        info.schema, schema_id=0, schema_type=schema_type, text=text, guid="", references=tuple(references)
+    )
+    new = replace(info, id=0, version=0, schema=proposed, submitted=text, deleted=False, standing=None)
+    bare = ProvedComparison(info, new, None, same_meaning=False, backward=None, forward=None)
+    if info.schema.schema_type != schema_type:
+        return bare
+    try:
+        found = resolve_references(old.registry, references, context=old.subject.context)
+        schema = parse_schema(schema_type, text, tuple(reference for reference, _ in found))
+        new = replace(new, schema=replace(proposed, text=schema.canonical, fingerprint=schema.fingerprint))
+        return _compared(replace(bare, new=new), [*parse_stored([row.schema]), schema], row.version, "confluent")
     except (InvalidSchema, InvalidReference) as error:
         return replace(bare, problem=error.message)
 

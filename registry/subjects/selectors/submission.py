@@ -135,7 +135,8 @@ def versions_of(registry: Registry, subject: SubjectName, *, deleted: bool = Fal
     rows = SchemaVersion.objects.filter(
         subject__context__registry=registry, subject__context__name=subject.context, subject__name=subject.subject
     )
-    return (rows if deleted else rows.filter(deleted_at=None)).select_related("schema").order_by("-version")
+    rows = rows if deleted else rows.filter(deleted_at=None)
+    return rows.select_related("schema", "standing").order_by("-version")
 
 
 def same_version(rows: QuerySet[SchemaVersion], submission: Submission, canonical: str) -> SchemaVersion | None:

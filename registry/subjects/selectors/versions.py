@@ -8,16 +8,27 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import F, QuerySet
+from django.db.models import Exists, F, OuterRef, QuerySet
 
 from registry.errors import InvalidVersion, SchemaNotFound, VersionNotFound
 from registry.formats.base import Reference
-from registry.subjects.models import Context, Registry, Schema, SchemaReference, SchemaVersion, Subject
+from registry.subjects.models import (
+    Context,
+    Registry,
+    Schema,
+    SchemaReference,
+    SchemaVersion,
+    Subject,
+    VersionStanding,
+)
 from registry.subjects.names import DEFAULT_CONTEXT, SubjectName
 from registry.subjects.selectors.places import get_subject
+from registry.subjects.selectors.standing import Standing, joined_standing, standings_of_schemas
 
 LATEST = ("latest", "-1")
 MAX_VERSION = 2**31 - 1
+#: what `infos_of` reads of a version's row
+JOINED = ("schema__context", "subject__context", "standing")
 
 
 @dataclass(frozen=True)
@@ -33,6 +44,8 @@ class SchemaInfo:
     references: tuple[Reference, ...]
     metadata: dict[str, Any] | None
     rule_set: dict[str, Any] | None
+    #: of a definition that was read by id or GUID: what stands of all versions that have it
+    standing: Standing | None = None
 
 
 @dataclass(frozen=True)
@@ -48,6 +61,7 @@ class VersionInfo:
     created_by: str
     door: str
     deleted: bool
+    standing: Standing | None = None
 
 
 def parse_version(value: int | str) -> int | None:
@@ -80,7 +94,7 @@ def named_versions(registry: Registry, subject: SubjectName, *, deleted: bool = 
     rows = SchemaVersion.objects.filter(
         subject__context__registry=registry, subject__context__name=subject.context, subject__name=subject.subject
     )
-    return live(rows, deleted=deleted).select_related("schema__context", "subject__context")
+    return live(rows, deleted=deleted).select_related(*JOINED)
 
 
 def get_version(registry: Registry, subject: SubjectName, version: int | str, *, deleted: bool = False) -> VersionInfo:
@@ -108,11 +122,7 @@ def version_row(subject: Subject, number: int | None, *, deleted: bool = False) 
 
 def version_infos(rows: Sequence[SchemaVersion]) -> list[VersionInfo]:
     """The rows as values, in their order, with a constant number of queries."""
-    full = (
-        SchemaVersion.objects.filter(pk__in=[row.pk for row in rows])
-        .select_related("schema__context", "subject__context")
-        .in_bulk()
-    )
+    full = SchemaVersion.objects.filter(pk__in=[row.pk for row in rows]).select_related(*JOINED).in_bulk()
     return infos_of([full[row.pk] for row in rows])
 
 
@@ -133,10 +143,11 @@ def _version_info(row: SchemaVersion, references: dict[int, tuple[Reference, ...
         created_by=row.created_by,
         door=row.door,
         deleted=row.deleted_at is not None,
+        standing=joined_standing(row),
     )
 
 
-def schema_info(row: Schema, references: tuple[Reference, ...]) -> SchemaInfo:
+def schema_info(row: Schema, references: tuple[Reference, ...], standing: Standing | None = None) -> SchemaInfo:
     """A schema row as a value."""
     return SchemaInfo(
         schema_id=row.schema_id,
@@ -148,6 +159,7 @@ def schema_info(row: Schema, references: tuple[Reference, ...]) -> SchemaInfo:
         references=references,
         metadata=row.metadata,
         rule_set=row.rule_set,
+        standing=standing,
     )
 
 
@@ -173,7 +185,7 @@ def get_schema(registry: Registry, schema_id: int, *, context: str = DEFAULT_CON
     row = find_schema(registry, schema_id, context=context)
     if row is None:
         raise SchemaNotFound(f"Schema {schema_id} not found", schema_id=schema_id)
-    return schema_info(row, references_of([row.pk]).get(row.pk, ()))
+    return schema_info(row, references_of([row.pk]).get(row.pk, ()), _standings([row]).get(row.pk))
 
 
 def get_version_of_schema(registry: Registry, schema_id: int, subject: SubjectName) -> VersionInfo | None:
@@ -216,12 +228,12 @@ def schemas_of_guid(registry: Registry, guid: str) -> list[SchemaInfo]:
         wanted = uuid.UUID(guid)
     except ValueError:
         wanted = None
-    rows = Schema.objects.filter(context__registry=registry, guid=wanted).select_related("context") if wanted else ()
+    rows = _marked(Schema.objects.filter(context__registry=registry, guid=wanted)) if wanted else ()
     found = sorted(rows, key=lambda row: (row.context.name != DEFAULT_CONTEXT, row.context.name, row.schema_id))
     if not found:
         raise SchemaNotFound(f"Schema {guid[:80]} not found", guid=guid[:80])
-    references = references_of([row.pk for row in found])
-    return [schema_info(row, references.get(row.pk, ())) for row in found]
+    references, standings = references_of([row.pk for row in found]), _standings(found)
+    return [schema_info(row, references.get(row.pk, ()), standings.get(row.pk)) for row in found]
 
 
 def last_schema_id(registry: Registry, context: str) -> int:
@@ -232,11 +244,19 @@ def last_schema_id(registry: Registry, context: str) -> int:
 
 def find_schema(registry: Registry, schema_id: int, *, context: str = DEFAULT_CONTEXT) -> Schema | None:
     """The row of that id, or None."""
-    return (
-        Schema.objects.filter(context__registry=registry, context__name=context, schema_id=schema_id)
-        .select_related("context")
-        .first()
-    )
+    rows = Schema.objects.filter(context__registry=registry, context__name=context, schema_id=schema_id)
+    return _marked(rows).first()
+
+
+def _marked(rows: QuerySet[Schema]) -> QuerySet[Schema]:
+    """The definitions with whether any version of them isn't in good standing: most aren't looked into further."""
+    marked = VersionStanding.objects.filter(version__schema=OuterRef("pk"))
+    return rows.select_related("context").annotate(is_marked=Exists(marked))
+
+
+def _standings(rows: Sequence[Schema]) -> Mapping[int, Standing]:
+    marked = [row.pk for row in rows if row.is_marked]  # type: ignore[attr-defined]  # annotated
+    return standings_of_schemas(marked) if marked else {}
 
 
 def versions_of_schema(
@@ -246,7 +266,7 @@ def versions_of_schema(
     schema = find_schema(registry, schema_id, context=context)
     if schema is None:
         raise SchemaNotFound("Schema not found", schema_id=schema_id)
-    rows = live(schema.versions.select_related("schema__context", "subject__context"), deleted=deleted)
+    rows = live(schema.versions.select_related(*JOINED), deleted=deleted)
     return infos_of(list(rows.order_by("subject__name", "version")))
 
 

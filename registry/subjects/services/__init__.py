@@ -7,10 +7,12 @@ from registry.subjects.services.policy import delete_config, delete_mode, set_co
 from registry.subjects.services.registration import RegisteredVersion, register_version
 from registry.subjects.services.registries import ensure_registry
 from registry.subjects.services.removal import remove_subject, remove_version
+from registry.subjects.services.standing import clear_standing, set_standing
 
 __all__ = [
     "RegisteredVersion",
     "associate",
+    "clear_standing",
     "delete_config",
     "delete_context",
     "delete_mode",
@@ -23,4 +25,5 @@ __all__ = [
     "remove_version",
     "set_config",
     "set_mode",
+    "set_standing",
 ]

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from registry.access.roles import Actor, require
 from registry.errors import OperationNotPermitted, ReferenceExists
+from registry.subjects import gate
 from registry.subjects.association_errors import (
     AssociationForResourceExists,
     AssociationForSubjectExists,
@@ -38,6 +40,7 @@ from registry.subjects.selectors.resources import meant_subject
 from registry.subjects.selectors.submission import is_registered, versions_of
 
 IMPORT = "IMPORT"
+CHANGE = "config.change"
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,7 @@ class Request:
 
     registry: Registry
     resource: Resource
+    by: Actor
     create: bool
     dry_run: bool
 
@@ -68,7 +72,8 @@ class Request:
         """What is to be written.
 
         Raises InvalidAssociation, AssociationForResourceExists, AssociationForSubjectExists, StrongAssociationExists,
-        AssociationFrozen, NoActiveVersion, ReferenceExists, OperationNotPermitted, InvalidName.
+        AssociationFrozen, NoActiveVersion, ReferenceExists, OperationNotPermitted, ReleaseRequired, InvalidName,
+        NotSignedIn, NotAllowed.
         """
         named = [self._placed(item, context) for item in asked]
         stored = self._stored([item.association_type for item in asked])
@@ -83,11 +88,7 @@ class Request:
         if asked.subject is None:
             return asked
         subject = meant_subject(self.registry, parse_subject(asked.subject, context=context))
-        mode = effective_mode(self.registry, subject).mode
-        if mode.startswith("READONLY"):
-            raise OperationNotPermitted(
-                f"Subject {subject.subject} in context {subject.context} is in read-only mode", mode=mode
-            )
+        may_change(self.registry, subject, self.by)
         return replace(asked, subject=subject.qualified)
 
     def _stored(self, types: Sequence[str]) -> Mapping[str, AssociationInfo]:
@@ -107,8 +108,13 @@ class Request:
     def _one(self, asked: AskedAssociation, stored: AssociationInfo | None) -> Wanted:
         if stored is None and not self.create:
             asked = with_defaults(asked, create=False)
+        is_named = asked.subject is not None
         asked = self._with_subject(asked, stored)
-        wanted = Wanted(asked, parse_subject(asked.subject or ""), stored)
+        subject = parse_subject(asked.subject or "")
+        if not is_named:
+            require(self.by, CHANGE, registry=self.registry.name, subject=subject.qualified)
+            gate.ask(CHANGE, self.registry, subject.qualified, self.by)
+        wanted = Wanted(asked, subject, stored)
         if not wanted.lifecycle:
             raise InvalidAssociation("lifecycle", "lifecycle must be set")
         if wanted.lifecycle == WEAK:
@@ -235,6 +241,17 @@ class Request:
             rule_set=schema.rule_set,
             tags=(schema.tags_to_add, schema.tags_to_remove),
             normalize=wanted.asked.normalize or None,
+        )
+
+
+def may_change(registry: Registry, subject: SubjectName, by: Actor) -> None:
+    """Raise NotSignedIn, NotAllowed, ReleaseRequired or OperationNotPermitted unless what uses the subject may change."""
+    require(by, CHANGE, registry=registry.name, subject=subject.qualified)
+    passes = gate.ask(CHANGE, registry, subject.qualified, by)
+    mode = effective_mode(registry, subject).mode
+    if gate.stops(mode, passes=passes):
+        raise OperationNotPermitted(
+            f"Subject {subject.subject} in context {subject.context} is in read-only mode", mode=mode
         )
 
 

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 from django.db import transaction
 
-from registry.access.roles import Actor, require
-from registry.audit.services import record
-from registry.errors import OperationNotPermitted
+from registry.access.roles import Actor
+from registry.audit.services import record, recorded
 from registry.subjects.association_errors import AssociationFrozen, AssociationNotFound
 from registry.subjects.associations import (
     STRONG,
@@ -26,12 +25,10 @@ from registry.subjects.selectors.associations import AssociationInfo, associatio
 from registry.subjects.selectors.effective import effective_mode
 from registry.subjects.selectors.places import get_registry, get_subject
 from registry.subjects.selectors.versions import VersionInfo, get_version
-from registry.subjects.services.association_rules import IMPORT, Request, Wanted
+from registry.subjects.services.association_rules import IMPORT, Request, Wanted, may_change
 from registry.subjects.services.locks import lock_policy, retried
 from registry.subjects.services.registration import register_version
 from registry.subjects.services.removal import remove_subject
-
-CHANGE = "config.change"
 
 
 @dataclass(frozen=True)
@@ -73,7 +70,7 @@ def associate(
         with transaction.atomic():
             record(by=by, why=f"associate {checked.type} {checked.name} of {checked.namespace} in {place.name}")
             lock_policy(place, exclusive=True)
-            request = Request(place, checked, create, dry_run)
+            request = Request(place, checked, by, create, dry_run)
             done.append(_write(registry, request, request.judge(wishes, context), by))
             if dry_run:
                 raise _Undo
@@ -121,10 +118,11 @@ def dissociate(
 def _write(registry: str, request: Request, wanted: Sequence[Wanted], by: Actor) -> Associated:
     place, resource = request.registry, request.resource
     versions: dict[str, VersionInfo] = {}
+    why = recorded()
     for item in wanted:
-        require(by, CHANGE, registry=place.name, subject=item.subject.qualified)
         if item.asked.schema is not None:
             versions[item.asked.association_type] = _register(registry, place, item, item.asked.schema, by)
+    record(by=by, why=why)  # what comes now is no registration any more
     new = [item for item in wanted if not item.is_there]
     if request.dry_run:
         return Associated(resource, (), {})
@@ -170,11 +168,6 @@ def _create(place: Registry, resource: Resource, item: Wanted) -> AssociationInf
 
 
 def _refuse_removal(place: Registry, item: AssociationInfo, by: Actor, *, cascade: bool) -> None:
-    require(by, CHANGE, registry=place.name, subject=item.subject.qualified)
-    mode = effective_mode(place, item.subject).mode
-    if mode.startswith("READONLY"):
-        raise OperationNotPermitted(
-            f"Subject {item.subject.subject} in context {item.subject.context} is in read-only mode", mode=mode
-        )
+    may_change(place, item.subject, by)
     if item.is_frozen and not cascade:
         raise AssociationFrozen(item.association_type, item.subject.qualified)

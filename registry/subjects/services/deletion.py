@@ -14,6 +14,7 @@ from registry.errors import (
     VersionNotSoftDeleted,
     VersionSoftDeleted,
 )
+from registry.subjects import gate
 from registry.subjects.association_errors import AssociationForSubjectExists, NoActiveVersion
 from registry.subjects.evidence import refuse_in_use
 from registry.subjects.models import Config, Mode, Registry, Schema, SchemaReference, SchemaVersion, Subject
@@ -23,17 +24,18 @@ from registry.subjects.selectors.effective import effective_mode
 from registry.subjects.selectors.places import get_registry, get_subject
 from registry.subjects.selectors.versions import parse_version, version_row
 from registry.subjects.services.locks import lock_policy, retried
+from registry.subjects.telling import tell_of_deletion
 
 
 @retried
 def delete_subject(
-    *, registry: str, subject: SubjectName, by: Actor, permanent: bool = False, force: str = ""
+    *, registry: str, subject: SubjectName, by: Actor, permanent: bool = False, force: str = "", tell: bool = True
 ) -> list[int]:
     """Soft-delete all live versions, or with `permanent` remove the soft-deleted subject; gives the version numbers.
 
-    `force` is the reason of somebody who may remove what is in use.
+    `force` is the reason of somebody who may remove what is in use. `tell` False: it is a part of what is told of.
     Raises SubjectNotFound, SubjectSoftDeleted, SubjectNotSoftDeleted, ReferenceExists, OperationNotPermitted,
-    VersionInUse, and AssociationForSubjectExists for a subject that a resource uses.
+    ReleaseRequired, VersionInUse, and AssociationForSubjectExists for a subject that a resource uses.
     """
     place = _begin(registry, subject, by, permanent=permanent, force=force)
     row = _locked(get_subject(place, subject, deleted=True))
@@ -54,18 +56,29 @@ def delete_subject(
     if permanent:
         refuse_in_use(place, subject, [version.version for version in doomed], by=by, force=force)
     remove_versions(row, doomed) if permanent else _mark(doomed)
-    return [version.version for version in doomed]
+    numbers = [version.version for version in doomed]
+    if tell:
+        tell_of_deletion(place, subject, versions=numbers, permanent=permanent, by=by)
+    return numbers
 
 
 @retried
 def delete_version(
-    *, registry: str, subject: SubjectName, version: int | str, by: Actor, permanent: bool = False, force: str = ""
+    *,
+    registry: str,
+    subject: SubjectName,
+    version: int | str,
+    by: Actor,
+    permanent: bool = False,
+    force: str = "",
+    tell: bool = True,
 ) -> int:
     """Soft-delete one version, or with `permanent` remove a soft-deleted one; gives its number.
 
-    `force` is the reason of somebody who may remove what is in use.
+    `force` is the reason of somebody who may remove what is in use. `tell` False: it is a part of what is told of.
     Raises SubjectNotFound, VersionNotFound, InvalidVersion, VersionSoftDeleted, VersionNotSoftDeleted,
-    ReferenceExists, OperationNotPermitted, VersionInUse, and NoActiveVersion for the last live one of a subject that a resource uses.
+    ReferenceExists, OperationNotPermitted, ReleaseRequired, VersionInUse, and NoActiveVersion for the last live one of a
+    subject that a resource uses.
     """
     number = parse_version(version)
     place = _begin(registry, subject, by, permanent=permanent, force=force)
@@ -82,6 +95,8 @@ def delete_version(
     if permanent:
         refuse_in_use(place, subject, [found.version], by=by, force=force)
     remove_versions(row, [found]) if permanent else _mark([found])
+    if tell:
+        tell_of_deletion(place, subject, versions=[found.version], permanent=permanent, by=by)
     return found.version
 
 
@@ -92,8 +107,9 @@ def _begin(registry: str, subject: SubjectName, by: Actor, *, permanent: bool, f
     reason = f", forced: {force}" if force else ""
     record(by=by, why=f"delete {subject.qualified}{' permanently' if permanent else ''}{reason}")
     lock_policy(place, exclusive=permanent)
+    passes = gate.ask(action, place, subject.qualified, by)
     mode = effective_mode(place, subject).mode
-    if mode.startswith("READONLY"):
+    if gate.stops(mode, passes=passes):
         raise OperationNotPermitted(
             f"Subject {subject.subject} in context {subject.context} is in read-only mode", mode=mode
         )

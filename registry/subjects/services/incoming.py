@@ -18,6 +18,7 @@ from django.utils import timezone
 from registry.access.roles import Actor
 from registry.audit.services import record as record_audit
 from registry.errors import InvalidInput, OperationNotPermitted, SchemadeskError
+from registry.subjects import gate
 from registry.subjects.models import Config, Mode, Registry, Schema, SchemaReference, SchemaVersion, Subject
 from registry.subjects.names import SubjectName, check_context, parse_subject
 from registry.subjects.selectors.effective import COLUMNS
@@ -76,9 +77,10 @@ def bring_versions(*, registry: Registry, records: Iterable[VersionRecord], by: 
 
 
 def hold(registry: Registry, *, by: Actor, why: str) -> None:
-    """Begin a change of many parts: alone in the registry until the transaction ends."""
+    """Begin a change of many parts: alone in the registry until the transaction ends. Raises ReleaseRequired."""
     record_audit(by=by, why=why)
     lock_policy(registry, exclusive=True)
+    gate.ask("version.register", registry, "", by)
 
 
 def _subject(registry: Registry, item: VersionRecord) -> Subject:

@@ -2,6 +2,11 @@
 
 role → policy (configs and modes of a registry) → subject → referenced versions by id → the context's counter.
 
+The gate (registry/subjects/gate.py) is asked under the policy lock, which the closing of an environment takes alone. With
+break-glass it holds that row too: a registration, which asks only when it has something to write, asks with its subject
+locked where there is one, the others before they lock one. Two changes of one person at one subject may so break each other off; they are
+retried like any deadlock.
+
 A permanent deletion takes the policy lock exclusively, so it is alone in its registry: it takes along a subject's config
 and mode, and schemas that a registration of another subject may be about to use.
 """
@@ -36,6 +41,12 @@ def lock_context(registry: Registry, name: str) -> Context:
     """The context's row, made where it is new. It isn't locked: only `take_schema_id` does that, last."""
     context, _ = Context.objects.get_or_create(registry=registry, name=name)
     return context
+
+
+def held_subject(registry: Registry, context: str, name: str) -> Subject | None:
+    """The subject's row with its context, locked until the transaction ends; None where there is none yet."""
+    rows = Subject.objects.select_for_update(of=("self",)).select_related("context")
+    return rows.filter(context__registry=registry, context__name=context, name=name).first()
 
 
 def lock_subject(context: Context, name: str) -> Subject:

@@ -20,6 +20,7 @@ from registry.subjects.services.incoming import Brought
 from registry.subjects.services.locks import lock_policy
 from registry.subjects.services.policy import set_mode
 from registry.subjects.snapshot import Snapshot
+from registry.subjects.telling import REGISTERED, tell_of_many
 
 IMPORT = "IMPORT"
 DEFAULTS = (DEFAULT_LEVEL, DEFAULT_MODE)
@@ -44,11 +45,19 @@ def import_snapshot(
 
     The registry is in mode IMPORT meanwhile, so nothing else is registered, and gets the modes of the other one at the
     end. Without `keep_going` the first problem ends the run: the registry stays in IMPORT, and a further run goes on.
-    Raises RegistryNotFound, NotAllowed, and OperationNotPermitted for a mirror or a registry that is read-only.
+    Raises RegistryNotFound, NotAllowed, ReleaseRequired, and OperationNotPermitted for a mirror or a registry that is
+    read-only.
     """
     place = get_registry(registry)
     require(by, "mode.change", registry=place.name)
-    move = plan_import(registry=registry, snapshot=snapshot)
+    done = _import(place, snapshot, by, keep_going, on_progress)
+    with transaction.atomic():  # once, after many transactions: whoever is told needs no line a version
+        tell_of_many(place, REGISTERED, done.added, why=f"an import by {by.name}", by=by)
+    return done
+
+
+def _import(place: Registry, snapshot: Snapshot, by: Actor, keep_going: bool, on_progress: Progress) -> Brought:
+    move = plan_move(snapshot, contents_of(place), defaults=DEFAULTS)
     done = Brought(same=move.same, problems=move.problems)
     if move.is_empty or (move.problems and not keep_going):
         return done
@@ -74,9 +83,14 @@ def import_snapshot(
 
 
 def _open(place: Registry, by: Actor) -> None:
-    """Put the registry into IMPORT. Raises OperationNotPermitted."""
+    """Put the registry into IMPORT. Raises OperationNotPermitted, ReleaseRequired.
+
+    READONLY isn't passed: what comes takes the place of the mode, so that is set first.
+    """
     if place.kind == Registry.REMOTE:
         raise OperationNotPermitted(f"Registry {place.name} is a mirror of {place.url}; import into one of ours.")
+    with transaction.atomic():
+        incoming.hold(place, by=by, why=f"import into {place.name}")
     mode = effective_mode(place).mode
     if mode == IMPORT:
         return

@@ -10,6 +10,7 @@ from django.conf import settings as site
 from registry.access.roles import Actor, require
 from registry.audit.services import record
 from registry.errors import InvalidCompatibility, InvalidInput, InvalidMode, OperationNotPermitted
+from registry.subjects import gate
 from registry.subjects.contracts import read_metadata, read_rule_set
 from registry.subjects.models import (
     LEVELS,
@@ -35,6 +36,7 @@ from registry.subjects.selectors.effective import (
 from registry.subjects.selectors.places import find_context, get_registry
 from registry.subjects.services.deletion import refuse_referenced, remove_versions
 from registry.subjects.services.locks import lock_context, lock_policy, retried
+from registry.subjects.telling import CONFIG, MODE, changed, tell_of_setting
 
 IMPORT = "IMPORT"
 COMPATIBILITY_POLICIES = ("STRICT", "LENIENT", "LOGICAL")
@@ -101,17 +103,27 @@ _READERS: dict[str, Callable[[Any], Any]] = {
 
 @retried
 def set_config(
-    *, registry: str, subject: SubjectName | None, by: Actor, unset: Collection[str] = (), **settings: Any
+    *,
+    registry: str,
+    subject: SubjectName | None,
+    by: Actor,
+    unset: Collection[str] = (),
+    release: bool = False,
+    **settings: Any,
 ) -> OwnConfig:
     """Set what a registry (no subject), a context (empty subject) or a subject holds versions to.
 
     `settings` are those of OwnConfig: what is None or left out stays as it is, what `unset` names is inherited again.
-    Raises InvalidCompatibility, InvalidInput, InvalidRuleSet, InvalidName, OperationNotPermitted, NotAllowed.
+    `release` is set by an approved promotion alone: it passes READONLY, not READONLY_OVERRIDE.
+    Raises InvalidCompatibility, InvalidInput, InvalidRuleSet, InvalidName, OperationNotPermitted, ReleaseRequired,
+    NotAllowed.
     """
     given = _columns(settings, unset)
-    place, context = _begin(registry, subject, by, "config.change", "set compatibility")
-    _refuse_readonly(place, subject)
-    return _store(place, context, subject, given)
+    place, context, passes = _begin(registry, subject, by, "config.change", "set compatibility", release=release)
+    _refuse_readonly(place, subject, passes=passes)
+    before, after = _store(place, context, subject, given)
+    _tell_of_config(place, subject, before, after, by)
+    return after
 
 
 def bring_config(
@@ -122,7 +134,7 @@ def bring_config(
     Raises InvalidCompatibility, InvalidInput, InvalidRuleSet, InvalidName.
     """
     given = _columns(settings, unset)
-    return _store(place, lock_context(place, subject.context) if subject else None, subject, given)
+    return _store(place, lock_context(place, subject.context) if subject else None, subject, given)[1]
 
 
 def _columns(settings: Mapping[str, Any], unset: Collection[str]) -> dict[str, Any]:
@@ -135,76 +147,105 @@ def _columns(settings: Mapping[str, Any], unset: Collection[str]) -> dict[str, A
 
 def _store(
     place: Registry, context: Context | None, subject: SubjectName | None, given: Mapping[str, Any]
-) -> OwnConfig:
-    row, _ = Config.objects.update_or_create(
-        registry=place, context=context, subject_name=_subject_name(subject), defaults=given
-    )
+) -> tuple[OwnConfig, OwnConfig]:
+    """Sets what is given; what the scope set before and sets now. The caller holds the registry alone."""
+    where: dict[str, Any] = {"registry": place, "context": context, "subject_name": _subject_name(subject)}
+    row = Config.objects.filter(**where).first() or Config(**where)
+    before = settings_of(row) if row.pk else OwnConfig()
+    for column, value in given.items():
+        setattr(row, column, value)
     found = settings_of(row)
-    if found == OwnConfig():
+    if found != OwnConfig():
+        row.save()
+    elif row.pk:
         row.delete()  # a config that sets nothing is none
-    return found
+    return before, found
+
+
+def _tell_of_config(
+    place: Registry, subject: SubjectName | None, before: OwnConfig, after: OwnConfig, by: Actor
+) -> None:
+    was, becomes = changed(before, after)
+    tell_of_setting(place, subject, CONFIG, before=was, after=becomes, by=by)
 
 
 @retried
-def delete_config(*, registry: str, subject: SubjectName | None, by: Actor) -> OwnConfig:
-    """Unset it and give what it was. Raises SubjectConfigNotFound where a subject had none, OperationNotPermitted."""
-    place, context = _begin(registry, subject, by, "config.change", "unset compatibility")
-    _refuse_readonly(place, subject)
+def delete_config(*, registry: str, subject: SubjectName | None, by: Actor, release: bool = False) -> OwnConfig:
+    """Unset it and give what it was; `release` as for `set_config`.
+
+    Raises SubjectConfigNotFound where a subject had none, OperationNotPermitted, ReleaseRequired.
+    """
+    place, context, passes = _begin(registry, subject, by, "config.change", "unset compatibility", release=release)
+    _refuse_readonly(place, subject, passes=passes)
     rows = Config.objects.filter(registry=place, context=context, subject_name=_subject_name(subject))
     found = rows.first()
     old = settings_of(found) if found else None
     if old is None:
         old = own_config(place, subject) if subject else OwnConfig()
     rows.delete()
+    if found is not None:
+        _tell_of_config(place, subject, old, OwnConfig(), by)
     return old
 
 
 @retried
-def set_mode(*, registry: str, subject: SubjectName | None, by: Actor, mode: str, force: bool = False) -> str:
+def set_mode(
+    *, registry: str, subject: SubjectName | None, by: Actor, mode: str, force: bool = False, release: bool = False
+) -> str:
     """Set the mode of a registry, a context or a subject.
 
     IMPORT takes ids and versions as they come, so it needs a place without live versions, unless it is forced; what is
-    soft-deleted there goes for ever. Raises InvalidMode, OperationNotPermitted, ReferenceExists, NotAllowed.
+    soft-deleted there goes for ever. `release` as for `set_config`.
+    Raises InvalidMode, OperationNotPermitted, ReleaseRequired, ReferenceExists, NotAllowed.
     """
     wanted = mode.upper()
     if wanted not in MODES:
         raise InvalidMode(
             "Invalid mode. Valid values are READWRITE, READONLY, READONLY_OVERRIDE and IMPORT.", mode=mode[:40]
         )
-    place, context = _begin_mode(registry, subject, by, f"set mode {wanted}")
+    place, context = _begin_mode(registry, subject, by, f"set mode {wanted}", release=release)
     if wanted == IMPORT and not force and effective_mode(place, subject).mode != IMPORT:
         _clear_for_import(place, subject)
-    Mode.objects.update_or_create(
-        registry=place, context=context, subject_name=_subject_name(subject), defaults={"mode": wanted}
-    )
+    where: dict[str, Any] = {"registry": place, "context": context, "subject_name": _subject_name(subject)}
+    before = Mode.objects.filter(**where).values_list("mode", flat=True).first()
+    Mode.objects.update_or_create(**where, defaults={"mode": wanted})
+    tell_of_setting(place, subject, MODE, before={"mode": before}, after={"mode": wanted}, by=by)
     return wanted
 
 
 @retried
-def delete_mode(*, registry: str, subject: SubjectName | None, by: Actor, recursive: bool = False) -> str:
+def delete_mode(
+    *, registry: str, subject: SubjectName | None, by: Actor, recursive: bool = False, release: bool = False
+) -> str:
     """Unset the mode and give what it was; with `recursive` also those of the subjects of a context.
 
     Without a subject that context is the default one. Raises SubjectModeNotFound where a subject had none, but with
-    `recursive`, which then gives an empty text; OperationNotPermitted, NotAllowed.
+    `recursive`, which then gives an empty text; OperationNotPermitted, ReleaseRequired, NotAllowed.
     """
-    place, context = _begin_mode(registry, subject, by, "unset mode")
+    place, context = _begin_mode(registry, subject, by, "unset mode", release=release)
     rows = Mode.objects.filter(registry=place, context=context, subject_name=_subject_name(subject))
     found = rows.first()
     if found is None and subject is not None and not recursive:
         own_mode(place, subject)
     rows.delete()
+    gone = 0
     if recursive and _subject_name(subject) is None:
         inner = subject.context if subject else DEFAULT_CONTEXT
-        Mode.objects.filter(registry=place, context__name=inner).delete()
+        gone, _ = Mode.objects.filter(registry=place, context__name=inner).delete()
+    if found is not None or gone:
+        before = {"mode": found.mode if found else None} | ({"subjects": gone} if gone else {})
+        tell_of_setting(place, subject, MODE, before=before, after=dict.fromkeys(before), by=by)
     if found is not None:
         return found.mode
     return "READWRITE" if subject is None else ""
 
 
-def _begin_mode(registry: str, subject: SubjectName | None, by: Actor, why: str) -> tuple[Registry, Context | None]:
+def _begin_mode(
+    registry: str, subject: SubjectName | None, by: Actor, why: str, *, release: bool
+) -> tuple[Registry, Context | None]:
     if not site.MODE_MUTABILITY:
         raise OperationNotPermitted("Mode changes are not allowed")
-    return _begin(registry, subject, by, "mode.change", why)
+    return _begin(registry, subject, by, "mode.change", why, release=release)[:2]
 
 
 def _clear_for_import(registry: Registry, subject: SubjectName | None) -> None:
@@ -225,20 +266,22 @@ def _clear_for_import(registry: Registry, subject: SubjectName | None) -> None:
 
 
 def _begin(
-    registry: str, subject: SubjectName | None, by: Actor, action: str, why: str
-) -> tuple[Registry, Context | None]:
-    place = get_registry(registry)
-    require(by, action, registry=place.name, subject=subject.qualified if subject else "")
-    record(by=by, why=f"{why} of {subject.qualified if subject else place.name}")
+    registry: str, subject: SubjectName | None, by: Actor, action: str, why: str, *, release: bool
+) -> tuple[Registry, Context | None, bool]:
+    """The scope, held, and whether the mode READONLY is passed there."""
+    place, name = get_registry(registry), subject.qualified if subject else ""
+    require(by, "promotion.apply" if release else action, registry=place.name, subject=name)
+    record(by=by, why=f"{why} of {name or place.name}")
     lock_policy(place, exclusive=True)
+    passes = gate.ask(action, place, name, by, release=release)
     if subject is None:
-        return place, None
-    return place, find_context(place, subject.context) or lock_context(place, subject.context)
+        return place, None, passes
+    return place, find_context(place, subject.context) or lock_context(place, subject.context), passes
 
 
-def _refuse_readonly(registry: Registry, subject: SubjectName | None) -> None:
+def _refuse_readonly(registry: Registry, subject: SubjectName | None, *, passes: bool) -> None:
     mode = effective_mode(registry, subject).mode
-    if mode.startswith("READONLY"):
+    if gate.stops(mode, passes=passes):
         raise OperationNotPermitted(f"Subject {subject.qualified if subject else None} is in read-only mode", mode=mode)
 
 

@@ -22,7 +22,7 @@ from registry.errors import (
 from registry.formats.base import ParsedSchema, Reference
 from registry.formats.reserved import ReservedReport
 from registry.formats.tags import EntityTags
-from registry.subjects import engines
+from registry.subjects import engines, gate
 from registry.subjects.contracts import Contract, read_metadata, read_rule_set, version_in
 from registry.subjects.models import Context, Registry, SchemaVersion, Subject
 from registry.subjects.names import SubjectName
@@ -45,6 +45,7 @@ from registry.subjects.selectors.effective import (
 )
 from registry.subjects.selectors.parsed import parse_stored
 from registry.subjects.selectors.places import get_registry
+from registry.subjects.selectors.standing import Standing, joined_standing
 from registry.subjects.selectors.submission import (
     Submission,
     equal_version,
@@ -56,8 +57,16 @@ from registry.subjects.selectors.submission import (
     with_tags,
 )
 from registry.subjects.selectors.versions import MAX_VERSION, parse_version
-from registry.subjects.services.locks import lock_context, lock_policy, lock_referenced, lock_subject, retried
+from registry.subjects.services.locks import (
+    held_subject,
+    lock_context,
+    lock_policy,
+    lock_referenced,
+    lock_subject,
+    retried,
+)
 from registry.subjects.services.storing import add_version, import_version, store_schema
+from registry.subjects.telling import tell_of_version
 
 __all__ = ["RegisteredVersion", "register_version", "submission_identity"]
 IMPORT = "IMPORT"
@@ -66,13 +75,14 @@ LATEST = -1
 
 @dataclass(frozen=True)
 class RegisteredVersion:
-    """What a registration gave. `created` is False where the subject had this schema already."""
+    """What a registration gave. `created` is False where the subject had this schema already, whatever it is worth."""
 
     version_id: int
     version: int
     schema_id: int
     guid: str
     created: bool
+    standing: Standing | None = None
 
 
 @dataclass(frozen=True)
@@ -123,8 +133,8 @@ def register_version(
     `tags_to_add` and `tags_to_remove` change the tags inside the text: that is a new version with its number in the
     metadata, as on the established server. `propagate_tags` adds those of the latest version.
     Raises NotAllowed, InvalidName, InvalidSchema, InvalidReference, InvalidRuleSet, InvalidVersion,
-    OperationNotPermitted, ReferenceExists, IncompatibleSchema and PolicyViolated; then nothing has changed and no id is
-    used up.
+    OperationNotPermitted, ReleaseRequired, ReferenceExists, IncompatibleSchema and PolicyViolated; then nothing has
+    changed and no id is used up.
     """
     if not subject.subject:
         raise InvalidName("The specified subject '' is not valid: a subject needs a name.", name="")
@@ -143,14 +153,14 @@ def register_version(
             raise InvalidSchema("Empty schema")
         submission = with_tags(submission, tags_to_add, tags_to_remove)
         asked = replace(asked, is_tagged=True, version=version or LATEST)
-    if force:
+    if force and not release:  # a release's force is the right of whoever approved it in spite of the level
         require(by, "version.force", registry=place.name, subject=subject.qualified)
     there = _known(place, subject, submission, asked, *settings) if submission else None
     if there is not None:
         return _registered(there, created=False)
     forced = f", forced: {force}" if force else ""
     record(by=by, why=f"register a version of {subject.qualified} in {place.name}{forced}")
-    return _register(_hold(place, subject), submission, contract, asked, by)
+    return _register(_hold(place, subject, asked, by), submission, contract, asked, by)
 
 
 def _asked(schema_id: int | None, version: int, normalize: bool | None, *, release: bool, force: str) -> _Asked:
@@ -194,7 +204,7 @@ def _asked_for(rows: QuerySet[SchemaVersion], asked: _Asked) -> QuerySet[SchemaV
 
 @dataclass(frozen=True)
 class _Held:
-    """The subject under its locks, with what counts for it."""
+    """The subject under its locks, with what counts for it; `passes` is what the gate said, None while it isn't asked."""
 
     registry: Registry
     subject: SubjectName
@@ -203,18 +213,27 @@ class _Held:
     config: EffectiveConfig
     scope: OwnConfig
     mode: str
+    passes: bool | None
 
     def versions(self) -> QuerySet[SchemaVersion]:
         """The live versions, newest first."""
         return versions_of(self.registry, self.subject)
 
 
-def _hold(registry: Registry, subject: SubjectName) -> _Held:
+def _hold(registry: Registry, subject: SubjectName, asked: _Asked, by: Actor) -> _Held:
+    """The subject, made where it is new: then the gate is asked first. One that is there may have the schema already."""
     lock_policy(registry)
     config, scope = config_and_settings(registry, subject)
     mode = effective_mode(registry, subject).mode
-    context = lock_context(registry, subject.context)
-    return _Held(registry, subject, context, lock_subject(context, subject.subject), config, scope, mode)
+    row, passes = held_subject(registry, subject.context, subject.subject), None
+    if row is None:
+        passes = _ask(registry, subject, asked, by)
+        row = lock_subject(lock_context(registry, subject.context), subject.subject)
+    return _Held(registry, subject, row.context, row, config, scope, mode, passes)
+
+
+def _ask(registry: Registry, subject: SubjectName, asked: _Asked, by: Actor) -> bool:
+    return gate.ask("version.register", registry, subject.qualified, by, release=asked.release)
 
 
 def _register(
@@ -229,7 +248,10 @@ def _register(
     there = _as_it_stands(held, submission, asked) if submission else None
     if there is not None:
         return _registered(there, created=False)
-    _refuse_by_mode(held, asked)
+    passes = held.passes
+    if passes is None:
+        passes = _ask(held.registry, held.subject, asked, by)
+    _refuse_by_mode(held, asked, passes=passes)
     previous, following = _latest(held.row)
     repeated = submission is None
     if submission is None:
@@ -279,7 +301,9 @@ def _add(held: _Held, submission: Submission, number: int, asked: _Asked, by: Ac
     if asked.version > 0 and asked.version != number:
         raise InvalidSchema("Version is not one more than previous version")
     schema, known = store_schema(held.context, submission, canonical)
-    return _registered(add_version(held.row, schema, number, submission.submitted, by, known=known), created=True)
+    row = add_version(held.row, schema, number, submission.submitted, by, known=known)
+    tell_of_version(held.registry, held.subject, version=number, schema_id=schema.schema_id, by=by, force=asked.force)
+    return _registered(row, created=True)
 
 
 def _latest(subject: Subject) -> tuple[SchemaVersion | None, int]:
@@ -304,12 +328,12 @@ def _refuse_by_rules(held: _Held, submission: Submission, asked: _Asked) -> None
     _refuse_by_policy(held.subject, submission.schema, versions, held.config.policy, force=bool(asked.force))
 
 
-def _refuse_by_mode(held: _Held, asked: _Asked) -> None:
+def _refuse_by_mode(held: _Held, asked: _Asked, *, passes: bool) -> None:
     registry, subject, mode = held.registry, held.subject, held.mode
     if registry.kind == Registry.REMOTE:
         raise OperationNotPermitted(f"Registry {registry.name} is a mirror of {registry.url}; register there.")
     wanted = "READWRITE" if asked.schema_id is None else IMPORT
-    if mode == wanted or (asked.release and mode == "READONLY"):
+    if mode == wanted or (passes and asked.schema_id is None and mode == gate.READONLY):
         return
     state = "import" if asked.schema_id is not None else "read-write"
     said = "in read-only mode" if mode.startswith("READONLY") else f"not in {state} mode"
@@ -374,4 +398,5 @@ def _registered(row: SchemaVersion, *, created: bool) -> RegisteredVersion:
         schema_id=row.schema.schema_id,
         guid=str(row.schema.guid),
         created=created,
+        standing=None if created else joined_standing(row),
     )

@@ -12,6 +12,7 @@ from registry.access.roles import Actor, require
 from registry.audit.services import record
 from registry.errors import InvalidName, OperationNotPermitted
 from registry.formats.base import Reference
+from registry.subjects import gate
 from registry.subjects.models import (
     Association,
     Config,
@@ -61,13 +62,14 @@ def _check(pattern: re.Pattern[str], name: str, kind: str, wanted: str) -> None:
 def delete_registry(*, name: str, by: Actor, project: str = "", location: str = "", is_mirror: bool = False) -> None:
     """Remove a registry with all that is registered in it; a mirror, which is READONLY, only where that is said.
 
-    Raises RegistryNotFound, NotAllowed, and OperationNotPermitted for a registry that is READONLY, that the other
-    dialects answer with by default, or that promotions or scans are about.
+    Raises RegistryNotFound, NotAllowed, ReleaseRequired, and OperationNotPermitted for a registry that is READONLY, that
+    the other dialects answer with by default, or that promotions or scans are about.
     """
     place = get_registry(name, project=project, location=location)
     require(by, "registry.manage", registry=place.name)
     record(by=by, why=f"delete registry {place.name}")
     lock_policy(place, exclusive=True)
+    gate.ask("registry.manage", place, "", by)  # READONLY isn't passed: all of it goes, so the mode is set first
     if not (is_mirror and place.kind == Registry.REMOTE):
         _refuse_readonly(place)
     _refuse_in_use(place)
@@ -131,7 +133,10 @@ def create_version(
     # Looked at afterwards, under the locks that the registration holds; raising undoes it.
     place = get_registry(registry)
     mode = effective_mode(place, SubjectName(subject.context, "")).mode
-    if done.created and mode.startswith("READONLY") and _is_only_version(done):
+    if done.created and mode.startswith(gate.READONLY) and _is_only_version(done):
+        passes = gate.ask("version.register", place, subject.qualified, by)
+        if not gate.stops(mode, passes=passes):
+            return done
         raise OperationNotPermitted(
             f"Registry {place.name} is in read-only mode: the new subject {subject.qualified} can't be created.",
             mode=mode,

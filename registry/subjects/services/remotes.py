@@ -32,6 +32,13 @@ from registry.subjects.services.incoming import Brought
 from registry.subjects.services.locks import retried
 from registry.subjects.services.registries import delete_registry, ensure_registry
 from registry.subjects.snapshot import Problem, Scope, Snapshot, VersionRecord, is_same_definition
+from registry.subjects.telling import (
+    CONFIG,
+    DELETED,
+    REGISTERED,
+    tell_of_many,
+    tell_of_mirror,
+)
 
 logger = logging.getLogger(__name__)
 EVERY_SECONDS = 300
@@ -135,6 +142,7 @@ def _renew(place: Registry, tag: str) -> None:
         raise WrongState(f"The sync of {place.name} took too long and was given to another worker.")
 
 
+@transaction.atomic
 def _finish(place: Registry, tag: str, error: str, *, whole: bool) -> None:
     """Give the claim back and keep how it ended; `whole` says that the remote was read to its end."""
     now, error = timezone.now(), error[:MAX_ERROR]
@@ -142,10 +150,13 @@ def _finish(place: Registry, tag: str, error: str, *, whole: bool) -> None:
     if row is None:
         return
     row.sync_tag, row.sync_lease_until, row.sync_error = "", None, error
+    is_new = bool(error) and row.failing_since is None
     row.failing_since = (row.failing_since or now) if error else None
     if whole:
         row.synced_at = now
     row.save(update_fields=["sync_tag", "sync_lease_until", "sync_error", "failing_since", "synced_at"])
+    if is_new:
+        tell_of_mirror(row, error)
 
 
 def _sync(place: Registry, tag: str, policy: EgressPolicy | None) -> SyncResult:
@@ -156,16 +167,33 @@ def _sync(place: Registry, tag: str, policy: EgressPolicy | None) -> SyncResult:
     by, why = system_actor("mirror"), f"mirror {place.url}"
     snapshot = _without_own_mode(snapshot)
     here = contents_of(place)
+    marked = 0
     if _is_another(snapshot, here):
         done, deleted = _begin_again(place, snapshot, by, why), 0
     else:
         move = plan_move(snapshot, here)
         gone = _gone(remote, move)
+        marked = sum(1 for item in move.bring if item.deleted and _is_live(here, item))
         deleted = incoming.mark_deleted(registry=place, records=gone, by=by, why=why) if gone else 0
         done = _bring(place, move, by, why, lambda: _renew(place, tag))
-    _follow_settings(place, snapshot, by, why)
+    settings = _follow_settings(place, snapshot, by, why)
+    _tell(place, done.added, deleted + marked, settings, by)
     told = [*problems, *done.problems]
     return SyncResult(done.added, done.changed, deleted, _said(told))
+
+
+def _is_live(here: Snapshot, item: VersionRecord) -> bool:
+    known = here.by_place.get(item.place)
+    return known is not None and not known.deleted
+
+
+def _tell(place: Registry, added: int, deleted: int, settings: int, by: Actor) -> None:
+    """What a sync brought, once: a first one may bring thousands of versions."""
+    why = f"they are so at {place.url}"
+    with transaction.atomic():
+        tell_of_many(place, REGISTERED, added, why=why, by=by)
+        tell_of_many(place, DELETED, deleted, why=why, by=by)
+        tell_of_many(place, CONFIG, settings, why=why, by=by)
 
 
 def _said(problems: list[Problem]) -> str:
@@ -225,8 +253,8 @@ def _bring(place: Registry, move: Move, by: Actor, why: str, alive: Callable[[],
     return done
 
 
-def _follow_settings(place: Registry, there: Snapshot, by: Actor, why: str) -> None:
-    """Configs and modes as they are at the remote; what isn't set there any more goes here too."""
+def _follow_settings(place: Registry, there: Snapshot, by: Actor, why: str) -> int:
+    """Configs and modes as they are at the remote; what isn't set there any more goes here too. Gives how many configs."""
     here = contents_of(place)
     move = plan_move(there, here)
     if move.configs:
@@ -238,3 +266,4 @@ def _follow_settings(place: Registry, there: Snapshot, by: Actor, why: str) -> N
     modes |= {scope: pair[1] for scope, pair in move.modes.items()}
     if modes:
         incoming.bring_modes(registry=place, modes=modes, by=by, why=why)
+    return len(move.configs) + len(dropped)

@@ -18,7 +18,7 @@ def remove_version(*, registry: str, subject: SubjectName, version: int, by: Act
     OperationNotPermitted; then nothing has changed.
     """
     _begin(registry, subject, by)
-    delete_version(registry=registry, subject=subject, version=version, by=by)
+    delete_version(registry=registry, subject=subject, version=version, by=by, tell=False)
     delete_version(registry=registry, subject=subject, version=version, by=by, permanent=True)
 
 
@@ -30,7 +30,7 @@ def remove_subject(*, registry: str, subject: SubjectName, by: Actor) -> list[in
     """
     _begin(registry, subject, by)
     try:
-        delete_subject(registry=registry, subject=subject, by=by)
+        delete_subject(registry=registry, subject=subject, by=by, tell=False)
     except (SubjectNotFound, SubjectSoftDeleted):
         return []
     return delete_subject(registry=registry, subject=subject, by=by, permanent=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from registry.access.roles import Actor
 from registry.errors import OperationNotPermitted
-from registry.subjects.models import Context, Schema, SchemaReference, SchemaVersion, Subject
+from registry.subjects.models import Context, Schema, SchemaReference, SchemaVersion, Subject, VersionStanding
 from registry.subjects.names import SubjectName
 from registry.subjects.selectors.submission import Submission
 from registry.subjects.services.deletion import refuse_referenced
@@ -106,6 +106,8 @@ def _replace(
     if row.schema_id != schema.pk:
         refuse_referenced(SubjectName(context.name, subject.name), [row], deleted=True)
     before = row.schema_id
+    if before != schema.pk:  # what was decided of the other text says nothing of this one
+        VersionStanding.objects.filter(version=row).delete()
     row.schema, row.submitted, row.created_by, row.door, row.deleted_at = schema, submitted, by.name, by.door, None
     row.imported = True
     row.save()

@@ -58,7 +58,7 @@ def test_registries_that_stay(client: Google) -> None:
         client.calls.delete_schema_registry(name=DEV)
     with pytest.raises(exceptions.BadRequest, match="environment"):
         client.calls.delete_schema_registry(name=f"{PLACE}/schemaRegistries/staging")
-    with pytest.raises(exceptions.BadRequest, match="read-only"):
+    with pytest.raises(exceptions.BadRequest, match="closed environment"):
         client.calls.delete_schema_registry(name=f"{PLACE}/schemaRegistries/prod")
 
 

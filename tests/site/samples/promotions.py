@@ -1,64 +1,91 @@
-"""Sample pages: promotion requests, the board of environments, the audit log."""
+"""Sample pages: promotion requests, the audit log."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from dashboard.presenters.audit import AuditChange, AuditList, AuditRow
-from dashboard.presenters.frame import Action, Choice, Crumb, Fact, Field, Filter, Paging, Problem, Search, Section
-from dashboard.presenters.looks import Check, RequestState, ReviewState, Verdict
+from dashboard.presenters.frame import (
+    Action,
+    ActiveFilter,
+    Choice,
+    Crumb,
+    Fact,
+    Field,
+    Filter,
+    Link,
+    Paging,
+    Problem,
+    Search,
+    Section,
+)
+from dashboard.presenters.looks import Check, RequestState, ReviewState, StepState, Verdict
 from dashboard.presenters.promotions import (
-    BoardCell,
-    BoardRow,
     CheckRow,
-    EnvironmentBoard,
-    EnvironmentRule,
+    IdPlan,
+    IdRow,
     PlanStep,
     PromotionForm,
-    PromotionPage,
     RequestList,
     RequestRow,
+)
+from dashboard.presenters.promotions_page import (
+    CommentForm,
+    CommentRow,
+    ItemLink,
+    PromotionPage,
     ReviewForm,
     ReviewRow,
+    RuleRow,
+    ScheduleForm,
+    StateMark,
+    ThreadView,
     TimelineEntry,
 )
 from tests.site.samples.cast import ARABIC, DEV, HOSTILE, LONG, PROD, STAGING, ago, frame
 from tests.site.samples.comparison import COMPARISON
 
 REQUEST = Action(
-    label="Request a promotion", url="/ui/promotions/request", tone="primary", icon="git-pull-request-arrow"
+    label="Ask for a promotion", url="/ui/promotions/request", tone="primary", icon="git-pull-request-arrow"
 )
 
 
-def request(number: int, subject: str, version: int, state: RequestState, **more: object) -> RequestRow:
+def request(number: int, subject: str, what: str, state: RequestState, **more: object) -> RequestRow:
     """A sample request."""
     base = RequestRow(
-        number=number, url="/gallery/promotion", subject=subject, version=version, source=STAGING, target=PROD, state=state,
+        number=number, url="/gallery/promotion", subject=subject, what=what, source=STAGING, target=PROD, state=state,
         requested_by="steward", requested_at=ago(hours=5), verdict=Verdict.OK, reviews="0 of 1",
     )  # fmt: skip
     return replace(base, **more)  # type: ignore[arg-type]
 
 
 REQUESTS = (
-    request(14, "orders-value", 3, RequestState.IN_REVIEW, source=DEV, target=STAGING, verdict=Verdict.BREAKS, requested_at=ago(minutes=3),
+    request(14, "orders-value", "version 3", RequestState.IN_REVIEW, source=DEV, target=STAGING, verdict=Verdict.BREAKS, requested_at=ago(minutes=3), more=4,
             blocked="A check fails: it breaks BACKWARD_TRANSITIVE at staging in 1 place."),
-    request(13, "customers-value", 2, RequestState.IN_REVIEW, blocked="Waits for 1 review by somebody else than steward."),
-    request(12, "payments-value", 6, RequestState.APPROVED, reviews="1 of 1", verdict=Verdict.CARE, blocked="Approved: ready to be applied."),
-    request(11, ARABIC, 1, RequestState.APPLIED, reviews="1 of 1", requested_at=ago(days=2)),
-    request(10, HOSTILE, 1, RequestState.REJECTED, requested_by=HOSTILE, verdict=Verdict.UNKNOWN, requested_at=ago(days=3)),
-    request(9, LONG, 12, RequestState.FAILED, requested_at=ago(days=40)),
-    request(8, "orders-key", 1, RequestState.WITHDRAWN, requested_at=ago(days=41)),
+    request(13, "customers-value", "version 2", RequestState.IN_REVIEW, blocked="Waits for 1 review by somebody else than steward."),
+    request(12, "payments-value", "a proposed text", RequestState.APPROVED, source=None, reviews="1 of 1", verdict=Verdict.CARE, blocked="Approved: ready to be applied."),
+    request(15, "refunds-value", "version 4 again", RequestState.SCHEDULED, source=None, reviews="1 of 1", blocked="Will be applied in 6 h."),
+    request(16, "carts-value", "version 1", RequestState.DRAFT, blocked="Not submitted yet."),
+    request(11, ARABIC, "version 1", RequestState.APPLIED, reviews="1 of 1", requested_at=ago(days=2)),
+    request(10, HOSTILE, "version 1", RequestState.REJECTED, requested_by=HOSTILE, verdict=Verdict.UNKNOWN, requested_at=ago(days=3)),
+    request(9, LONG, "version 12", RequestState.FAILED, requested_at=ago(days=40), blocked="1 of 3 steps is done: prod didn’t answer."),
+    request(8, "orders-key", "version 1", RequestState.WITHDRAWN, requested_at=ago(days=41)),
 )  # fmt: skip
 SEARCH = Search(
     url="/ui/promotions", placeholder="orders-value", label="Search requests",
-    filters=(Filter(name="state", label="State", choices=(Choice(value="", label="Any state", selected=True), Choice(value="open", label="Open", count=3))),),
+    filters=(
+        Filter(name="state", label="State", choices=(Choice(value="", label="Any state", selected=True), Choice(value="open", label="Open", count=3))),
+        Filter(name="target", label="Target", choices=(Choice(value="", label="Any target", selected=True), Choice(value="prod", label="to prod"))),
+        Filter(name="who", label="Whose", choices=(Choice(value="", label="Anybody’s", selected=True), Choice(value="mine", label="Mine"), Choice(value="waiting", label="Waiting for me"))),
+    ),
 )  # fmt: skip
 LIST = RequestList(
     frame=frame("Promotions", Section.PROMOTIONS),
     search=SEARCH,
     rows=REQUESTS,
-    paging=Paging(first=1, last=7, total=7),
+    paging=Paging(first=1, last=9, next_url="?before=8"),
     request=REQUEST,
+    drafts=Link(label="Proposals", url="/ui/proposals"),
 )
 LIST_EMPTY = replace(
     LIST,
@@ -67,115 +94,183 @@ LIST_EMPTY = replace(
     paging=Paging(first=0, last=0),
     request=replace(REQUEST, allowed=False, reason="Your role is reader: stewards and admins request promotions."),
 )
-LIST_NO_MATCH = replace(LIST, rows=(), search=replace(SEARCH, query="nothing"), paging=Paging(first=0, last=0))
+LIST_NO_MATCH = replace(
+    LIST,
+    rows=(),
+    search=replace(
+        SEARCH, query="nothing", active=(ActiveFilter(label="state: open", url="/ui/promotions?q=nothing"),)
+    ),
+    paging=Paging(first=0, last=0),
+)
 
 CHECKS = (
     CheckRow(check=Check.PASSED, name="mode of prod", sentence="prod accepts new versions."),
     CheckRow(check=Check.PASSED, name="references", sentence="items-value version 4 is there with the same content."),
-    CheckRow(check=Check.PASSED, name="compatibility of customers-value", sentence="Holds BACKWARD at the target, whose latest version is 1."),
-    CheckRow(check=Check.WARNED, name="schema id", sentence="prod will give id 88, staging has 31: consumers that pin ids will notice."),
+    CheckRow(check=Check.PASSED, name="compatibility of customers-value", sentence="Holds BACKWARD at the target against versions 1."),
+    CheckRow(check=Check.WARNED, name="schema id", sentence="prod will give id 88, staging has 31: consumers that pin ids will notice.", cure="With prod in mode IMPORT the id could be kept."),
+    CheckRow(check=Check.STALE, name="data at prod", sentence="The newest scan is 9 days old.", cure="Scan orders again."),
+    CheckRow(check=Check.SKIPPED, name="Spark state", sentence="No query keeps state of this subject."),
 )  # fmt: skip
 FAILING = (
     *CHECKS[:2],
     CheckRow(
         check=Check.FAILED,
         name="compatibility of orders-value",
-        sentence="Breaks BACKWARD_TRANSITIVE at the target in 1 place.",
+        sentence="Breaks BACKWARD_TRANSITIVE at the target in 1 place, against versions 2 and 3.",
+        cure="Give “note” a default, or lower the level of prod.",
     ),
-)
+    CheckRow(
+        check=Check.FAILED, name="drift at prod", sentence=f"2 findings are open at {HOSTILE}.", cure="Decide on them.", overridable=True,
+    ),
+)  # fmt: skip
+IMPACT = (
+    CheckRow(check=Check.WARNED, name="subjects that refer to it", sentence="baskets-value and invoices-value refer to version 1; both still resolve."),
+    CheckRow(check=Check.PASSED, name="evidence from data", sentence="5,120 messages of the last hour were read with the new schema, none failed. Seen 12 minutes ago."),
+    CheckRow(check=Check.SKIPPED, name="evidence from Spark state", sentence="No query keeps state of this subject."),
+)  # fmt: skip
 PLAN = (
     PlanStep(sentence="items-value version 4 is in prod already.", detail="same content, its version 2 there", needed=False),
-    PlanStep(sentence="Register customers-value version 2 as version 2 of prod.", detail="Avro, fingerprint 5f0c 9a1e, schema id 88 expected"),
+    PlanStep(sentence="Register customers-value version 2 as version 2 of prod.", detail="Avro, fingerprint 5f0c 9a1e"),
 )  # fmt: skip
+IDS = IdPlan(sentence="prod will give id 88, not 31 as in staging.", verdict=Verdict.CARE)
+IDS_MANY = IdPlan(
+    sentence="2 of 3 ids will differ.",
+    verdict=Verdict.CARE,
+    rows=(
+        IdRow(subject="items-value", there="12", here="12", outlook="the same", verdict=Verdict.OK),
+        IdRow(subject="customers-value", there="31", here="88", outlook="differs", verdict=Verdict.CARE),
+        IdRow(subject=HOSTILE, there="32", here="—", outlook="not known", verdict=Verdict.UNKNOWN),
+    ),
+)
 FORM = PromotionForm(
-    frame=frame("Request a promotion", Section.PROMOTIONS, Crumb(label="Promotions", url="/ui/promotions")),
+    frame=frame("Ask for a promotion", Section.PROMOTIONS, Crumb(label="Promotions", url="/ui/promotions")),
     fields=(
-        Field(name="subject", label="Subject", required=True, code=True, value="customers-value"),
-        Field(name="version", label="Version", kind="select", required=True, choices=(Choice(value="2", label="version 2, registered 9 days ago"),)),
-        Field(name="from", label="From", kind="select", required=True, choices=(Choice(value="staging", label="staging"),)),
-        Field(name="to", label="To", kind="select", required=True, choices=(Choice(value="prod", label="prod"),)),
+        Field(name="items", label="What", kind="textarea", rows=4, required=True, code=True, value="customers-value 2\nitems-value", help="A subject a line, with a version or the latest."),
+        Field(name="source", label="From", kind="select", required=True, choices=(Choice(value="staging", label="staging"),)),
+        Field(name="target", label="To", kind="select", required=True, choices=(Choice(value="prod", label="prod"),)),
         Field(name="reason", label="Why", kind="textarea", rows=3, help="What the reviewer should know."),
     ),
-    submit=Action(label="Send the request", url="/ui/promotions/request", method="post"), checks=CHECKS, plan=PLAN,
+    submit=Action(label="Ask for review", url="/ui/promotions/request", method="post"),
+    draft=Action(label="Keep as a draft", url="/ui/promotions/request", method="post"),
+    preview_url="/ui/promotions/request", with_config=True, headline="Can be promoted", sentence="1 version would be written to prod; nothing there breaks.",
+    verdict=Verdict.OK, checks=CHECKS, plan=PLAN, ids=IDS_MANY, plan_hash="5f0c9a1e77aa00bb11cc", export_url="/ui/promotions/request?as=json",
 )  # fmt: skip
 FORM_EMPTY = replace(
-    FORM, checks=(), plan=(), fields=(replace(FORM.fields[0], value=HOSTILE, errors=("No subject of that name is in staging.",)), *FORM.fields[1:]),
+    FORM, checks=(), plan=(), ids=None, headline="", with_config=False,
+    fields=(replace(FORM.fields[0], value="missing-value", errors=(f"staging has no subject {HOSTILE}.",)), *FORM.fields[1:]),
+    submit=replace(FORM.submit, allowed=False, reason="reader may not request promotions; it takes the role steward."),
 )  # fmt: skip
 APPROVE = Action(label="Approve", url="/ui/promotions/13/approve", method="post", tone="primary")
+CHANGES = Action(label="Request changes", url="/ui/promotions/13/changes", method="post")
 REJECT = Action(label="Reject", url="/ui/promotions/13/reject", method="post", tone="danger")
 REVIEW = ReviewForm(
-    approve=APPROVE, reject=REJECT, plan_hash="5f0c9a1e",
-    comment=Field(name="comment", label="Comment", kind="textarea", rows=3, help="Required to reject."),
+    approve=APPROVE, changes=CHANGES, reject=REJECT, plan_hash="5f0c9a1e",
+    comment=Field(name="comment", label="Comment", kind="textarea", rows=3, help="Needed to request changes and to reject."),
 )  # fmt: skip
 TIMELINE = (
-    TimelineEntry(sentence="Requested", who="steward", at=ago(hours=5)),
-    TimelineEntry(sentence="In review", mood="now"),
-    TimelineEntry(sentence="Applied to prod", mood=""),
+    TimelineEntry(sentence="Asked for", who="steward", at=ago(hours=5)),
+    TimelineEntry(sentence="Waits for review", mood="now"),
 )
+STATES = (
+    StateMark(state=RequestState.DRAFT, mood="done", at=ago(hours=6), who="steward"),
+    StateMark(state=RequestState.IN_REVIEW, mood="now", at=ago(hours=5)),
+    StateMark(state=RequestState.APPROVED),
+    StateMark(state=RequestState.APPLYING),
+    StateMark(state=RequestState.APPLIED),
+)
+THREADS = (
+    ThreadView(
+        number=1, subject="customers-value", path="Customer.email", place_url="#c-2",
+        comments=(
+            CommentRow(author="approver", text="Is the default really empty?\nThe billing job reads it.", at=ago(hours=2)),
+            CommentRow(author="steward", text=HOSTILE, at=ago(minutes=40)),
+        ),
+        answer=Action(label="Answer", url="/ui/promotions/13/threads/1/answer", method="post"),
+        switch=Action(label="Resolve", url="/ui/promotions/13/threads/1/resolve", method="post", icon="check"),
+    ),
+    ThreadView(
+        number=2, comments=(CommentRow(author="admin", text="Fine for me.", at=ago(hours=1)),), resolved_by="steward", resolved_at=ago(minutes=30),
+        switch=Action(label="Open again", url="/ui/promotions/13/threads/2/reopen", method="post", icon="undo-2"),
+    ),
+    ThreadView(number=3, subject=HOSTILE, path=LONG, comments=(CommentRow(author=HOSTILE, text=LONG, at=ago(days=2)),),
+               answer=Action(label="Answer", url="", allowed=False, reason="The request is closed.")),
+)  # fmt: skip
+COMMENT = CommentForm(open=Action(label="Open a discussion", url="/ui/promotions/13/threads", method="post"))
+CHANGED = replace(
+    COMPARISON, verdict=Verdict.OK, headline="Upgrade consumers first", sentence="2 changes, both safe for new readers.",
+    old=replace(COMPARISON.old, environment=PROD, version=1), new=replace(COMPARISON.new, environment=STAGING, version=2),
+    directions=tuple(replace(way, verdict=Verdict.OK, failing=0) for way in COMPARISON.directions),
+    groups=(replace(COMPARISON.groups[0], cards=tuple(replace(card, comment_url="?about=note#comment", threads=(Link(label="1 discussion", url="#thread-1"),) if number == 0 else ()) for number, card in enumerate(COMPARISON.groups[0].cards[3:]))),),
+    breaking=0, care=0, safe=2,
+)  # fmt: skip
 PROMOTION = PromotionPage(
     frame=frame("#13 Promote customers-value version 2 to prod", Section.PROMOTIONS, Crumb(label="Promotions", url="/ui/promotions"), current="prod"),
-    number=13, state=RequestState.IN_REVIEW, subject="customers-value", subject_url="/gallery/subject", version=2, source=STAGING, target=PROD,
-    requested_by="steward", requested_at=ago(hours=5), verdict=Verdict.OK, headline="Compatible with prod: upgrade consumers first",
+    number=13, state=RequestState.IN_REVIEW, subject="customers-value", subject_url="/gallery/subject", what="version 2", source=STAGING, target=PROD,
+    requested_by="steward", requested_at=ago(hours=5), verdict=Verdict.OK, headline="Can be promoted",
     sentence="customers-value version 2 becomes version 2 of prod. 2 changes against what prod has, none breaking.",
     reason="The checkout needs loyalty_tier from Monday.\nConsumers were upgraded last week.",
-    facts=(Fact(label="Level at prod", value="BACKWARD", code=True), Fact(label="Schema id there", value="88 expected"), Fact(label="Skips", value="no version")),
-    comparison=replace(
-        COMPARISON, verdict=Verdict.OK, headline="Upgrade consumers first", sentence="2 changes, both safe for new readers.",
-        old=replace(COMPARISON.old, environment=PROD, version=1), new=replace(COMPARISON.new, environment=STAGING, version=2),
-        directions=tuple(replace(way, verdict=Verdict.OK, failing=0) for way in COMPARISON.directions),
-        groups=(replace(COMPARISON.groups[0], cards=COMPARISON.groups[0].cards[3:]),), breaking=0, care=0, safe=2,
-    ),
-    unified_url="/gallery/promotion", split_url="/gallery/promotion?view=split", checks=CHECKS, plan=PLAN,
-    rule="1 review by somebody else than steward.", review=REVIEW, timeline=TIMELINE,
-    withdraw=None,
+    facts=(Fact(label="Level at prod", value="BACKWARD", code=True), Fact(label="Becomes", value="version 2 of prod"), Fact(label="Evidence", value="12 min old")),
+    comparison=CHANGED, comparison_of="customers-value", states=STATES,
+    unified_url="/gallery/promotion", split_url="/gallery/promotion?view=split", checks=CHECKS, checked_at=ago(minutes=4),
+    recheck=Action(label="Run again", url="/ui/promotions/13/recheck", method="post", icon="refresh-cw"), impact=IMPACT, plan=PLAN, plan_hash="5f0c9a1e77aa", ids=IDS,
+    rules=(RuleRow(sentence="1 approval by somebody else than the requester", needed=1, given=0, who=("approver", "admin")), RuleRow(sentence="1 of the owners of customers-value", needed=1, given=1, who=("maria",))),
+    eligible=("approver", "admin"), policy=("Closed: it changes by releases alone.", "Open drift at a subject fails its requests.", "Frozen from 24 Dec to 2 Jan."),
+    review=REVIEW, timeline=TIMELINE, threads=THREADS, comment=COMMENT,
+    packs=(Link(label="One HTML file", url="/ui/promotions/13/evidence.html"), Link(label="JSON", url="/ui/promotions/13/evidence.json")),
 )  # fmt: skip
+WITHDRAW = Action(label="Withdraw", url="/ui/promotions/13/withdraw", method="post", icon="undo-2")
 PROMOTION_OWN = replace(
-    PROMOTION,
-    review=replace(REVIEW, approve=replace(APPROVE, allowed=False, reason="You requested it: somebody else has to approve."), reject=replace(REJECT, allowed=False, reason="Withdraw it instead.")),
-    withdraw=Action(label="Withdraw", url="/ui/promotions/13/withdraw", method="post", icon="undo-2"),
-    apply=Action(label="Apply to prod", url="", allowed=False, reason="It isn’t approved yet."),
+    PROMOTION, threads=(), impact=(),
+    review=replace(REVIEW, approve=replace(APPROVE, allowed=False, reason="You requested it: somebody else has to approve."), changes=replace(CHANGES, allowed=False, reason="Withdraw it instead."), reject=replace(REJECT, allowed=False, reason="Withdraw it instead.")),
+    withdraw=WITHDRAW,
+    apply=Action(label="Apply to prod", url="", allowed=False, reason="It isn’t approved yet.", icon="rocket"),
+)  # fmt: skip
+SET = tuple(
+    ItemLink(subject=name, what=f"version {number} becomes version {number - 1} of staging", url=f"?item={number}", verdict=verdict, chosen=chosen, open_threads=threads)
+    for name, number, verdict, chosen, threads in (("items-value", 4, Verdict.OK, False, 0), ("orders-value", 3, Verdict.BREAKS, True, 2), (HOSTILE, 2, Verdict.UNKNOWN, False, 0), (LONG, 9, Verdict.CARE, False, 0))
 )  # fmt: skip
 PROMOTION_BREAKS = replace(
-    PROMOTION, verdict=Verdict.BREAKS, headline="It would break consumers of prod", sentence="1 check fails, so it can’t be approved: repair the schema, or change prod’s level first.",
-    checks=FAILING, comparison=COMPARISON, reason=HOSTILE,
-    review=replace(REVIEW, approve=replace(APPROVE, allowed=False, reason="A check fails: compatibility of orders-value.")),
+    PROMOTION, verdict=Verdict.BREAKS, headline="It would break consumers of prod", sentence="2 checks fail: one of them may be overridden with a reason.",
+    checks=FAILING, comparison=COMPARISON, comparison_of="orders-value", items=SET, items_hidden=3, more=3, ids=IDS_MANY, reason=HOSTILE,
+    voided="prod moved at 10:02: customers-value got version 3, registered by release 12. 1 approval no longer counts.",
+    nobody="Nobody with the right to review is left: name an owner of orders-value, or give somebody the role approver.",
+    review=replace(
+        REVIEW, approve=replace(APPROVE, allowed=False, reason="A check fails that can’t be overridden: compatibility of orders-value."),
+        comment=replace(REVIEW.comment, label="Comment", required=True, help="Needed: the change breaks."),
+        override=Field(name="override", label="Why in spite of failing checks", kind="textarea", rows=2),
+        typed=Field(name="typed", label="Type the subject’s name to approve", code=True, help="It breaks, and prod is closed."),
+    ),
+    comment=replace(COMMENT, subject="orders-value", path="Order.customer.email", whole_url="/gallery/promotion"),
 )  # fmt: skip
 PROMOTION_APPROVED = replace(
     PROMOTION, state=RequestState.APPROVED, review=None, comparison=None, comparison_note="prod has no version of this subject yet: there is nothing to compare with.",
+    states=(*(replace(mark, mood="done") for mark in STATES[:2]), replace(STATES[2], mood="now", at=ago(hours=1), who="approver"), *STATES[3:]),
     reviews=(
-        ReviewRow(reviewer="approver", state=ReviewState.APPROVED, comment="Consumers are on 2.4, fine.", at=ago(hours=1)),
+        ReviewRow(reviewer="approver", state=ReviewState.APPROVED, comment="Consumers are on 2.4, fine.", override="The two findings are of a test topic.", at=ago(hours=1)),
+        ReviewRow(reviewer="maria", state=ReviewState.CHANGES, comment="Give it a default.", at=ago(hours=2), counts=False),
         ReviewRow(reviewer="admin", state=ReviewState.DISMISSED, at=ago(hours=3), counts=False),
     ),
-    apply=Action(label="Apply to prod", url="/ui/promotions/13/apply", method="post", tone="primary", icon="play"),
-    timeline=(TIMELINE[0], TimelineEntry(sentence="Plan changed: prod moved to version 1, 1 approval dismissed", at=ago(hours=2), mood="bad"), TimelineEntry(sentence="Approved", who="approver", at=ago(hours=1), comment="Consumers are on 2.4, fine."), TimelineEntry(sentence="Applied to prod", mood="")),
+    apply=Action(label="Apply to prod", url="/ui/promotions/13/apply", method="post", tone="primary", icon="rocket"),
+    schedule=ScheduleForm(schedule=Action(label="Schedule", url="/ui/promotions/13/schedule", method="post"), value="2026-10-02T06:00", minimum="2026-10-01T12:00"),
+    withdraw=WITHDRAW,
+    timeline=(TIMELINE[0], TimelineEntry(sentence="Plan changed: prod moved to version 1, 1 approval dismissed", at=ago(hours=2), mood="bad"), TimelineEntry(sentence="Approved", who="approver", at=ago(hours=1), comment="Consumers are on 2.4, fine."), TimelineEntry(sentence="Waits to be applied", mood="now")),
+)  # fmt: skip
+PROMOTION_SCHEDULED = replace(
+    PROMOTION_APPROVED, state=RequestState.SCHEDULED, apply=None, schedule=None, apply_at=ago(hours=-6), reason="",
+    unschedule=Action(label="Don’t apply it then", url="/ui/promotions/13/unschedule", method="post", icon="undo-2"),
 )  # fmt: skip
 PROMOTION_FAILED = replace(
-    PROMOTION_APPROVED, state=RequestState.FAILED, apply=None,
-    problem=Problem(what="What was approved is not what would run now", where="customers-value in prod", cure="Look at the new plan, and ask for a review of it.", detail="PlanChanged: prod moved from version 1 to version 2 at 10:02"),
-)  # fmt: skip
-
-BOARD = EnvironmentBoard(
-    frame=frame("Environments", Section.ENVIRONMENTS),
-    rules=(
-        EnvironmentRule(environment=DEV, rule="Open: programs and people register directly.", subjects=452, level="BACKWARD", mode="READWRITE"),
-        EnvironmentRule(environment=STAGING, rule="1 review; the requester may approve.", subjects=398, level="BACKWARD", mode="READWRITE"),
-        EnvironmentRule(environment=PROD, rule="1 review by somebody else; changes by release only.", subjects=377, level="FULL_TRANSITIVE", mode="READONLY"),
+    PROMOTION_APPROVED, state=RequestState.FAILED, apply=None, schedule=None, withdraw=None,
+    states=(*(replace(mark, mood="done") for mark in STATES[:3]), StateMark(state=RequestState.FAILED, mood="bad", at=ago(minutes=2)), STATES[4]),
+    plan=(
+        PlanStep(sentence="Register items-value version 4 as version 2 of prod", state=StepState.DONE, said="version 2 with id 87", at=ago(minutes=3)),
+        PlanStep(sentence="Register customers-value version 2 as version 2 of prod", state=StepState.FAILED, said="registry.example answered 503: the leader isn’t elected", at=ago(minutes=2)),
+        PlanStep(sentence="Settings of customers-value", state=StepState.WAITING),
     ),
-    search=Search(url="/ui/environments", placeholder="orders", label="Search subjects"),
-    rows=(
-        BoardRow(subject="orders-value", url="/gallery/subject", cells=(
-            BoardCell(environment=DEV, version=3, schema_id=14, url="/gallery/subject", since=ago(minutes=4), promote=Action(label="Promote", url="/ui/promotions/request", icon="arrow-right")),
-            BoardCell(environment=STAGING, version=2, schema_id=5, url="/gallery/subject", since=ago(days=8), behind=1),
-            BoardCell(environment=PROD, version=2, schema_id=2, url="/gallery/subject", since=ago(days=7), behind=1))),
-        BoardRow(subject="customers-value", url="/gallery/subject", cells=(
-            BoardCell(environment=DEV, version=2, schema_id=6, url="/gallery/subject", since=ago(days=9)),
-            BoardCell(environment=STAGING, version=2, schema_id=31, url="/gallery/subject", note="request 13 is in review", promote=Action(label="Promote", url="", allowed=False, reason="Request 13 asks for it already.")),
-            BoardCell(environment=PROD, version=1, schema_id=1, url="/gallery/subject", behind=1))),
-        BoardRow(subject=HOSTILE, url="/gallery/subject", cells=(BoardCell(environment=DEV, version=1, schema_id=77, url="/gallery/subject"), BoardCell(environment=STAGING), BoardCell(environment=PROD))),
-    ),
-    paging=Paging(first=1, last=3, total=452, next_url="?after=3"),
+    resume=Action(label="Go on with what is left", url="/ui/promotions/13/resume", method="post", tone="primary", icon="play"),
+    give_up=Action(label="Give up", url="/ui/promotions/13/give-up", method="post", tone="danger", icon="x"),
+    problem=Problem(what="1 of 3 steps is done", where="prod", cure="Go on with what is left, or give up: what was written stays.", detail="registry.example answered 503: the leader isn’t elected"),
 )  # fmt: skip
-BOARD_EMPTY = replace(BOARD, rows=(), search=Search(url="/ui/environments"), paging=Paging(first=0, last=0))
 
 AUDIT = AuditList(
     frame=frame("Audit", Section.AUDIT), search=Search(url="/ui/audit", placeholder="steward", label="Search the log"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from argparse import ArgumentParser
 from collections.abc import Callable, Mapping
@@ -10,14 +11,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
+from registry.checkpoints.locations import LOCAL
 from registry.checkpoints.plans import StateCheck, StatePlan, check_markdown, check_state, check_text, parse_plan
 from registry.checkpoints.plans.python_source import parse_python
 from registry.errors import InvalidInput, SchemadeskError
+from registry.streams.stores import FIELDS, Place, checked_store, location_of, place_of
 
 NOT_FINE, UNUSABLE = 1, 2
+# As file: and s3: begin; a folder whose name has a colon is written ./a:b.
+_ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 MAX_PLAN: Final = 4 * 1024 * 1024  # bytes
 FORMS: Final[Mapping[str, Callable[[StateCheck], str]]] = {
     "text": check_text,
@@ -37,28 +41,46 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """The checkpoint, the plan, and how the report is printed."""
-        parser.add_argument("checkpoint", help="the folder that the query has as its checkpointLocation")
+        parser.add_argument("checkpoint", help="the folder or address that the query has as its checkpointLocation")
         parser.add_argument("plan", help='a plan (.json), the application\'s Python file (.py), or "-": JSON on stdin')
         parser.add_argument("--processor", default="", help="the StatefulProcessor of a Python file with several")
         parser.add_argument("--operator", type=int, help="the stateful operator, where the query has several")
         parser.add_argument(
             "--set", action="append", default=[], metavar="NAME=VALUE", help="a Spark setting of the next start"
         )
+        parser.add_argument("--endpoint", default="", help="of an s3:// address: its service, https://HOST[:PORT]")
+        parser.add_argument("--region", default="", help="of the service; us-east-1 without it")
+        parser.add_argument("--access-key-id", default="", help="without it the bucket is one that anybody may read")
+        parser.add_argument("--secret", default="", help="the name of the secret that has the key, never the key")
         parser.add_argument("--format", choices=list(FORMS), default="text", help="how the report is printed")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Print the report and end with its exit code."""
         try:
-            # Who may start commands can read the folder anyway; links that lead out of it are still not followed.
-            roots = [*settings.CHECKPOINT_ROOTS, Path(options["checkpoint"].removeprefix("file:")).resolve()]
-            path = options["checkpoint"]
-            found = check_state(path if path.startswith("file:") else str(Path(path).absolute()), roots, _plan(options))
+            plan = _plan(options)
+            place = _place(options)
+            found = check_state(place.path, place.roots, plan, store=place.store)
         except (SchemadeskError, OSError, UnicodeDecodeError, ValueError) as error:
             said = error.placed if isinstance(error, SchemadeskError) else str(error)
             raise CommandError(said, returncode=UNUSABLE) from error
         self.stdout.write(FORMS[options["format"]](found))
         if not found.is_fine:
             sys.exit(NOT_FINE)
+
+
+def _place(options: dict[str, Any]) -> Place:
+    """Where the checkpoint is. Who may start commands can read it anyway, so it is a root of its own; links that lead
+    out of it are still not followed. Protocols and endpoints are judged as everywhere.
+    """
+    given = options["checkpoint"]
+    is_address = _ADDRESS.match(given) is not None
+    path = given if is_address else str(Path(given).absolute())
+    store = {name: options[name] for name in FIELDS if options[name]}
+    location = location_of(path)
+    root = location.text if location.protocol != LOCAL else str(Path(location.path).resolve())
+    if store and "endpoint" not in store:
+        raise InvalidInput(f"--{min(store).replace('_', '-')} is of an object store; give its --endpoint too.")
+    return place_of(path, checked_store(store) if store else None, also=(root,))
 
 
 def _plan(options: dict[str, Any]) -> StatePlan:

@@ -1,0 +1,216 @@
+"""One environment: its rules, its freezes, whether it is closed, and who has broken the glass."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from django.http import HttpRequest
+from django.urls import reverse
+
+from dashboard.pages.board import rule_sentence
+from dashboard.pages.frame import environment_of, make_frame, page_actor, subjects_url
+from dashboard.pages.promotions import at_utc
+from dashboard.pages.sources_words import given_text
+from dashboard.presenters.environments import BreakGlassView, EnvironmentPage, FreezeView, RuleView
+from dashboard.presenters.frame import Action, Choice, Crumb, Fact, Field, Link, Problem, Section
+from registry.access.roles import ROLES, Actor, may, refusal
+from registry.access.selectors import approval_refusal
+from registry.errors import SchemadeskError
+from registry.promotions import selectors
+from registry.promotions.models import ReviewRule
+from registry.promotions.selectors import BreakGlassInfo, EnvironmentInfo, FreezeInfo, ReviewRuleInfo
+from registry.promotions.services.break_glass import MAX_MINUTES
+from registry.subjects import selectors as subjects
+from registry.subjects.selectors.places import get_registry
+
+MANAGE: Final = "registry.manage"
+#: name of the switch → what it says
+SWITCHES: Final = {
+    "is_closed": "Closed: versions, settings, modes and aliases change by releases alone",
+    "own_approval_allowed": "The requester may approve their own request",
+    "owners_only": "Only owners of a subject may ask for it here",
+    "drift_blocks": "Open drift at a subject fails its requests",
+}
+_CLOSED: Final = (
+    "Versions, settings, modes and aliases change by releases of approved requests alone, through every door."
+)
+_OPEN: Final = "Programs and people with the right change it directly; requests are possible, too."
+
+
+def environment_page(request: HttpRequest, name: str, problem: SchemadeskError | None = None) -> EnvironmentPage:
+    """The page of one environment. Raises RegistryNotFound."""
+    info, actor = selectors.environment_info(name), page_actor(request)
+    order = selectors.list_environments()
+    reason = refusal(actor, MANAGE, registry=info.name)
+    config = subjects.effective_config(get_registry(info.name))
+    return EnvironmentPage(
+        frame=make_frame(
+            request,
+            title=info.name,
+            section=Section.ENVIRONMENTS,
+            registry=info.name,
+            crumbs=(Crumb(label="Environments", url=reverse("ui:environments")),),
+            url_in=lambda place: reverse("ui:environment", args=[place]),
+        ),
+        environment=environment_of(info.name, order, current=True),
+        closed=info.is_closed,
+        headline="Closed" if info.is_closed else "Open",
+        sentence=_CLOSED if info.is_closed else _OPEN,
+        facts=(
+            Fact(label="Place in the order", value=f"{order.index(info.name) + 1} of {len(order)}"),
+            Fact(label="Level", value=config.level, code=True),
+            Fact(label="Mode", value=info.mode, code=True),
+            Fact(label="Kind", value="a remote registry, mirrored" if info.is_remote else "a registry of this server"),
+        ),
+        links=(
+            Link(label="Subjects", url=subjects_url(info.name)),
+            Link(label=f"Requests to {info.name}", url=f"{reverse('ui:promotions')}?target={info.name}"),
+        ),
+        settings=(
+            Field(
+                name="reviews_needed",
+                label="Approvals that every request takes",
+                kind="number",
+                value=str(info.reviews_needed),
+                required=True,
+                help=rule_sentence(info),
+            ),
+        ),
+        switches=tuple(
+            Choice(value=switch, label=label, selected=bool(getattr(info, switch)))
+            for switch, label in SWITCHES.items()
+        ),
+        change=_action(info, "change", "Save", reason),
+        rules=tuple(_rule(rule, info, reason) for rule in info.rules),
+        rule_fields=_rule_fields(),
+        add_rule=_action(info, "rules", "Add the rule", reason),
+        freezes=tuple(_freeze(freeze, info, reason) for freeze in info.freezes),
+        freeze_fields=(
+            Field(name="starts_at", label="From (UTC)", kind="datetime-local", required=True),
+            Field(name="ends_at", label="To (UTC)", kind="datetime-local", required=True),
+            Field(name="why_frozen", label="Why", required=True),
+        ),
+        add_freeze=_action(info, "freezes", "Add the window", reason),
+        break_glass=tuple(_glass(glass, info, actor) for glass in selectors.break_glass_history(info.name)),
+        break_glass_fields=(
+            Field(name="glass_reason", label="Why it can’t wait for a release", kind="textarea", rows=3, required=True),
+            Field(
+                name="minutes",
+                label="For how many minutes",
+                kind="number",
+                value="60",
+                required=True,
+                help=f"{MAX_MINUTES} at most. It is told to everybody who follows this environment.",
+            ),
+        ),
+        open_break_glass=_open_glass(info, actor, reason) if info.is_closed else None,
+        problem=Problem(what=problem.message) if problem else None,
+    )
+
+
+def _action(info: EnvironmentInfo, name: str, label: str, reason: str, *more: int) -> Action:
+    return Action(
+        label=label,
+        url=reverse(f"ui:environment_{name}", args=[info.name, *more]),
+        method="post",
+        allowed=not reason,
+        reason=reason,
+    )
+
+
+def _rule(rule: ReviewRuleInfo, info: EnvironmentInfo, reason: str) -> RuleView:
+    return RuleView(sentence=rule.sentence, remove=_action(info, "rule_remove", "Remove", reason, rule.id))
+
+
+def _rule_fields() -> tuple[Field, ...]:
+    def chosen(*pairs: tuple[str, str]) -> tuple[Choice, ...]:
+        return tuple(Choice(value=value, label=label) for value, label in pairs)
+
+    return (
+        Field(
+            name="subject_pattern",
+            label="Subjects",
+            value="*",
+            code=True,
+            required=True,
+            help="A shell pattern of qualified names: * for all, payments-* for those that begin so.",
+        ),
+        Field(
+            name="verdict",
+            label="For",
+            kind="select",
+            choices=chosen((ReviewRule.ANY, "every request"), (ReviewRule.BREAKING, "breaking requests")),
+            required=True,
+        ),
+        Field(
+            name="reviewers",
+            label="Approved by",
+            kind="select",
+            choices=chosen(
+                (ReviewRule.OWNERS, "owners of the subject"),
+                (ReviewRule.ROLE, "people of a role"),
+                (ReviewRule.GROUP, "people of a group"),
+            ),
+            required=True,
+        ),
+        Field(name="name", label="Name of the role or group", help=f"A role is one of {', '.join(ROLES)}."),
+        Field(name="count", label="How many of them", kind="number", value="1", required=True),
+    )
+
+
+def _freeze(freeze: FreezeInfo, info: EnvironmentInfo, reason: str) -> FreezeView:
+    return FreezeView(
+        starts_at=freeze.starts_at,
+        ends_at=freeze.ends_at,
+        reason=freeze.reason,
+        made_by=freeze.made_by,
+        remove=_action(info, "freeze_remove", "End it" if freeze.is_now else "Remove", reason, freeze.id),
+        now=freeze.is_now,
+    )
+
+
+def _open_glass(info: EnvironmentInfo, actor: Actor, reason: str) -> Action:
+    mine = next((glass for glass in info.break_glass if glass.is_open and glass.opened_by_id == actor.user_id), None)
+    held = f"Yours is open until {at_utc(mine.ends_at)}; close it to give another reason." if mine else ""
+    return _action(info, "break_glass", f"Break the glass of {info.name}", reason or held)
+
+
+def _glass(glass: BreakGlassInfo, info: EnvironmentInfo, actor: Actor) -> BreakGlassView:
+    mark = "open" if glass.is_open else "confirmed" if glass.is_confirmed else "red" if glass.is_red else "waiting"
+    until = f"open until {at_utc(glass.ends_at)}" if glass.is_open else f"it ended at {at_utc(glass.ends_at)}"
+    late = f"; to be confirmed by {at_utc(glass.confirm_until)}" if mark in ("open", "waiting") else ""
+    manage = refusal(actor, MANAGE, registry=info.name)
+    return BreakGlassView(
+        number=glass.id,
+        opened_by=glass.opened_by,
+        opened_at=glass.opened_at,
+        ends_at=glass.ends_at,
+        reason=glass.reason,
+        uses=glass.uses,
+        mark=mark,
+        sentence=f"{until}{late}",
+        confirmed_by=glass.confirmed_by,
+        confirmed_at=glass.confirmed_at,
+        comment=glass.comment,
+        close=_action(info, "break_glass_close", "Close it", manage, glass.id) if glass.is_open else None,
+        confirm=_action(
+            info, "break_glass_confirm", "Confirm that it was right", _no_confirm(glass, info, actor), glass.id
+        )
+        if glass.can_be_confirmed
+        else None,
+    )
+
+
+def _no_confirm(glass: BreakGlassInfo, info: EnvironmentInfo, actor: Actor) -> str:
+    if actor.user_id == glass.opened_by_id:
+        return "You opened it: somebody else confirms it."
+    if not may(actor, MANAGE, registry=info.name):
+        lacking = refusal(actor, "promotion.review", registry=info.name)
+        if lacking:
+            return lacking
+    return approval_refusal(actor)
+
+
+def switched(request: HttpRequest) -> dict[str, bool]:
+    """The switches as the form has them."""
+    return {name: given_text(request.POST, name) == "1" for name in SWITCHES}

@@ -1,0 +1,156 @@
+"""The parts of the home page beside requests and findings: notices, the last decision, health, what can't be read."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Final
+
+from django.conf import settings
+from django.urls import reverse
+
+from dashboard.pages.frame import subjects_url
+from dashboard.pages.sources import coverage_of
+from dashboard.pages.sources_words import listed, plural
+from dashboard.presenters.frame import Link, Problem
+from dashboard.presenters.home import HealthItem
+from dashboard.presenters.looks import Health
+from dashboard.presenters.notifications import NoticeRow
+from registry.access.roles import Actor, may
+from registry.drift.selectors import SourceInfo
+from registry.notifications.selectors import EntryInfo, list_entries
+from registry.promotions.selectors import RequestInfo
+from registry.promotions.selectors.decisions import last_decision
+from registry.subjects.selectors import list_registries
+from registry.subjects.selectors.remotes import MirrorState
+
+SHOWN: Final = 8
+PROBLEMS: Final = 5
+_ENDED: Final = {"applied": "was applied", "rejected": "was rejected", "withdrawn": "was withdrawn"}
+
+
+def notices(actor: Actor, shown: Collection[str]) -> tuple[NoticeRow, ...]:
+    """What the person was told and hasn't read, newest first; not what leads to a request that is shown anyway."""
+    if actor.user_id is None:
+        return ()
+    entries = list_entries(actor, unread=True, limit=SHOWN + len(shown))
+    return tuple(_notice(entry) for entry in entries if entry.url not in shown)[:SHOWN]
+
+
+def _notice(entry: EntryInfo) -> NoticeRow:
+    return NoticeRow(
+        number=entry.id,
+        title=entry.title,
+        registry=entry.registry,
+        subject=entry.subject,
+        text=entry.text,
+        url=entry.url,
+        at=entry.at,
+        read=entry.read,
+    )
+
+
+def last_decision_of(actor: Actor) -> str:
+    """The last decision in a sentence, "" before the first."""
+    found = last_decision(actor)
+    if found is None:
+        return ""
+    ended = _ENDED.get(found.state, found.state)
+    return (
+        f"The last decision: request {found.request} ({found.subject.qualified} to {found.target}) {ended}"
+        f" on {found.at:%Y-%m-%d %H:%M} UTC."
+    )
+
+
+def readable(mirrors: Sequence[MirrorState], actor: Actor) -> list[MirrorState]:
+    """The mirrors whose registries the person may read something of."""
+    return [each for each in mirrors if may(actor, "schema.read", registry=each.registry)]
+
+
+def health(
+    sources: Sequence[SourceInfo], mirrors: Sequence[MirrorState], failed: Sequence[RequestInfo]
+) -> tuple[HealthItem, ...]:
+    """The strip: registries and their last sync, scans, Spark, and what failed and waits for somebody."""
+    return (_registries(mirrors), _scans(sources), _spark(), _jobs(sources, mirrors, failed))
+
+
+def _registries(mirrors: Sequence[MirrorState]) -> HealthItem:
+    known = list_registries()
+    failing = [each.registry for each in mirrors if each.error]
+    synced = [each.synced_at for each in mirrors if each.synced_at]
+    ours = len(known) - len(mirrors)
+    said = f"{ours} of ours answer{'s' if ours == 1 else ''}."
+    if mirrors:
+        said += f" {len(mirrors) - len(failing)} of {plural(len(mirrors), 'mirror')} up to date"
+        said += ", the oldest read" if synced else "."
+    return HealthItem(
+        label="Registries",
+        health=Health.DEGRADED if failing else Health.UP,
+        sentence=said,
+        at=min(synced, default=None),
+    )
+
+
+def _scans(sources: Sequence[SourceInfo]) -> HealthItem:
+    finished = [each.last_scan.finished_at for each in sources if each.last_scan and each.last_scan.finished_at]
+    return HealthItem(
+        label="Scans",
+        health=Health.OFF if not sources else Health.DEGRADED if _failed_scans(sources) else Health.UP,
+        sentence=coverage_of(list(sources)) or "No source yet.",
+        at=max(finished, default=None),
+        url=reverse("ui:sources"),
+    )
+
+
+def _spark() -> HealthItem:
+    is_set = bool(settings.SPARK_REMOTE)
+    said = "Set for scans." if is_set else "No Spark Connect server is set: nothing can be scanned."
+    return HealthItem(label="Spark", health=Health.UP if is_set else Health.OFF, sentence=said)
+
+
+def _jobs(sources: Sequence[SourceInfo], mirrors: Sequence[MirrorState], failed: Sequence[RequestInfo]) -> HealthItem:
+    names = [f"the scan of {each.name}" for each in _failed_scans(sources)]
+    names += [f"the mirror {each.registry}" for each in mirrors if each.error]
+    names += [f"request {each.id} to {each.target}" for each in failed]
+    said = f"{plural(len(names), 'job')} failed: {listed(names)}." if names else "None failed when it last ran."
+    return HealthItem(label="Jobs", health=Health.DEGRADED if names else Health.UP, sentence=said)
+
+
+def problems(
+    sources: Sequence[SourceInfo], mirrors: Sequence[MirrorState], failed: Sequence[RequestInfo]
+) -> tuple[Problem, ...]:
+    """What can't be read or went wrong half-way, each with the message that came and since when; the first of them."""
+    found = [
+        Problem(
+            what=f"Request {each.id} to {each.target} failed after a part of it was written.",
+            detail=each.failure,
+            cure="Resume it, or give it up.",
+            links=(Link(label=f"Request {each.id}", url=reverse("ui:promotion", args=[each.id])),),
+        )
+        for each in failed
+    ]
+    found += [
+        Problem(
+            what=f"The mirror {each.registry} can’t be brought up to date.",
+            where=each.url,
+            detail=each.error,
+            since=each.failing_since,
+            links=(Link(label="What was read before", url=subjects_url(each.registry)),),
+        )
+        for each in mirrors
+        if each.error
+    ]
+    found += [
+        Problem(
+            what=f"The last scan of {each.name} failed: its findings are as they were before.",
+            where=each.bootstrap or each.registry,
+            detail=each.last_scan.error if each.last_scan else "",
+            since=each.last_scan.finished_at if each.last_scan else None,
+            links=(Link(label=each.name, url=reverse("ui:source", args=[each.id])),),
+        )
+        for each in _failed_scans(sources)
+    ]
+    return tuple(found[:PROBLEMS])
+
+
+def _failed_scans(sources: Sequence[SourceInfo]) -> list[SourceInfo]:
+    return [each for each in sources if each.last_scan and each.last_scan.state == "failed"]

@@ -1,0 +1,150 @@
+"""What a request would change, schema by schema: one at a time against what the target has, and what is said of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+from urllib.parse import urlencode
+
+from dashboard.pages.change_cards import present_comparison
+from dashboard.pages.promotions_plan import steps_of_plan, worst
+from dashboard.presenters.comparison import ChangeCard, Comparison
+from dashboard.presenters.frame import Link
+from dashboard.presenters.promotions_page import ItemLink
+from registry.access.roles import Actor, may
+from registry.errors import NotFound, SchemadeskError
+from registry.promotions.plan import ADOPT, Step
+from registry.promotions.selectors import RequestInfo, ThreadInfo
+from registry.promotions.selectors.changes import compare_step, places_of, state_before
+
+MAX_ITEMS: Final = 50
+#: how a page names the place of a change that is of no field
+WHOLE: Final = "the whole schema"
+
+
+@dataclass(frozen=True)
+class Changes:
+    """The schemas that would be written, the one whose changes are shown, and its comparison or why there is none."""
+
+    items: tuple[ItemLink, ...]
+    hidden: int
+    chosen: Step | None
+    comparison: Comparison | None
+    note: str
+
+
+def changes_of(info: RequestInfo, actor: Actor, asked: str, url: Callable[..., str]) -> Changes:
+    """The changes of the schema that is `asked` for by its subject; else of the worst one. `url` addresses the page."""
+    steps = [step for step in steps_of_plan(info.plan) if step.adds or step.kind == ADOPT]
+    if not steps:
+        return Changes((), 0, None, None, _nothing_written(info))
+    by_subject = {step.subject: step for step in steps}
+    chosen = by_subject.get(asked) or min(steps, key=lambda step: _rank(info, step))
+    comparison, note = compared(info, actor, chosen)
+    items = tuple(_item(info, step, url, is_chosen=step is chosen) for step in steps[:MAX_ITEMS])
+    return Changes(
+        items=items if len(steps) > 1 else (),
+        hidden=max(0, len(steps) - MAX_ITEMS),
+        chosen=chosen,
+        comparison=_discussed(comparison, info.threads, chosen.subject, url) if comparison else None,
+        note=note,
+    )
+
+
+def _nothing_written(info: RequestInfo) -> str:
+    return f"{info.target} has these schemas already, so no version is written."
+
+
+def _rank(info: RequestInfo, step: Step) -> tuple[int, bool]:
+    """What breaks first; then what was asked for by name."""
+    verdict = worst(_checks_of(info, step))
+    return ("breaks", "care", "unknown", "ok").index(verdict.code), step.subject != info.subject.qualified
+
+
+def _checks_of(info: RequestInfo, step: Step) -> list[Mapping[str, object]]:
+    return [check for check in info.checks if check.get("subject") == step.subject]
+
+
+def _item(info: RequestInfo, step: Step, url: Callable[..., str], *, is_chosen: bool) -> ItemLink:
+    what = f"version {step.source_version}" if step.source_version else "the proposed text"
+    becomes = "is to be adopted" if step.kind == ADOPT else f"becomes version {step.target_version} of {info.target}"
+    return ItemLink(
+        subject=step.subject,
+        what=f"{what} {becomes}",
+        url=url(item=step.subject),
+        verdict=worst(_checks_of(info, step)),
+        chosen=is_chosen,
+        open_threads=sum(thread.is_open and thread.subject == step.subject for thread in info.threads),
+    )
+
+
+def compared(info: RequestInfo, actor: Actor, step: Step) -> tuple[Comparison | None, str]:
+    """What the target had of the subject when the plan was made, against what would come; or why that can't be told."""
+    secret = next((name for name in places_of(info, step) if not _may_read(actor, name, step.subject)), "")
+    if secret:
+        return None, f"You may not read {step.subject} in {secret}, so its changes aren’t shown."
+    try:
+        found = compare_step(info, step)
+    except NotFound as error:  # it was deleted since
+        return None, f"It can’t be compared any more: {error.message}"
+    except SchemadeskError as error:
+        return None, f"It can’t be compared: {error.message}"
+    if found is None:
+        has = "has no version of {} yet" if info.is_open else "had no version of {}"
+        return None, f"{info.target} {has.format(step.subject)}: everything is new there."
+    old, new = places_of(info, step)
+    level = str(state_before(info, step).get("level", "BACKWARD"))
+    return present_comparison(found, old, new, level=level), ""
+
+
+def _may_read(actor: Actor, registry: str, subject: str) -> bool:
+    return may(actor, "schema.read", registry=registry, subject=subject)
+
+
+def _discussed(
+    comparison: Comparison, threads: Sequence[ThreadInfo], subject: str, url: Callable[..., str]
+) -> Comparison:
+    """The same with a link on each card that opens a discussion of its field, and links to those that there are."""
+
+    def card_with(card: ChangeCard) -> ChangeCard:
+        path = "" if card.path == WHOLE else card.path
+        found = [thread for thread in threads if thread.subject == subject and thread.path == path]
+        about = {"item": subject, "about": path or None, "of": subject}
+        return replace(
+            card,
+            comment_url=f"{url(**about)}#comment",
+            threads=tuple(
+                Link(label="discussion" if thread.is_open else "discussion, resolved", url=f"#thread-{thread.id}")
+                for thread in found
+            ),
+        )
+
+    return replace(
+        comparison,
+        groups=tuple(replace(group, cards=tuple(map(card_with, group.cards))) for group in comparison.groups),
+    )
+
+
+def place_of(thread: ThreadInfo, changes: Changes, url: Callable[..., str]) -> str:
+    """Where in the page the field is that a discussion hangs at; "" where the plan no longer has its subject."""
+    if not thread.subject or changes.chosen is None:
+        return ""
+    subjects = {changes.chosen.subject, *(item.subject for item in changes.items)}
+    if thread.subject not in subjects:
+        return ""
+    if thread.subject == changes.chosen.subject and changes.comparison:
+        cards = [card for group in changes.comparison.groups for card in group.cards]
+        found = next((card.anchor for card in cards if card.path == (thread.path or WHOLE)), "")
+        return f"#{found}" if found else "#changes"
+    return f"{url(item=thread.subject)}#changes"
+
+
+def page_url(base: str, drawn: Mapping[str, str | None]) -> Callable[..., str]:
+    """Addresses of the request's page: with what is drawn now, but for what is given."""
+
+    def address(**changed: str | None) -> str:
+        given = {name: value for name, value in {**drawn, **changed}.items() if value}
+        return f"{base}?{urlencode(given)}" if given else base
+
+    return address

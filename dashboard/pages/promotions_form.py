@@ -1,0 +1,182 @@
+"""The form of a new request: what should go where, and the plan that this would have."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.http import HttpRequest, QueryDict
+from django.urls import reverse
+
+from dashboard.pages.frame import make_frame, page_actor
+from dashboard.pages.promotions_plan import check_rows, id_plan, plan_steps, worst
+from dashboard.pages.sources_words import given_text, plural
+from dashboard.presenters.frame import Action, Choice, Crumb, Field, Problem, Section
+from dashboard.presenters.looks import Verdict
+from dashboard.presenters.promotions import PromotionForm
+from registry.access.roles import Actor, may_somewhere, refusal
+from registry.errors import InvalidInput, SchemadeskError
+from registry.promotions import selectors, services
+from registry.promotions.plan import Plan
+from registry.subjects.names import SubjectName, parse_subject
+
+MAX_LINES: Final = 500
+#: stands between the environments of a way that the board offers
+WAY: Final = ">"
+_LATEST: Final = "latest"
+_ITEMS_HELP: Final = (
+    "One subject a line, with a version after a space; without one the latest is meant."
+    " What they refer to comes along by itself."
+)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the form or the address asks for; `lines` as they are written."""
+
+    lines: str
+    source: str
+    target: str
+    reason: str
+    with_config: bool
+
+    def items(self) -> list[tuple[SubjectName, int | str]]:
+        """The lines as subjects with versions. Raises InvalidInput, InvalidName."""
+        lines = [line.strip() for line in self.lines.splitlines() if line.strip()]
+        if len(lines) > MAX_LINES:
+            raise InvalidInput(f"These are {len(lines)} lines; {MAX_LINES} are read.")
+        return [_item(line) for line in lines]
+
+
+def _item(line: str) -> tuple[SubjectName, int | str]:
+    """A subject's name may hold spaces: only a number or `latest` at the end is a version."""
+    name, _, version = line.rpartition(" ")
+    if name and (version == _LATEST or (version.isascii() and version.isdigit())):
+        return parse_subject(name.strip()), version
+    return parse_subject(line), _LATEST
+
+
+def asked_of(given: QueryDict, order: Sequence[str]) -> Asked:
+    """What is asked for: in the field, by one `subject` with its `version`, or by the board's marks."""
+    source, _, target = given_text(given, "way").partition(WAY)
+    source = source or given_text(given, "source") or (order[0] if order else "")
+    after = order[order.index(source) + 1 :] if source in order else order
+    target = target or given_text(given, "target") or next(iter(after), "")
+    lines = given.get("items", "").replace("\0", "").replace("\r\n", "\n").strip("\n")
+    if not lines.strip():
+        single = f"{given_text(given, 'subject')} {given_text(given, 'version', _LATEST)}".strip()
+        marked = [text.replace("\0", "") for text in given.getlist("item")[:MAX_LINES]]
+        lines = "\n".join([*([single] if given_text(given, "subject") else []), *marked])
+    return Asked(lines, source, target, given_text(given, "reason"), given.get("with_config") == "1")
+
+
+def request_form(request: HttpRequest, problem: SchemadeskError | None = None) -> PromotionForm:
+    """The form, filled from the address or from what was sent; with the plan, once something is asked for."""
+    actor, order = page_actor(request), selectors.list_environments()
+    given = request.POST if request.method == "POST" else request.GET
+    asked = asked_of(given, order)
+    plan, shown = None, problem
+    if asked.lines.strip():
+        try:
+            plan = previewed(asked, actor)
+        except SchemadeskError as error:
+            shown = problem or error
+    return PromotionForm(
+        frame=make_frame(
+            request,
+            title="Ask for a promotion",
+            section=Section.PROMOTIONS,
+            crumbs=(Crumb(label="Promotions", url=reverse("ui:promotions")),),
+        ),
+        fields=_fields(asked, order),
+        submit=_send("Ask for review", actor),
+        draft=_send("Keep as a draft", actor),
+        preview_url=reverse("ui:promotion_request"),
+        with_config=asked.with_config,
+        problem=Problem(what=shown.placed) if shown else None,
+        **(_preview(plan, asked, given) if plan else {}),
+    )
+
+
+def previewed(asked: Asked, actor: Actor) -> Plan:
+    """The plan of what is asked for. Raises what the preview raises."""
+    return services.preview_promotion(
+        source=asked.source, target=asked.target, items=asked.items(), by=actor, with_config=asked.with_config
+    )
+
+
+def _send(label: str, actor: Actor) -> Action:
+    reason = "" if may_somewhere(actor, "promotion.request") else refusal(actor, "promotion.request")
+    url = reverse("ui:promotion_request")
+    return Action(label=label, url=url, method="post", allowed=not reason, reason=reason, tone="primary")
+
+
+def _fields(asked: Asked, order: Sequence[str]) -> tuple[Field, ...]:
+    def places(names: Sequence[str], chosen: str) -> tuple[Choice, ...]:
+        return tuple(Choice(value=name, label=name, selected=name == chosen) for name in names)
+
+    rows = max(3, min(12, asked.lines.count("\n") + 2))
+    return (
+        Field(
+            name="items", label="What", kind="textarea", rows=rows, value=asked.lines, required=True, code=True,
+            placeholder="orders-value 3", help=_ITEMS_HELP,
+        ),
+        Field(name="source", label="From", kind="select", choices=places(order[:-1], asked.source), required=True),
+        Field(name="target", label="To", kind="select", choices=places(order[1:], asked.target), required=True),
+        Field(name="reason", label="Why", kind="textarea", rows=3, value=asked.reason, help="What the reviewer should know."),
+    )  # fmt: skip
+
+
+def _preview(plan: Plan, asked: Asked, given: QueryDict) -> dict[str, Any]:
+    stored = plan.to_dict()
+    verdict = Verdict.BREAKS if plan.failing else worst(stored["checks"])
+    return {
+        "headline": _headline(plan, asked.target),
+        "sentence": _sentence(plan, asked.target),
+        "verdict": verdict,
+        "checks": check_rows(stored["checks"]),
+        "plan": plan_steps(plan.steps, asked.source, asked.target),
+        "ids": id_plan(plan.steps, asked.source, asked.target),
+        "plan_hash": plan.hash,
+        "export_url": f"{reverse('ui:promotion_plan')}?{_query(asked)}",
+    }
+
+
+def _headline(plan: Plan, target: str) -> str:
+    if not plan.has_work:
+        return f"{target} has all of this already"
+    if plan.failing:
+        overridable = all(check.overridable for check in plan.failing)
+        return "It could be asked for; it fails as it is" + (", and could be overridden" if overridable else "")
+    return f"{target} would take it"
+
+
+def _sentence(plan: Plan, target: str) -> str:
+    if plan.failing and plan.has_work:
+        return plan.failing[0].sentence
+    return f"{plural(sum(step.adds for step in plan.steps), 'version')} would be written to {target}."
+
+
+def _query(asked: Asked) -> str:
+    query = QueryDict(mutable=True)
+    query.update({"items": asked.lines, "source": asked.source, "target": asked.target})
+    if asked.with_config:
+        query["with_config"] = "1"
+    return query.urlencode()
+
+
+def plan_file(request: HttpRequest) -> str:
+    """The plan that the address asks for, as a JSON text that names its hash. Raises what the preview raises."""
+    asked = asked_of(request.GET, selectors.list_environments())
+    plan = previewed(asked, page_actor(request))
+    found = {
+        "source": asked.source,
+        "target": asked.target,
+        "items": [{"subject": name.qualified, "version": version} for name, version in asked.items()],
+        "plan_hash": plan.hash,
+        "can_run": plan.can_run,
+        **plan.to_dict(),
+    }
+    return json.dumps(found, indent=2, ensure_ascii=False, default=str)

@@ -1,0 +1,176 @@
+"""A stored plan in words: its checks, its steps, the ids that the target will give, and the verdict of all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from dashboard.pages.sources_words import plural
+from dashboard.presenters.looks import Check, StepState, Verdict
+from dashboard.presenters.promotions import CheckRow, IdPlan, IdRow, PlanStep
+from registry.promotions.plan import (
+    ADOPT,
+    CONFIG,
+    GIVEN_ID,
+    OTHER_ID,
+    REGISTER,
+    REPEAT,
+    SAME_ID,
+    Step,
+    step_from,
+)
+from registry.promotions.selectors import StepInfo
+
+VERDICTS: Final = {
+    "pass": Verdict.OK,
+    "warn": Verdict.CARE,
+    "fail": Verdict.BREAKS,
+    "stale": Verdict.CARE,
+    "skipped": Verdict.OK,
+}
+#: codes of the checks that say whom it concerns; the page shows them apart
+IMPACT: Final = ("referrers", "evidence.data", "evidence.state")
+_OUTLOOKS: Final = {
+    SAME_ID: ("the same", Verdict.OK),
+    GIVEN_ID: ("kept, by IMPORT", Verdict.OK),
+    OTHER_ID: ("differs", Verdict.CARE),
+}
+_UNKNOWN_ID: Final = ("told when it is written", Verdict.UNKNOWN)
+
+
+def worst(checks: Iterable[Mapping[str, Any]]) -> Verdict:
+    """The worst verdict among checks; what was skipped takes nothing away."""
+    verdicts = {VERDICTS[check["verdict"]] for check in checks}
+    return next((verdict for verdict in (Verdict.BREAKS, Verdict.CARE) if verdict in verdicts), Verdict.OK)
+
+
+def check_rows(checks: Iterable[Mapping[str, Any]]) -> tuple[CheckRow, ...]:
+    """Checks as rows."""
+    return tuple(
+        CheckRow(
+            check=Check.of(check["verdict"]),
+            name=check["name"],
+            sentence=check["sentence"],
+            cure=check.get("cure", ""),
+            overridable=bool(check.get("overridable")),
+        )
+        for check in checks
+    )
+
+
+def impact_of(checks: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The checks that say whom it concerns."""
+    return [check for check in checks if check.get("code") in IMPACT]
+
+
+def beside_impact(checks: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The other checks."""
+    return [check for check in checks if check.get("code") not in IMPACT]
+
+
+def steps_of_plan(plan: Mapping[str, Any]) -> list[Step]:
+    """The steps of a stored plan, those of earlier releases too."""
+    return [step_from({"kind": _kind(stored), **stored}) for stored in plan["steps"]]
+
+
+def _kind(stored: Mapping[str, Any]) -> str:
+    return REGISTER if stored.get("action") == REGISTER else "none"
+
+
+def plan_steps(steps: Sequence[Step], source: str, target: str) -> tuple[PlanStep, ...]:
+    """What would be done."""
+    return tuple(
+        PlanStep(sentence=step_sentence(step, source, target), detail=_detail(step), needed=step.writes)
+        for step in steps
+    )
+
+
+def applied_steps(rows: Sequence[StepInfo], source: str, target: str) -> tuple[PlanStep, ...]:
+    """What was done of it, and what wasn't."""
+    return tuple(
+        PlanStep(
+            sentence=step_sentence(step_from(row.step), source, target),
+            needed=step_from(row.step).writes,
+            state=StepState.of(row.state),
+            said=row.said or _given(row),
+            at=row.done_at or row.started_at,
+        )
+        for row in rows
+    )
+
+
+def _given(row: StepInfo) -> str:
+    if row.version is None:
+        return ""
+    return f"version {row.version}" + (f" with schema id {row.schema_id}" if row.schema_id is not None else "")
+
+
+def step_sentence(step: Step, source: str, target: str) -> str:
+    """A step in words."""
+    becomes = f"as version {step.target_version} of {target}"
+    if step.kind == REGISTER and step.source_version:
+        return f"Register {step.subject} version {step.source_version} of {source} {becomes}"
+    if step.kind == REGISTER:
+        return f"Register the proposed text of {step.subject} {becomes}"
+    if step.kind == REPEAT:
+        return f"Repeat version {step.source_version} of {step.subject} {becomes}"
+    if step.kind == CONFIG:
+        return f"Set {', '.join(sorted(step.config or {})) or 'nothing'} of {step.subject} in {target}"
+    if step.kind == ADOPT:
+        return f"Record the release of {step.subject} version {step.target_version}, which is in {target} already"
+    return f"{step.subject} is in {target} already, as version {step.target_version}"
+
+
+def _detail(step: Step) -> str:
+    if step.kind == CONFIG:
+        return ", ".join(f"{name}: {value}" for name, value in sorted((step.config or {}).items()))
+    references = ", ".join(f"{ref.subject} version {ref.version}" for ref in step.references)
+    along = "" if step.asked or not step.adds else "comes along, because others refer to it"
+    parts = (f"refers to {references}" if references and step.adds else "", along)
+    return "; ".join(part for part in parts if part)
+
+
+def id_plan(steps: Sequence[Step], source: str, target: str) -> IdPlan | None:
+    """The schema ids that the target will give, against the source's; None where no version is added."""
+    adding = [step for step in steps if step.adds]
+    if not adding:
+        return None
+    rows = tuple(_id_row(step) for step in adding)
+    if len(adding) == 1:
+        return IdPlan(sentence=_one_id(adding[0], source, target), verdict=rows[0].verdict)
+    differing = sum(step.id_outlook == OTHER_ID for step in adding)
+    unknown = sum(_id_of(step)[1] is Verdict.UNKNOWN for step in adding)
+    if differing:
+        sentence, verdict = f"{differing} of {len(adding)} ids will differ from those in {source}.", Verdict.CARE
+    elif unknown:
+        sentence = f"{plural(unknown, 'id')} of {len(adding)}: {target} tells when it is written."
+        verdict = Verdict.UNKNOWN
+    else:
+        sentence, verdict = f"All {len(adding)} ids will be the same as in {source}.", Verdict.OK
+    return IdPlan(sentence=sentence, verdict=verdict, rows=rows)
+
+
+def _one_id(step: Step, source: str, target: str) -> str:
+    if step.expected_id is None:
+        return f"{target} tells the id when it is written."
+    will = f"{target} will get id {step.expected_id}"
+    if step.id_outlook == SAME_ID:
+        return f"{will} — same as {source or 'before'}."
+    if step.id_outlook == GIVEN_ID:
+        return f"{will}, kept from {source} by IMPORT."
+    if step.source_id is None:
+        return f"{will}."
+    return f"{will}; it differs from {source or 'before'}, which has {step.source_id}."
+
+
+def _id_of(step: Step) -> tuple[str, Verdict]:
+    return _OUTLOOKS.get(step.id_outlook, _UNKNOWN_ID)
+
+
+def _id_row(step: Step) -> IdRow:
+    word, verdict = _id_of(step)
+    there = "—" if step.source_id is None else str(step.source_id)
+    here = "—" if step.expected_id is None else str(step.expected_id)
+    if step.expected_id is not None and step.source_id is None:
+        word, verdict = "new", Verdict.OK
+    return IdRow(subject=step.subject, there=there, here=here, outlook=word, verdict=verdict)

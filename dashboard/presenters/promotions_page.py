@@ -1,0 +1,231 @@
+"""The page on which a promotion request is decided: everything that the decision needs, and who has said what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from dashboard.presenters.comparison import Comparison
+from dashboard.presenters.frame import Action, Environment, Fact, Field, Frame, Link, Problem
+from dashboard.presenters.looks import RequestState, ReviewState, Verdict
+from dashboard.presenters.promotions import CheckRow, IdPlan, PlanStep
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateMark:
+    """A state on the way of a request; `mood` is "done", "now", "bad" or "" (still to come)."""
+
+    state: RequestState
+    mood: str = ""
+    at: datetime | None = None
+    who: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemLink:
+    """A schema that would be written; `url` shows its changes. `what` is "version 3 becomes version 2 of prod"."""
+
+    subject: str
+    what: str
+    url: str
+    verdict: Verdict
+    chosen: bool = False
+    open_threads: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewRow:
+    """What one person said. `counts` is False for a review of an earlier plan; `override` why checks may fail."""
+
+    reviewer: str
+    state: ReviewState
+    comment: str = ""
+    override: str = ""
+    at: datetime | None = None
+    counts: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleRow:
+    """A rule of who has to approve: how many of them have, and who could."""
+
+    sentence: str
+    needed: int
+    given: int
+    who: tuple[str, ...] = ()
+
+    @property
+    def met(self) -> bool:
+        """Whether enough of them have approved."""
+        return self.given >= self.needed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommentRow:
+    """One contribution to a discussion."""
+
+    author: str
+    text: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadView:
+    """A discussion; `subject` and `path` name the field it hangs at, "" for the request as a whole.
+
+    `place_url` leads to the change of that field, "" where the present plan has none.
+    """
+
+    number: int
+    comments: tuple[CommentRow, ...]
+    subject: str = ""
+    path: str = ""
+    place_url: str = ""
+    resolved_by: str = ""
+    resolved_at: datetime | None = None
+    answer: Action | None = None
+    switch: Action | None = None
+
+    @property
+    def anchor(self) -> str:
+        """The thread's place in the page."""
+        return f"thread-{self.number}"
+
+    @property
+    def where(self) -> str:
+        """The field, or the subject where it is about all of that."""
+        return self.path or self.subject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommentForm:
+    """Where a discussion is begun; `subject` and `path` are the field it will hang at."""
+
+    open: Action
+    subject: str = ""
+    path: str = ""
+    whole_url: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimelineEntry:
+    """A moment in a request's life; `mood` is "done", "bad", "now" or "" (still to come)."""
+
+    sentence: str
+    at: datetime | None = None
+    who: str = ""
+    comment: str = ""
+    mood: str = "done"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewForm:
+    """Where a reviewer decides: one comment, three buttons. A button that isn't allowed carries its reason.
+
+    `plan_hash` is sent along as the hidden field of that name: what was read is what gets approved. `override` is the
+    reason for checks that fail and may be overridden, `typed` the subject's name where a closed environment breaks;
+    each None where it isn't asked for.
+    """
+
+    approve: Action
+    changes: Action
+    reject: Action
+    comment: Field
+    plan_hash: str
+    override: Field | None = None
+    typed: Field | None = None
+
+    @property
+    def any_allowed(self) -> bool:
+        """Whether the reader may press one of them."""
+        return self.approve.allowed or self.changes.allowed or self.reject.allowed
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why not, each reason once."""
+        actions = (self.approve, self.changes, self.reject)
+        return tuple(dict.fromkeys(action.reason for action in actions if not action.allowed))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScheduleForm:
+    """When to apply; the time is UTC. `now` is what the field starts from."""
+
+    schedule: Action
+    value: str
+    minimum: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromotionPage:
+    """One request. `headline` and `sentence` are the decision in words; `facts` its figures.
+
+    `voided` is what took the force of earlier approvals. `items` are the schemas that would be written, of which the
+    chosen one is compared with what the target has: `comparison` is None where there is nothing to compare with, and
+    `comparison_note` says why. `nobody` says that nobody can approve, and the cure. Actions that aren't relevant are
+    None.
+    """
+
+    frame: Frame
+    number: int
+    state: RequestState
+    subject: str
+    subject_url: str
+    what: str
+    target: Environment
+    requested_by: str
+    requested_at: datetime
+    verdict: Verdict
+    headline: str
+    sentence: str
+    source: Environment | None = None
+    more: int = 0
+    reason: str = ""
+    voided: str = ""
+    facts: tuple[Fact, ...] = ()
+    states: tuple[StateMark, ...] = ()
+    items: tuple[ItemLink, ...] = ()
+    items_word: str = "would be written"
+    items_hidden: int = 0
+    comparison: Comparison | None = None
+    comparison_note: str = ""
+    comparison_of: str = ""
+    view: str = "unified"
+    unified_url: str = ""
+    split_url: str = ""
+    checks: tuple[CheckRow, ...] = ()
+    checked_at: datetime | None = None
+    recheck: Action | None = None
+    impact: tuple[CheckRow, ...] = ()
+    plan: tuple[PlanStep, ...] = ()
+    plan_hash: str = ""
+    ids: IdPlan | None = None
+    reviews: tuple[ReviewRow, ...] = ()
+    rules: tuple[RuleRow, ...] = ()
+    eligible: tuple[str, ...] = ()
+    nobody: str = ""
+    policy: tuple[str, ...] = ()
+    review: ReviewForm | None = None
+    submit: Action | None = None
+    withdraw: Action | None = None
+    apply: Action | None = None
+    schedule: ScheduleForm | None = None
+    apply_at: datetime | None = None
+    unschedule: Action | None = None
+    resume: Action | None = None
+    give_up: Action | None = None
+    threads: tuple[ThreadView, ...] = ()
+    comment: CommentForm | None = None
+    timeline: tuple[TimelineEntry, ...] = ()
+    problem: Problem | None = None
+    packs: tuple[Link, ...] = ()
+
+    @property
+    def open_threads(self) -> int:
+        """Discussions that nobody has resolved."""
+        return sum(1 for thread in self.threads if not thread.resolved_by)
+
+    @property
+    def failing(self) -> int:
+        """Checks that fail."""
+        return sum(1 for row in self.checks if row.check.code == "fail")

@@ -1,0 +1,70 @@
+"""Proposed schemas: drafts, and the page on which one is written and checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from dashboard.presenters.frame import Action, Choice, Environment, Field, Frame, Link, Problem
+from dashboard.presenters.looks import Verdict
+from dashboard.presenters.promotions import CheckRow, RequestRow
+from dashboard.presenters.report import ReferenceField, SyntaxProblem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DraftRow:
+    """A draft of the reader; nobody else sees it."""
+
+    url: str
+    subject: str
+    environment: Environment
+    format: str
+    origin: str
+    changed_at: datetime
+    delete: Action
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DraftList:
+    """The reader's drafts, and proposals that are open."""
+
+    frame: Frame
+    rows: tuple[DraftRow, ...]
+    open: tuple[RequestRow, ...]
+    propose: Action
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProposalResult:
+    """What a check of the text came to: verdict in words, the checks of the plan, the versions it was held against."""
+
+    verdict: Verdict
+    headline: str
+    sentence: str
+    checks: tuple[CheckRow, ...] = ()
+    report_url: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProposalPage:
+    """The editor. `equal` says that a version has this meaning already: nothing would be registered."""
+
+    frame: Frame
+    registry: Field
+    subject: Field
+    text: Field
+    reason: Field
+    format_choices: tuple[Choice, ...]
+    references: tuple[ReferenceField, ...]
+    action_url: str
+    check: Action
+    save: Action
+    submit: Action
+    draft: int | None = None
+    origin: str = ""
+    delete: Action | None = None
+    equal: Link | None = None
+    syntax: SyntaxProblem | None = None
+    result: ProposalResult | None = None
+    problem: Problem | None = None
+    starts: tuple[Link, ...] = ()

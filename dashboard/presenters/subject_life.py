@@ -1,0 +1,52 @@
+"""The life cycle of versions on a subject's page: one enum of states, one mark that draws them, the form of a standing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dashboard.presenters.frame import Action, Field
+from dashboard.presenters.looks import Shown
+
+
+class LifeState(Shown):
+    """What became of a version."""
+
+    DRAFT = ("draft", "unknown", "pencil", "Draft")
+    ASKED = ("in review", "info", "git-pull-request-arrow", "In review")
+    APPROVED = ("approved", "info", "circle-check", "Approved")
+    SCHEDULED = ("scheduled", "info", "clock", "Scheduled")
+    APPLYING = ("applying", "info", "loader", "Being applied")
+    FAILED = ("failed", "breaks", "octagon-x", "Failed half-way")
+    RELEASED = ("released", "ok", "rocket", "Released")
+    GHOST = ("ghost", "care", "circle-question-mark", "Ghost")
+    DEPRECATED = ("deprecated", "care", "hourglass", "Deprecated")
+    RETIRED = ("retired", "unknown", "circle-slash", "Retired")
+    QUARANTINED = ("quarantined", "breaks", "ban", "In quarantine")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LifeMark:
+    """A state of a version: `word` follows the state's own ("to prod"), `sentence` says the rest, `url` leads there."""
+
+    state: LifeState
+    word: str
+    sentence: str
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StandingPart:
+    """What may be decided of the version that is looked at.
+
+    `says` is what stands, in full. `fields` are the form's; `clear` brings the version back into good standing, `adopt`
+    asks for the review of a ghost: each None where there is nothing to clear or adopt.
+    """
+
+    version: int
+    marks: tuple[LifeMark, ...]
+    says: tuple[str, ...]
+    fields: tuple[Field, ...]
+    submit: Action
+    clear: Action | None = None
+    adopt: Action | None = None
+    adopt_field: Field | None = None

@@ -1,0 +1,73 @@
+"""Deciding of a version on its subject's page: its standing, and the adoption of a ghost."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST
+
+from dashboard.links import subject_url
+from dashboard.pages.frame import page_actor
+from dashboard.pages.sources_values import end_of_day
+from dashboard.pages.sources_words import given_text
+from dashboard.pages.subject_life import GOOD
+from registry.access.roles import require
+from registry.errors import Conflict, InvalidInput
+from registry.promotions.services import request_adoption
+from registry.subjects.names import SubjectName, parse_subject
+from registry.subjects.services.standing import clear_standing, set_standing
+
+ANCHOR: Final = "#standing"
+
+
+@require_POST
+def standing(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
+    """Set the standing of the version that the form names, or bring it back into good standing."""
+    name, version, actor = parse_subject(subject), given_text(request.POST, "version"), page_actor(request)
+    require(actor, "version.standing", registry=registry, subject=name.qualified)
+    wanted = given_text(request.POST, "standing")
+    try:
+        if wanted == GOOD:
+            clear_standing(registry=registry, subject=name, version=version, by=actor)
+            messages.success(request, f"Version {version} is in good standing again.")
+        else:
+            set_standing(
+                registry=registry,
+                subject=name,
+                version=version,
+                standing=wanted,
+                message=given_text(request.POST, "message"),
+                ends_at=end_of_day(request.POST.get("ends_at", "")),
+                by=actor,
+            )
+            messages.success(request, f"Version {version} is {wanted}. Readers are told in a header.")
+    except (Conflict, InvalidInput) as error:
+        messages.error(request, error.message)
+    return redirect(_back(registry, name, version))
+
+
+@require_POST
+def adopt(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
+    """Ask for the review of a version that came without a request."""
+    name, version, actor = parse_subject(subject), given_text(request.POST, "version"), page_actor(request)
+    require(actor, "promotion.request", registry=registry, subject=name.qualified)
+    try:
+        number = request_adoption(
+            environment=registry,
+            subject=name,
+            version=version,
+            reason=given_text(request.POST, "reason"),
+            by=actor,
+        )
+    except (Conflict, InvalidInput) as error:
+        messages.error(request, error.message)
+        return redirect(_back(registry, name, version))
+    messages.success(request, f"Request {number} asks for the adoption of version {version}.")
+    return redirect("ui:promotion", number)
+
+
+def _back(registry: str, name: SubjectName, version: str) -> str:
+    return subject_url(registry, name.qualified, version=version or None) + ANCHOR

@@ -1,0 +1,185 @@
+"""Environments in the product's own API: their rules, freezes and break-glass."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from registry.access.roles import may, may_somewhere, require
+from registry.api.product.base import ProductView
+from registry.promotions import services
+from registry.promotions.models import ReviewRule
+from registry.promotions.selectors.environments import (
+    BreakGlassInfo,
+    EnvironmentInfo,
+    break_glass_history,
+    environment_info,
+    environment_infos,
+)
+
+READ = "schema.read"
+
+
+class EnvironmentSerializer(serializers.Serializer[Any]):
+    """The rules to change; what is left out stays."""
+
+    is_closed = serializers.BooleanField(required=False)
+    reviews_needed = serializers.IntegerField(required=False, min_value=0, max_value=20)
+    own_approval_allowed = serializers.BooleanField(required=False)
+    owners_only = serializers.BooleanField(required=False)
+    drift_blocks = serializers.BooleanField(required=False)
+
+
+class RuleSerializer(serializers.Serializer[Any]):
+    """Whose approvals to ask for."""
+
+    subject_pattern = serializers.CharField(required=False, default="*", max_length=1024)
+    verdict = serializers.ChoiceField(choices=[ReviewRule.ANY, ReviewRule.BREAKING], required=False, default="any")
+    reviewers = serializers.ChoiceField(choices=[ReviewRule.OWNERS, ReviewRule.ROLE, ReviewRule.GROUP])
+    name = serializers.CharField(required=False, default="", allow_blank=True, max_length=150)
+    count = serializers.IntegerField(required=False, default=1, min_value=1, max_value=20)
+
+
+class FreezeSerializer(serializers.Serializer[Any]):
+    """From when to when nothing is applied, and why."""
+
+    starts_at = serializers.DateTimeField()
+    ends_at = serializers.DateTimeField()
+    reason = serializers.CharField(max_length=2000)
+
+
+class BreakGlassSerializer(serializers.Serializer[Any]):
+    """Why a closed environment is to be changed directly, and for how long."""
+
+    reason = serializers.CharField(max_length=2000)
+    minutes = serializers.IntegerField(required=False, default=60, min_value=1, max_value=240)
+
+
+class CommentSerializer(serializers.Serializer[Any]):
+    """What the second person says."""
+
+    comment = serializers.CharField(required=False, default="", allow_blank=True, max_length=2000)
+
+
+class Environments(ProductView):
+    """`/api/v1/environments`."""
+
+    @extend_schema(responses=None)
+    def get(self, request: Request) -> Response:
+        """The environments that the caller may read, in the promotion order."""
+        if not may_somewhere(self.actor, READ):
+            require(self.actor, READ)
+        found = (info for info in environment_infos() if may(self.actor, READ, registry=info.name))
+        return Response([_body(info) for info in found])
+
+
+class EnvironmentOne(ProductView):
+    """`/api/v1/environments/{name}`."""
+
+    @extend_schema(responses=None)
+    def get(self, request: Request, registry: str) -> Response:
+        """One environment."""
+        require(self.actor, READ, registry=registry)
+        return Response(_body(environment_info(registry)))
+
+    @extend_schema(request=EnvironmentSerializer, responses=None)
+    def patch(self, request: Request, registry: str) -> Response:
+        """Change its rules; to open a closed one takes open break-glass."""
+        require(self.actor, "registry.manage", registry=registry)
+        services.change_environment(name=registry, by=self.actor, **self.valid(EnvironmentSerializer))
+        return Response(_body(environment_info(registry)))
+
+
+class Rules(ProductView):
+    """`/api/v1/environments/{name}/rules`."""
+
+    @extend_schema(request=RuleSerializer, responses=None)
+    def post(self, request: Request, registry: str) -> Response:
+        """Ask for approvals of owners, of a role or of a group."""
+        require(self.actor, "registry.manage", registry=registry)
+        number = services.add_review_rule(environment=registry, by=self.actor, **self.valid(RuleSerializer))
+        return Response({"rule_id": number}, status=201)
+
+
+class RuleOne(ProductView):
+    """`/api/v1/review-rules/{id}`."""
+
+    @extend_schema(responses=None)
+    def delete(self, request: Request, rule_id: int) -> Response:
+        """Ask for it no longer."""
+        services.remove_review_rule(rule_id=rule_id, by=self.actor)
+        return Response(status=204)
+
+
+class Freezes(ProductView):
+    """`/api/v1/environments/{name}/freezes`."""
+
+    @extend_schema(request=FreezeSerializer, responses=None)
+    def post(self, request: Request, registry: str) -> Response:
+        """Let nothing be applied for a time."""
+        require(self.actor, "registry.manage", registry=registry)
+        number = services.add_freeze(environment=registry, by=self.actor, **self.valid(FreezeSerializer))
+        return Response({"freeze_id": number}, status=201)
+
+
+class FreezeOne(ProductView):
+    """`/api/v1/freezes/{id}`."""
+
+    @extend_schema(responses=None)
+    def delete(self, request: Request, freeze_id: int) -> Response:
+        """End a freeze, or take back one to come."""
+        services.remove_freeze(freeze_id=freeze_id, by=self.actor)
+        return Response(status=204)
+
+
+class BreakGlasses(ProductView):
+    """`/api/v1/environments/{name}/break-glass`."""
+
+    @extend_schema(responses=None)
+    def get(self, request: Request, registry: str) -> Response:
+        """The last hundred, newest first."""
+        require(self.actor, READ, registry=registry)
+        environment_info(registry)
+        return Response([_glass(info) for info in break_glass_history(registry)])
+
+    @extend_schema(request=BreakGlassSerializer, responses=None)
+    def post(self, request: Request, registry: str) -> Response:
+        """Open it for oneself."""
+        require(self.actor, "registry.manage", registry=registry)
+        number = services.open_break_glass(environment=registry, by=self.actor, **self.valid(BreakGlassSerializer))
+        return Response({"break_glass_id": number}, status=201)
+
+
+class BreakGlassClosing(ProductView):
+    """`/api/v1/break-glass/{id}/close`."""
+
+    @extend_schema(request=None, responses=None)
+    def post(self, request: Request, break_glass_id: int) -> Response:
+        """End it before its time."""
+        services.close_break_glass(break_glass_id=break_glass_id, by=self.actor)
+        return Response(status=204)
+
+
+class BreakGlassConfirmation(ProductView):
+    """`/api/v1/break-glass/{id}/confirm`."""
+
+    @extend_schema(request=CommentSerializer, responses=None)
+    def post(self, request: Request, break_glass_id: int) -> Response:
+        """Say, as a second person, that it was right."""
+        comment = self.valid(CommentSerializer)["comment"]
+        services.confirm_break_glass(break_glass_id=break_glass_id, by=self.actor, comment=comment)
+        return Response(status=204)
+
+
+def _body(info: EnvironmentInfo) -> dict[str, Any]:
+    own = {"is_frozen": info.is_frozen, "has_red": info.has_red}
+    return {**asdict(info), **own, "break_glass": [_glass(glass) for glass in info.break_glass]}
+
+
+def _glass(info: BreakGlassInfo) -> dict[str, Any]:
+    return {**asdict(info), "is_confirmed": info.is_confirmed}

@@ -1,0 +1,84 @@
+"""`manage.py can_promote SUBJECT FROM TO`: may it go on? For a terminal and for CI."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import DatabaseError
+
+from registry.access.roles import system_actor
+from registry.errors import SchemadeskError
+from registry.promotions.can_promote import NEEDS_APPROVAL, NO, YES, Answer, can_promote
+from registry.subjects.names import parse_subject
+
+EXIT: Final[Mapping[str, int]] = {YES: 0, NEEDS_APPROVAL: 1, NO: 2}
+#: it couldn't be asked: an unknown name, no database
+FAILED: Final = 3
+#: the command line is wrong
+USAGE: Final = 64
+
+
+class Command(BaseCommand):
+    """Prints the answer with its reasons, as text or as JSON."""
+
+    help = (
+        "Whether a subject's version could be promoted from one environment to another."
+        " Exit code 0: yes, 1: needs approval, 2: no, 3: can't be told, 64: wrong command line."
+    )
+    requires_system_checks: list[str] = []
+
+    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
+        """With a `--version` of the subject, where other commands tell Django's."""
+        return super().create_parser(prog_name, subcommand, conflict_handler="resolve", **kwargs)
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """SUBJECT FROM TO."""
+        parser.add_argument("subject", metavar="SUBJECT")
+        parser.add_argument("source", metavar="FROM", help="the environment that has it")
+        parser.add_argument("target", metavar="TO", help="the environment that it would go to")
+        parser.add_argument("--version", dest="number", metavar="NUMBER", default="latest", help="default: the latest")
+        parser.add_argument("--json", action="store_true")
+
+    def run_from_argv(self, argv: list[str]) -> None:
+        """The same with an exit code of its own for a wrong command line: argparse's is that of "no"."""
+        self._called_from_command_line = True
+        try:
+            self.create_parser(argv[0], argv[1]).parse_args(argv[2:])
+        except SystemExit as error:
+            raise SystemExit(USAGE if error.code else 0) from None
+        super().run_from_argv(argv)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Ask, print, and end with the code of the answer."""
+        try:
+            answer = can_promote(
+                subject=parse_subject(options["subject"]),
+                source=options["source"],
+                target=options["target"],
+                version=options["number"],
+                by=system_actor("can_promote", door="command"),
+            )
+        except SchemadeskError as error:
+            raise CommandError(error.message, returncode=FAILED) from error
+        except DatabaseError as error:
+            raise CommandError(f"The database can't be asked: {error}", returncode=FAILED) from error
+        if options["json"]:
+            self.stdout.write(json.dumps(answer.to_dict(), indent=2, ensure_ascii=False))
+        else:
+            for line in lines_of(answer):
+                self.stdout.write(line)
+        if EXIT[answer.verdict]:
+            raise SystemExit(EXIT[answer.verdict])
+
+
+def lines_of(answer: Answer) -> Iterator[str]:
+    """The text for a terminal."""
+    yield f"{answer.subject} version {answer.version}, {answer.source} → {answer.target}: {answer.verdict}"
+    for reason in answer.reasons:
+        yield f"  {reason.code}: {reason.sentence}"
+        if reason.cure:
+            yield f"    {reason.cure}"

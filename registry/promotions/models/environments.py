@@ -1,0 +1,113 @@
+"""Environments in the promotion order, and the rules that an environment has for what comes into it."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+
+
+class Environment(models.Model):
+    """A registry with its place in the promotion order. A closed one changes by releases and break-glass only.
+
+    The registry may be a mirror of a remote one: plans are made from the mirror, and applying writes to the remote.
+    """
+
+    registry = models.OneToOneField("subjects.Registry", on_delete=models.CASCADE, related_name="environment")
+    position = models.PositiveSmallIntegerField(unique=True)
+    is_closed = models.BooleanField(default=False)
+    reviews_needed = models.PositiveSmallIntegerField(default=1)
+    own_approval_allowed = models.BooleanField(default=False)
+    owners_only = models.BooleanField(default=False, help_text="only owners of a subject may request it here")
+    drift_blocks = models.BooleanField(default=True, help_text="open drift at a subject here fails its requests")
+
+    class Meta:
+        ordering = ["position"]
+
+    def __str__(self) -> str:
+        return self.registry.name
+
+
+class ReviewRule(models.Model):
+    """Who has to approve, beside the environment's count: so many of the owners, of a role or of a group."""
+
+    ANY, BREAKING = "any", "breaking"
+    OWNERS, ROLE, GROUP = "owners", "role", "group"
+
+    environment = models.ForeignKey(Environment, on_delete=models.CASCADE, related_name="review_rules")
+    subject_pattern = models.CharField(max_length=1024, default="*", help_text="a shell pattern of qualified names")
+    verdict = models.CharField(max_length=8, default=ANY, help_text="for every request, or for breaking ones")
+    reviewers = models.CharField(max_length=8)
+    name = models.CharField(max_length=150, blank=True, help_text="the role's or the group's; empty for owners")
+    count = models.PositiveSmallIntegerField(default=1)
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["environment", "subject_pattern", "verdict", "reviewers", "name"], name="one_rule_a_kind"
+            ),
+            models.CheckConstraint(condition=models.Q(verdict__in=("any", "breaking")), name="known_rule_verdict"),
+            models.CheckConstraint(
+                condition=models.Q(reviewers="owners", name="")
+                | models.Q(reviewers__in=("role", "group")) & ~models.Q(name=""),
+                name="rule_names_its_reviewers",
+            ),
+            models.CheckConstraint(condition=models.Q(count__gte=1, count__lte=20), name="rule_asks_for_somebody"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.count} of {self.name or self.reviewers} for {self.subject_pattern}"
+
+
+class FreezeWindow(models.Model):
+    """A time in which nothing is applied to an environment."""
+
+    environment = models.ForeignKey(Environment, on_delete=models.CASCADE, related_name="freeze_windows")
+    starts_at = models.DateTimeField()
+    ends_at = models.DateTimeField()
+    reason = models.TextField()
+    made_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+
+    class Meta:
+        ordering = ["starts_at"]
+        constraints = [
+            models.CheckConstraint(condition=models.Q(ends_at__gt=models.F("starts_at")), name="freeze_ends_later")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.environment}: {self.starts_at:%Y-%m-%d %H:%M} to {self.ends_at:%Y-%m-%d %H:%M}"
+
+
+class BreakGlass(models.Model):
+    """An administrator's passage through a closed environment, for a short time and with a reason.
+
+    A second person confirms that it was right; until then, and for good where nobody does within a day, it is red.
+    """
+
+    environment = models.ForeignKey(Environment, on_delete=models.CASCADE, related_name="break_glass")
+    reason = models.TextField()
+    opened_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    opened_at = models.DateTimeField(auto_now_add=True)
+    ends_at = models.DateTimeField()
+    uses = models.PositiveIntegerField(default=0)
+    confirmed_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
+    confirmed_at = models.DateTimeField(null=True, blank=True)
+    comment = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [
+            models.CheckConstraint(condition=~models.Q(reason=""), name="break_glass_has_a_reason"),
+            models.CheckConstraint(
+                condition=models.Q(confirmed_by=None) | ~models.Q(confirmed_by=models.F("opened_by")),
+                name="second_person_confirms",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(confirmed_by=None, confirmed_at=None)
+                | models.Q(confirmed_by__isnull=False, confirmed_at__isnull=False),
+                name="confirmed_by_and_at",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.environment}: {self.reason}"

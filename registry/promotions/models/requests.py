@@ -1,0 +1,259 @@
+"""Requests to promote between environments: what they carry, what people say of them, and what came of it."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.utils import timezone
+
+from registry.promotions.models.environments import Environment
+
+PERSON = settings.AUTH_USER_MODEL
+
+
+class PromotionRequest(models.Model):
+    """One or more versions that somebody wants in an environment; `plan_hash` is what a review binds to.
+
+    `version`, the names, number and fingerprint are those of the first item, by which lists name the request.
+    """
+
+    DRAFT, IN_REVIEW, APPROVED, SCHEDULED, APPLYING, APPLIED, REJECTED, WITHDRAWN, FAILED = (
+        "draft", "in review", "approved", "scheduled", "applying", "applied", "rejected", "withdrawn", "failed",
+    )  # fmt: skip
+    STATES = (DRAFT, IN_REVIEW, APPROVED, SCHEDULED, APPLYING, APPLIED, REJECTED, WITHDRAWN, FAILED)
+    #: a failed one has written a part and can be resumed or given up
+    OPEN_STATES = (DRAFT, IN_REVIEW, APPROVED, SCHEDULED, APPLYING, FAILED)
+    CLOSED_STATES = (APPLIED, REJECTED, WITHDRAWN)
+
+    PROMOTE, PROPOSE, ROLL_BACK, ADOPT = "promote", "propose", "roll back", "adopt"
+    KINDS = (PROMOTE, PROPOSE, ROLL_BACK, ADOPT)
+
+    kind = models.CharField(max_length=16, default=PROMOTE)
+    source = models.ForeignKey(Environment, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    target = models.ForeignKey(Environment, on_delete=models.PROTECT, related_name="+")
+    version = models.ForeignKey(
+        "subjects.SchemaVersion", on_delete=models.SET_NULL, null=True, related_name="promotion_requests"
+    )
+    context_name = models.CharField(max_length=256)
+    subject_name = models.CharField(max_length=1024)
+    version_number = models.PositiveIntegerField(help_text="in the source; 0 for a proposed text")
+    fingerprint = models.CharField(max_length=64)
+    config = models.JSONField(null=True, blank=True, help_text="the subjects' config that comes along")
+    reason = models.TextField(blank=True)
+    state = models.CharField(max_length=16, default=IN_REVIEW)
+    plan = models.JSONField()
+    plan_hash = models.CharField(max_length=64)
+    planned_at = models.DateTimeField(default=timezone.now, help_text="when the checks were last run")
+    moved = models.TextField(blank=True, help_text="what voided the last approvals; empty when nothing did")
+    requested_by = models.ForeignKey(PERSON, on_delete=models.PROTECT, related_name="+")
+    requested_at = models.DateTimeField(auto_now_add=True)
+    apply_at = models.DateTimeField(null=True, blank=True, help_text="when a scheduled one is applied")
+    applied_by = models.ForeignKey(PERSON, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    claim_tag = models.CharField(max_length=32, blank=True, help_text="of the worker that applies it")
+    claim_until = models.DateTimeField(null=True, blank=True)
+    closed_at = models.DateTimeField(null=True, blank=True)
+    failure = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(
+                    state__in=(
+                        "draft", "in review", "approved", "scheduled", "applying", "applied", "rejected", "withdrawn",
+                        "failed",
+                    )
+                ),
+                name="known_request_state",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(kind="promote", source__isnull=False) & ~models.Q(source=models.F("target"))
+                | models.Q(kind__in=("propose", "roll back", "adopt"), source=None),
+                name="two_environments",
+            ),
+            models.CheckConstraint(
+                condition=~models.Q(state="scheduled") | models.Q(apply_at__isnull=False), name="scheduled_has_a_time"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(state__in=("applied", "rejected", "withdrawn"), closed_at__isnull=False)
+                | ~models.Q(state__in=("applied", "rejected", "withdrawn")) & models.Q(closed_at=None),
+                name="closed_has_a_time",
+            ),
+        ]  # fmt: skip
+        indexes = [
+            models.Index(fields=["context_name", "subject_name"], name="request_by_subject"),
+            models.Index(fields=["state", "apply_at"], name="request_by_state"),
+        ]
+
+    def __str__(self) -> str:
+        return f"#{self.pk} {self.subject_name} v{self.version_number}"
+
+
+class RequestItem(models.Model):
+    """A version that a request carries, or a proposed text (`version_number` 0). What they refer to comes by the plan.
+
+    `open_in` is the target while the request is open: a schema is asked for once at a time.
+    """
+
+    request = models.ForeignKey(PromotionRequest, on_delete=models.CASCADE, related_name="items")
+    position = models.PositiveSmallIntegerField()
+    open_in = models.ForeignKey(Environment, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    context_name = models.CharField(max_length=256)
+    subject_name = models.CharField(max_length=1024)
+    version_number = models.PositiveIntegerField()
+    fingerprint = models.CharField(max_length=64)
+    schema_type = models.CharField(max_length=8)
+    text = models.TextField(blank=True, help_text="of a proposed one; a version's is where it is registered")
+    references = models.JSONField(default=list)
+
+    class Meta:
+        ordering = ["request", "position"]
+        constraints = [
+            models.UniqueConstraint(fields=["request", "position"], name="one_item_a_position"),
+            models.UniqueConstraint(fields=["request", "context_name", "subject_name"], name="one_item_a_subject"),
+            models.UniqueConstraint(
+                fields=["open_in", "context_name", "subject_name", "fingerprint"],
+                condition=models.Q(open_in__isnull=False),
+                name="one_open_request_a_schema",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.subject_name} v{self.version_number}"
+
+
+class Review(models.Model):
+    """What one person decided about one plan; a review of an earlier plan no longer counts.
+
+    `override` is the reason of an approval in spite of checks that fail and may be overridden.
+    """
+
+    APPROVE, CHANGES, REJECT = "approve", "changes", "reject"
+
+    request = models.ForeignKey(PromotionRequest, on_delete=models.CASCADE, related_name="reviews")
+    reviewer = models.ForeignKey(PERSON, on_delete=models.PROTECT, related_name="+")
+    verdict = models.CharField(max_length=8, choices=[(word, word) for word in (APPROVE, CHANGES, REJECT)])
+    comment = models.TextField(blank=True)
+    override = models.TextField(blank=True)
+    plan_hash = models.CharField(max_length=64)
+    at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(fields=["request", "reviewer", "plan_hash"], name="one_review_a_person_and_plan")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.reviewer}: {self.verdict}"
+
+
+class Thread(models.Model):
+    """A discussion of a request, anchored to a field of one of its subjects (both empty: to the request as a whole)."""
+
+    request = models.ForeignKey(PromotionRequest, on_delete=models.CASCADE, related_name="threads")
+    subject = models.CharField(max_length=1280, blank=True, help_text="the qualified name")
+    path = models.TextField(blank=True, help_text="of the field, as the diff names it")
+    resolved_by = models.ForeignKey(PERSON, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    resolved_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["id"]
+
+    def __str__(self) -> str:
+        return f"{self.request_id} {self.path}"
+
+
+class Comment(models.Model):
+    """One contribution to a discussion."""
+
+    thread = models.ForeignKey(Thread, on_delete=models.CASCADE, related_name="comments")
+    author = models.ForeignKey(PERSON, on_delete=models.PROTECT, related_name="+")
+    text = models.TextField()
+    at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [models.CheckConstraint(condition=~models.Q(text=""), name="comment_says_something")]
+
+    def __str__(self) -> str:
+        return f"{self.author}: {self.text[:40]}"
+
+
+class ApplyStep(models.Model):
+    """A step of a plan that is being applied, kept before and after it is done: what a crash left is shown and resumed."""
+
+    WAITING, RUNNING, DONE, FAILED = "waiting", "running", "done", "failed"
+
+    request = models.ForeignKey(PromotionRequest, on_delete=models.CASCADE, related_name="steps")
+    position = models.PositiveSmallIntegerField()
+    state = models.CharField(max_length=8, default=WAITING)
+    step = models.JSONField(help_text="as in the plan that was approved")
+    version_number = models.PositiveIntegerField(null=True, blank=True, help_text="that the target gave")
+    schema_id = models.PositiveIntegerField(null=True, blank=True, help_text="that the target gave")
+    said = models.TextField(blank=True)
+    started_at = models.DateTimeField(null=True, blank=True)
+    done_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["request", "position"]
+        constraints = [
+            models.UniqueConstraint(fields=["request", "position"], name="one_step_a_position"),
+            models.CheckConstraint(
+                condition=models.Q(state__in=("waiting", "running", "done", "failed")), name="known_step_state"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.request_id}.{self.position} {self.state}"
+
+
+class Release(models.Model):
+    """A version that an approved request made live in an environment, what it refers to included."""
+
+    environment = models.ForeignKey(Environment, on_delete=models.PROTECT, related_name="releases")
+    request = models.ForeignKey(PromotionRequest, on_delete=models.PROTECT, related_name="releases")
+    version = models.ForeignKey("subjects.SchemaVersion", on_delete=models.SET_NULL, null=True, related_name="releases")
+    context_name = models.CharField(max_length=256)
+    subject_name = models.CharField(max_length=1024)
+    version_number = models.PositiveIntegerField()
+    schema_id = models.PositiveIntegerField()
+    fingerprint = models.CharField(max_length=64)
+    released_by = models.ForeignKey(PERSON, on_delete=models.PROTECT, related_name="+")
+    released_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["request", "context_name", "subject_name", "version_number"], name="one_release_a_request"
+            )
+        ]
+        indexes = [models.Index(fields=["environment", "context_name", "subject_name"], name="release_by_subject")]
+
+    def __str__(self) -> str:
+        return f"{self.environment}: {self.subject_name} v{self.version_number}"
+
+
+class Draft(models.Model):
+    """A schema that somebody writes, kept until it is proposed or thrown away; seen by its author alone."""
+
+    author = models.ForeignKey(PERSON, on_delete=models.CASCADE, related_name="+")
+    registry = models.ForeignKey("subjects.Registry", on_delete=models.CASCADE, related_name="+")
+    context_name = models.CharField(max_length=256)
+    subject_name = models.CharField(max_length=1024)
+    schema_type = models.CharField(max_length=8)
+    text = models.TextField()
+    references = models.JSONField(default=list)
+    origin = models.TextField(blank=True, help_text="where it came from, in words")
+    made_at = models.DateTimeField(auto_now_add=True)
+    changed_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        ordering = ["-changed_at"]
+        constraints = [
+            models.UniqueConstraint(fields=["author", "registry", "context_name", "subject_name"], name="one_draft")
+        ]
+
+    def __str__(self) -> str:
+        return f"draft of {self.subject_name}"

@@ -1,0 +1,67 @@
+"""Requests, drafts and environments, for pages and programs."""
+
+from registry.promotions.selectors.drafts import DraftInfo, get_draft, list_drafts
+from registry.promotions.selectors.environments import (
+    BreakGlassInfo,
+    EnvironmentInfo,
+    FreezeInfo,
+    ReviewRuleInfo,
+    break_glass_history,
+    environment_info,
+    environment_infos,
+    open_break_glass_of,
+)
+from registry.promotions.selectors.ghosts import GhostInfo, ghosts_of
+from registry.promotions.selectors.life import ReleaseOfVersion, RequestOfVersion, VersionLife, life_of
+from registry.promotions.selectors.requests import (
+    CommentInfo,
+    ItemInfo,
+    ReleaseInfo,
+    RequestInfo,
+    ReviewInfo,
+    StepInfo,
+    ThreadInfo,
+    count_waiting_for,
+    get_environment,
+    get_request,
+    list_environments,
+    list_requests,
+    releases_of,
+    requested_by,
+    waiting_for,
+)
+
+__all__ = [
+    "BreakGlassInfo",
+    "CommentInfo",
+    "DraftInfo",
+    "EnvironmentInfo",
+    "FreezeInfo",
+    "GhostInfo",
+    "ItemInfo",
+    "ReleaseInfo",
+    "ReleaseOfVersion",
+    "RequestInfo",
+    "RequestOfVersion",
+    "ReviewInfo",
+    "ReviewRuleInfo",
+    "StepInfo",
+    "ThreadInfo",
+    "VersionLife",
+    "break_glass_history",
+    "count_waiting_for",
+    "environment_info",
+    "environment_infos",
+    "get_draft",
+    "get_environment",
+    "get_request",
+    "ghosts_of",
+    "life_of",
+    "list_drafts",
+    "list_environments",
+    "list_requests",
+    "open_break_glass_of",
+    "releases_of",
+    "requested_by",
+    "waiting_for",
+]

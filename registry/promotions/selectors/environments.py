@@ -1,0 +1,207 @@
+"""Environments with their rules, freezes and break-glass, for pages and programs; a constant number of queries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from django.db.models import Prefetch, Q
+from django.utils import timezone
+
+from registry.errors import RegistryNotFound
+from registry.promotions.models import BreakGlass, Environment, FreezeWindow, ReviewRule
+from registry.subjects.models import Mode, Registry
+from registry.subjects.selectors.effective import DEFAULT_MODE
+
+#: how long a second person has to confirm break-glass, from its opening on
+CONFIRM_WITHIN: Final = timedelta(days=1)
+#: of what is unconfirmed for good, so many of an environment are shown, newest first; the history has all
+SHOWN: Final = 50
+
+
+@dataclass(frozen=True)
+class ReviewRuleInfo:
+    """Whose approvals an environment asks for, beside its count."""
+
+    id: int
+    subject_pattern: str
+    verdict: str
+    reviewers: str
+    name: str
+    count: int
+
+    @property
+    def sentence(self) -> str:
+        """The rule in words."""
+        people = {"owners": "the subject's owners", "role": f"the role {self.name}", "group": f"the group {self.name}"}
+        which = "breaking requests" if self.verdict == ReviewRule.BREAKING else "requests"
+        where = "" if self.subject_pattern == "*" else f" of subjects like {self.subject_pattern}"
+        return f"{self.count} of {people[self.reviewers]} for {which}{where}"
+
+
+@dataclass(frozen=True)
+class FreezeInfo:
+    """A time in which nothing is applied; `is_now` says that it is the present."""
+
+    id: int
+    starts_at: datetime
+    ends_at: datetime
+    reason: str
+    made_by: str
+    is_now: bool
+
+
+@dataclass(frozen=True)
+class BreakGlassInfo:
+    """A passage through a closed environment. `is_red`: nobody confirmed it within a day, and nobody can any more."""
+
+    id: int
+    environment: str
+    reason: str
+    opened_by: str
+    opened_by_id: int
+    opened_at: datetime
+    ends_at: datetime
+    uses: int
+    confirmed_by: str
+    confirmed_at: datetime | None
+    comment: str
+    confirm_until: datetime
+    is_open: bool
+    is_red: bool
+
+    @property
+    def is_confirmed(self) -> bool:
+        """Whether a second person said that it was right."""
+        return self.confirmed_at is not None
+
+    @property
+    def can_be_confirmed(self) -> bool:
+        """Whether it waits for a second person now: it is over, and the day isn't."""
+        return not (self.is_open or self.is_confirmed or self.is_red)
+
+
+@dataclass(frozen=True)
+class EnvironmentInfo:
+    """An environment with what it asks of what comes into it.
+
+    `freezes` are those that aren't over, `break_glass` what is open or unconfirmed; `mode` is the registry's own.
+    """
+
+    name: str
+    position: int
+    mode: str
+    is_closed: bool
+    is_remote: bool
+    reviews_needed: int
+    own_approval_allowed: bool
+    owners_only: bool
+    drift_blocks: bool
+    rules: tuple[ReviewRuleInfo, ...]
+    freezes: tuple[FreezeInfo, ...]
+    break_glass: tuple[BreakGlassInfo, ...]
+
+    @property
+    def is_frozen(self) -> bool:
+        """Whether nothing is applied now."""
+        return any(freeze.is_now for freeze in self.freezes)
+
+    @property
+    def has_red(self) -> bool:
+        """Whether break-glass of this environment was never confirmed."""
+        return any(glass.is_red for glass in self.break_glass)
+
+
+def environment_infos() -> list[EnvironmentInfo]:
+    """All environments in the promotion order."""
+    return _infos(Environment.objects.all())
+
+
+def environment_info(name: str) -> EnvironmentInfo:
+    """One environment. Raises RegistryNotFound."""
+    found = _infos(Environment.objects.filter(registry__name=name))
+    if not found:
+        raise RegistryNotFound(f"'{name[:80]}' is not an environment.", registry=name[:255])
+    return found[0]
+
+
+def break_glass_history(name: str, *, limit: int = 100) -> list[BreakGlassInfo]:
+    """All break-glass of an environment, newest first."""
+    rows = BreakGlass.objects.filter(environment__registry__name=name).select_related("opened_by", "confirmed_by")
+    now = timezone.now()
+    return [_glass(row, name, now) for row in rows.order_by("-id")[:limit]]
+
+
+def open_break_glass_of(name: str, user_id: int | None) -> BreakGlassInfo | None:
+    """The break-glass with which this person may change the environment now, if there is one."""
+    now = timezone.now()
+    rows = BreakGlass.objects.filter(environment__registry__name=name, opened_by_id=user_id, ends_at__gt=now)
+    row = rows.select_related("opened_by", "confirmed_by").first() if user_id is not None else None
+    return None if row is None else _glass(row, name, now)
+
+
+def _infos(environments: Any) -> list[EnvironmentInfo]:
+    now = timezone.now()
+    glass = BreakGlass.objects.filter(Q(ends_at__gt=now) | Q(confirmed_at=None)).order_by("-id")
+    freezes = FreezeWindow.objects.filter(ends_at__gt=now).order_by("starts_at", "pk")
+    rows = list(
+        environments.order_by("position")
+        .select_related("registry")
+        .prefetch_related(
+            Prefetch("review_rules", ReviewRule.objects.order_by("pk")),
+            Prefetch("freeze_windows", freezes.select_related("made_by")),
+            Prefetch("break_glass", glass.select_related("opened_by", "confirmed_by")[:SHOWN], to_attr="shown"),
+        )
+    )
+    own = Mode.objects.filter(registry__in=[row.registry_id for row in rows], context=None)
+    modes = dict(own.values_list("registry_id", "mode"))
+    return [_info(row, modes.get(row.registry_id, DEFAULT_MODE), now) for row in rows]
+
+
+def _info(row: Environment, mode: str, now: datetime) -> EnvironmentInfo:
+    name = row.registry.name
+    shown: list[BreakGlass] = row.shown  # type: ignore[attr-defined]
+    return EnvironmentInfo(
+        name=name,
+        position=row.position,
+        mode=mode,
+        is_closed=row.is_closed,
+        is_remote=row.registry.kind == Registry.REMOTE,
+        reviews_needed=row.reviews_needed,
+        own_approval_allowed=row.own_approval_allowed,
+        owners_only=row.owners_only,
+        drift_blocks=row.drift_blocks,
+        rules=tuple(_rule(rule) for rule in row.review_rules.all()),
+        freezes=tuple(_freeze(freeze, now) for freeze in row.freeze_windows.all()),
+        break_glass=tuple(_glass(glass, name, now) for glass in shown),
+    )
+
+
+def _rule(row: ReviewRule) -> ReviewRuleInfo:
+    return ReviewRuleInfo(row.pk, row.subject_pattern, row.verdict, row.reviewers, row.name, row.count)
+
+
+def _freeze(row: FreezeWindow, now: datetime) -> FreezeInfo:
+    is_now = row.starts_at <= now < row.ends_at
+    return FreezeInfo(row.pk, row.starts_at, row.ends_at, row.reason, row.made_by.get_username(), is_now)
+
+
+def _glass(row: BreakGlass, name: str, now: datetime) -> BreakGlassInfo:
+    confirm_until = row.opened_at + CONFIRM_WITHIN
+    return BreakGlassInfo(
+        id=row.pk,
+        environment=name,
+        reason=row.reason,
+        opened_by=row.opened_by.get_username(),
+        opened_by_id=row.opened_by_id,
+        opened_at=row.opened_at,
+        ends_at=row.ends_at,
+        uses=row.uses,
+        confirmed_by=row.confirmed_by.get_username() if row.confirmed_by else "",
+        confirmed_at=row.confirmed_at,
+        comment=row.comment,
+        confirm_until=confirm_until,
+        is_open=now < row.ends_at,
+        is_red=row.confirmed_at is None and now >= confirm_until,
+    )

@@ -1,0 +1,56 @@
+"""Requesting, reviewing and applying; what pages, dialects and tasks call."""
+
+from registry.promotions.services.adopting import request_adoption
+from registry.promotions.services.applying import apply, give_up, resume
+from registry.promotions.services.break_glass import close_break_glass, confirm_break_glass, open_break_glass
+from registry.promotions.services.discussing import answer, open_thread, reopen, resolve
+from registry.promotions.services.drafts import delete_draft, save_draft
+from registry.promotions.services.environments import (
+    add_freeze,
+    add_review_rule,
+    change_environment,
+    ensure_environment,
+    remove_freeze,
+    remove_review_rule,
+)
+from registry.promotions.services.previewing import preview_promotion, preview_proposal
+from registry.promotions.services.requesting import propose_version, recheck, request_promotion, submit, withdraw
+from registry.promotions.services.reviewing import approve, reject, request_changes
+from registry.promotions.services.rolling_back import request_roll_back
+from registry.promotions.services.scheduling import claim_due, schedule, unschedule
+
+__all__ = [
+    "add_freeze",
+    "add_review_rule",
+    "answer",
+    "apply",
+    "approve",
+    "change_environment",
+    "claim_due",
+    "close_break_glass",
+    "confirm_break_glass",
+    "delete_draft",
+    "ensure_environment",
+    "give_up",
+    "open_break_glass",
+    "open_thread",
+    "preview_promotion",
+    "preview_proposal",
+    "propose_version",
+    "recheck",
+    "reject",
+    "remove_freeze",
+    "remove_review_rule",
+    "reopen",
+    "request_adoption",
+    "request_changes",
+    "request_promotion",
+    "request_roll_back",
+    "resolve",
+    "resume",
+    "save_draft",
+    "schedule",
+    "submit",
+    "unschedule",
+    "withdraw",
+]

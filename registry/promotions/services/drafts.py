@@ -1,0 +1,94 @@
+"""Drafts of schemas: kept as they are written, right or wrong, and seen by their author alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any, Final
+
+from django.db import transaction
+
+from registry.access.models import User
+from registry.access.roles import Actor, may_somewhere, require
+from registry.errors import DraftNotFound, InvalidInput, InvalidSchema, WrongState
+from registry.formats import FORMATS
+from registry.formats.base import Reference
+from registry.promotions.models import Draft
+from registry.promotions.services.current import person, words
+from registry.subjects.names import SubjectName, parse_subject
+from registry.subjects.selectors.places import get_registry
+from registry.subjects.selectors.submission import refuse_too_large
+from registry.subjects.selectors.versions import parse_version
+
+MAX_DRAFTS: Final = 100
+MAX_REFERENCES: Final = 200
+MAX_REFERENCE: Final = 1280
+MAX_ORIGIN: Final = 1000
+
+
+@transaction.atomic
+def save_draft(
+    *,
+    registry: str,
+    subject: SubjectName,
+    text: str,
+    by: Actor,
+    schema_type: str = "AVRO",
+    references: Sequence[Reference] = (),
+    origin: str = "",
+) -> int:
+    """Keep a schema as far as it is written, in place of the earlier draft of the subject; gives its number.
+
+    It isn't parsed: a draft may be half a schema. Its size is that of a schema, and a person has a hundred drafts.
+    Raises InvalidInput, SchemaTooLarge, WrongState, NotAllowed, NotSignedIn, RegistryNotFound.
+    """
+    place = get_registry(registry)
+    require(by, "promotion.request", registry=place.name, subject=subject.qualified)
+    author = person(by)
+    if not subject.subject:
+        raise InvalidInput("A subject needs a name.")
+    if schema_type not in FORMATS:
+        raise InvalidSchema(
+            f"Invalid schema type {schema_type[:40]!r}: this server knows {', '.join(sorted(FORMATS))}."
+        )
+    refuse_too_large(text)
+    _refuse_bad_references(references)
+    if "\0" in text or any("\ud800" <= char <= "\udfff" for char in text):
+        raise InvalidInput("The schema has a character that can't be kept: NUL, or half of a surrogate pair.")
+    values = {
+        "schema_type": schema_type,
+        "text": text,
+        "references": [asdict(reference) for reference in references],
+        "origin": words(origin, "origin", longest=MAX_ORIGIN),
+    }
+    key: dict[str, Any] = {"registry": place, "context_name": subject.context, "subject_name": subject.subject}
+    User.objects.select_for_update(of=("self",), no_key=True).get(pk=author)  # one at a time, so that they are counted
+    mine = Draft.objects.filter(author_id=author)
+    if mine.count() >= MAX_DRAFTS and not mine.filter(**key).exists():
+        raise WrongState(f"You have {MAX_DRAFTS} drafts; delete one first.")
+    row, _ = Draft.objects.update_or_create(author_id=author, **key, defaults=values)
+    return row.pk
+
+
+@transaction.atomic
+def delete_draft(*, draft_id: int, by: Actor) -> None:
+    """Throw a draft of one's own away. Raises DraftNotFound, NotSignedIn, NotAllowed."""
+    require_author(by)
+    deleted, _ = Draft.objects.filter(pk=draft_id, author_id=person(by)).delete()
+    if not deleted:
+        raise DraftNotFound(f"You have no draft {draft_id}.", draft=draft_id)
+
+
+def require_author(by: Actor) -> None:
+    """Raise NotSignedIn or NotAllowed for whoever can't have drafts anywhere."""
+    if not may_somewhere(by, "promotion.request"):
+        require(by, "promotion.request")
+
+
+def _refuse_bad_references(references: Sequence[Reference]) -> None:
+    if len(references) > MAX_REFERENCES:
+        raise InvalidInput(f"The schema has {len(references)} references; {MAX_REFERENCES} are taken.")
+    for reference in references:
+        words(reference.name, "name of a reference", longest=MAX_REFERENCE)
+        parse_subject(reference.subject)
+        parse_version(reference.version)

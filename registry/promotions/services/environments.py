@@ -1,0 +1,210 @@
+"""The environments: their order, their rules for what comes into them, and the times in which nothing does."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Final
+
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from registry.access.roles import ROLES, Actor, may_somewhere, require
+from registry.audit.services import record
+from registry.errors import EnvironmentPartNotFound, InvalidInput, NotSignedIn, RegistryNotFound, WrongState
+from registry.promotions.models import Environment, FreezeWindow, ReviewRule
+from registry.subjects import gate
+from registry.subjects.services.locks import lock_policy
+
+MANAGE: Final = "registry.manage"
+MAX_TEXT: Final = 2000
+MAX_REVIEWS: Final = 20
+
+
+@transaction.atomic
+def ensure_environment(*, registry_id: int, position: int, by: Actor, is_closed: bool = False) -> bool:
+    """Give a registry its place in the promotion order; False where it has one, which stays as it is."""
+    require(by, MANAGE)
+    record(by=by, why="make environment")
+    _, created = Environment.objects.get_or_create(
+        registry_id=registry_id, defaults={"position": position, "is_closed": is_closed}
+    )
+    return created
+
+
+@transaction.atomic
+def change_environment(
+    *,
+    name: str,
+    by: Actor,
+    is_closed: bool | None = None,
+    reviews_needed: int | None = None,
+    own_approval_allowed: bool | None = None,
+    owners_only: bool | None = None,
+    drift_blocks: bool | None = None,
+) -> None:
+    """Change the rules that are given; what is None stays.
+
+    To open a closed environment is the widest change of all, so it takes an open break-glass. Closing waits for the
+    changes that run in the registry.
+    Raises RegistryNotFound, NotAllowed, InvalidInput, ReleaseRequired.
+    """
+    require(by, MANAGE, registry=name)
+    row = locked_environment(name, alone=is_closed is not None)
+    given: dict[str, Any] = {
+        "is_closed": is_closed,
+        "reviews_needed": reviews_needed,
+        "own_approval_allowed": own_approval_allowed,
+        "owners_only": owners_only,
+        "drift_blocks": drift_blocks,
+    }
+    changed = {field: value for field, value in given.items() if value is not None and value != getattr(row, field)}
+    if not changed:
+        return
+    said = ", ".join(f"{field} {getattr(row, field)} → {value}" for field, value in changed.items())
+    record(by=by, why=f"change the environment {name}: {said}")
+    if changed.get("is_closed") is False:
+        gate.ask(MANAGE, row.registry, "", by)
+    for field, value in changed.items():
+        setattr(row, field, value)
+    if not 0 <= row.reviews_needed <= MAX_REVIEWS:
+        raise InvalidInput(f"reviews_needed is a number from 0 to {MAX_REVIEWS}.", field="reviews_needed")
+    if row.is_closed and not row.reviews_needed:
+        raise InvalidInput(f"{name} is closed, so a release takes one review at least.", field="reviews_needed")
+    row.save(update_fields=list(changed))
+
+
+@transaction.atomic
+def add_review_rule(
+    *,
+    environment: str,
+    by: Actor,
+    subject_pattern: str = "*",
+    verdict: str = ReviewRule.ANY,
+    reviewers: str = ReviewRule.OWNERS,
+    name: str = "",
+    count: int = 1,
+) -> int:
+    """Ask for so many approvals of the owners, of a role or of a group, beside the environment's count; gives its number.
+
+    Raises RegistryNotFound, NotAllowed, InvalidInput, and WrongState for a rule that is there.
+    """
+    require(by, MANAGE, registry=environment)
+    row = locked_environment(environment)
+    values = {
+        "subject_pattern": readable(subject_pattern, "subject_pattern", limit=1024),
+        "verdict": _one_of(verdict, "verdict", (ReviewRule.ANY, ReviewRule.BREAKING)),
+        "reviewers": _one_of(reviewers, "reviewers", (ReviewRule.OWNERS, ReviewRule.ROLE, ReviewRule.GROUP)),
+        "name": _reviewers_name(reviewers, name),
+        "count": count,
+    }
+    if not 1 <= count <= MAX_REVIEWS:
+        raise InvalidInput(f"A rule asks for 1 to {MAX_REVIEWS} approvals.", field="count")
+    record(by=by, why=f"ask for {count} of {values['name'] or reviewers} for {subject_pattern} in {environment}")
+    try:
+        with transaction.atomic():
+            return ReviewRule.objects.create(environment=row, **values).pk
+    except IntegrityError as error:
+        raise WrongState(f"{environment} has this rule already; remove it to ask for another number.") from error
+
+
+def _reviewers_name(reviewers: str, name: str) -> str:
+    if reviewers == ReviewRule.OWNERS:
+        if name:
+            raise InvalidInput("The owners are those of the subject: such a rule has no name.", field="name")
+        return ""
+    if reviewers == ReviewRule.ROLE:
+        return _one_of(name, "name", ROLES)
+    return readable(name, "name", limit=150)
+
+
+@transaction.atomic
+def remove_review_rule(*, rule_id: int, by: Actor) -> None:
+    """Ask for it no longer. Raises EnvironmentPartNotFound, NotAllowed."""
+    row = _part(ReviewRule, rule_id, "review rule", by)
+    require(by, MANAGE, registry=row.environment.registry.name)
+    record(by=by, why=f"remove a review rule of {row.environment}: {row}")
+    row.delete()
+
+
+@transaction.atomic
+def add_freeze(*, environment: str, by: Actor, starts_at: datetime, ends_at: datetime, reason: str) -> int:
+    """Let nothing be applied between two moments; gives the window's number.
+
+    Raises RegistryNotFound, NotAllowed, NotSignedIn, InvalidInput.
+    """
+    require(by, MANAGE, registry=environment)
+    row = locked_environment(environment)
+    why = readable(reason, "reason")
+    for field, moment in (("starts_at", starts_at), ("ends_at", ends_at)):
+        if timezone.is_naive(moment):
+            raise InvalidInput(f"{field} needs a time zone.", field=field)
+    if ends_at <= starts_at:
+        raise InvalidInput("A freeze ends after it starts.", field="ends_at")
+    if ends_at <= timezone.now():
+        raise InvalidInput("This freeze is over already.", field="ends_at")
+    record(by=by, why=f"freeze {environment}: {why}")
+    return FreezeWindow.objects.create(
+        environment=row, starts_at=starts_at, ends_at=ends_at, reason=why, made_by_id=person(by)
+    ).pk
+
+
+@transaction.atomic
+def remove_freeze(*, freeze_id: int, by: Actor) -> None:
+    """End a freeze, or take back one to come. Raises EnvironmentPartNotFound, NotAllowed."""
+    row = _part(FreezeWindow, freeze_id, "freeze", by)
+    require(by, MANAGE, registry=row.environment.registry.name)
+    record(by=by, why=f"end the freeze {row.pk} of {row.environment}")
+    row.delete()
+
+
+def locked_environment(name: str, *, alone: bool = False) -> Environment:
+    """The environment of that name, locked until the transaction ends; `alone`: without anybody who changes its registry.
+
+    The registry's policy lock comes first, as everywhere. Raises RegistryNotFound.
+    """
+    rows = Environment.objects.select_related("registry").filter(registry__name=name)
+    found = rows.first()
+    if found is not None and alone:
+        lock_policy(found.registry, exclusive=True)
+    row = rows.select_for_update(of=("self",)).first()
+    if row is None:
+        raise RegistryNotFound(f"'{name[:80]}' is not an environment.", registry=name[:255])
+    return row
+
+
+def readable(text: str, field: str, *, limit: int = MAX_TEXT) -> str:
+    """The text without the space around it. Raises InvalidInput for one that is empty, too long or can't be stored."""
+    said = text.strip()
+    if not said or len(said) > limit:
+        raise InvalidInput(f"{field} takes 1 to {limit} characters.", field=field)
+    if any(char == "\x00" or "\ud800" <= char <= "\udfff" for char in said):
+        raise InvalidInput(f"{field} has a character that can't be stored.", field=field)
+    return said
+
+
+def person(by: Actor) -> int:
+    """The account that acts. Raises NotSignedIn for a program without one."""
+    if by.user_id is None:
+        raise NotSignedIn("This needs a person: sign in.")
+    return by.user_id
+
+
+def refuse_strangers(by: Actor, *actions: str) -> None:
+    """Refuse whoever may none of it anywhere, before a number tells whether it is taken. Raises as `require` does."""
+    if not any(may_somewhere(by, action) for action in actions):
+        require(by, actions[0])
+
+
+def _one_of(value: str, field: str, known: tuple[str, ...]) -> str:
+    if value not in known:
+        raise InvalidInput(f"{field} is one of {', '.join(known)}.", field=field)
+    return value
+
+
+def _part(model: type[Any], number: int, what: str, by: Actor) -> Any:
+    refuse_strangers(by, MANAGE)
+    row = model.objects.select_related("environment__registry").select_for_update(of=("self",)).filter(pk=number)
+    found = row.first()
+    if found is None:
+        raise EnvironmentPartNotFound(f"There is no {what} {number}.", number=number)
+    return found

@@ -1,0 +1,165 @@
+"""Discussions of requests: who may, of what, how much, and what becomes of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from registry.access.models import RoleGrant, User
+from registry.access.roles import Actor
+from registry.access.scopes import Limit
+from registry.access.selectors import actor_of_user
+from registry.audit.models import AuditEvent
+from registry.errors import InvalidInput, NotAllowed, NotSignedIn, RequestNotFound, ThreadNotFound, WrongState
+from registry.notifications.models import InboxEntry
+from registry.promotions import selectors, services
+from registry.promotions.models import Comment, Thread
+from registry.promotions.services import discussing
+from tests.promotions.parts import V1, Cast, ask, register
+
+pytestmark = pytest.mark.requirement("CARD-4")
+
+
+@pytest.fixture
+def number(cast: Cast) -> int:
+    """A request in review."""
+    register(V1, cast["steward"])
+    return ask(cast)
+
+
+def begin(cast: Cast, number: int, who: str = "reader", text: str = "why?", **more: str) -> int:
+    return services.open_thread(request_id=number, by=cast[who], text=text, **more)
+
+
+def test_of_a_field_of_a_subject_or_of_all_of_it(cast: Cast, number: int) -> None:
+    begin(cast, number)
+    begin(cast, number, subject="orders-value")
+    thread = begin(cast, number, subject="orders-value", path="/fields/id")
+    services.answer(thread_id=thread, by=cast["steward"], text="because")
+    shown = selectors.get_request(number).threads
+    assert [(item.subject, item.path) for item in shown] == [
+        ("", ""),
+        ("orders-value", ""),
+        ("orders-value", "/fields/id"),
+    ]
+    assert [(said.author, said.text) for said in shown[2].comments] == [("reader", "why?"), ("steward", "because")]
+    written = AuditEvent.objects.filter(table="promotions_comment").first()
+    assert written is not None
+    assert written.why == f"comment on request {number}"
+
+
+def test_resolved_and_taken_up_again(cast: Cast, number: int) -> None:
+    thread = begin(cast, number)
+    for who in ("reader", "steward", "approver"):
+        services.resolve(thread_id=thread, by=cast[who])
+        assert selectors.get_request(number).threads[0].resolved_by == who
+        with pytest.raises(WrongState):
+            services.resolve(thread_id=thread, by=cast[who])
+        services.reopen(thread_id=thread, by=cast[who])
+        with pytest.raises(WrongState):
+            services.reopen(thread_id=thread, by=cast[who])
+    assert selectors.get_request(number).open_threads == 1
+    with pytest.raises(NotAllowed):
+        services.resolve(thread_id=thread, by=cast["steward2"])
+
+
+def test_nobody_is_told_of_their_own_words(cast: Cast, number: int) -> None:
+    thread = begin(cast, number)
+    services.answer(thread_id=thread, by=cast["approver"], text="indeed")
+
+    def told(who: str) -> int:
+        return InboxEntry.objects.filter(user_id=cast[who].user_id, notice__event="promotion.commented").count()
+
+    assert {who: told(who) for who in ("steward", "reader", "approver", "admin")} == {
+        "steward": 2,
+        "reader": 1,
+        "approver": 0,
+        "admin": 0,
+    }
+
+
+def test_whoever_may_not_read_it_sees_nothing(cast: Cast, number: int) -> None:
+    thread = begin(cast, number)
+    RoleGrant.objects.filter(user__username="reader").update(registry="dev")
+    reader = actor_of_user(User.objects.get(username="reader"), door="ui")
+    with pytest.raises(RequestNotFound):
+        services.open_thread(request_id=number, by=reader, text="x")
+    for act in (services.resolve, services.reopen):
+        with pytest.raises(RequestNotFound):
+            act(thread_id=thread, by=reader)
+    said = set()
+    for wanted in (thread, 999_999):
+        with pytest.raises(NotAllowed) as refused:
+            services.answer(thread_id=wanted, by=cast["stranger"], text="x")
+        said.add(refused.value.message)
+    assert len(said) == 1
+    with pytest.raises(NotSignedIn):
+        services.answer(thread_id=thread, by=Actor("anonymous", "ui"), text="x")
+    with pytest.raises(ThreadNotFound):
+        services.answer(thread_id=999_999, by=cast["admin"], text="x")
+
+
+def test_a_token_that_reads_writes_nothing(cast: Cast, number: int) -> None:
+    with pytest.raises(NotAllowed, match="scope is read"):
+        services.open_thread(request_id=number, by=replace(cast["admin"], limit=Limit("read")), text="x")
+    assert services.open_thread(request_id=number, by=replace(cast["admin"], limit=Limit("promote")), text="x")
+
+
+@pytest.mark.parametrize("text", ["", "  \n", "a\0b", "\ud800", "x" * 10_001])
+def test_what_cannot_be_kept_is_refused(cast: Cast, number: int, text: str) -> None:
+    thread = begin(cast, number)
+    with pytest.raises(InvalidInput):
+        begin(cast, number, text=text)
+    with pytest.raises(InvalidInput):
+        services.answer(thread_id=thread, by=cast["reader"], text=text)
+    assert Comment.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        {"subject": "customers-value"},
+        {"subject": "orders-value' OR 1=1"},
+        {"path": "/fields/id"},
+        {"subject": "orders-value", "path": "x" * 1025},
+        {"subject": "orders-value", "path": "a\0b"},
+    ],
+)
+def test_a_place_that_is_none_of_the_requests_is_refused(cast: Cast, number: int, place: dict[str, str]) -> None:
+    with pytest.raises(InvalidInput):
+        begin(cast, number, **place)
+    assert not Thread.objects.exists()
+
+
+def test_how_much_is_bounded(cast: Cast, number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(discussing, "MAX_THREADS", 2)
+    monkeypatch.setattr(discussing, "MAX_COMMENTS", 3)
+    thread = begin(cast, number)
+    begin(cast, number)
+    with pytest.raises(WrongState, match="2 discussions"):
+        begin(cast, number)
+    services.answer(thread_id=thread, by=cast["reader"], text="x")
+    with pytest.raises(WrongState, match="3 comments"):
+        services.answer(thread_id=thread, by=cast["reader"], text="x")
+
+
+def test_a_closed_request_is_discussed_no_more(cast: Cast, number: int) -> None:
+    thread = begin(cast, number)
+    services.withdraw(request_id=number, by=cast["steward"])
+    with pytest.raises(WrongState, match="closed"):
+        begin(cast, number)
+    for act in (services.resolve, services.reopen):
+        with pytest.raises(WrongState, match="closed"):
+            act(thread_id=thread, by=cast["reader"])
+
+
+def test_words_are_no_movement(cast: Cast, number: int) -> None:
+    """An approval isn't voided by what is said about the request, and the checks say what is unresolved."""
+    plan = selectors.get_request(number).plan_hash
+    services.approve(request_id=number, by=cast["approver"])
+    begin(cast, number)
+    services.recheck(request_id=number, by=cast["steward"])
+    shown = selectors.get_request(number)
+    assert (shown.state, shown.plan_hash) == ("approved", plan)
+    assert [item["verdict"] for item in shown.checks if item["code"] == "threads"] == ["warn"]

@@ -1,0 +1,136 @@
+"""Sample pages: the board of environments and one environment; drafts and the page on which a schema is proposed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dashboard.presenters.environments import BreakGlassView, EnvironmentPage, FreezeView, RuleView
+from dashboard.presenters.frame import (
+    Action,
+    ActiveFilter,
+    Choice,
+    Crumb,
+    Fact,
+    Field,
+    Filter,
+    Link,
+    Paging,
+    Problem,
+    Search,
+    Section,
+)
+from dashboard.presenters.looks import Check, Outlook, Verdict
+from dashboard.presenters.promotions import CheckRow
+from dashboard.presenters.promotions_board import BoardCell, BoardRow, EnvironmentBoard, EnvironmentRule
+from dashboard.presenters.proposals import DraftList, DraftRow, ProposalPage, ProposalResult
+from dashboard.presenters.report import ReferenceField
+from tests.site.samples.cast import DEV, HOSTILE, LONG, PROD, STAGING, ago, frame
+from tests.site.samples.promotions import REQUESTS
+
+HERE = "/gallery/subject"
+ASK = "/ui/promotions/request"
+BOARD = EnvironmentBoard(
+    frame=frame("Environments", Section.ENVIRONMENTS),
+    rules=(
+        EnvironmentRule(environment=DEV, rule="Open: programs and people register directly.", url="/gallery/environment", subjects=452, level="BACKWARD", mode="READWRITE"),
+        EnvironmentRule(environment=STAGING, rule="Open. Requests take 1 review; the requester may approve.", url="/gallery/environment", subjects=398, level="BACKWARD", mode="READWRITE"),
+        EnvironmentRule(environment=PROD, rule="Closed: it changes by releases. 1 review by somebody else.", url="/gallery/environment", subjects=377, level="FULL_TRANSITIVE", mode="READONLY", alarm="The glass is broken until 14:20, by admin."),
+    ),
+    search=Search(
+        url="/ui/environments", placeholder="orders", label="Search subjects", active=(ActiveFilter(label="show: behind", url="/ui/environments"),),
+        filters=(Filter(name="show", label="Show", choices=(Choice(value="", label="All subjects"), Choice(value="behind", label="Behind", selected=True), Choice(value="blocked", label="Blocked"), Choice(value="id differs", label="Id differs"), Choice(value="different content", label="Same number, different content"))),),
+    ),
+    rows=(
+        BoardRow(subject="orders-value", url=HERE, cells=(
+            BoardCell(environment=DEV, version=3, schema_id=14, url=HERE, since=ago(minutes=4)),
+            BoardCell(environment=STAGING, version=2, schema_id=5, url=HERE, since=ago(days=8), behind="lacks version 3 of dev", outlook=Outlook.NEEDS_APPROVAL, reasons=("It takes 1 review.",), promote=Action(label="Promote version 3", url=ASK)),
+            BoardCell(environment=PROD, version=2, schema_id=2, url=HERE, since=ago(days=7), behind="lacks version 3 of dev", outlook=Outlook.NO, reasons=("Breaks FULL_TRANSITIVE in 2 places. Give “note” a default.",), notes=("id differs",)))),
+        BoardRow(subject="customers-value", url=HERE, cells=(
+            BoardCell(environment=DEV, version=2, schema_id=6, url=HERE, since=ago(days=9)),
+            BoardCell(environment=STAGING, version=2, schema_id=31, url=HERE, notes=("same number, different content", "deprecated until 1 Dec"), outlook=Outlook.NEEDS_APPROVAL, request=Link(label="request 13", url="/gallery/promotion")),
+            BoardCell(environment=PROD, version=1, schema_id=1, url=HERE, behind="lacks version 3 of dev", outlook=Outlook.UNKNOWN, promote=Action(label="Promote", url="", allowed=False, reason="reader may not request promotions.")))),
+        BoardRow(subject=HOSTILE, url=HERE, cells=(BoardCell(environment=DEV, version=1, schema_id=77, url=HERE), BoardCell(environment=STAGING, outlook=Outlook.YES, promote=Action(label="Promote version 1", url=ASK)), BoardCell(environment=PROD))),
+        BoardRow(subject=LONG, url=HERE, cells=(BoardCell(environment=DEV), BoardCell(environment=STAGING, version=1, schema_id=3, url=HERE, notes=(HOSTILE,)), BoardCell(environment=PROD)), markable=False),
+    ),
+    paging=Paging(first=1, last=4, total=452, next_url="?after=3"),
+    ways=(Choice(value="dev>staging", label="from dev to staging", selected=True), Choice(value="staging>prod", label="from staging to prod")),
+    preview=Action(label="Preview as one plan", url=ASK), export_url="/ui/promotions/plan.json",
+)  # fmt: skip
+BOARD_EMPTY = replace(BOARD, rows=(), search=Search(url="/ui/environments"), paging=Paging(first=0, last=0))
+BOARD_NO_MATCH = replace(BOARD, rows=(), paging=Paging(first=0, last=0))
+BOARD_ALONE = replace(BOARD_EMPTY, rules=BOARD.rules[:1], ways=(), preview=None, alone=True)
+BOARD_READER = replace(
+    BOARD,
+    preview=replace(
+        BOARD.preview, allowed=False, reason="reader may not request promotions; it takes the role approver or steward."
+    ),
+)  # type: ignore[type-var]
+
+DOWN = Action(label="Remove", url="/ui/environments/prod/rules/1/remove", method="post")
+PAGE = EnvironmentPage(
+    frame=frame("prod", Section.ENVIRONMENTS, Crumb(label="Environments", url="/ui/environments"), current="prod"),
+    environment=PROD, closed=True, headline="Closed", sentence="Versions, settings, modes and aliases change by releases of approved requests alone, through every door.",
+    facts=(Fact(label="Place in the order", value="3 of 3"), Fact(label="Level", value="FULL_TRANSITIVE", code=True), Fact(label="Mode", value="READONLY", code=True)),
+    links=(Link(label="Subjects", url="/gallery/subjects"), Link(label="Requests to prod", url="/gallery/promotions")),
+    settings=(Field(name="reviews_needed", label="Approvals that every request takes", kind="number", value="1", required=True),),
+    switches=(Choice(value="is_closed", label="Closed: changes by releases alone", selected=True), Choice(value="own_approval_allowed", label="The requester may approve their own"), Choice(value="owners_only", label="Only owners of a subject may ask for it here"), Choice(value="drift_blocks", label="Open drift at a subject fails its requests", selected=True)),
+    change=Action(label="Save", url="/ui/environments/prod/change", method="post"),
+    rules=(RuleView(sentence="1 of the owners, for every request about payments-*", remove=DOWN), RuleView(sentence=f"2 of the group {HOSTILE}, for breaking requests about *", remove=DOWN)),
+    rule_fields=(
+        Field(name="subject_pattern", label="Subjects", value="*", code=True, required=True, help="A shell pattern."),
+        Field(name="verdict", label="For", kind="select", choices=(Choice(value="any", label="every request"), Choice(value="breaking", label="breaking ones")), required=True),
+        Field(name="reviewers", label="Approved by", kind="select", choices=(Choice(value="owners", label="owners of the subject"), Choice(value="role", label="people of a role"), Choice(value="group", label="people of a group")), required=True),
+        Field(name="name", label="Name of the role or group"), Field(name="count", label="How many of them", kind="number", value="1", required=True),
+    ),
+    add_rule=Action(label="Add the rule", url="/ui/environments/prod/rules", method="post"),
+    freezes=(FreezeView(starts_at=ago(hours=4), ends_at=ago(hours=-20), reason="Black Friday", made_by="admin", remove=DOWN, now=True), FreezeView(starts_at=ago(days=-20), ends_at=ago(days=-30), reason=HOSTILE, made_by=HOSTILE, remove=DOWN)),
+    freeze_fields=(Field(name="starts_at", label="From (UTC)", kind="datetime-local", required=True), Field(name="ends_at", label="To (UTC)", kind="datetime-local", required=True), Field(name="why_frozen", label="Why", required=True)),
+    add_freeze=Action(label="Add the window", url="/ui/environments/prod/freezes", method="post"),
+    break_glass=(
+        BreakGlassView(number=4, opened_by="admin", opened_at=ago(minutes=10), ends_at=ago(minutes=-50), reason="The order service can’t start: version 9 was withdrawn by mistake.", uses=1, mark="open", sentence="open for 50 min more", close=Action(label="Close it", url="/ui/environments/prod/break-glass/4/close", method="post"), confirm=Action(label="Confirm", url="", allowed=False, reason="You opened it: somebody else confirms it.")),
+        BreakGlassView(number=3, opened_by="admin", opened_at=ago(hours=9), ends_at=ago(hours=8), reason="Repairing the subject’s alias.", uses=2, mark="waiting", sentence="until 8 h ago", confirm=Action(label="Confirm", url="/ui/environments/prod/break-glass/3/confirm", method="post")),
+        BreakGlassView(number=2, opened_by=HOSTILE, opened_at=ago(days=9), ends_at=ago(days=9), reason=HOSTILE, uses=7, mark="red", sentence="until 9 d ago", confirmed_by="maria", confirmed_at=ago(days=3), comment="Late, but right."),
+        BreakGlassView(number=1, opened_by="admin", opened_at=ago(days=29), ends_at=ago(days=29), reason="First set-up.", uses=0, mark="confirmed", sentence="until 29 d ago", confirmed_by="maria", confirmed_at=ago(days=28)),
+    ),
+    break_glass_fields=(Field(name="glass_reason", label="Why it can’t wait for a release", kind="textarea", rows=3, required=True), Field(name="minutes", label="For how many minutes", kind="number", value="60", required=True, help="240 at most.")),
+    open_break_glass=Action(label="Break the glass of prod", url="/ui/environments/prod/break-glass", method="post", tone="danger"),
+)  # fmt: skip
+REFUSED = "reader may not manage registries in registry dev; it takes the role admin."
+PAGE_OPEN = replace(
+    PAGE, frame=frame("dev", Section.ENVIRONMENTS, Crumb(label="Environments", url="/ui/environments"), current="dev"), environment=DEV, closed=False,
+    headline="Open", sentence="Programs and people with the right change it directly; requests are possible too.", rules=(), freezes=(), break_glass=(), open_break_glass=None,
+    problem=Problem(what="reviews_needed is a number from 0 to 20."),
+)  # fmt: skip
+PAGE_READER = replace(
+    PAGE, change=replace(PAGE.change, allowed=False, reason=REFUSED), add_rule=replace(PAGE.add_rule, allowed=False, reason=REFUSED), add_freeze=replace(PAGE.add_freeze, allowed=False, reason=REFUSED),
+    open_break_glass=replace(PAGE.open_break_glass, allowed=False, reason=REFUSED),  # type: ignore[type-var]
+    rules=tuple(replace(row, remove=replace(DOWN, allowed=False, reason=REFUSED)) for row in PAGE.rules), freezes=(),
+)  # fmt: skip
+
+PROPOSE = Action(label="Propose a schema", url="/ui/proposals/new", tone="primary", icon="plus")
+DRAFTS = DraftList(
+    frame=frame("Proposals", Section.PROMOTIONS, Crumb(label="Promotions", url="/ui/promotions")),
+    rows=(
+        DraftRow(url="/gallery/propose", subject="orders-value", environment=DEV, format="AVRO", origin="from version 3 of dev", changed_at=ago(minutes=12), delete=Action(label="Throw away", url="/ui/proposals/3/delete", method="post")),
+        DraftRow(url="/gallery/propose", subject=HOSTILE, environment=PROD, format="JSON", origin=HOSTILE, changed_at=ago(days=3), delete=Action(label="Throw away", url="/ui/proposals/4/delete", method="post")),
+    ),
+    open=REQUESTS[2:3], propose=PROPOSE,
+)  # fmt: skip
+DRAFTS_EMPTY = replace(DRAFTS, rows=(), open=(), propose=replace(PROPOSE, allowed=False, reason=REFUSED))
+EDITOR = ProposalPage(
+    frame=frame("Propose a schema", Section.PROMOTIONS, Crumb(label="Promotions", url="/ui/promotions"), Crumb(label="Proposals", url="/ui/proposals")),
+    registry=Field(name="registry", label="For", kind="select", choices=(Choice(value="dev", label="dev"), Choice(value="prod", label="prod", selected=True)), required=True),
+    subject=Field(name="subject", label="Subject", value="orders-value", code=True, required=True),
+    text=Field(name="schema", label="Text", value='{\n  "type": "record",\n  "name": "Order",\n  "fields": []\n}', kind="textarea", rows=14, code=True, required=True),
+    reason=Field(name="reason", label="Why", kind="textarea", rows=2, help="What the reviewer should know."),
+    format_choices=(Choice(value="AVRO", label="Avro", selected=True), Choice(value="JSON", label="JSON Schema")),
+    references=(ReferenceField(number=1, name="com.example.Address", subject="address", version="2"), ReferenceField(number=2)),
+    action_url="/ui/proposals/new", check=Action(label="Check", url=""), save=Action(label="Save as a draft", url=""), submit=Action(label="Submit for review", url=""),
+    origin="from version 3 of dev", starts=(Link(label="version 3 of dev", url="/ui/proposals/new?from=dev:3"),),
+)  # fmt: skip
+EDITOR_RESULT = replace(
+    EDITOR, draft=3, delete=Action(label="Throw the draft away", url="/ui/proposals/3/delete", method="post"),
+    result=ProposalResult(verdict=Verdict.BREAKS, headline="Breaks BACKWARD at prod", sentence="1 version would be written to prod.", report_url="/gallery/report",
+        checks=(CheckRow(check=Check.FAILED, name="compatibility of orders-value", sentence=f"Breaks in 1 place: {HOSTILE}", cure="Give it a default."),)),
+)  # fmt: skip
+EDITOR_EQUAL = replace(EDITOR, equal=Link(label="version 4 of prod", url="/gallery/subject"), subject=replace(EDITOR.subject, value=HOSTILE), submit=Action(label="Submit for review", url="", allowed=False, reason=REFUSED))  # fmt: skip
