@@ -1,10 +1,15 @@
-"""How quick the metadata of state stores is read: one large checkpoint, and many of which nothing or little changed."""
+"""How quick state stores are read: the metadata of one large checkpoint and of many, and statistics of rows.
+
+Rows are read through a Spark Connect server, which is started for it unless SPARK_REMOTE names another on this disk.
+"""
 
 from __future__ import annotations
 
+import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -12,21 +17,32 @@ from typing import Final
 from dashboard.bench.engines import milliseconds
 from dashboard.bench.state_files import write_batch, write_checkpoint
 from dashboard.bench.timing import machine, timed
+from dashboard.services.standalone import spark_connect
 from registry.checkpoints import Bounds, Discovery, ReadCache, find_checkpoints, read_checkpoint
+from registry.checkpoints.observed import rows_to_read
 from registry.checkpoints.schema_files import forget_schemas
+from registry.observations import Bounds as ScanBounds
+from registry.observations import StateRows, StateScan, StateVariableRead
 
 CHANGED: Final = 5  # checkpoints that went on between two listings
 SMALL_FILES, SMALL_VARIABLES = 6, 4  # of each of the many checkpoints
+RATE: Final = 0.8  # of Spark's own count
+BOUNDS: Final = ScanBounds(max_messages=10**9, max_bytes=10**12, deadline_seconds=3_600)
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How much is measured: schema files and variables of the one checkpoint, how many checkpoints are listed."""
+    """How much is measured: schema files and variables of the one checkpoint, how many checkpoints are listed.
+
+    `keys` of the aggregation, `variable_keys` of each variable of transformWithState; 0 leaves them out, and Spark too.
+    """
 
     schema_files: int = 128
     variables: int = 50
     checkpoints: int = 500
     repeats: int = 20
+    keys: int = 1_000_000
+    variable_keys: int = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +115,76 @@ def _all_found(discovery: Discovery, size: Size) -> None:
         raise RuntimeError(f"{len(read)} of {size.checkpoints} checkpoints were read ({discovery.ended_early})")
 
 
-#: what is measured, in this order; reading rows through Spark belongs here as one more
-MEASURES: Final[tuple[Callable[[Path, Size], Iterator[Row]], ...]] = (_one_checkpoint, _many_checkpoints)
+def _row_statistics(folder: Path, size: Size) -> Iterator[Row]:
+    """Statistics of rows held against Spark's own reader, which counts them; on one server, in turns."""
+    from dashboard.bench.state_rows import write_aggregation, write_variables  # late: they need PySpark
+
+    if not (size.keys or size.variable_keys):
+        return
+    with ExitStack() as stack:
+        (folder / "spark").mkdir()
+        remote = os.environ.get("SPARK_REMOTE") or stack.enter_context(spark_connect(folder / "spark"))
+        for keys, what, write in (
+            (size.keys, "an aggregation", write_aggregation),
+            (size.variable_keys, "2 variables", write_variables),
+        ):
+            if keys:
+                path = write(remote, folder / write.__name__, keys)
+                yield from _against_count(remote, path, keys, what, min(3, size.repeats))
+
+
+def _against_count(remote: str, path: Path, keys: int, what: str, repeats: int) -> Iterator[Row]:
+    reads = rows_to_read(read_checkpoint(str(path), [path]))
+    counted, scanned = [], []
+    for _ in range(repeats + 1):  # the first of each isn't counted: a server compiles what it runs often
+        counted.append(_seconds(lambda: _count(remote, path, reads)))
+        scanned.append(_seconds(lambda: _scan(remote, path, reads, keys)))
+    count, scan = min(counted[1:]), min(scanned[1:])
+    rows = keys * len(reads)
+    yield Row(
+        f"count the rows of {what} of {keys:,} keys with Spark", count, None, f"{rows / count:,.0f} rows a second"
+    )
+    rate = f"{rows / scan:,.0f} rows a second, {count / scan:.2f} of the count's rate"
+    yield Row(f"row statistics of {what} of {keys:,} keys", scan, count / RATE, rate)
+
+
+def _seconds(action: Callable[[], None]) -> float:
+    began = time.perf_counter()
+    action()
+    return time.perf_counter() - began
+
+
+def _count(remote: str, path: Path, reads: Sequence[StateVariableRead]) -> None:
+    """Spark's own reader with a count for each variable: what the statistics are held against."""
+    from registry.pipeline.readers.state_store import read_rows, start_coordinator
+    from registry.pipeline.session import close_session, open_session
+
+    session = open_session(remote)
+    try:
+        start_coordinator(session)
+        for read in reads:
+            if not read_rows(session, str(path), read).count():
+                raise RuntimeError(f"the state of {read.variable or 'the operator'} has no rows")
+    finally:
+        close_session(session)
+
+
+def _scan(remote: str, path: Path, reads: tuple[StateVariableRead, ...], keys: int) -> None:
+    """A scan's reading of rows, whole: every variable has all its keys, or the measurement is none."""
+    from registry.pipeline.run import run
+
+    seen = run(StateScan(str(path), reads, BOUNDS), remote=remote)
+    rows = [each.rows for each in seen if isinstance(each, StateRows)]
+    if rows != [keys] * len(reads):
+        raise RuntimeError(f"the scan read {rows} rows, not {keys:,} of each of {len(reads)}")
+
+
+#: what is measured, in this order
+MEASURES: Final[tuple[Callable[[Path, Size], Iterator[Row]], ...]] = (
+    _one_checkpoint,
+    _many_checkpoints,
+    _row_statistics,
+)
 
 
 def cells(row: Row) -> tuple[str, str, str, str]:
@@ -114,7 +198,8 @@ def section(rows: list[Row], note: str = "") -> str:
     lines = [
         f"Measured on {time.strftime('%Y-%m-%d')} with {machine()}.{' ' + note if note else ''}",
         "",
-        f"Without Spark, on a local disk. The one checkpoint's variables have ten fields and more; it keeps 100 batches. "
+        f"Without Spark, on a local disk, but for the rows: they go through Spark's own reader, and the goal is "
+        f"{RATE:g} of the rate at which it counts them, per variable and in the same run; the quickest of three. The one checkpoint's variables have ten fields and more; it keeps 100 batches. "
         f"Each of the many has {SMALL_FILES} schema files, {SMALL_VARIABLES} variables and 51 batches.",
         "",
         "| what | median or best | goal | |",

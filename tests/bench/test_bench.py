@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
-from dashboard.bench import engines, page
+from dashboard.bench import board, engines, page
 from dashboard.bench.schemas import GENERATORS
 from dashboard.bench.timing import Timing, machine, resident_bytes, timed, timing_of
+from registry.access.roles import system_actor
 from registry.formats import FORMATS
 from registry.formats.compatibility import check
 
@@ -105,3 +106,25 @@ def test_timings() -> None:
 def test_an_unknown_subject_is_refused() -> None:
     with pytest.raises(CommandError, match="invalid choice"):
         call_command("bench", "nothing")
+
+
+@pytest.mark.requirement("CARD-4")
+@pytest.mark.django_db
+def test_the_board_is_measured_with_what_it_shows_at_scale() -> None:
+    size = board.Size(subjects=30, requests=4, repeats=1)
+    rows = list(board.measure_here(size))
+    assert [row.goal for row in rows].count(board.BOARD_GOAL) == 6 + 2 * len(board.FILTERS)
+    whole = [row.what for row in rows if row.what.startswith("the whole page")]
+    assert whole == [
+        "the whole page: home",
+        "the whole page: the board",
+        *(f"the whole page: the board, filter: {name}" for name in board.FILTERS),
+    ]
+    assert [row.goal for row in rows].count(board.ANSWER_GOAL) == 2
+    assert rows[-1].what == "work out the 60 answers of a page"
+    found = {name: board.board_rows(by=system_actor("tests"), filters=[name]).total for name in board.FILTERS}
+    assert 0 < found["behind"] < 30, "the subjects lag behind each other"
+    assert found["id differs"]
+    slow = board.Row("x", 0.1, 0.4, 0.3)
+    assert board.cells(slow) == ("x", "100 ms", "400 ms", "300 ms (missed)", "")
+    assert "30 subjects" in board.section(rows, size)

@@ -10,7 +10,11 @@ from django.core.management import call_command
 
 from dashboard.bench.state import Size, cells, measure, section
 from dashboard.bench.state_files import write_checkpoint
+from dashboard.bench.state_rows import write_aggregation
 from registry.checkpoints import read_checkpoint
+from registry.checkpoints.observed import rows_to_read
+from registry.observations import StateFieldNulls, StateFieldRange, StateScan, StateUnreadable
+from registry.pipeline import run
 
 
 def test_the_checkpoint_that_is_measured_has_what_is_claimed(tmp_path: Path) -> None:
@@ -27,7 +31,7 @@ def test_the_checkpoint_that_is_measured_has_what_is_claimed(tmp_path: Path) -> 
 
 @pytest.mark.slow
 def test_every_row_is_measured_and_written() -> None:
-    rows = list(measure(Size(schema_files=5, variables=3, checkpoints=6, repeats=2)))
+    rows = list(measure(Size(schema_files=5, variables=3, checkpoints=6, repeats=2, keys=0, variable_keys=0)))
     assert len(rows) == 6
     assert all(row.seconds > 0 for row in rows)
     assert [row.goal for row in rows if row.goal] == [0.3, 60.0]
@@ -38,7 +42,39 @@ def test_every_row_is_measured_and_written() -> None:
 @pytest.mark.slow
 def test_the_command_prints_its_rows() -> None:
     out = StringIO()
-    small = ("--schema-files", "4", "--variables", "2", "--checkpoints", "5", "--repeats", "1")
-    call_command("bench", "state", *small, stdout=out)
+    small = ("--schema-files", "4", "--variables", "2", "--checkpoints", "5", "--repeats", "1", "--keys", "0")
+    call_command("bench", "state", *small, "--variable-keys", "0", stdout=out)
     assert "read a checkpoint of 4 schema files and 2 variables" in out.getvalue()
     assert "list them again when 5 of them went on" in out.getvalue()
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.requirement("CARD-3")
+def test_row_statistics_are_held_against_sparks_own_count(spark_remote: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPARK_REMOTE", spark_remote)
+    size = Size(schema_files=2, variables=1, checkpoints=1, repeats=1, keys=3_000, variable_keys=200)
+    rows = [row for row in measure(size) if "keys" in row.what]
+    assert [row.what for row in rows] == [
+        "count the rows of an aggregation of 3,000 keys with Spark",
+        "row statistics of an aggregation of 3,000 keys",
+        "count the rows of 2 variables of 200 keys with Spark",
+        "row statistics of 2 variables of 200 keys",
+    ]
+    for count, statistics in zip(rows[::2], rows[1::2], strict=True):
+        assert statistics.goal == pytest.approx(count.seconds / 0.8)
+        assert "of the count's rate" in statistics.said
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.requirement("CARD-3")
+def test_names_that_stand_twice_in_a_state_are_counted_apart(spark_remote: str, tmp_path: Path) -> None:
+    path = write_aggregation(spark_remote, tmp_path / "query", 500)
+    seen = run(StateScan(str(path), rows_to_read(read_checkpoint(str(path), [tmp_path]))), remote=spark_remote)
+    assert [each for each in seen if isinstance(each, StateUnreadable)] == []
+    fields = {each.path: (each.rows, each.nulls) for each in seen if isinstance(each, StateFieldNulls)}
+    assert fields.keys() >= {"value.max", "value.max#2"}
+    assert set(fields.values()) == {(500, 0)}
+    kinds = {each.path: each.kind for each in seen if isinstance(each, StateFieldRange)}
+    assert (kinds["value.max"], kinds["value.max#2"]) == ("timestamp", "string")

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from django.core.management.base import BaseCommand, OutputWrapper
+from django.core.management.base import BaseCommand, CommandError, OutputWrapper
 
-from dashboard.bench import engines, scan, state
+from dashboard.bench import board, engines, registry, scan, state
 from dashboard.bench.page import write_section
 from dashboard.bench.timing import machine
+from registry.errors import SchemadeskError
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,10 @@ def _state_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--schema-files", type=int, default=usual.schema_files, help="of the one checkpoint")
     parser.add_argument("--variables", type=int, default=usual.variables, help="of the one checkpoint")
     parser.add_argument("--checkpoints", type=int, default=usual.checkpoints, help="that are listed")
+    parser.add_argument("--keys", type=int, default=usual.keys, help="of an aggregation's state; 0: not measured")
+    parser.add_argument(
+        "--variable-keys", type=int, default=usual.variable_keys, help="of each variable; 0: not measured"
+    )
     parser.add_argument("--repeats", type=int, default=usual.repeats, help="the median counts")
     parser.add_argument("--note", default="", help="what else was running, for the page")
 
@@ -89,9 +94,59 @@ def _state(options: Mapping[str, Any], out: OutputWrapper) -> str:
     return state.section(rows, options["note"])
 
 
+def _board_arguments(parser: ArgumentParser) -> None:
+    usual = board.Size()
+    parser.add_argument("--subjects", type=int, default=usual.subjects, help="in three environments")
+    parser.add_argument("--requests", type=int, default=usual.requests, help="in review")
+    parser.add_argument("--repeats", type=int, default=usual.repeats, help="at most, a row")
+    parser.add_argument("--note", default="", help="what else was running, for the page")
+
+
+def _board(options: Mapping[str, Any], out: OutputWrapper) -> str:
+    size = board.Size(**{name: options[name] for name in board.Size.__dataclass_fields__})
+    rows = []
+    for row in board.measure(size):
+        what, median, p99, goal, said = board.cells(row)
+        out.write(f"{what:60} {median:>10} {p99:>10}  {goal:18} {said}".rstrip())
+        out.flush()
+        rows.append(row)
+    return board.section(rows, size, options["note"])
+
+
+_WIDTHS: Final = (16, 20, 11, 9, 10, 10, 9, 10, 15)
+
+
+def _registry(options: Mapping[str, Any], out: OutputWrapper) -> str:
+    rows = []
+    try:
+        size = registry.size_of(options)
+        with registry.targets_of(options) as targets:
+            out.write(_in_columns(registry.HEAD))
+            for row in registry.measure(targets, size, out.write):
+                out.write(_in_columns(registry.cells(row)))
+                out.flush()
+                rows.append(row)
+    except SchemadeskError as error:
+        raise CommandError(error.message) from error
+    if failed := [row for row in rows if row.measured.failed]:
+        raise CommandError(f"{len(failed)} of {len(rows)} rows failed: nothing is written.")
+    return registry.section(rows, size, options["note"])
+
+
+def _in_columns(cells: Sequence[str]) -> str:
+    widths = (*_WIDTHS, *(0 for _ in cells))
+    return " ".join(f"{cell:{width}}" for cell, width in zip(cells, widths, strict=False)).rstrip()
+
+
 SUBJECTS: Final[Mapping[str, Subject]] = {
     "engines": Subject("reading, checking and comparing schemas", "Engines", _engine_arguments, _engines),
-    "state": Subject("the metadata of checkpoints, read without Spark", "State stores", _state_arguments, _state),
+    "board": Subject("the board, the inbox and can-promote at scale", "Board", _board_arguments, _board),
+    "registry": Subject(
+        "a registry's API under load, ours or another one's", "Registry", registry.add_arguments, _registry
+    ),
+    "state": Subject(
+        "checkpoints: their metadata without Spark, their rows with it", "State stores", _state_arguments, _state
+    ),
     "scan": Subject("scans of topics, from a broker through Spark to findings", "Scans", _scan_arguments, _scan),
 }
 
