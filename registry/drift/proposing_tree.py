@@ -51,6 +51,8 @@ def tree_of(fields: Iterable[FieldProfile]) -> Seen:
         by_path[each.path] = node
     for node in by_path.values():
         node.below = dict(sorted(node.below.items()))
+        if node.path:
+            node.kinds |= _implied(node)
     if set(root.below) == {ITEMS}:
         root.kinds = frozenset({"array"})
     return root
@@ -59,6 +61,12 @@ def tree_of(fields: Iterable[FieldProfile]) -> Seen:
 def _kinds(each: FieldProfile) -> frozenset[str]:
     kinds = {kind for kind, number in each.kinds.items() if number and kind in KINDS}
     return frozenset(kinds - {"integer"} if "number" in kinds else kinds)
+
+
+def _implied(node: Seen) -> frozenset[str]:
+    """What a value must have been to have something below it, where its own kind wasn't counted."""
+    held = {"array"} if ITEMS in node.below else set()
+    return frozenset(held | ({"object"} if node.below.keys() - {ITEMS} else set()))
 
 
 def _parent(path: str, known: dict[str, Seen]) -> tuple[str, str]:

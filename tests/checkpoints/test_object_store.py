@@ -12,6 +12,7 @@ from typing import Any
 import boto3
 import pytest
 import s3fs
+import urllib3
 from moto.server import ThreadedMotoServer
 
 from dashboard.bench.state_files import write_checkpoint
@@ -34,6 +35,7 @@ def server() -> Iterator[str]:
     try:
         host, port = moto.get_host_and_port()
         url = f"http://{host}:{port}"
+        urllib3.request("POST", f"{url}/moto-api/reset")  # one process has one store, whichever server asks it
         client = _client(url)
         client.create_bucket(Bucket="lake")
         for name in ("customer_totals", "aggregation_hdfs", "join_rocksdb"):

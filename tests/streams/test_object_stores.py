@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import urllib3
 from django.core.management import CommandError, call_command
 from django.test import Client
 from moto.server import ThreadedMotoServer
@@ -57,6 +58,7 @@ def server() -> Iterator[str]:
     try:
         host, port = moto.get_host_and_port()
         url = f"http://{host}:{port}"
+        urllib3.request("POST", f"{url}/moto-api/reset")  # one process has one store, whichever server asks it
         client = _client(url)
         client.create_bucket(Bucket="lake")
         for name in ("customer_totals", "aggregation_hdfs"):
