@@ -99,7 +99,9 @@ def test_scan_now_shows_progress_and_what_was_read(sign_in: Callable[..., Page])
     page.get_by_role("link", name="orders and customers", exact=True).first.click()
     page.get_by_role("button", name="Scan now").click()
     expect(page.locator("#progress")).to_contain_text(re.compile("is done"), timeout=90_000)
-    expect(page.locator("#progress")).to_contain_text("new messages in")
+    expect(page.locator("#progress")).to_contain_text(
+        re.compile("new messages? in")
+    )  # none since the last one, at times
 
 
 def test_a_proposed_schema_is_reported_under_seven_levels(sign_in: Callable[..., Page]) -> None:
