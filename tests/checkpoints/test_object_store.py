@@ -5,7 +5,8 @@ from __future__ import annotations
 import ipaddress
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +28,9 @@ ROOT = "s3://lake/checkpoints"
 LOOPBACK = [ipaddress.ip_address("127.0.0.1")]
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    """An S3 server with the fixtures below two prefixes, one of which isn't allowed."""
+@contextmanager
+def lake(names: Iterable[str]) -> Iterator[str]:
+    """The address of an S3 server with fixtures below two prefixes of one bucket; the second isn't allowed."""
     moto = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     moto.start()
     try:
@@ -38,12 +39,19 @@ def server() -> Iterator[str]:
         urllib3.request("POST", f"{url}/moto-api/reset")  # one process has one store, whichever server asks it
         client = _client(url)
         client.create_bucket(Bucket="lake")
-        for name in ("customer_totals", "aggregation_hdfs", "join_rocksdb"):
+        for name in names:
             upload(client, name, f"checkpoints/team/{name}")
         upload(client, "customer_totals", "secret/query")
         yield url
     finally:
         moto.stop()
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    """Three queries, and one that isn't allowed."""
+    with lake(("customer_totals", "aggregation_hdfs", "join_rocksdb")) as url:
+        yield url
 
 
 def _client(url: str) -> Any:

@@ -14,10 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import urllib3
 from django.core.management import CommandError, call_command
 from django.test import Client
-from moto.server import ThreadedMotoServer
 
 from registry.access.models import User
 from registry.access.roles import Actor
@@ -41,7 +39,7 @@ from registry.observations import StateScan
 from registry.streams.models import CheckpointStore, StateCheck, StateVariable, StreamQuery
 from registry.streams.services import check_document, discover
 from registry.streams.stores import checked_store, place_of
-from tests.checkpoints.test_object_store import FIXTURES, _client, upload
+from tests.checkpoints.test_object_store import FIXTURES, _client, lake
 from tests.conftest import RawClient
 
 ADDRESS = "s3://lake/checkpoints/team/customer_totals"
@@ -52,23 +50,12 @@ pytestmark = pytest.mark.requirement("DBX-1")
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    """An S3 server with the fixtures below two prefixes, one of which isn't allowed."""
-    moto = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    moto.start()
-    try:
-        host, port = moto.get_host_and_port()
-        url = f"http://{host}:{port}"
-        urllib3.request("POST", f"{url}/moto-api/reset")  # one process has one store, whichever server asks it
+    """Two queries, one that isn't allowed, and a broken one."""
+    with lake(("customer_totals", "aggregation_hdfs")) as url:
         client = _client(url)
-        client.create_bucket(Bucket="lake")
-        for name in ("customer_totals", "aggregation_hdfs"):
-            upload(client, name, f"checkpoints/team/{name}")
-        upload(client, "customer_totals", "secret/query")
         client.put_object(Bucket="lake", Key="checkpoints/broken/metadata", Body=b"{")
         client.put_object(Bucket="lake", Key="checkpoints/broken/offsets/0", Body=b"no log")
         yield url
-    finally:
-        moto.stop()
 
 
 @pytest.fixture
