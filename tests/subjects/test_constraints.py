@@ -18,6 +18,10 @@ INSERT = (
     " association_type, lifecycle, subject_id, created_at, updated_at)"
     " VALUES (900001, gen_random_uuid(), '{}', '{}', '{}', 'topic', 'value', '{}', {}, now(), now())"
 )
+STANDING = (
+    "INSERT INTO subjects_versionstanding (version_id, standing, message, decided_by, decided_at)"
+    " VALUES (900041, '{}', '{}', 'me', now())"
+)
 #: constraint → the statement that it refuses; there are: registries 900001 and 900002, context 900011, subject 900021,
 #: schemas 900031 (plain) and 900032 (refers to version 900041), versions 900041 and 900042, a reference, a config and a
 #: mode of subject "orders", of its context and of its registry, and
@@ -57,6 +61,8 @@ REFUSED = {
     "association_has_resource_id": "UPDATE subjects_association SET resource_id = '' WHERE id = 900051",
     "one_reference_a_position": "INSERT INTO subjects_schemareference (schema_id, position, name, subject_name, target_id)"
     " VALUES (900032, 0, 'Order', 'orders', 900041)",
+    "known_standing": STANDING.format("trusted", "use v2"),
+    "standing_says_why": STANDING.format("deprecated", ""),
 }
 #: the same for scopes that have nulls, which SQL takes for different unless told otherwise
 REFUSED_NULLS = [
@@ -80,6 +86,7 @@ DANGLING = {
     "mode.context": "UPDATE subjects_mode SET context_id = 0 WHERE context_id IS NOT NULL",
     "association.registry": "UPDATE subjects_association SET registry_id = 0",
     "association.subject": "UPDATE subjects_association SET subject_id = 0",
+    "versionstanding.version": STANDING.replace("900041", "0").format("retired", "gone"),
 }
 
 
