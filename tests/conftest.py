@@ -85,6 +85,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         item.add_marker(pytest.mark.xdist_group(group))
 
 
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Ends a run whose tests lost their groups: each worker would start a broker and a Spark of its own."""
+    if getattr(session.config.option, "loadgroup", False) and not all("@" in item.nodeid for item in session.items):
+        pytest.exit("pytest-xdist didn't write the tests' groups into their ids; see decision 2", returncode=3)
+
+
 @pytest.fixture
 def system() -> Actor:
     """The product itself."""

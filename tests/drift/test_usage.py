@@ -314,6 +314,8 @@ def test_the_api_tells_usage(
     assert second["retirement"]["reasons"][0]["topic"] == "orders"
     assert answer["coverage"][0]["sentence"].startswith("orders was last scanned")
     assert client.get("/api/v1/registries/dev/subjects/nothing/usage").status_code == 404
+    encoded = client.get("/api/v1/registries/dev/subjects/%6Frders-value/usage?ask=false").json()
+    assert encoded["retirement"] == answer["retirement"]
     assert client.get("/api/v1/registries/nowhere/subjects/orders-value/usage").status_code == 404
     assert Client().get("/api/v1/registries/dev/subjects/orders-value/usage").status_code == 401
 

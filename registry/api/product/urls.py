@@ -52,7 +52,7 @@ urlpatterns = [
     path("queries/<int:query_id>/variables", streams.QueryVariables.as_view()),
     path("state-checks", state_checks.StateChecks.as_view()),
     path("state-checks/<int:check_id>", state_checks.StateCheckOne.as_view()),
-    re_path(r"^registries/(?P<registry>[^/]+)/subjects/(?P<subject>.+)/usage$", usage.SubjectUsage.as_view()),
+    path("registries/<segment:registry>/subjects/<segment:subject>/usage", usage.SubjectUsage.as_view()),
     path(
         "registries/<segment:registry>/subjects/<segment:subject>/versions/<segment:version>/standing",
         standing.VersionStandingOne.as_view(),

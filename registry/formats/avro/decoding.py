@@ -47,7 +47,7 @@ def resolve_body(reader: Schema, writer: Schema, body: bytes) -> Resolution:
     datum = decode_body(writer, body)
     try:
         write, read = codec(writer), codec(reader)
-    except Exception as error:
+    except Exception as error:  # fastavro refuses schemas with errors of many types
         raise InvalidDatum(f"fastavro doesn't take one of the schemas: {plain_error(error)}") from error
     shown = datum_to_json(datum)
     try:
