@@ -167,6 +167,7 @@ def test_a_report_that_compares_too_much_with_data_is_made_in_a_child(
 
 
 @pytest.mark.slow
+@pytest.mark.django_db  # a signal of a request's beginning looks at the connections that there are
 def test_a_request_has_one_allowance_for_all_that_it_asks(monkeypatch: pytest.MonkeyPatch) -> None:
     pool = Pool(Limits(children=1, seconds=3.0), program="tests.sandbox.bombs")
     monkeypatch.setattr(engines, "pool", lambda: pool)

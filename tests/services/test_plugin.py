@@ -40,10 +40,10 @@ def test_a_test_can_act_as_the_owner_for_a_moment() -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_what_a_test_with_real_transactions_wrote_is_gone_in_the_next_one() -> None:
-    from django.contrib.contenttypes.models import ContentType
+    from django.contrib.auth.models import Group
 
-    assert not ContentType.objects.filter(app_label="left by a test").exists()
-    ContentType.objects.create(app_label="left by a test", model="x")
+    assert not Group.objects.filter(name="left by a test").exists()
+    Group.objects.create(name="left by a test")
 
 
 test_what_a_test_with_real_transactions_wrote_is_gone_again = (
