@@ -384,8 +384,8 @@ def test_two_hundred_topics_are_asked_cheaply(
 ) -> None:
     """In as many calls and queries as one topic is; a call for each took minutes with a far cluster."""
     source = source_of(cluster, f"{many}-*")
-    # A partition has its leader only some time after its topic was made.
-    until(lambda: not any(seen.problem for seen in kafka.survey_cluster(source).topics.values()))
+    # A topic is told of, and its partitions have their leaders, only some time after it was made.
+    until(lambda: [seen.problem for seen in kafka.survey_cluster(source).topics.values()] == [""] * 200, pause=0.2)
     fill(kafka_bootstrap, f"{many}-7", numbered(3))
     keep(source, kafka.survey_cluster(source))
     for number in range(5):
