@@ -1,8 +1,8 @@
 """The application that the web server calls: it hands each request to Django, which stays synchronous.
 
 The server speaks ASGI because that shows the request target as it was sent; Django under ASGI would be several times
-slower than under WSGI, so the bridge below calls its WSGI handler in a thread. What belongs before Django (answers
-that need no Django) wraps `application` here.
+slower than under WSGI, so the bridge below calls its WSGI handler in a thread. Before it stands
+the cache of dashboard/hot_path.py.
 """
 
 from __future__ import annotations
@@ -21,8 +21,12 @@ from http import HTTPStatus
 from typing import IO, Any
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
+from django.conf import settings
+from django.db import connection
+
 from dashboard.wsgi import application as django_application
 from registry.api.google.errors import refusal as google_refusal
+from registry.api.replay import ENVIRON
 from registry.subjects import engines
 
 Scope = MutableMapping[str, Any]
@@ -245,6 +249,8 @@ def build_environ(scope: Scope, body: IO[bytes], length: int) -> dict[str, Any]:
         if key in environ:
             text = f"{environ[key]}{'; ' if name == b'cookie' else ','}{text}"
         environ[key] = text
+    if (replay := scope.get(ENVIRON)) is not None:
+        environ[ENVIRON] = replay
     # A chunked body has no announced length, and Django reads nothing without one.
     environ["CONTENT_LENGTH"] = str(length) if length else ""
     return environ
@@ -284,5 +290,30 @@ def _no_write(data: bytes) -> None:
     raise NotImplementedError("the write() of PEP 3333 is for old frameworks; Django doesn't use it")
 
 
+def make_application() -> Callable[[Scope, Receive, Send], Awaitable[None]]:
+    """Django behind the bridge, with answers before it unless the settings say otherwise."""
+    # Not at the top: the backend reads the settings when it is imported, and dashboard.wsgi says which those are.
+    from dashboard.database.base import own_generation
+    from dashboard.generation_hosts import Agent
+    from dashboard.generation_listener import Listener
+    from dashboard.hot_path import HotPath, noting
+
+    refusals = {b"/v1/projects/": google_refusal}
+    if not settings.HOT_PATH:
+        return WsgiBridge(django_application, at_start=engines.prestart, refusals=refusals)
+    generation = own_generation()
+    watches: list[Listener | Agent] = [Listener(generation, connection.get_connection_params)]
+    if settings.HOT_PATH_HOSTS:
+        watches.append(Agent(generation, settings.REDIS_URL))
+
+    def start() -> None:
+        engines.prestart()
+        for watch in watches:
+            watch.start()
+
+    bridge = WsgiBridge(noting(django_application), at_start=start, refusals=refusals)
+    return HotPath(bridge, generation, watches, most_bytes=settings.HOT_PATH_MIB * 1024 * 1024)
+
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
-application = WsgiBridge(django_application, at_start=engines.prestart, refusals={b"/v1/projects/": google_refusal})
+application = make_application()

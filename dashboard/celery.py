@@ -16,6 +16,7 @@ app.autodiscover_tasks(
         "registry.drift",
         "registry.notifications",
         "registry.promotions",
+        "registry.search",
         "registry.subjects",
         "dashboard",
     ]

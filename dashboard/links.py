@@ -10,9 +10,9 @@ from urllib.parse import quote, urlencode
 
 from django.urls import reverse
 
-PAGES = ("", "compare", "report", "simulate", "usage")
+PAGES = ("", "compare", "report", "simulate", "usage", "references", "retire")
 """What follows the subject in the path: its own page, two versions compared, a proposed schema checked, data tried,
-and which versions are in use."""
+which versions are in use, what refers to what, and the way to retire it."""
 
 # Browsers fold these segments away, encoded or not; the qualified name of the default context says the same.
 _FOLDED = ("", ".", "..")

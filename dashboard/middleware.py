@@ -1,11 +1,15 @@
-"""What every request passes: the Host check, and errors as pages."""
+"""What every request passes: the Host check, the viewer's zone of time, and errors as pages."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from functools import lru_cache
+from zoneinfo import ZoneInfo
 
 from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.utils import timezone
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
 
@@ -24,6 +28,32 @@ class HostCheckMiddleware:
             message = "This server doesn't answer to that Host header; add it to SCHEMADESK_HOSTS."
             return JsonResponse({"error_code": 400, "message": message}, status=400)
         return self.get_response(request)
+
+
+class ViewerZoneMiddleware:
+    """Shows the times of pages in the zone that the viewer's browser has told by a cookie (see static/app.js).
+
+    Without JavaScript, or where the cookie names no zone, they are in UTC; the APIs always are.
+    """
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Go on in the viewer's zone."""
+        if not request.path.startswith("/ui/"):
+            return self.get_response(request)
+        with timezone.override(zone_named(request.COOKIES.get("zone", ""))):
+            return self.get_response(request)
+
+
+@lru_cache(maxsize=64)
+def zone_named(name: str) -> ZoneInfo:
+    """The zone of that name; UTC where there is none, or the machine doesn't know it."""
+    try:
+        return ZoneInfo(name if re.fullmatch(r"[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+){0,2}", name) else "UTC")
+    except (OSError, ValueError, LookupError):  # a folder of zones, a file that is none, a name of none
+        return ZoneInfo("UTC")
 
 
 class ErrorPageMiddleware:

@@ -21,6 +21,7 @@ from registry.formats.policies import POLICIES, PolicyRule
 from registry.formats.policies.spark_state import STATE_RULES
 from registry.formats.protobuf import difference_rules as protobuf_differences
 from registry.formats.protobuf import rules as protobuf_rules
+from registry.promotions.services.break_glass import MAX_MINUTES
 
 FOLDER = Path(settings.BASE_DIR) / "docs" / "reference"
 
@@ -99,11 +100,38 @@ def _drift() -> str:
     )
 
 
+#: what a table of roles and actions can't say
+_BESIDE_ROLES = (
+    ("review rule", "Whom a rule of the environment names (owners, a role, a group) reviews with or without the role;"
+     " the environment's own count is of those with the right to review."),
+    ("own request", "Nobody reviews what they asked for, nor does an account with the requester's address of mail, unless"
+     " the environment allows it."),
+    ("owners only", "Where an environment says so, only an owner of the subject asks for it there."),
+    ("override", f"A failing check that may be overridden is passed by a reviewer, with a reason; a broken level by"
+     f" whoever may {ACTION_WORDS['version.force']}."),
+    ("proposal", "A text that is registered nowhere yet is asked for like a version: it takes the right to request."),
+    ("draft", "What isn't proposed or submitted is seen by its author alone."),
+    ("schedule", "A scheduled request is applied in the name of who scheduled it, with the rights of that moment."),
+    ("freeze", f"Set and ended by whoever may {ACTION_WORDS['registry.manage']}; it stops everybody's applying, but not"
+     " what an approval passes over it with a reason."),
+    ("closed environment", "Changes by releases alone, whatever the role; opening it takes break-glass."),
+    ("break-glass", f"Opened by whoever may {ACTION_WORDS['registry.manage']}, for {MAX_MINUTES} minutes at most; somebody"
+     " else confirms it within a day."),
+    ("deleting for good", f"What is or may be in use takes a reason, and the right to {ACTION_WORDS['version.force']}."),
+    ("token", "May what its person may and its scope names."),
+)  # fmt: skip
+
+
 def _roles() -> str:
     rows = [
         (ACTION_WORDS[action], *("yes" if role in roles else "" for role in ROLES)) for action, roles in ACTIONS.items()
     ]
-    return "# Who may do what\n\n" + _table(("to …", *ROLES), rows)
+    return (
+        "# Who may do what\n\n"
+        + _table(("to …", *ROLES), rows)
+        + "\n## What counts beside the role\n\n"
+        + _table(("what", "who"), _BESIDE_ROLES)
+    )
 
 
 def _errors() -> str:

@@ -28,6 +28,11 @@ OIDC_CLIENT_ID, OIDC_SECRET the client there, and the *name* of its secret in SC
 OIDC_SCOPES                 what is asked for (`openid profile email`); OIDC_NAME is what the button calls it
 OIDC_GROUPS                 `claimed=group,…`: which values of OIDC_GROUPS_CLAIM (`groups`) mean which of our groups
 OIDC_REQUIRED               "1" lets nobody sign in with a password
+SCHEMADESK_HOT_PATH         "1" answers what was answered before without Django while nothing has changed
+SCHEMADESK_HOT_PATH_FILE    what the programs of one host share for it (SCHEMADESK_DATA/run/generation)
+SCHEMADESK_HOT_PATH_MIB     memory for answers, of each web process (64)
+SCHEMADESK_HOT_PATH_HOSTS   "1": other hosts write to the database too, and agree with this one over REDIS_URL; not set:
+                            so it is where REDIS_URL has a host
 ANONYMOUS_ROLE              role of a program without a token; honoured only under `up` (there: steward)
 =========================== ====================================================================
 """
@@ -71,7 +76,7 @@ def _database(url: str) -> dict[str, Any]:
     parts = conninfo_to_dict(url)
     known = {key: str(parts.pop(key, "") or "") for key in ("dbname", "user", "password", "host", "port")}
     return {
-        "ENGINE": "django.db.backends.postgresql",
+        "ENGINE": "dashboard.database",
         "NAME": known["dbname"],
         "USER": known["user"],
         "PASSWORD": known["password"],
@@ -96,6 +101,16 @@ DATABASE_APPLICATION_ROLE = os.environ.get("DATABASE_APPLICATION_ROLE", "schemad
 REDIS_URL = os.environ.get("REDIS_URL", "redis://127.0.0.1:6379/0")
 CACHES = {"default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}}
 
+# Answers before Django (docs/decisions/0012-answers-before-django.md). Every program of a host uses the one file.
+HOT_PATH = os.environ.get("SCHEMADESK_HOT_PATH", "0") == "1"
+HOT_PATH_FILE = Path(os.environ.get("SCHEMADESK_HOT_PATH_FILE", DATA_DIR / "run" / "generation"))
+HOT_PATH_MIB = int(os.environ.get("SCHEMADESK_HOT_PATH_MIB", "64"))
+# A Valkey that is on a socket is nobody else's: then there is one host.
+HOT_PATH_HOSTS = (
+    os.environ.get("SCHEMADESK_HOT_PATH_HOSTS", "0" if not os.environ.get("REDIS_URL", "").startswith("redis") else "1")
+    == "1"
+)
+
 CELERY_BROKER_URL = celery_form(REDIS_URL)
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
@@ -114,6 +129,8 @@ CELERY_BEAT_SCHEDULE = {
     "prune-notices": {"task": "registry.notifications.tasks.prune_notices", "schedule": 3600.0},
     "refresh-outlooks": {"task": "registry.promotions.tasks.refresh_outlooks", "schedule": 20.0},
     "apply-due": {"task": "registry.promotions.tasks.apply_due", "schedule": 15.0},
+    "index-stale-subjects": {"task": "registry.search.tasks.index_stale", "schedule": 3.0},
+    "sweep-search-index": {"task": "registry.search.tasks.sweep_index", "schedule": 900.0},
     "reclaim-lost-scans": {"task": "registry.drift.tasks.reclaim_lost_scans", "schedule": 15.0},
 }
 
@@ -141,6 +158,7 @@ INSTALLED_APPS = [
     "registry.drift",
     "registry.streams",
     "registry.notifications",
+    "registry.search",
     "dashboard",
 ]
 MIDDLEWARE = [
@@ -156,6 +174,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "dashboard.middleware.ViewerZoneMiddleware",
     "dashboard.middleware.ErrorPageMiddleware",
 ]
 ROOT_URLCONF = "dashboard.urls"
@@ -288,6 +307,8 @@ SCHEMA_CHILDREN = int(os.environ.get("SCHEMA_CHILDREN", "2"))
 SCHEMA_SECONDS = float(os.environ.get("SCHEMA_SECONDS", "2"))
 SCHEMA_MEMORY_MIB = int(os.environ.get("SCHEMA_MEMORY_MIB", "512"))
 SCHEMA_MAX_BYTES = int(os.environ.get("SCHEMA_MAX_BYTES", "1000000"))
+# Tags that mean personal data, in any case of letters: values of what has one are masked (docs/how-to/describe.md).
+PERSONAL_TAGS = tuple(os.environ.get("PERSONAL_TAGS", "PII,SENSITIVE,GDPR,PERSONAL").replace(",", " ").split())
 MODE_MUTABILITY = os.environ.get("MODE_MUTABILITY", "1") == "1"  # "0": modes can't be changed through an API
 COMMIT_ID = os.environ.get("COMMIT_ID", "")
 KAFKA_BOOTSTRAP = os.environ.get("KAFKA_BOOTSTRAP", "")

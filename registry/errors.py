@@ -49,6 +49,7 @@ own status and code with a table of their own. Those of associations stand in re
     │   │   └── ReleaseRequired      a closed environment, which changes by releases and break-glass only
     │   ├── VersionInUse             data, state or clients still need what should be deleted
     │   ├── PlanChanged              what was approved is not what would run now
+    │   ├── NoteChanged              somebody else described the subject meanwhile
     │   └── WrongState               the request, scan or finding isn't in a state that allows it
     ├── Forbidden
     │   ├── NotSignedIn
@@ -275,6 +276,10 @@ class VersionInUse(Conflict):
 
 class PlanChanged(Conflict):
     """What was approved is not what would run now; the message says what moved."""
+
+
+class NoteChanged(Conflict):
+    """Somebody else changed the description since the caller read it; `state` is what it is in now."""
 
 
 class WrongState(Conflict):

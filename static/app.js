@@ -4,6 +4,11 @@
 
   const typing = (element) => element.matches("input, textarea, select, [contenteditable]");
 
+  // The zone of time: the server shows exact times in it from the next page on.
+  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  if (zone && !document.cookie.split("; ").includes(`zone=${zone}`))
+    document.cookie = `zone=${zone}; path=/ui/; max-age=31536000; samesite=lax${location.protocol === "https:" ? "; secure" : ""}`;
+
   // Theme: apply at once, store through the same form (a cookie set by the server).
   document.addEventListener("submit", (event) => {
     const form = event.target.closest("[data-theme-form]");
@@ -37,7 +42,7 @@
       }
     if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target)) return;
     if (event.key === "/") {
-      const box = document.querySelector("[data-search]");
+      const box = document.querySelector("main [data-search]") ?? document.querySelector("[data-search]");
       if (box) {
         event.preventDefault();
         box.focus();

@@ -178,8 +178,7 @@ def empty_tables() -> None:
     with connection.cursor() as cursor:
         tables = sorted(set(connection.introspection.table_names(cursor)) - KEPT)
         asked = " UNION ALL ".join(
-            f"(SELECT '{table}' FROM {connection.ops.quote_name(table)} LIMIT 1)"  # noqa: S608  names from the catalog
-            for table in tables
+            f"(SELECT '{table}' FROM {connection.ops.quote_name(table)} LIMIT 1)" for table in tables
         )
         cursor.execute(asked)
         if held := [connection.ops.quote_name(name) for (name,) in cursor.fetchall()]:

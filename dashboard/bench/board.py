@@ -31,11 +31,12 @@ from registry.audit.services import record
 from registry.formats.base import ParsedSchema
 from registry.promotions.basis import bases, pairs_of
 from registry.promotions.can_promote import can_promote
-from registry.promotions.models import Environment, PromotionOutlook, PromotionRequest, RequestItem
+from registry.promotions.marking import refresh_marks
+from registry.promotions.models import BoardChange, Environment, PromotionOutlook, PromotionRequest, RequestItem
 from registry.promotions.outlooks import environments_in_order, work_out
 from registry.promotions.plan import Wish, WishedItem
 from registry.promotions.planning import make_plan
-from registry.promotions.selectors import waiting_for
+from registry.promotions.selectors import count_waiting_for, waiting_for
 from registry.promotions.selectors.board import FILTERS, board_rows
 from registry.subjects import engines
 from registry.subjects.identity import identify
@@ -49,6 +50,8 @@ VERSIONS: Final = 3
 LAGS: Final = {"dev": (3, 3, 3, 3, 3), "staging": (3, 3, 3, 2, 2), "prod": (3, 3, 2, 2, 0)}
 BOARD_GOAL: Final = 0.3
 ANSWER_GOAL: Final = 0.05
+#: subjects that changed between two runs of the task that keeps the marks
+CHANGED: Final = 500
 #: there is no Redis beside the database of its own
 _CACHES: Final = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
 
@@ -116,6 +119,13 @@ def measure_here(size: Size) -> Iterator[Row]:
     yield row("a search", lambda: board_rows(by=reader, text="7 value", limit=PAGE), BOARD_GOAL)
     for name in FILTERS:
         yield row(f"filter: {name}", lambda name=name: board_rows(by=reader, filters=[name], limit=PAGE), BOARD_GOAL)  # type: ignore[misc]
+    changed = min(CHANGED, size.subjects)
+    BoardChange.objects.bulk_create(
+        BoardChange(context_name=DEFAULT_CONTEXT, subject_name=_name(number)) for number in range(changed)
+    )
+    yield row(f"filter: {FILTERS[0]}, with {changed:,} subjects changed since the marks were made",
+              lambda: board_rows(by=reader, filters=FILTERS[:1], limit=PAGE), BOARD_GOAL)  # fmt: skip
+    refresh_marks()
     visit = _visitor()
     board = reverse("ui:environments")
     yield row("the whole page: home", lambda: visit(reverse("ui:home")), BOARD_GOAL)
@@ -125,6 +135,7 @@ def measure_here(size: Size) -> Iterator[Row]:
         yield row(f"the whole page: the board, filter: {name}", lambda address=address: visit(address), BOARD_GOAL)  # type: ignore[misc]
     assert reader.user_id is not None
     waiting = reader.user_id
+    yield row(f"how many of {size.requests:,} wait, on every page", lambda: count_waiting_for(waiting), ANSWER_GOAL)
     yield row(f"the inbox, {size.requests:,} requests in review", lambda: waiting_for(waiting), BOARD_GOAL)
     behind = SubjectName(DEFAULT_CONTEXT, _name(3))
     yield row("can-promote for a subject that is behind",
@@ -174,6 +185,7 @@ def fill(size: Size) -> Actor:
     with transaction.atomic():
         record(by=by, why="fill the database to measure")
         _add_outlooks(places)
+        refresh_marks()
         _add_requests(places, min(size.requests, size.subjects))
     with connection.cursor() as cursor:
         # as PostgreSQL does by itself soon after; a test's transaction can't

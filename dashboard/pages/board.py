@@ -23,7 +23,6 @@ from registry.promotions import selectors
 from registry.promotions.selectors import EnvironmentInfo
 from registry.promotions.selectors import board as boards
 from registry.subjects import selectors as subjects
-from registry.subjects.selectors.places import get_registry
 
 PAGE_ROWS: Final = 50
 SHOWS: Final = {
@@ -95,13 +94,12 @@ def _search(base: str, query: str, show: str) -> Search:
 
 
 def _rule(info: EnvironmentInfo, order: list[str], count: int) -> EnvironmentRule:
-    registry = get_registry(info.name)
     return EnvironmentRule(
         environment=environment_of(info.name, order),
         rule=rule_sentence(info),
         url=reverse("ui:environment", args=[info.name]),
         subjects=count,
-        level=subjects.effective_config(registry).level,
+        level=info.level,
         mode=info.mode,
         alarm=alarm_of(info),
     )
@@ -124,8 +122,7 @@ def alarm_of(info: EnvironmentInfo) -> str:
         return f"The glass is broken until {at_utc(now.ends_at)}, by {now.opened_by}."
     if info.has_red:
         return "A break-glass was never confirmed by a second person."
-    frozen = next((freeze for freeze in info.freezes if freeze.is_now), None)
-    return f"Frozen until {at_utc(frozen.ends_at)}: {frozen.reason}" if frozen else ""
+    return f"Frozen until {at_utc(info.frozen.ends_at)}: {info.frozen.reason}" if info.frozen else ""
 
 
 def _row(row: boards.BoardRow, order: list[str], actor: Actor) -> BoardRow:

@@ -10,8 +10,11 @@ from django.http import HttpRequest
 from dashboard.links import subject_url
 from dashboard.pages.change_cards import MAX_CARDS, present_comparison
 from dashboard.pages.frame import environment_of, make_frame, page_actor, subjects_url
+from dashboard.pages.notes import facts_of
 from dashboard.pages.numbers import whole_number
+from dashboard.pages.subject_parts import subject_parts
 from dashboard.pages.subjects import pretty
+from dashboard.presenters.business_words import Fact, in_business_words
 from dashboard.presenters.comparison import ChoiceGroup, ComparePage, Comparison, Side, TextSwitch
 from dashboard.presenters.frame import Choice, Crumb, Link, Problem, Section
 from registry.access.roles import require
@@ -22,7 +25,7 @@ from registry.subjects.names import SubjectName, parse_subject
 from registry.subjects.selectors.places import Registry, get_registry
 
 #: query parameters that say how the page is drawn, and how each is written when it isn't the usual way
-_DRAWN = {"view": "split", "text": "submitted", "unchanged": "1", "all": "1"}
+_DRAWN = {"view": "split", "text": "submitted", "unchanged": "1", "all": "1", "words": "business"}
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,8 @@ def compare_page(request: HttpRequest, registry: str, subject: str) -> ComparePa
     drawn = {key: value if request.GET.get(key) == value else None for key, value in _DRAWN.items()}
     is_whole = drawn["all"] is not None or request.GET.get("as") == "markdown"
     comparison, problem = _compared(request, sides, submitted=drawn["text"] is not None, is_whole=is_whole)
+    if comparison and drawn["words"]:
+        comparison = in_business_words(comparison, _facts(sides), comparison.new.format)
     other_side, other_text = (None, "") if comparison else _readable_side(sides)
     one_place = other == name and sides.old.registry == sides.new.registry == registry
     return ComparePage(
@@ -88,6 +93,7 @@ def compare_page(request: HttpRequest, registry: str, subject: str) -> ComparePa
                 Crumb(label="Subjects", url=subjects_url(registry)),
                 Crumb(label=name.qualified, url=subject_url(registry, name.qualified), code=True),
             ),
+            parts=subject_parts(registry, name, "compare"),
             url_in=lambda place: subject_url(place, name.qualified),
         ),
         registry=registry,
@@ -117,6 +123,8 @@ def compare_page(request: HttpRequest, registry: str, subject: str) -> ComparePa
         unchanged_shown=drawn["unchanged"] is not None,
         unchanged_url=sides.url(**drawn | {"unchanged": None if drawn["unchanged"] else _DRAWN["unchanged"]}),
         all_url=sides.url(**drawn | {"all": _DRAWN["all"]}),
+        words_url=sides.url(**drawn | {"words": None if drawn["words"] else _DRAWN["words"]}),
+        in_business_words=drawn["words"] is not None,
         comparison=comparison,
         problem=problem,
         other_side=other_side,
@@ -220,6 +228,15 @@ def _compared(
         found, sides.old.registry, sides.new.registry, level=config.level, submitted=submitted, limit=limit
     )
     return shown, None
+
+
+def _facts(sides: _Sides) -> dict[str, Fact]:
+    """What both versions say of their fields, the new one first: a field that goes is known from the old one."""
+    found: dict[str, Fact] = {}
+    for side, subject in ((sides.old, sides.other), (sides.new, sides.subject)):
+        place = sides.here if side.registry == sides.here.name else get_registry(side.registry)
+        found |= facts_of(place, subject, side.version)
+    return found
 
 
 def _allowed(request: HttpRequest, here: Registry, name: str, subject: SubjectName) -> Registry:

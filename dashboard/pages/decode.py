@@ -15,7 +15,7 @@ from dashboard.pages.sources_words import given_text
 from dashboard.pages.usage import FRAMINGS, usage_url
 from dashboard.presenters.frame import Action, Choice, Field, Problem, Section
 from dashboard.presenters.usage import Decoded, DecodePage, MeantVersion
-from registry.access.roles import require
+from registry.access.roles import Actor, refusal, require
 from registry.drift.messages import DecodedMessage, decode_message
 from registry.drift.pasted import ENCODINGS
 from registry.errors import Forbidden, SchemadeskError
@@ -69,10 +69,10 @@ def _decoded(request: HttpRequest, registry: str) -> Decoded:
         context=check_context(context) if context else DEFAULT_CONTEXT,
         by=page_actor(request),
     )
-    return _shown(found, registry)
+    return _shown(found, registry, page_actor(request))
 
 
-def _shown(found: DecodedMessage, registry: str) -> Decoded:
+def _shown(found: DecodedMessage, registry: str, actor: Actor) -> Decoded:
     text = json.dumps(found.value, indent=2, ensure_ascii=False, default=str)
     has_value = found.value is not None or not found.error
     return Decoded(
@@ -102,6 +102,7 @@ def _shown(found: DecodedMessage, registry: str) -> Decoded:
         error=found.error,
         elsewhere=found.elsewhere,
         has_value=has_value,
+        masked=refusal(actor, "sample.personal", registry=registry) if found.masked else "",
     )
 
 

@@ -11,17 +11,22 @@ from dashboard.pages.board import rule_sentence
 from dashboard.pages.frame import environment_of, make_frame, page_actor, subjects_url
 from dashboard.pages.promotions import at_utc
 from dashboard.pages.sources_words import given_text
-from dashboard.presenters.environments import BreakGlassView, EnvironmentPage, FreezeView, RuleView
+from dashboard.presenters.environments import BreakGlassView, EnvironmentPage, FreezeView, RecurringView, RuleView
 from dashboard.presenters.frame import Action, Choice, Crumb, Fact, Field, Link, Problem, Section
 from registry.access.roles import ROLES, Actor, may, refusal
 from registry.access.selectors import approval_refusal
 from registry.errors import SchemadeskError
 from registry.promotions import selectors
-from registry.promotions.models import ReviewRule
-from registry.promotions.selectors import BreakGlassInfo, EnvironmentInfo, FreezeInfo, ReviewRuleInfo
+from registry.promotions.models import RecurringFreeze, ReviewRule
+from registry.promotions.recurring import DAYS
+from registry.promotions.selectors import (
+    BreakGlassInfo,
+    EnvironmentInfo,
+    FreezeInfo,
+    RecurringFreezeInfo,
+    ReviewRuleInfo,
+)
 from registry.promotions.services.break_glass import MAX_MINUTES
-from registry.subjects import selectors as subjects
-from registry.subjects.selectors.places import get_registry
 
 MANAGE: Final = "registry.manage"
 #: name of the switch → what it says
@@ -42,7 +47,6 @@ def environment_page(request: HttpRequest, name: str, problem: SchemadeskError |
     info, actor = selectors.environment_info(name), page_actor(request)
     order = selectors.list_environments()
     reason = refusal(actor, MANAGE, registry=info.name)
-    config = subjects.effective_config(get_registry(info.name))
     return EnvironmentPage(
         frame=make_frame(
             request,
@@ -58,7 +62,7 @@ def environment_page(request: HttpRequest, name: str, problem: SchemadeskError |
         sentence=_CLOSED if info.is_closed else _OPEN,
         facts=(
             Fact(label="Place in the order", value=f"{order.index(info.name) + 1} of {len(order)}"),
-            Fact(label="Level", value=config.level, code=True),
+            Fact(label="Level", value=info.level, code=True),
             Fact(label="Mode", value=info.mode, code=True),
             Fact(label="Kind", value="a remote registry, mirrored" if info.is_remote else "a registry of this server"),
         ),
@@ -91,6 +95,9 @@ def environment_page(request: HttpRequest, name: str, problem: SchemadeskError |
             Field(name="why_frozen", label="Why", required=True),
         ),
         add_freeze=_action(info, "freezes", "Add the window", reason),
+        recurring=tuple(_recurring(rule, info, reason) for rule in info.recurring),
+        recurring_fields=_recurring_fields(),
+        add_recurring=_action(info, "recurring_freezes", "Add the freeze", reason),
         break_glass=tuple(_glass(glass, info, actor) for glass in selectors.break_glass_history(info.name)),
         break_glass_fields=(
             Field(name="glass_reason", label="Why it can’t wait for a release", kind="textarea", rows=3, required=True),
@@ -166,6 +173,55 @@ def _freeze(freeze: FreezeInfo, info: EnvironmentInfo, reason: str) -> FreezeVie
         made_by=freeze.made_by,
         remove=_action(info, "freeze_remove", "End it" if freeze.is_now else "Remove", reason, freeze.id),
         now=freeze.is_now,
+    )
+
+
+def _recurring(rule: RecurringFreezeInfo, info: EnvironmentInfo, reason: str) -> RecurringView:
+    return RecurringView(
+        sentence=rule.sentence,
+        starts_at=rule.starts_at,
+        ends_at=rule.ends_at,
+        reason=rule.reason,
+        made_by=rule.made_by,
+        remove=_action(info, "recurring_freeze_remove", "Remove", reason, rule.id),
+        now=rule.is_now,
+    )
+
+
+def _recurring_fields() -> tuple[Field, ...]:
+    def days(chosen: int) -> tuple[Choice, ...]:
+        return tuple(Choice(value=str(day), label=label, selected=day == chosen) for day, label in enumerate(DAYS))
+
+    return (
+        Field(
+            name="recurs",
+            label="It comes again",
+            kind="select",
+            choices=(
+                Choice(value=RecurringFreeze.WEEKLY, label="every week"),
+                Choice(value=RecurringFreeze.MONTHLY, label="every month, on its last days"),
+            ),
+            required=True,
+        ),
+        Field(
+            name="zone",
+            label="Time zone",
+            value="UTC",
+            code=True,
+            required=True,
+            help="By whose clocks, summer time included: a name like Europe/Berlin.",
+        ),
+        Field(name="from_day", label="From, for every week", kind="select", choices=days(4)),
+        Field(name="from_time", label="From, at", kind="time", value="16:00", required=True),
+        Field(name="to_day", label="To, for every week", kind="select", choices=days(0)),
+        Field(name="to_time", label="To, at", kind="time", value="07:00", required=True),
+        Field(
+            name="last_days",
+            label="How many last days, for every month",
+            kind="number",
+            help="It ends on the first of the next month.",
+        ),
+        Field(name="why_recurring", label="Why", required=True),
     )
 
 

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from dashboard.accounts import signed_in_by
 from dashboard.links import subject_url
-from dashboard.presenters.frame import Crumb, Environment, Frame, Mirror, Section
+from dashboard.presenters.frame import Crumb, Environment, Frame, Mirror, Part, Section
 from dashboard.presenters.looks import EnvironmentKind
 from registry.access.roles import READER, Actor, Grant
 from registry.access.selectors import actor_of_user, anonymous_actor
@@ -65,6 +65,7 @@ def make_frame(
     registry: str = "",
     code: bool = False,
     crumbs: tuple[Crumb, ...] = (),
+    parts: tuple[Part, ...] = (),
     url_in: Callable[[str], str] | None = None,
     mirror: MirrorState | None = None,
 ) -> Frame:
@@ -79,6 +80,7 @@ def make_frame(
         section=section,
         code=code,
         crumbs=crumbs,
+        parts=parts,
         environments=tuple(environment_of(name, order, url=locate(name), current=name == registry) for name in names),
         mirror=_mirror(mirror),
         open_findings=count_findings().get("open", 0),

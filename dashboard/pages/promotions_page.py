@@ -270,6 +270,11 @@ def policy_of(environment: EnvironmentInfo) -> tuple[str, ...]:
         f"Frozen from {at_utc(freeze.starts_at)} to {at_utc(freeze.ends_at)}: {freeze.reason}"
         for freeze in environment.freezes
     ]
+    lines += [
+        f"Frozen: {rule.sentence}; {'now until' if rule.is_now else 'next from'}"
+        f" {at_utc(rule.ends_at if rule.is_now else rule.starts_at)}: {rule.reason}"
+        for rule in environment.recurring
+    ]
     return tuple(lines)
 
 

@@ -14,6 +14,7 @@ from dashboard.pages.data_evidence import data_evidence
 from dashboard.pages.frame import make_frame, subjects_url
 from dashboard.pages.numbers import whole_number
 from dashboard.pages.report_result import present_proposal
+from dashboard.pages.subject_parts import subject_parts
 from dashboard.pages.subjects import level_order, pretty
 from dashboard.presenters.frame import Choice, Crumb, Field, Problem, Section
 from dashboard.presenters.report import ReferenceField, ReportPage, SyntaxProblem, snippet
@@ -99,6 +100,7 @@ def report_page(request: HttpRequest, registry: str, subject: str) -> ReportPage
                 Crumb(label="Subjects", url=subjects_url(registry)),
                 Crumb(label=name.qualified, url=subject_url(registry, name.qualified), code=True),
             ),
+            parts=subject_parts(registry, name, "report"),
             url_in=lambda other: subject_url(other, name.qualified, "report"),
         ),
         registry=registry,

@@ -11,6 +11,7 @@ from dashboard.links import subject_url
 from dashboard.pages.frame import make_frame, subjects_url
 from dashboard.pages.numbers import whole_number
 from dashboard.pages.simulator_parts import modify_part, read_part
+from dashboard.pages.subject_parts import subject_parts
 from dashboard.presenters.frame import Crumb, Problem, Section
 from dashboard.presenters.simulator import ModifyPart, ReadPart, SimulatorPage
 from registry.errors import InvalidVersion, NotFound, SchemadeskError, VersionNotFound
@@ -59,6 +60,7 @@ def _empty(request: HttpRequest, registry: str, name: SubjectName, part: str, ki
                 Crumb(label="Subjects", url=subjects_url(registry)),
                 Crumb(label=name.qualified, url=subject_url(registry, name.qualified), code=True),
             ),
+            parts=subject_parts(registry, name, "simulate"),
             url_in=lambda other: subject_url(other, name.qualified, "simulate"),
         ),
         registry=registry,

@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from urllib.parse import quote, urlencode
 
 from django.http import HttpRequest
 from django.urls import reverse
 
 from dashboard.links import subject_url
-from dashboard.pages.frame import environment_of, make_frame, subjects_url
+from dashboard.pages.frame import environment_of, make_frame, page_actor, subjects_url
+from dashboard.pages.notes import bulk_form, owned_patterns, owner_chips, owner_choices, tag_chips, tag_choices
 from dashboard.pages.numbers import whole_number
+from dashboard.pages.sources_words import given_text
 from dashboard.presenters.frame import ActiveFilter, Choice, Filter, Paging, Search, Section
 from dashboard.presenters.subjects import (
     SubjectList,
     SubjectRow,
     VersionChip,
 )
+from registry.access.selectors import owners_of_many
 from registry.drift.selectors import open_findings_by_subject
 from registry.formats import FORMATS
 from registry.formats.compatibility import LEVELS
 from registry.promotions.selectors import list_environments, list_requests
 from registry.subjects import selectors
 from registry.subjects.names import DEFAULT_CONTEXT
+from registry.subjects.selectors.notes import notes_of
 from registry.subjects.selectors.places import Registry, get_registry
 from registry.subjects.selectors.remotes import mirror_of
 
@@ -34,30 +39,41 @@ def subject_list(request: HttpRequest, registry: str) -> SubjectList:
     place = get_registry(registry)
     query = request.GET.get("q", "").strip()
     schema_type, level = request.GET.get("format", ""), request.GET.get("level", "")
+    tag, owner = given_text(request.GET, "tag"), given_text(request.GET, "owner")
     offset = page_offset(request)
     rows, total = selectors.subject_rows(
-        place, text=query, schema_type=schema_type, level=level, offset=offset, limit=PAGE_ROWS
+        place,
+        text=query,
+        schema_type=schema_type,
+        level=level,
+        tag=tag,
+        owned=owned_patterns(place, owner),
+        offset=offset,
+        limit=PAGE_ROWS,
     )
     base = subjects_url(registry)
-    chosen = {"q": query, "format": schema_type, "level": level}
+    chosen = {"q": query, "format": schema_type, "level": level, "tag": tag, "owner": owner}
     return SubjectList(
         frame=make_frame(
             request, title="Subjects", section=Section.SUBJECTS, registry=registry, mirror=mirror_of(place)
         ),
         registry=registry,
-        search=_search(base, chosen),
+        search=_search(place, base, chosen),
         rows=_rows(place, rows),
         paging=paging_of(base, chosen, offset, len(rows), total),
         add_command=f"curl -X POST -H 'Content-Type: application/json' {request.scheme}://{request.get_host()}"
         + ("" if registry == "dev" else f"/registries/{quote(registry)}")
         + '/subjects/orders-value/versions -d \'{"schema": "\\"string\\""}\'',
+        bulk=bulk_form(page_actor(request), registry) if rows else None,
     )
 
 
-def _search(base: str, chosen: dict[str, str]) -> Search:
+def _search(place: Registry, base: str, chosen: dict[str, str]) -> Search:
     filters = (
         Filter(name="format", label="Format", choices=_choices(sorted(FORMATS), chosen["format"], "Any format")),
         Filter(name="level", label="Compatibility", choices=_choices(LEVELS, chosen["level"], "Any level")),
+        Filter(name="tag", label="Tag", choices=tag_choices(place, chosen["tag"])),
+        Filter(name="owner", label="Owner", choices=owner_choices(place, chosen["owner"])),
     )
     active = tuple(
         ActiveFilter(label=f"{name}: {value}", url=_with(base, {**chosen, name: ""}))
@@ -106,7 +122,16 @@ def _rows(registry: Registry, rows: list[selectors.SubjectRow]) -> tuple[Subject
     columns = order if registry.name in order else [registry.name]
     findings = open_findings_by_subject(registry.name)
     pending = {info.subject.qualified: info.id for info in list_requests(state="open")}
-    return tuple(_row(registry.name, row, columns, order, findings, pending) for row in rows)
+    notes = notes_of(registry, [row.subject for row in rows])
+    owners = owners_of_many(registry.name, [row.subject.qualified for row in rows])
+    return tuple(
+        replace(
+            _row(registry.name, row, columns, order, findings, pending),
+            tags=tag_chips(registry.name, notes[row.subject].tags) if row.subject in notes else (),
+            owners=owner_chips(registry.name, owners[row.subject.qualified]),
+        )
+        for row in rows
+    )
 
 
 def _row(
@@ -122,6 +147,7 @@ def _row(
     request = pending.get(name)
     return SubjectRow(
         name=row.subject.subject,
+        qualified=name,
         context="" if row.subject.context == DEFAULT_CONTEXT else row.subject.context,
         url=subject_url(registry, name),
         format=row.schema_type,

@@ -10,7 +10,11 @@ from django.urls import reverse
 
 from dashboard.links import subject_url
 from dashboard.pages.frame import environment_of, make_frame, page_actor, subjects_url
+from dashboard.pages.notes import note_part, tag_chips
+from dashboard.pages.references import reference_lists
 from dashboard.pages.subject_life import marks_of, standing_part
+from dashboard.pages.subject_parts import subject_parts
+from dashboard.pages.what_if_form import what_if_form
 from dashboard.presenters.frame import Action, Choice, Crumb, Problem, Section
 from dashboard.presenters.looks import Verdict
 from dashboard.presenters.subjects import (
@@ -29,11 +33,13 @@ from registry.formats.compatibility import LEVELS
 from registry.promotions.selectors import VersionLife, life_of, list_environments, releases_of
 from registry.subjects import selectors
 from registry.subjects.names import DEFAULT_CONTEXT, SubjectName, parse_subject
+from registry.subjects.selectors.notes import Note, note_of
 from registry.subjects.selectors.places import Registry, get_registry, get_subject
 from registry.subjects.selectors.remotes import mirror_of
+from registry.subjects.selectors.tags import tags_of_info, tags_of_outline
 
 LANE_VERSIONS = 12
-TABS = (("structure", "Structure"), ("source", "Source"), ("settings", "Settings"))
+TABS = (("structure", "Structure"), ("source", "Source"), ("references", "References"), ("settings", "Settings"))
 ORDER_WORDS = {
     "consumers first": "Deploy consumers first",
     "producers first": "Deploy producers first",
@@ -53,8 +59,11 @@ def level_order(level: str) -> str:
     return ORDER_WORDS.get(LEVELS[level].upgrade_order, "No order is safe")
 
 
-def subject_page(request: HttpRequest, registry: str, subject: str) -> SubjectPage:
-    """The page of one subject. Raises SubjectNotFound, VersionNotFound, InvalidName."""
+def subject_page(request: HttpRequest, registry: str, subject: str, *, given: Note | None = None) -> SubjectPage:
+    """The page of one subject; `given` is the description that a form had which was refused.
+
+    Raises SubjectNotFound, VersionNotFound, InvalidName.
+    """
     place, name = get_registry(registry), parse_subject(subject)
     infos = selectors.version_infos(list(get_subject(place, name, deleted=True).versions.order_by("-version")))
     live = [info for info in infos if not info.deleted]
@@ -65,6 +74,7 @@ def subject_page(request: HttpRequest, registry: str, subject: str) -> SubjectPa
     asked = request.GET.get("version", "")
     selected = next((info for info in infos if str(info.version) == asked), (live or infos)[0])
     compare = subject_url(registry, name.qualified, "compare")
+    note = note_of(place, name)
     return SubjectPage(
         frame=make_frame(
             request,
@@ -73,6 +83,7 @@ def subject_page(request: HttpRequest, registry: str, subject: str) -> SubjectPa
             registry=registry,
             code=True,
             crumbs=(Crumb(label="Subjects", url=subjects_url(registry)),),
+            parts=subject_parts(registry, name, ""),
             url_in=lambda other: subject_url(other, name.qualified),
             mirror=mirror_of(place),
         ),
@@ -89,7 +100,11 @@ def subject_page(request: HttpRequest, registry: str, subject: str) -> SubjectPa
         report_url=subject_url(registry, name.qualified, "report"),
         simulate_url=subject_url(registry, name.qualified, "simulate") if live else "",
         lanes=_lanes(name, presence, releases, registry),
-        selected=_selected(request, place, name, selected),
+        selected=_selected(request, place, name, selected, note),
+        note_open=given is not None,
+        note=note_part(
+            page_actor(request), place, name, note, tags_of_info(place, (live or infos)[0], note), given=given
+        ),
         standing=standing_part(page_actor(request), registry, name, lives[selected.version])
         if selected.version in lives
         else None,
@@ -218,7 +233,7 @@ def _lane_cell(
 
 
 def _selected(
-    request: HttpRequest, registry: Registry, name: SubjectName, info: selectors.VersionInfo
+    request: HttpRequest, registry: Registry, name: SubjectName, info: selectors.VersionInfo, note: Note
 ) -> SelectedVersion:
     tab = request.GET.get("tab", "structure")
     tab = tab if tab in dict(TABS) else "structure"
@@ -229,7 +244,7 @@ def _selected(
         format=info.schema.schema_type,
         tab=tab,
         tab_urls=tuple((code, label, f"{url}&tab={code}") for code, label in TABS),
-        fields=_fields(registry, name, info) if tab == "structure" else (),
+        fields=_fields(registry, name, info, note) if tab == "structure" else (),
         source=pretty(info) if tab == "source" else "",
         raw_url=_raw_url(registry.name, name, info.version),
         references=tuple(
@@ -242,6 +257,11 @@ def _selected(
             for ref in info.schema.references
         ),
         settings=_settings(registry, name) if tab == "settings" else (),
+        what_if=what_if_form(registry.name, name) if tab == "settings" else None,
+        reference_lists=reference_lists(registry, name, info.version, page_actor(request))
+        if tab == "references"
+        else None,
+        graph_url=subject_url(registry.name, name.qualified, "references", version=info.version),
     )
 
 
@@ -256,8 +276,11 @@ def _raw_url(registry: str, name: SubjectName, version: int) -> str:
     return f"/registries/{quote(registry, safe='')}/subjects/{quote(name.qualified, safe='')}/versions/{version}/schema"
 
 
-def _fields(registry: Registry, name: SubjectName, info: selectors.VersionInfo) -> tuple[FieldRow, ...]:
+def _fields(registry: Registry, name: SubjectName, info: selectors.VersionInfo, note: Note) -> tuple[FieldRow, ...]:
     origins = selectors.field_origins(registry, name)
+    page, place = reverse("ui:field"), {"registry": registry.name, "subject": name.qualified}
+    outline = selectors.outline_of(registry, name, info.version)
+    tags = tags_of_outline(info.schema.schema_type, outline, info.schema.metadata, note).fields
     return tuple(
         FieldRow(
             name=field.name,
@@ -270,8 +293,11 @@ def _fields(registry: Registry, name: SubjectName, info: selectors.VersionInfo) 
             doc=field.doc,
             aliases=field.aliases,
             since=origins.get(field.path),
+            history_url=f"{page}?{urlencode({**place, 'path': field.path})}",
+            tags=tag_chips("", held.tags),
+            personal=held.is_personal,
         )
-        for number, field in enumerate(selectors.outline_of(registry, name, info.version), start=1)
+        for number, (field, held) in enumerate(zip(outline, tags, strict=True), start=1)
     )
 
 

@@ -12,6 +12,7 @@ from django.urls import reverse
 from dashboard.links import subject_url
 from dashboard.pages.frame import make_frame, subjects_url
 from dashboard.pages.sources_words import lasting
+from dashboard.pages.subject_parts import subject_parts
 from dashboard.presenters.frame import Crumb, Problem, Section
 from dashboard.presenters.usage import (
     CoverageRow,
@@ -63,13 +64,16 @@ def usage_page(request: HttpRequest, registry: str, subject: str) -> UsagePage:
                 Crumb(label="Subjects", url=subjects_url(place.name)),
                 Crumb(label=name.qualified, url=subject_url(place.name, name.qualified), code=True),
             ),
+            parts=subject_parts(place.name, name, "usage"),
             url_in=lambda other: usage_url(other, name.qualified),
         ),
         subject=name.qualified,
         subject_url=subject_url(place.name, name.qualified),
         decode_url=f"{reverse('ui:decode')}?{urlencode({'registry': place.name})}",
+        retire_url=subject_url(place.name, name.qualified, "retire"),
+        orphans_url=reverse("ui:orphans", args=[place.name]),
         versions=tuple(_version(found, use, own) for use in reversed(found.use.versions)),
-        whole=_verdict(found.subject),
+        whole=verdict_of_retirement(found.subject),
         coverage=tuple(_coverage(topic) for topic in found.use.coverage),
         ask_url="" if ask else f"{base}?ask=1",
         asked_at=found.asked_at,
@@ -81,7 +85,8 @@ def usage_page(request: HttpRequest, registry: str, subject: str) -> UsagePage:
     )
 
 
-def _verdict(retirement: Retirement) -> RetireVerdict:
+def verdict_of_retirement(retirement: Retirement) -> RetireVerdict:
+    """An answer with its reasons, the weightiest of them."""
     return RetireVerdict(
         answer=Retire.of(retirement.answer),
         sentence=retirement.sentence,
@@ -99,7 +104,7 @@ def _version(found: SubjectRetirement, use: VersionUse, own: Sequence[Coverage])
         version=use.version,
         schema_id=use.schema_id,
         url=subject_url(found.use.registry, found.use.subject, version=use.version),
-        verdict=_verdict(found.versions[use.version]),
+        verdict=verdict_of_retirement(found.versions[use.version]),
         data=tuple(_topic(item) for item in use.topics[:SHOWN_TOPICS]),
         state=_lines(evidence, "state"),
         clients=_lines(evidence, "clients"),

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from dashboard.presenters.frame import Choice, Environment, Frame, Link, Problem
 from dashboard.presenters.looks import ChangeKind, Verdict
+from dashboard.presenters.notes import TagChip
 from dashboard.presenters.proof import PartingNote, Proof, RenameView
 from dashboard.presenters.text_diff import TextDiff
 
@@ -33,7 +34,8 @@ class ChangeCard:
     `new_reads_old` and `old_reads_new` are the two directions' verdicts, `verdict` the worse. `why` and `remedy` are
     the rule's own sentences ("" where there is nothing to say). `evidence` is what the data says, "" where unknown.
     `proofs` are data that show it, `parting` says where the established rules and the data part over it. Inside a
-    request `comment_url` opens a discussion at the path, and `threads` leads to those that are there.
+    request `comment_url` opens a discussion at the path, and `threads` leads to those that are there. `business` is the
+    sentence in the words of those who know the data, "" where the schema's are asked for; `meaning` is the field's doc.
     """
 
     anchor: str
@@ -53,6 +55,9 @@ class ChangeCard:
     proofs: tuple[Proof, ...] = ()
     comment_url: str = ""
     threads: tuple[Link, ...] = ()
+    business: str = ""
+    meaning: str = ""
+    tags: tuple[TagChip, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +146,7 @@ class ComparePage:
 
     The choices are versions by environment. `other_subject` is the old side's subject where it is another one.
     `unchanged_shown` says whether the unchanged fields are listed; `unchanged_url` turns it around; `all_url` draws
-    every card. Where one side
+    every card; `words_url` turns to business words and back. Where one side
     isn't there, `problem` says so and `other_text` is the text of the side `other_side`.
     """
 
@@ -165,6 +170,8 @@ class ComparePage:
     unchanged_shown: bool = False
     unchanged_url: str = ""
     all_url: str = ""
+    words_url: str = ""
+    in_business_words: bool = False
     comparison: Comparison | None = None
     problem: Problem | None = None
     other_side: Side | None = None

@@ -29,6 +29,19 @@ class FreezeView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RecurringView:
+    """Times that come again in which nothing is applied, in words; the two moments are of the present or the next one."""
+
+    sentence: str
+    starts_at: datetime
+    ends_at: datetime
+    reason: str
+    made_by: str
+    remove: Action
+    now: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BreakGlassView:
     """A passage through a closed environment. `mark` is how it stands: open, waiting, confirmed or red.
 
@@ -70,6 +83,9 @@ class EnvironmentPage:
     freezes: tuple[FreezeView, ...]
     freeze_fields: tuple[Field, ...]
     add_freeze: Action
+    recurring: tuple[RecurringView, ...]
+    recurring_fields: tuple[Field, ...]
+    add_recurring: Action
     break_glass: tuple[BreakGlassView, ...]
     break_glass_fields: tuple[Field, ...]
     open_break_glass: Action | None = None

@@ -14,12 +14,14 @@ class Section(StrEnum):
 
     HOME = "home"
     SUBJECTS = "subjects"
+    POLICY = "policy"
     SOURCES = "sources"
     QUERIES = "queries"
     FINDINGS = "findings"
     PROMOTIONS = "promotions"
     ENVIRONMENTS = "environments"
     AUDIT = "audit"
+    SEARCH = "search"
     NONE = "none"
 
 
@@ -43,6 +45,15 @@ class Crumb:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """One of the pages about the same thing, in a row below the heading."""
+
+    label: str
+    url: str
+    current: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Mirror:
     """What is shown is a mirror: from where, of when (None: never read yet), and what is wrong with it since when."""
 
@@ -58,7 +69,7 @@ class Frame:
     """The frame of one page.
 
     `title` is the heading (h1) and the window's title; `code` says it is a name in monospace. `environments` are in the
-    order of promotion, at most one `current`; `mirror` says how old a remote registry's copy is. The two counts are badges in the navigation (0 hides them). `now` is the
+    order of promotion, at most one `current`; `parts` are the other pages about the same thing; `mirror` says how old a remote registry's copy is. The two counts are badges in the navigation (0 hides them). `now` is the
     moment that relative times are counted from.
     """
 
@@ -67,6 +78,7 @@ class Frame:
     section: Section = Section.NONE
     code: bool = False
     crumbs: tuple[Crumb, ...] = ()
+    parts: tuple[Part, ...] = ()
     environments: tuple[Environment, ...] = ()
     mirror: Mirror | None = None
     open_findings: int = 0

@@ -7,6 +7,9 @@ from datetime import datetime
 
 from dashboard.presenters.frame import Action, Choice, Environment, Frame, Paging, Problem, Search
 from dashboard.presenters.looks import ChangeKind, Verdict
+from dashboard.presenters.notes import BulkForm, NotePart, OwnerChip, TagChip
+from dashboard.presenters.policy import WhatIfForm
+from dashboard.presenters.references import ReferenceLists
 from dashboard.presenters.subject_life import LifeMark, StandingPart
 
 
@@ -38,6 +41,9 @@ class SubjectRow:
     pending_url: str = ""
     changed_at: datetime | None = None
     changed_by: str = ""
+    qualified: str = ""
+    tags: tuple[TagChip, ...] = ()
+    owners: tuple[OwnerChip, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +58,7 @@ class SubjectList:
     problems: tuple[Problem, ...] = ()
     add_url: str = ""
     add_command: str = ""
+    bulk: BulkForm | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +124,10 @@ class FieldRow:
     doc: str = ""
     aliases: tuple[str, ...] = ()
     since: int | None = None
+    history_url: str = ""
     change: ChangeKind | None = None
+    tags: tuple[TagChip, ...] = ()
+    personal: bool = False
 
     @property
     def indents(self) -> range:
@@ -148,7 +158,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelectedVersion:
-    """The version below the table. `tab` is "structure", "source" or "settings"; the urls choose each.
+    """The version below the table. `tab` is "structure", "source", "references" or "settings"; the urls choose each.
 
     `source` is the canonical text as it is shown; `problem` stands where the text can't be parsed, the source still shows.
     """
@@ -167,6 +177,9 @@ class SelectedVersion:
     references: tuple[ReferenceRow, ...] = ()
     referenced_by: tuple[ReferenceRow, ...] = ()
     settings: tuple[Setting, ...] = ()
+    what_if: WhatIfForm | None = None
+    reference_lists: ReferenceLists | None = None
+    graph_url: str = ""
     problem: Problem | None = None
 
 
@@ -195,6 +208,8 @@ class SubjectPage:
     lanes: tuple[Lane, ...] = ()
     selected: SelectedVersion | None = None
     standing: StandingPart | None = None
+    note: NotePart | None = None
+    note_open: bool = False
     compare_from: tuple[Choice, ...] = ()
     compare_to: tuple[Choice, ...] = ()
     promote: Action | None = None

@@ -138,6 +138,8 @@ class UsagePage:
     whole: RetireVerdict
     coverage: tuple[CoverageRow, ...]
     ask_url: str = ""
+    retire_url: str = ""
+    orphans_url: str = ""
     asked_at: datetime | None = None
     data_as_of: datetime | None = None
     problems: tuple[Problem, ...] = ()
@@ -175,6 +177,7 @@ class Decoded:
     error: str = ""
     elsewhere: tuple[str, ...] = ()
     has_value: bool = False
+    masked: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

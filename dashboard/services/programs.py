@@ -91,7 +91,7 @@ THRIFTY = {"MALLOC_ARENA_MAX": "2", "MALLOC_MMAP_THRESHOLD_": "262144", "MALLOC_
 
 
 def web_command(layout: Layout) -> Command:
-    """The web server. One process: the generation number of hot reads lives in its memory."""
+    """The web server. One process; more would agree by dashboard/generation.py."""
     options = {
         "interface": "asgi",
         "host": LOOPBACK,

@@ -22,8 +22,16 @@ register = template.Library()
 THEMES = ("light", "dark")
 """Values of the cookie `theme`; anything else follows the system."""
 LONGEST_NAME = 160
-"""Characters of a name that are drawn; the middle of a longer one is left out."""
+"""Characters of a name that are drawn; the middle of a longer one is left out, and is there on hover."""
+LONGEST_TITLE = 1_000
+"""Characters of a name that are there on hover; below a heading all of them can be unfolded."""
+LONGEST_HEADING = 400
+"""Characters of a name that a heading draws."""
 
+LONGEST_WORD = 40
+"""Characters of a word from which it may be broken anywhere."""
+
+_LONG = re.compile(rf"(\S{{{LONGEST_WORD},}})")
 # Control characters but tab and newline, format characters that reorder or hide text, line separators, private use.
 _HIDDEN = re.compile(
     "([\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
@@ -64,7 +72,7 @@ def badge(state: Shown | Look, word: str = "", quiet: bool = False) -> SafeStrin
         look.tone,
         " badge-quiet" if quiet else "",
         icon(look.icon),
-        word or look.word,
+        visible(word or look.word),
     )
 
 
@@ -78,28 +86,55 @@ def relative(moment: datetime, now: datetime) -> str:
         if distance < limit:
             amount = f"{int(distance // unit)} {word}"
             return f"{amount} ago" if seconds > 0 else f"in {amount}"
-    return moment.astimezone(UTC).strftime("%-d %b %Y")
+    return timezone.localtime(moment).strftime("%-d %b %Y")
 
 
 @register.simple_tag(takes_context=True)
 def ago(context: Context, moment: datetime | None, none: str = "never") -> SafeString | str:
-    """A moment relative to the page's, with the exact UTC time on hover, focus and for programs."""
+    """A moment relative to the page's, with the exact time on hover, focus and for programs (see `at`)."""
     if moment is None:
         return none
     frame = getattr(context.get("page"), "frame", None)
     now = getattr(frame, "now", None) or timezone.now()
     exact = moment.astimezone(UTC)
+    there = "" if _in_utc() else f"{timezone.localtime(moment):%Y-%m-%d %H:%M:%S %Z} · "
     return format_html(
-        '<time datetime="{}" title="{} UTC">{}</time>',
+        '<time datetime="{}" title="{}{} UTC">{}</time>',
         exact.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        there,
         exact.strftime("%Y-%m-%d %H:%M:%S"),
         relative(moment, now),
     )
 
 
+def _in_utc() -> bool:
+    return timezone.get_current_timezone_name() == "UTC"
+
+
+@register.simple_tag
+def zone() -> str:
+    """The zone that exact times are in: the viewer's, as their browser said, else UTC."""
+    return timezone.get_current_timezone_name()
+
+
+@register.simple_tag
+def at(moment: datetime | None, none: str = "—") -> SafeString | str:
+    """A moment to the second in the viewer's zone, UTC on hover and for programs."""
+    if moment is None or _in_utc():
+        return utc(moment, none)
+    exact, there = moment.astimezone(UTC), timezone.localtime(moment)
+    return format_html(
+        '<time datetime="{}" title="{} UTC">{} <span class="zone">{}</span></time>',
+        exact.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        exact.strftime("%Y-%m-%d %H:%M:%S"),
+        there.strftime("%Y-%m-%d %H:%M:%S"),
+        there.strftime("%Z"),
+    )
+
+
 @register.simple_tag
 def utc(moment: datetime | None, none: str = "—") -> SafeString | str:
-    """A moment in exact UTC, for evidence and tables where order to the second matters."""
+    """A moment in exact UTC, for what has to read alike everywhere: evidence that is taken away."""
     if moment is None:
         return none
     exact = moment.astimezone(UTC)
@@ -116,22 +151,40 @@ def name(value: str, limit: int = LONGEST_NAME) -> SafeString:
     text = str(value)
     if not text:
         return mark_safe('<bdi class="name"><span class="codepoint">empty name</span></bdi>')
-    if len(text) > limit:
-        text = f"{text[: limit * 2 // 3]}…{text[-(limit // 3) :]}"
-    return format_html('<bdi class="name">{}</bdi>', visible(text))
+    if len(text) <= limit:
+        return format_html('<bdi class="name">{}</bdi>', visible(text))
+    shown = f"{text[: limit * 2 // 3]}…{text[-(limit // 3) :]}"
+    return format_html('<bdi class="name" title="{}">{}</bdi>', readable(text[:LONGEST_TITLE]), visible(shown))
+
+
+@register.inclusion_tag("components/whole_name.html")
+def whole_name(value: str) -> dict[str, Any]:
+    """What follows a heading whose name `{% name value 400 %}` cut: the whole of it, to be unfolded."""
+    return {"name": value, "is_cut": len(value) > LONGEST_HEADING}
 
 
 @register.filter
 def visible(value: object) -> SafeString:
-    """A text that others wrote: escaped, and what would hide or reorder it (bidi controls …) shown as code points."""
+    """A text that others wrote: escaped, and what would hide or reorder it (bidi controls …) shown as code points.
+
+    A word that is longer than any line may be broken anywhere, so that it stays in its box.
+    """
     text = str(value)
-    if text.isprintable():
+    if text.isprintable() and not (len(text) >= LONGEST_WORD and _LONG.search(text)):
         return conditional_escape(text)
     pieces = _HIDDEN.split(text)
     shown = (
-        (format_html('<span class="codepoint">U+{}</span>', f"{ord(piece):04X}") if index % 2 else piece,)
+        (format_html('<span class="codepoint">U+{}</span>', f"{ord(piece):04X}") if index % 2 else _breakable(piece),)
         for index, piece in enumerate(pieces)
     )
+    return format_html_join("", "{}", shown)
+
+
+def _breakable(text: str) -> SafeString:
+    if len(text) < LONGEST_WORD or not _LONG.search(text):
+        return conditional_escape(text)
+    pieces = ((part, index % 2) for index, part in enumerate(_LONG.split(text)))
+    shown = ((format_html('<span class="long">{}</span>', part) if long else part,) for part, long in pieces)
     return format_html_join("", "{}", shown)
 
 
@@ -192,9 +245,9 @@ def problem(context: Context, what: Any) -> dict[str, Any]:
 
 
 @register.inclusion_tag("components/field.html")
-def field(what: Any) -> dict[str, Any]:
-    """A form's field with label, help and errors."""
-    return {"field": what}
+def field(what: Any, form: object = "") -> dict[str, Any]:
+    """A form's field with label, help and errors; `form` tells apart the ids of forms that have fields in common."""
+    return {"field": what, "id": f"{form}_{what.name}" if form else what.name}
 
 
 @register.inclusion_tag("components/paging.html")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import time
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.dateparse import parse_time
 from django.views.decorators.http import require_POST, require_safe
 
 from dashboard.pages.board import board as board_page
@@ -19,6 +21,7 @@ from dashboard.views.promotions import utc_moment
 from registry.access.roles import require
 from registry.errors import Conflict, InvalidInput
 from registry.promotions import services
+from registry.promotions.models import RecurringFreeze
 from registry.promotions.services.current import refuse_strangers
 
 
@@ -121,6 +124,45 @@ def freeze_remove(request: HttpRequest, registry: str, freeze_id: int) -> HttpRe
 
 
 @require_POST
+def recurring_freezes(request: HttpRequest, registry: str) -> HttpResponse:
+    """Let nothing be applied at times that come again, by the clocks of a zone."""
+
+    require(page_actor(request), MANAGE, registry=registry)
+
+    def run() -> None:
+        kind = given_text(request.POST, "recurs")
+        rule: dict[str, int] = (
+            {"last_days": _number(request, "last_days")}
+            if kind == RecurringFreeze.MONTHLY
+            else {field: _number(request, field) for field in ("from_day", "to_day")}
+        )
+        services.add_recurring_freeze(
+            environment=registry,
+            by=page_actor(request),
+            kind=kind,
+            zone=given_text(request.POST, "zone"),
+            from_time=_clock(request, "from_time"),
+            to_time=_clock(request, "to_time"),
+            reason=given_text(request.POST, "why_recurring"),
+            **rule,
+        )
+
+    return _act(request, registry, run, "The freeze is set, and comes again.")
+
+
+@require_POST
+def recurring_freeze_remove(request: HttpRequest, registry: str, freeze_id: int) -> HttpResponse:
+    """Have it come no more."""
+    actor = page_actor(request)
+    return _act(
+        request,
+        registry,
+        lambda: services.remove_recurring_freeze(freeze_id=freeze_id, by=actor),
+        "The freeze comes no more.",
+    )
+
+
+@require_POST
 def break_glass(request: HttpRequest, registry: str) -> HttpResponse:
     """Let the reader change a closed environment for a time."""
 
@@ -159,6 +201,17 @@ def break_glass_confirm(request: HttpRequest, registry: str, break_glass_id: int
         lambda: services.confirm_break_glass(break_glass_id=break_glass_id, by=actor, comment=comment),
         "Confirmed.",
     )
+
+
+def _clock(request: HttpRequest, field: str) -> time:
+    text = given_text(request.POST, field)
+    try:
+        found = parse_time(text)
+    except ValueError:
+        found = None
+    if found is None:
+        raise InvalidInput(f"{field} takes a time like 16:00, not {text[:20]!r}.", field=field)
+    return found
 
 
 def _number(request: HttpRequest, field: str) -> int:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import ipaddress
 
+from django.conf import settings
 from django.core.cache import cache
 from django.db import DatabaseError, connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_safe
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, generate_latest
 from redis.exceptions import RedisError
 
+from dashboard.database.base import own_generation
 from registry.access.roles import may
 from registry.api.authentication import authenticate
 from registry.api.confluent.views import Root
@@ -77,7 +79,21 @@ def metrics(request: HttpRequest) -> HttpResponse:
     subjects = Gauge("schemadesk_subjects", "Subjects by registry", ["registry"], registry=figures)
     for info in list_registries():
         subjects.labels(info.name).set(info.subjects)
+    if settings.HOT_PATH:
+        _count_answers(figures)
     return HttpResponse(generate_latest(figures), content_type=CONTENT_TYPE_LATEST)
+
+
+def _count_answers(figures: CollectorRegistry) -> None:
+    """What was answered before Django, by all processes of this host."""
+    name, about = (
+        "schemadesk_answers_before_django",
+        "Requests that may be answered before Django, by whether they were",
+    )
+    answers = Counter(name, about, ["outcome"], registry=figures)
+    hits, misses = own_generation().counted()
+    answers.labels("hit").inc(hits)
+    answers.labels("miss").inc(misses)
 
 
 def _is_local(request: HttpRequest) -> bool:

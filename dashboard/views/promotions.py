@@ -215,8 +215,11 @@ def schedule(request: HttpRequest, request_id: int) -> HttpResponse:
 
     def run() -> str:
         at = utc_moment(given_text(request.POST, "at"), "at")
-        services.schedule(request_id=request_id, by=page_actor(request), at=at)
-        return f"It will be applied at {pages.at_utc(at)}."
+        move_on = given_text(request.POST, "move_on") == "1"
+        services.schedule(request_id=request_id, by=page_actor(request), at=at, move_on=move_on)
+        found = selectors.get_request(request_id).apply_at or at
+        moved = f" {pages.at_utc(at)} is frozen there." if found != at else ""
+        return f"It will be applied at {pages.at_utc(found)}.{moved}"
 
     return _act(request, request_id, run)
 

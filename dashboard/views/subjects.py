@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_http_methods, require_safe
 
-from dashboard.pages import comparison, report, simulator, subjects
+from dashboard.pages import comparison, references, report, simulator, subjects
 from dashboard.pages.frame import page_actor
 from dashboard.pages.subject_list import subject_list as list_page
 from dashboard.presenters.comparison_markdown import comparison_markdown
@@ -71,3 +71,11 @@ def simulate(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
     _require_read(request, registry, subject)
     page = simulator.simulator_page(request, registry, subject)
     return render(request, "subjects/simulate.html", {"page": page}, status=422 if page.has_errors else 200)
+
+
+@require_safe
+def reference_graph(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
+    """What the subject refers to and what refers to it."""
+    _require_read(request, registry, subject)
+    page = references.references_page(request, registry, subject)
+    return render(request, "subjects/references.html", {"page": page})

@@ -13,7 +13,7 @@ _REGISTER = _READ | {"version.register"}
 SCOPES: dict[str, frozenset[str] | None] = {
     "read": _READ,
     "register": _REGISTER,
-    "write": _REGISTER | {"version.delete", "version.standing", "config.change"},
+    "write": _REGISTER | {"version.delete", "version.standing", "subject.describe", "config.change"},
     "scan": _READ
     | {"cluster.manage", "source.manage", "source.scan", "state.check"}
     | {"finding.decide", "finding.mute", "sample.read"},
@@ -25,7 +25,7 @@ SCOPES: dict[str, frozenset[str] | None] = {
 SCOPE_WORDS = {
     "read": "Read schemas, findings, requests and the audit.",
     "register": "Read, and register versions: what a producer or a build needs.",
-    "write": "Register, deprecate, delete softly, and change compatibility settings.",
+    "write": "Register, deprecate, describe, delete softly, and change compatibility settings.",
     "scan": "Read, also masked samples, manage clusters and sources, start scans, decide on findings.",
     "promote": "Read, ask for promotions, and apply approved ones: what a pipeline needs.",
     ALL: "Everything that its person may.",

@@ -45,6 +45,8 @@ OPERATORS: Final = {
     # told by its state's form, which is the same for both
     "groupsWithState": "flatMapGroupsWithState or applyInPandasWithState",
 }
+#: the family that transformWithState of Scala writes down beside its variables and keeps nothing in
+UNUSED_DEFAULT: Final = "default"
 EVOLVING: Final = frozenset(name for name in OPERATORS if name.startswith("transformWithState"))
 
 

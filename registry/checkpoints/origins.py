@@ -15,13 +15,14 @@ SETTING: Final = "spark.sql.streaming."
 
 @dataclass(frozen=True)
 class Marks:
-    """What tells the version: the offset log's format, its newest settings, and the operators' metadata formats, 0 for
-    an operator without any.
+    """What tells the version: the offset log's format, its newest settings, the operators' metadata formats, 0 for an
+    operator without any, and their names.
     """
 
     offsets_format: int
     settings: Mapping[str, str]
     metadata_formats: tuple[int, ...]
+    operators: tuple[str, ...] = ()
 
 
 # what only that version and later ones write; the first that fits counts
@@ -29,7 +30,9 @@ FORMS: Final[tuple[tuple[str, Callable[[Marks], bool]], ...]] = (
     ("Databricks Runtime", lambda marks: any("databricks" in f"{k}{v}" for k, v in marks.settings.items())),
     ("Spark 4.2 or later", lambda marks: marks.offsets_format == 2),
     ("Spark 4.2 or later", lambda marks: f"{SETTING}queryEvolution.enableSourceEvolution" in marks.settings),
-    ("Spark 4.1 or later", lambda marks: f"{SETTING}stateStore.rowChecksum.enabled" in marks.settings),
+    ("Spark 4.2 or later", lambda marks: f"{SETTING}stateStore.rowChecksum.enabled" in marks.settings),
+    # 4.1 records what 4.0 does: only what is new in its operators tells them apart.
+    ("Spark 4.1 or later", lambda marks: "transformWithStateInPySparkExec" in marks.operators),
     ("Spark 4.0 or later", lambda marks: f"{SETTING}stateStore.encodingFormat" in marks.settings),
     ("Spark 4.0 or later", lambda marks: any(marks.metadata_formats)),
     ("Spark 3.5 or earlier", lambda marks: bool(marks.metadata_formats)),
@@ -41,28 +44,41 @@ def written_by(marks: Marks) -> str:
     return next((version for version, fits in FORMS if fits(marks)), "any Spark")
 
 
-def _columns(schema: str) -> tuple[str, ...]:
+Columns = Mapping[str, Any]  # name → type as StructType JSON has it, in their order
+
+
+def _columns(schema: str) -> Columns:
     fields: list[dict[str, Any]] = json.loads(schema)["fields"]
-    return tuple(str(field["name"]) for field in fields)
+    return {str(field["name"]): field["type"] for field in fields}
 
 
-def _session_key(key: tuple[str, ...], value: tuple[str, ...]) -> bool:
-    return (bool(key) and key[-1] in ("sessionStartTime", "session_window")) or "session_window" in value
+def _is_session_window(key: Columns, value: Columns) -> bool:
+    return list(key)[-1:] == ["sessionStartTime"] or "session_window" in (*value, *list(key)[-1:])
+
+
+def _is_group_state(_: Columns, value: Columns) -> bool:
+    """Format 2 has the user's state as one column; format 1 has its columns, and with a time-out that column too."""
+    return list(value) in (["groupState", "timeoutTimestamp"], ["groupState"]) or list(value)[-1:] == [
+        "timeoutTimestamp"
+    ]
 
 
 # operators by what their default store holds, for queries from before Spark 4.0; the first that fits counts
-SHAPES: Final[tuple[tuple[str, Callable[[tuple[str, ...], tuple[str, ...]], bool]], ...]] = (
-    ("sessionWindowStateStoreSaveExec", _session_key),
-    ("groupsWithState", lambda _, value: value in (("groupState", "timeoutTimestamp"), ("groupState",))),
-    ("dedupe", lambda _, value: value == ("__dummy__",)),
-    ("dedupeWithinWatermark", lambda _, value: value == ("expiresAtMicros",)),
+SHAPES: Final[tuple[tuple[str, Callable[[Columns, Columns], bool]], ...]] = (
+    ("sessionWindowStateStoreSaveExec", _is_session_window),
+    ("groupsWithState", _is_group_state),
+    ("dedupe", lambda _, value: list(value) == ["__dummy__"]),
+    ("dedupeWithinWatermark", lambda _, value: list(value) == ["expiresAtMicros"]),
+    ("globalLimit", lambda key, value: (key, value) == ({"key": "void"}, {"value": "long"})),
 )
+GROUPS_FORMAT: Final = f"{SETTING}flatMapGroupsWithState.stateFormatVersion"
 
 
-def operator_by_form(stores: Iterable[str], schemas: Mapping[str, tuple[str, str]]) -> str:
-    """The operator's name, told by its stores' names and its schemas (key, value).
+def operator_by_form(stores: Iterable[str], schemas: Mapping[str, tuple[str, str]], settings: Mapping[str, str]) -> str:
+    """The operator's name, told by its stores' names and its schemas (key, value), and by the newest settings.
 
-    An aggregation's state has any columns, so whatever has no form of its own is left unnamed: the empty text.
+    An aggregation's state has any columns. So have groups with state in their format 1; where the settings rule that
+    out, whatever has no form of its own is an aggregation, else it is left unnamed: the empty text.
     """
     if any(store.startswith(("left-", "right-")) for store in stores):
         return "symmetricHashJoin"
@@ -70,4 +86,5 @@ def operator_by_form(stores: Iterable[str], schemas: Mapping[str, tuple[str, str
     if default is None:
         return ""
     key, value = _columns(default[0]), _columns(default[1])
-    return next((name for name, fits in SHAPES if fits(key, value)), "")
+    otherwise = "stateStoreSave" if settings.get(GROUPS_FORMAT) == "2" else ""
+    return next((name for name, fits in SHAPES if fits(key, value)), otherwise)

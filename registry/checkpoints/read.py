@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from registry.checkpoints.cache import ReadCache
-from registry.checkpoints.families import EVOLVING, KINDS, OPERATORS, STORES, internal_meaning
+from registry.checkpoints.families import EVOLVING, KINDS, OPERATORS, STORES, UNUSED_DEFAULT, internal_meaning
 from registry.checkpoints.files import CheckpointFiles, Patience
 from registry.checkpoints.layout import (
     StoredSchemas,
@@ -113,7 +113,14 @@ def _read(files: CheckpointFiles, path: str) -> Checkpoint:
         problems=tuple(problems),
         sources=query_sources(files, log.offsets),
         last_commit_time=last_commit.written_at if last_commit else None,
-        written_by=written_by(Marks(log.format, settings, tuple(version for _, version in read))),
+        written_by=written_by(
+            Marks(
+                log.format,
+                settings,
+                tuple(version for _, version in read),
+                tuple(operator.name for operator, _ in read),
+            )
+        ),
     )
 
 
@@ -140,16 +147,16 @@ def _operator(
     built_in = {} if history else {store: partition_schema(files, folder, store) for store in stores}
     families = _families(history) if history else _store_families(built_in)
     if not info.name:
-        info = replace(info, name=_name_by_form(families))
+        info = replace(info, name=_name_by_form(families, runs[-1].settings if runs else {}))
         problems.append(f"operator {folder} has no metadata: its kind is told by its state's form")
     if not families:
         problems.append(f"operator {folder} has no schema file")
     return _made(info, families, history, encoding, runs), info.format
 
 
-def _name_by_form(families: Mapping[str, list[tuple[StoredSchemas, Family]]]) -> str:
+def _name_by_form(families: Mapping[str, list[tuple[StoredSchemas, Family]]], settings: Mapping[str, str]) -> str:
     schemas = {name: (known[-1][1].key_schema, known[-1][1].value_schema) for name, known in families.items()}
-    return operator_by_form(families, schemas)
+    return operator_by_form(families, schemas, settings)
 
 
 def _made(
@@ -159,8 +166,10 @@ def _made(
     encoding: str,
     runs: tuple[SettingsRun, ...],
 ) -> Operator:
-    known = [(name, versions) for name, versions in families.items() if internal_meaning(name) is None]
     evolving = info.name in EVOLVING
+    if evolving and UNUSED_DEFAULT not in info.variables:
+        families = {name: versions for name, versions in families.items() if name != UNUSED_DEFAULT}
+    known = [(name, versions) for name, versions in families.items() if internal_meaning(name) is None]
     removed = _removed(history)
     return Operator(
         number=info.number,

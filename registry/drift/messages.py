@@ -12,12 +12,14 @@ from registry.access.roles import Actor, may, require
 from registry.drift.pasted import header_bytes, read_headers, read_pasted
 from registry.errors import InvalidDatum, InvalidInput, InvalidSchema, NotFound, Unavailable
 from registry.formats.decoding import json_value
+from registry.formats.effective_tags import MASK
 from registry.formats.protobuf.decoding import split_indexes
 from registry.observations import Framing, Side
 from registry.subjects import engines
 from registry.subjects.models import Registry, Schema, SchemaVersion
 from registry.subjects.names import DEFAULT_CONTEXT, SubjectName, parse_subject
 from registry.subjects.selectors.parsed import parse_stored
+from registry.subjects.selectors.tags import tags_of_schemas
 from registry.subjects.selectors.versions import get_version
 
 MAGIC_ID: Final = 0
@@ -55,7 +57,7 @@ class DecodedMessage:
     """All that a message tells. `error` says what stopped the decoding, at which place; then `value` is None.
 
     `problems` is what a JSON Schema says against the value; `elsewhere` are contexts and registries that know the mark
-    where this one doesn't.
+    where this one doesn't. `masked` says that values of personal data were taken out.
     """
 
     encoding: str
@@ -74,6 +76,7 @@ class DecodedMessage:
     problems: tuple[str, ...] = ()
     error: str = ""
     elsewhere: tuple[str, ...] = field(default=())
+    masked: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON values."""
@@ -112,7 +115,20 @@ def decode_message(
         where = f" in context {context}" if frame.framing == "id" else ""
         error = f"{registry.name} has no schema with the {_WORDS[frame.framing]} {frame.mark}{where}."
         return replace(found, error=error, elsewhere=_elsewhere(frame, by))
-    return _decoded(_with_schema(found, schema), schema, frame)
+    return _for(by, registry, _decoded(_with_schema(found, schema), schema, frame), schema)
+
+
+def _for(by: Actor, registry: Registry, found: DecodedMessage, schema: Schema) -> DecodedMessage:
+    """The message as the caller may see it: what tags say is personal data takes a right of its own."""
+    subjects = [version.subject for version in found.versions]
+    if all(may(by, "sample.personal", registry=registry.name, subject=subject) for subject in subjects or ("",)):
+        return found
+    tags = tags_of_schemas(registry, [schema])[schema.pk]
+    if not tags.has_personal:
+        return found
+    # What a JSON Schema says against a value tells the value; what stops a decoder is told by places and numbers.
+    problems = tuple(f"{problem.partition(': ')[0]}: {MASK}" for problem in found.problems)
+    return replace(found, value=tags.masked(found.value), problems=problems, masked=True)
 
 
 def _with_schema(found: DecodedMessage, schema: Schema) -> DecodedMessage:

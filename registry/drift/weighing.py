@@ -99,7 +99,7 @@ def weigh(
 
     Statistics speak of the data that are there: of what the new schema makes of them, and of fields that it gives up.
     """
-    seen = {_steps(item.path): item for item in fields}
+    seen = {steps_of(item.path): item for item in fields}
     lines = []
     for finding in {(item.rule, item.path, item.direction, item.writes): item for item in findings}.values():
         line = _of_finding(finding, seen.get(below_root(finding.path)), replay)
@@ -115,10 +115,11 @@ def below_root(path: str) -> str:
     """A schema's path as the data have it, without the root's name, indexes and keys: `Order.items[].price` →
     `items.price`.
     """
-    return _steps(path).partition(".")[2]
+    return steps_of(path).partition(".")[2]
 
 
-def _steps(path: str) -> str:
+def steps_of(path: str) -> str:
+    """A path of the data without indexes and keys."""
     return _STEP.sub("", path)
 
 
@@ -210,7 +211,7 @@ def _line(weight: Weight, finding: PaperFinding, sentence: str) -> EvidenceLine:
 
 
 def _counted(counted: Iterable[tuple[str, int]], path: str) -> int:
-    return next((count for held, count in counted if _steps(held) == _steps(path)), 0)
+    return next((count for held, count in counted if steps_of(held) == steps_of(path)), 0)
 
 
 def _many(messages: int) -> str:

@@ -229,7 +229,11 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class OutlineField:
-    """A field as a row for people: `depth` counts from 0, `default` is JSON text, None where there is none."""
+    """A field as a row for people: `depth` counts from 0, `default` is JSON text, None where there is none.
+
+    `tags` are those in the text that hold here: the field's own and those of all records and fields around it. `entity`
+    is the full name of its record or message with its own name, empty in JSON Schema, whose records have none.
+    """
 
     name: str
     path: str
@@ -239,6 +243,8 @@ class OutlineField:
     default: str | None
     doc: str
     aliases: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    entity: str = ""
 
 
 class SchemaFormat(Protocol):

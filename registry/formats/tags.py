@@ -64,6 +64,11 @@ def with_any_of(found: Iterable[EntityTags], wanted: Sequence[str]) -> tuple[Ent
     return tuple(item for item in found if ANY in wanted or not set(wanted).isdisjoint(item.tags))
 
 
+def joined(outer: tuple[str, ...], own: Iterable[str]) -> tuple[str, ...]:
+    """The tags around a field with its own behind them, each once."""
+    return tuple(dict.fromkeys((*outer, *own)))
+
+
 def _by_entity(items: Iterable[EntityTags]) -> dict[Entity, dict[str, None]]:
     found: dict[Entity, dict[str, None]] = {}
     for item in items:

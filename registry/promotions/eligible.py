@@ -6,12 +6,13 @@ members of a group. One approval counts for all that its giver is named in. A ru
 with or without the right; the environment's number counts those with the right alone.
 
 A person is an account: through an issuer, issuer and subject have one account, by the database's constraint. The
-address of mail is no identity, yet an account with the requester's address isn't taken for somebody else.
+address of mail is no identity, yet accounts with one address count as one person, as do those of which an administrator
+has stated it: none of them reviews what another asked for, and their approvals are one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Final
@@ -23,6 +24,7 @@ from registry.access.models import GroupGrant, RoleGrant, User
 from registry.access.roles import ACTIONS, Actor, Grant, may
 from registry.access.selectors import Owners, owners_of_many
 from registry.promotions.models import PromotionRequest, Review, ReviewRule
+from registry.promotions.persons import persons_of
 from registry.promotions.plan import REGISTER, WRITING
 from registry.subjects.names import SubjectName
 
@@ -40,11 +42,15 @@ class Reviewer:
 
 @dataclass(frozen=True)
 class RuleState:
-    """A rule that a request comes under: how many approvals it asks for, how many there are, and of whom."""
+    """A rule that a request comes under: how many approvals it asks for, how many there are, and of whom.
+
+    `can` counts the people who have given theirs or could; `who` are their accounts.
+    """
 
     sentence: str
     needed: int
     given: int
+    can: int = 0
     who: tuple[Reviewer, ...] = ()
     given_by: tuple[str, ...] = ()
 
@@ -105,16 +111,6 @@ def is_breaking(request: PromotionRequest) -> bool:
     return bool(request.plan.get("breaking"))
 
 
-def shares_address(one: str, other: str) -> bool:
-    """Whether two accounts have the same address of mail, which none of them has proved."""
-    return bool(address_key(one)) and address_key(one) == address_key(other)
-
-
-def address_key(address: str) -> str:
-    """An address of mail as it is compared; "" for none."""
-    return address.strip().casefold()
-
-
 class _Known:
     """What is read once for many requests: rules, who has which role, members of groups, owners, reviews."""
 
@@ -135,20 +131,21 @@ class _Known:
             self.reviews.setdefault(review.request_id, []).append(review)
 
     def _read_people(self, numbers: Iterable[int]) -> None:
-        """Names, who is active, who is known by the issuer, and which accounts have the same address of mail."""
+        """Names, who is active, who is known by the issuer, and which accounts are one person's."""
         self.people: dict[int, Reviewer] = {}
         self.active: set[int] = set()
         self.identified: set[int] = set()
-        self.addresses: dict[int, str] = {}
+        addresses: dict[int, str] = {}
         # the identities (issuer, subject) stand in allauth's table, which this package knows by name alone
         rows = User.objects.filter(pk__in=numbers).order_by("username")
         for number, username, email, active, identity in rows.values_list(
             "pk", "username", "email", "is_active", "socialaccount"
         ):
             self.people[number] = Reviewer(username, number)
-            self.addresses[number] = address_key(email)
+            addresses[number] = email
             self.active |= {number} if active else set()
             self.identified |= {number} if identity is not None else set()
+        self.persons = persons_of(addresses)
 
     def needed(self, request: PromotionRequest) -> Needed:
         """What one of them needs."""
@@ -193,13 +190,19 @@ class _Known:
         self, sentence: str, needed: int, people: set[int], approved: Mapping[int, str], able: set[int]
     ) -> RuleState:
         given = people & approved.keys()
+        able = (people & able) | given
         return RuleState(
             sentence=sentence,
             needed=needed,
-            given=len(given),
-            who=self._in_order((people & able) | given),
+            given=self._count(given),
+            can=self._count(able),
+            who=self._in_order(able),
             given_by=tuple(sorted(approved[number] for number in given)),
         )
+
+    def _count(self, numbers: set[int]) -> int:
+        """How many people they are; an account that is gone is one of its own."""
+        return len({self.persons.get(number, number) for number in numbers})
 
     def _in_order(self, numbers: set[int]) -> tuple[Reviewer, ...]:
         return tuple(reviewer for number, reviewer in self.people.items() if number in numbers)
@@ -211,8 +214,8 @@ class _Known:
             found = found & self.identified
         if request.target.own_approval_allowed:
             return found
-        asked, address = request.requested_by_id, self.addresses[request.requested_by_id]
-        return {n for n in found if n != asked and not (address and self.addresses[n] == address)}
+        asked = self.persons[request.requested_by_id]
+        return {number for number in found if self.persons[number] != asked}
 
     def _who_may(self, action: str, registry: str, subjects: Sequence[str]) -> set[int]:
         """Those with the right for all the subjects; most have it for every subject, so the rest alone is asked."""
@@ -226,14 +229,17 @@ class _Known:
 class Reviewing:
     """Which of many requests somebody can review, without working out what each of them needs."""
 
-    def __init__(self, user_id: int, requests: Sequence[PromotionRequest]) -> None:
+    def __init__(
+        self, user_id: int, requests: Sequence[PromotionRequest] = (), *, requesters: Collection[int] = ()
+    ) -> None:
         self.user_id = user_id
+        requesters = {*requesters, *(request.requested_by_id for request in requests)}
         self.rules = _rules_of({request.target_id for request in requests})
         self.owners = _owners(requests, self.rules)
         self.grants = _grants_of((), [user_id]).get(user_id, [])
         self.groups = set(User.objects.filter(pk=user_id).values_list("groups__name", flat=True))
-        rows = User.objects.filter(pk__in={user_id, *(request.requested_by_id for request in requests)})
-        self.addresses = {number: address_key(email) for number, email in rows.values_list("pk", "email")}
+        rows = User.objects.filter(pk__in={user_id, *requesters})
+        self.persons = persons_of(dict(rows.values_list("pk", "email")))
         mine = User.objects.filter(pk=user_id, is_active=True)
         self.may_approve = (mine.filter(socialaccount__isnull=False) if settings.OIDC_ISSUER else mine).exists()
 
@@ -248,11 +254,20 @@ class Reviewing:
             return True
         return any(self._is_named(rule, request, registry, subjects) for rule in self.rules.get(request.target_id, ()))
 
+    def reviews_all_of(self, registry: str) -> bool:
+        """Whether they have the right to read and review whatever goes there."""
+        return all(_may(action, self.grants, registry, [""]) for action in ("schema.read", REVIEW))
+
+    def may_review_in(self, registry: str) -> bool:
+        """Whether they have the right to review some of it."""
+        return any(grant.role in ACTIONS[REVIEW] and grant.registry in ("", registry) for grant in self.grants)
+
+    def is_same(self, requester: int) -> bool:
+        """Whether one of the requesters is this person, by whichever account."""
+        return self.persons[requester] == self.persons.get(self.user_id)
+
     def _asked_for(self, request: PromotionRequest) -> bool:
-        address = self.addresses.get(self.user_id, "")
-        return request.requested_by_id == self.user_id or (
-            bool(address) and address == self.addresses[request.requested_by_id]
-        )
+        return self.is_same(request.requested_by_id)
 
     def _is_named(self, rule: ReviewRule, request: PromotionRequest, registry: str, subjects: Sequence[str]) -> bool:
         matching = [name for name in subjects if fnmatchcase(name, rule.subject_pattern)]
@@ -288,10 +303,10 @@ def _owners(
 
 
 def _nobody_can(states: Sequence[RuleState], request: PromotionRequest) -> str:
-    short = next((state for state in states if len(state.who) < state.needed), None)
+    short = next((state for state in states if state.can < state.needed), None)
     if short is None:
         return ""
-    there = f"only {len(short.who)} can" if short.who else "nobody can"
+    there = f"only {short.can} can" if short.can else "nobody can"
     others = "" if request.target.own_approval_allowed else ", the requester not counted"
     return (
         f"Nobody can approve this as it is: it takes {short.sentence}, and {there}{others}."

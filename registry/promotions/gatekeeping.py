@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 from urllib.parse import urlencode
 
-from django.db.models import F
+from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from registry.access.roles import ACTION_WORDS, Actor, may
@@ -28,8 +28,28 @@ def keep_closed(action: str, registry: Registry, subject: str, by: Actor) -> boo
     if _is_mirroring(registry, by) or not Environment.objects.filter(registry=registry, is_closed=True).exists():
         return False
     if not _use(action, registry, subject, by):
-        raise ReleaseRequired(_refusal(action, registry, subject), registry=registry.name, action=action)
+        raise ReleaseRequired(closed_refusal(action, registry, subject), registry=registry.name, action=action)
     return True
+
+
+def is_kept(registry: Registry, by: Actor) -> tuple[bool, bool]:
+    """Whether `keep_closed` would refuse this person, and whether it would let them pass READONLY.
+
+    Nothing is used up by asking: it is for whoever says beforehand what would be refused.
+    """
+    if _is_mirroring(registry, by) or not Environment.objects.filter(registry=registry, is_closed=True).exists():
+        return False, False
+    has_glass = _glass_of(registry, by).exists()
+    return not has_glass, has_glass
+
+
+def _glass_of(registry: Registry, by: Actor) -> QuerySet[BreakGlass]:
+    """The person's open break-glass, none for whoever may not have one."""
+    if by.user_id is None or not may(by, "registry.manage", registry=registry.name):
+        return BreakGlass.objects.none()
+    return BreakGlass.objects.filter(
+        environment__registry=registry, opened_by_id=by.user_id, ends_at__gt=timezone.now()
+    )
 
 
 def _is_mirroring(registry: Registry, by: Actor) -> bool:
@@ -39,12 +59,7 @@ def _is_mirroring(registry: Registry, by: Actor) -> bool:
 
 def _use(action: str, registry: Registry, subject: str, by: Actor) -> bool:
     """Use the person's open break-glass, if there is one; its row is held, so that it isn't closed meanwhile."""
-    if by.user_id is None or not may(by, "registry.manage", registry=registry.name):
-        return False
-    rows = BreakGlass.objects.filter(
-        environment__registry=registry, opened_by_id=by.user_id, ends_at__gt=timezone.now()
-    )
-    glass = rows.select_for_update(of=("self",)).first()
+    glass = _glass_of(registry, by).select_for_update(of=("self",)).first()
     if glass is None:
         return False
     reason = f"break-glass {glass.pk}: {glass.reason}"
@@ -64,7 +79,8 @@ def _use(action: str, registry: Registry, subject: str, by: Actor) -> bool:
     return True
 
 
-def _refusal(action: str, registry: Registry, subject: str) -> str:
+def closed_refusal(action: str, registry: Registry, subject: str) -> str:
+    """What whoever would change a closed environment directly is told."""
     query = urlencode({"target": registry.name} | ({"subject": subject} if subject else {}))
     return (
         f"Registry {registry.name} is a closed environment: to {ACTION_WORDS[action]} there takes a release. Ask for a"

@@ -12,6 +12,7 @@ from django.utils import timezone
 from registry.errors import NotFound, SchemadeskError
 from registry.promotions.basis import Pair, basis_query, pairs_of
 from registry.promotions.can_promote import NO, Reason, judged, latest_number, plan_of
+from registry.promotions.marking import refresh_marks
 from registry.promotions.models import Environment, PromotionOutlook
 from registry.subjects.names import SubjectName
 
@@ -48,7 +49,11 @@ WHERE place.id = outlook.source_id AND NOT EXISTS (
 
 
 def refresh_outlooks(*, most: int = MAX_SUBJECTS, seconds: float = MAX_SECONDS) -> int:
-    """Work out what is missing, then what is old, within a time; gives how many were. Rows of what is gone go."""
+    """Work out what is missing, then what is old, within a time; gives how many were. Rows of what is gone go.
+
+    The marks of the board come first.
+    """
+    refresh_marks()
     with connection.cursor() as cursor:
         cursor.execute(_GONE)
     return work_out(environments_in_order(), most=most, seconds=seconds)

@@ -60,7 +60,7 @@ FROM_REGISTRY: Final = frozenset(
     }
 )
 #: codes that never are: what people do about a request and the time don't change what it would do
-BESIDE_THE_PLAN: Final = frozenset({"freeze", "mirror", "referrers", "reviewers", "threads"})
+BESIDE_THE_PLAN: Final = frozenset({"freeze", "mirror", "notes", "referrers", "reviewers", "threads"})
 #: report items that a stored plan keeps of each subject
 MAX_ITEMS_KEPT: Final = 50
 

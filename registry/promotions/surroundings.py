@@ -10,8 +10,10 @@ from django.utils import timezone
 from registry.errors import SchemaTooCostly
 from registry.formats.base import ParsedSchema
 from registry.promotions.eligible import needed_for
+from registry.promotions.freezes import frozen_at
 from registry.promotions.holdings import named_in
 from registry.promotions.models import Environment, PromotionRequest, Thread
+from registry.promotions.notes import checks_of_notes
 from registry.promotions.plan import FAIL, PASS, SKIPPED, WARN, Check, Plan, Step, Verdict, Wanted, Wish
 from registry.subjects import engines
 from registry.subjects.evidence import PROVIDERS, Evidence, Kind, evidence_of
@@ -31,6 +33,8 @@ def checks_around(wish: Wish, plan: Plan, wanted: Sequence[Wanted], *, thorough:
     target = wish.target
     adding = {step.subject: step for step in plan.steps if step.adds}
     found = [*_frozen(target), *_mirrored(target.registry), *_open_threads(wish.request_id)]
+    if thorough:
+        found += checks_of_notes(wish, plan)
     if thorough and adding:
         schemas = {item.subject: item.schema for item in wanted if item.schema is not None}
         found += _referrers(target.registry, adding, schemas)
@@ -42,8 +46,7 @@ def checks_around(wish: Wish, plan: Plan, wanted: Sequence[Wanted], *, thorough:
 
 def frozen_until(target: Environment) -> str:
     """Why and until when nothing is applied to an environment, as a sentence; "" if it isn't frozen now."""
-    now = timezone.now()
-    window = target.freeze_windows.filter(starts_at__lte=now, ends_at__gt=now).order_by("-ends_at").first()
+    window = frozen_at([target], timezone.now()).get(target.pk)
     if window is None:
         return ""
     return f"{target.registry.name} is frozen until {window.ends_at:%Y-%m-%d %H:%M} UTC: {window.reason}."

@@ -74,16 +74,18 @@ def get_variable(query_id: int, variable_id: int) -> VariableInfo:
     return _variable(variable, row, len(schemas), schemas)
 
 
-def filled_of(checkpoint: str) -> dict[tuple[str, str], tuple[int, int]] | None:
-    """How many rows hold something in a field, by variable and path, of how many; None where no rows were read."""
+def filled_of(checkpoint: str) -> dict[tuple[int, str, str], tuple[int, int]] | None:
+    """How many rows hold something in a field, of how many, by operator, variable and path; None where no rows were
+    read. Operators of one query may call their variables the same.
+    """
     path = checkpoint.strip().rstrip("/")
     rows = StateVariable.objects.filter(query__path=path, removed_at=None, rows__isnull=False)
-    found = list(rows.values_list("name", "fields"))
+    found = list(rows.values_list("operator", "name", "fields"))
     if not found:
         return None
     return {
-        (name, str(each["path"]).removeprefix("value.")): (each["rows"] - each["nulls"], each["rows"])
-        for name, fields in found
+        (operator, name, str(each["path"]).removeprefix("value.")): (each["rows"] - each["nulls"], each["rows"])
+        for operator, name, fields in found
         for each in fields
         if str(each["path"]).startswith("value.")
     }

@@ -6,6 +6,7 @@
 | context | `name`, `next_schema_id` |
 | config | `context` and `subject` (null: wider), and the settings that are set |
 | mode | `context`, `subject`, `mode` |
+| note | `context`, `subject`, `tags`, `doc` |
 | version | `context`, `subject`, `version`, `id`, `schemaType`, `schema`, and where there are some `references`, `metadata`, `ruleSet`, `submitted` (where it differs from `schema`), `created_at`, `created_by`, `door`, `deleted_at` |
 | last | `kind` end, `lines` before it and their `sha256`: a file that was cut off is refused |
 """
@@ -23,7 +24,7 @@ from registry.formats.base import Reference
 from registry.subjects.contracts import read_metadata, read_rule_set
 from registry.subjects.names import SubjectName
 from registry.subjects.remote_answers import read_mode, refuse_unusable_text
-from registry.subjects.snapshot import Scope, Snapshot, VersionRecord, scope_key
+from registry.subjects.snapshot import NoteRecord, Scope, Snapshot, VersionRecord, scope_key
 
 FORMAT = "schemadesk registry export"
 FORMAT_VERSION = 1
@@ -50,6 +51,9 @@ def _lines(snapshot: Snapshot) -> Iterator[dict[str, Any]]:
         yield {"kind": "config", **_scope(scope), "settings": dict(snapshot.configs[scope])}
     for scope in sorted(snapshot.modes, key=scope_key):
         yield {"kind": "mode", **_scope(scope), "mode": snapshot.modes[scope]}
+    for subject in sorted(snapshot.notes, key=scope_key):
+        note = snapshot.notes[subject]
+        yield {"kind": "note", **_scope(subject), "tags": list(note.tags), "doc": note.doc}
     for record in sorted(snapshot.versions, key=lambda row: (row.subject.context, row.subject.subject, row.version)):
         yield {"kind": "version", **_version(record)}
 
@@ -108,6 +112,7 @@ class _Reader:
         self.contexts: dict[str, int] = {}
         self.configs: dict[Scope, dict[str, Any]] = {}
         self.modes: dict[Scope, str] = {}
+        self.notes: dict[SubjectName, NoteRecord] = {}
         self.versions: dict[tuple[SubjectName, int], VersionRecord] = {}
 
     def take(self, line: bytes) -> None:
@@ -130,7 +135,7 @@ class _Reader:
     def finish(self) -> Snapshot:
         if not self.ended:
             raise InvalidSnapshot(f"{self.name} has no last line: it was cut off. Export it again.")
-        return Snapshot(tuple(self.versions.values()), self.contexts, self.configs, self.modes)
+        return Snapshot(tuple(self.versions.values()), self.contexts, self.configs, self.modes, self.notes)
 
     def header(self, value: dict[str, Any]) -> None:
         if value["format_version"] != FORMAT_VERSION:
@@ -144,6 +149,12 @@ class _Reader:
 
     def mode(self, value: dict[str, Any]) -> None:
         self.modes[_read_scope(value)] = read_mode(value)
+
+    def note(self, value: dict[str, Any]) -> None:
+        subject = SubjectName(_text(value["context"]), _text(value["subject"]))
+        if subject in self.notes:
+            raise ValueError(f"a note of {subject.qualified} comes a second time")
+        self.notes[subject] = NoteRecord(tuple(_text(tag) for tag in _list(value["tags"])), _text(value["doc"]))
 
     def version(self, value: dict[str, Any]) -> None:
         record = VersionRecord(
@@ -179,12 +190,18 @@ class _Reader:
 
 
 #: kind of line → the method that takes it
-_KINDS = {name: name for name in ("header", "context", "config", "mode", "version", "end")}
+_KINDS = {name: name for name in ("header", "context", "config", "mode", "note", "version", "end")}
 
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError("a text was expected")
+    return value
+
+
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise TypeError("a list was expected")
     return value
 
 

@@ -88,6 +88,15 @@ INVARIANTS = (
         "an association names a subject of another registry",
         since="0006_associations",
     ),
+    Invariant(
+        "note_tags_are_words_in_order",
+        "subjects_subjectnote",
+        "INSERT OR UPDATE OF tags",
+        'NEW.tags::text[] = (SELECT coalesce(array_agg(DISTINCT t COLLATE "C"), ARRAY[]::text[])'
+        " FROM unnest(NEW.tags::text[]) t WHERE t COLLATE \"C\" ~ '^[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}$')",
+        "the tags of a note are no words, or not each once and in order",
+        since="0010_notes",
+    ),
 )
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from registry.subjects.names import SubjectName
 from registry.subjects.snapshot import (
+    NoteRecord,
     Problem,
     Scope,
     Snapshot,
@@ -34,11 +36,13 @@ class Move:
     modes: Mapping[Scope, tuple[str, str]]
     contexts: Mapping[str, int]
     problems: tuple[Problem, ...]
+    #: what is written otherwise there than here; what is written here alone stays
+    notes: Mapping[SubjectName, NoteRecord] = field(default_factory=dict)
 
     @property
     def is_empty(self) -> bool:
         """Whether both hold the same, as far as what is there goes."""
-        return not (self.bring or self.configs or self.modes or self.contexts or self.problems)
+        return not (self.bring or self.configs or self.modes or self.contexts or self.notes or self.problems)
 
 
 def plan_move(there: Snapshot, here: Snapshot, *, defaults: tuple[str, str] = ("", "")) -> Move:
@@ -69,6 +73,7 @@ def plan_move(there: Snapshot, here: Snapshot, *, defaults: tuple[str, str] = ("
             name: following for name, following in there.contexts.items() if following > here.contexts.get(name, 0)
         },
         problems=tuple(circles),
+        notes={name: there.notes[name] for name in there.notes if there.notes[name] != here.notes.get(name)},
     )
 
 
@@ -110,6 +115,8 @@ def describe(move: Move, here: Snapshot) -> Iterator[str]:
         yield f"~ config of {scope_title(scope)}: {'; '.join(values)}"
     for scope, (mode, other) in move.modes.items():
         yield f"~ mode of {scope_title(scope)}: {mode or 'inherited'} here, {other} there"
+    for name, note in sorted(move.notes.items(), key=lambda item: scope_key(item[0])):
+        yield f"{'~' if name in here.notes else '+'} note of {name.qualified}: {', '.join(note.tags) or 'no tags'}"
     for problem in move.problems:
         yield f"! {problem}"
 

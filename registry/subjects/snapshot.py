@@ -53,14 +53,26 @@ class VersionRecord:
 
 
 @dataclass(frozen=True)
+class NoteRecord:
+    """What is written about a subject."""
+
+    tags: tuple[str, ...] = ()
+    doc: str = ""
+
+
+@dataclass(frozen=True)
 class Snapshot:
-    """A registry's contents. `configs` holds settings by their names in `services.set_config`."""
+    """A registry's contents. `configs` holds settings by their names in `services.set_config`.
+
+    `notes` has the subjects that somebody described; other servers know no notes, so those that are here alone stay.
+    """
 
     versions: tuple[VersionRecord, ...]
     #: context → the lowest schema id that was never given; 1 or absent where that isn't known
     contexts: Mapping[str, int]
     configs: Mapping[Scope, Mapping[str, Any]]
     modes: Mapping[Scope, str]
+    notes: Mapping[SubjectName, NoteRecord] = field(default_factory=dict)
 
     @property
     def by_place(self) -> dict[Place, VersionRecord]:

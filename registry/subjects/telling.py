@@ -59,6 +59,14 @@ def tell_of_deletion(
     )
 
 
+def tell_of_restoring(place: Registry, subject: SubjectName, *, versions: Sequence[int], by: Actor) -> None:
+    """Soft-deleted versions of a subject live again; whoever follows registrations hears of it."""
+    verb = "were" if len(versions) > 1 else "was"
+    text = f"{_versions(versions)} of {subject.qualified} {verb} restored in {place.name} by {by.name}."
+    data = {"versions": list(versions[:MOST]), "number": len(versions), "restored": True}
+    _tell(REGISTERED, place, subject, text, data, by=by)
+
+
 def tell_of_many(place: Registry, event: str, count: int, *, why: str, by: Actor) -> None:
     """What one import or sync did to as many versions, or settings of scopes; nothing for none."""
     if not count:

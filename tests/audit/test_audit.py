@@ -34,7 +34,15 @@ NOT_GOVERNED = {
     "notifications_attempt",
     # worked out from the rest; and what is its author's alone until it is proposed
     "promotions_promotionoutlook",
+    "promotions_boardsubject",
+    "promotions_boardchange",
+    "promotions_boardstate",
     "promotions_draft",
+    # the index of the search, which follows what is registered
+    "search_indexedfield",
+    "search_indexedsubject",
+    "search_searchterm",
+    "search_stalesubject",
 }
 
 

@@ -113,14 +113,14 @@ def test_an_unknown_subject_is_refused() -> None:
 def test_the_board_is_measured_with_what_it_shows_at_scale() -> None:
     size = board.Size(subjects=30, requests=4, repeats=1)
     rows = list(board.measure_here(size))
-    assert [row.goal for row in rows].count(board.BOARD_GOAL) == 6 + 2 * len(board.FILTERS)
+    assert [row.goal for row in rows].count(board.BOARD_GOAL) == 7 + 2 * len(board.FILTERS)
     whole = [row.what for row in rows if row.what.startswith("the whole page")]
     assert whole == [
         "the whole page: home",
         "the whole page: the board",
         *(f"the whole page: the board, filter: {name}" for name in board.FILTERS),
     ]
-    assert [row.goal for row in rows].count(board.ANSWER_GOAL) == 2
+    assert [row.goal for row in rows].count(board.ANSWER_GOAL) == 3
     assert rows[-1].what == "work out the 60 answers of a page"
     found = {name: board.board_rows(by=system_actor("tests"), filters=[name]).total for name in board.FILTERS}
     assert 0 < found["behind"] < 30, "the subjects lag behind each other"

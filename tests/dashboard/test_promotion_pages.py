@@ -20,7 +20,7 @@ from registry.access.roles import Actor, system_actor
 from registry.access.services import issue_token
 from registry.audit.sealing import seal_events
 from registry.promotions import selectors, services
-from registry.promotions.models import BreakGlass, Environment, PromotionRequest, Review
+from registry.promotions.models import BreakGlass, Environment, PromotionRequest, RecurringFreeze, Review
 from registry.subjects.models import SchemaVersion, VersionStanding
 from registry.subjects.services import delete_version
 from tests.conftest import RawClient
@@ -367,6 +367,24 @@ def test_an_environment_is_changed_on_its_page(
     assert not row.freeze_windows.exists()
 
 
+def test_a_freeze_comes_again_by_the_clocks_of_a_zone(browser: Browser, cast: Cast, versions: None) -> None:
+    admin, address = browser("admin"), "/ui/environments/staging"
+    weekly = {
+        "recurs": "weekly", "zone": "Europe/Berlin", "from_day": "4", "from_time": "16:00", "to_day": "0",
+        "to_time": "07:00", "last_days": "", "why_recurring": HOSTILE,
+    }  # fmt: skip
+    text = text_of(admin.post(f"{address}/recurring-freezes", weekly, follow=True))
+    assert "Every week from Friday 16:00 to Monday 07:00, Europe/Berlin" in text and HOSTILE not in text
+    assert ("In force" in text) != ("Next:" in text)
+    monthly = {**weekly, "recurs": "monthly", "last_days": "3", "from_time": "00:00", "to_time": "00:00"}
+    assert "Every month on the last 3 days, Europe/Berlin" in text_of(
+        admin.post(f"{address}/recurring-freezes", monthly, follow=True)
+    )
+    for number in RecurringFreeze.objects.values_list("pk", flat=True):
+        text_of(admin.post(f"{address}/recurring-freezes/{number}/remove", follow=True))
+    assert not RecurringFreeze.objects.exists()
+
+
 @pytest.mark.parametrize(
     ("part", "sent", "words"),
     [
@@ -378,6 +396,12 @@ def test_an_environment_is_changed_on_its_page(
             "name is one of",
         ),
         ("freezes", {"starts_at": "x", "ends_at": "y", "why_frozen": "z"}, "is no time"),
+        ("recurring-freezes", {"recurs": "monthly", "last_days": "x"}, "whole number"),
+        (
+            "recurring-freezes",
+            {"recurs": "weekly", "from_day": "1", "to_day": "2", "from_time": "7 o’clock"},
+            "a time like",
+        ),
         ("break-glass", {"glass_reason": "", "minutes": "10"}, "reason"),
         ("break-glass", {"glass_reason": "x", "minutes": "9999"}, "240"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -16,6 +17,7 @@ from registry.notifications.models import InboxEntry
 from registry.promotions import selectors, services
 from registry.promotions.models import Comment, Thread
 from registry.promotions.services import discussing
+from registry.subjects.names import SubjectName
 from tests.promotions.parts import V1, Cast, ask, register
 
 pytestmark = pytest.mark.requirement("CARD-4")
@@ -35,13 +37,13 @@ def begin(cast: Cast, number: int, who: str = "reader", text: str = "why?", **mo
 def test_of_a_field_of_a_subject_or_of_all_of_it(cast: Cast, number: int) -> None:
     begin(cast, number)
     begin(cast, number, subject="orders-value")
-    thread = begin(cast, number, subject="orders-value", path="/fields/id")
+    thread = begin(cast, number, subject="orders-value", path="Order.id")
     services.answer(thread_id=thread, by=cast["steward"], text="because")
     shown = selectors.get_request(number).threads
     assert [(item.subject, item.path) for item in shown] == [
         ("", ""),
         ("orders-value", ""),
-        ("orders-value", "/fields/id"),
+        ("orders-value", "Order.id"),
     ]
     assert [(said.author, said.text) for said in shown[2].comments] == [("reader", "why?"), ("steward", "because")]
     written = AuditEvent.objects.filter(table="promotions_comment").first()
@@ -121,7 +123,10 @@ def test_what_cannot_be_kept_is_refused(cast: Cast, number: int, text: str) -> N
     [
         {"subject": "customers-value"},
         {"subject": "orders-value' OR 1=1"},
-        {"path": "/fields/id"},
+        {"path": "Order.id"},
+        {"subject": "orders-value", "path": "/fields/id"},
+        {"subject": "orders-value", "path": "Order.ID"},
+        {"subject": "orders-value", "path": "Order.id.more"},
         {"subject": "orders-value", "path": "x" * 1025},
         {"subject": "orders-value", "path": "a\0b"},
     ],
@@ -130,6 +135,33 @@ def test_a_place_that_is_none_of_the_requests_is_refused(cast: Cast, number: int
     with pytest.raises(InvalidInput):
         begin(cast, number, **place)
     assert not Thread.objects.exists()
+
+
+def test_a_field_of_either_side_and_the_place_of_a_change(cast: Cast) -> None:
+    fields = [{"name": "id", "type": "long"}, {"name": "fax", "type": "string", "default": ""}]
+    register({**V1, "fields": fields}, cast["steward"])
+    released = ask(cast, target="staging")
+    services.approve(request_id=released, by=cast["approver"])
+    services.apply(request_id=released, by=cast["approver"])
+    inner = {"type": "record", "name": "Sum", "fields": [{"name": "cents", "type": "long"}]}
+    register({**V1, "fields": [fields[0], {"name": "sum", "type": inner, "default": {"cents": 0}}]}, cast["steward"])
+    number = ask(cast, version=2, target="staging")
+    for path in ("Order.id", "Order.fax", "Order.sum", "Order.sum.cents"):
+        begin(cast, number, subject="orders-value", path=path)
+    with pytest.raises(InvalidInput, match=r"is no field of orders-value.*Did you mean .*Order\.sum\.cents") as refused:
+        begin(cast, number, subject="orders-value", path="Order.sum.cent")
+    assert refused.value.details["field"] == "path"
+    assert Thread.objects.count() == 4
+
+
+def test_a_field_of_a_proposed_text(cast: Cast) -> None:
+    text = json.dumps({"type": "record", "name": "Paid", "fields": [{"name": "at", "type": "long"}]})
+    number = services.propose_version(
+        target="prod", subject=SubjectName(".", "paid-value"), text=text, by=cast["steward"]
+    )
+    begin(cast, number, subject="paid-value", path="Paid.at")
+    with pytest.raises(InvalidInput, match="no field"):
+        begin(cast, number, subject="paid-value", path="Paid.on")
 
 
 def test_how_much_is_bounded(cast: Cast, number: int, monkeypatch: pytest.MonkeyPatch) -> None:

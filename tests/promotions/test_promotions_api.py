@@ -38,7 +38,10 @@ def test_the_whole_way(api: Api, number: int) -> None:
     one = f"{URL}/{number}"
     status, shown = call(api("reader"), "GET", one)
     assert (status, shown["state"], shown["needed"]["is_met"]) == (200, "in review", False)
-    place = {"text": "why?", "subject": "orders-value", "path": "/fields/id"}
+    place = {"text": "why?", "subject": "orders-value", "path": "Order.di"}
+    status, refused = call(api("reader"), "POST", f"{one}/threads", place)
+    assert status == 422 and "is no field of orders-value" in str(refused) and "Order.id" in str(refused)
+    place["path"] = "Order.id"
     status, thread = call(api("reader"), "POST", f"{one}/threads", place)
     assert status == 201
     assert call(api("steward"), "POST", f"/api/v1/threads/{thread['thread']}/comments", {"text": "so"})[0] == 201

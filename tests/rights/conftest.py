@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import time, timedelta
 from typing import Any
 
 import pytest
@@ -15,7 +15,17 @@ from registry.access.models import ApiToken, GroupGrant, Ownership, RoleGrant, U
 from registry.access.roles import Actor
 from registry.access.services import issue_token
 from registry.drift.models import Cluster
-from registry.promotions.models import BreakGlass, Comment, Draft, Environment, FreezeWindow, ReviewRule, Thread
+from registry.promotions.models import (
+    BreakGlass,
+    Comment,
+    Draft,
+    Environment,
+    FreezeWindow,
+    RecurringFreeze,
+    ReviewRule,
+    SamePerson,
+    Thread,
+)
 from tests.dashboard.test_pages import content  # noqa: F401 - a fixture
 from tests.rights.calls import WHO, Caller
 
@@ -44,7 +54,13 @@ def present(content: dict[str, int], person: Callable[[str], Actor]) -> dict[str
         "freeze_id": FreezeWindow.objects.create(environment=prod, **freeze).pk,
         "break_glass_id": BreakGlass.objects.create(environment=prod, reason="x", opened_by=owner, ends_at=now).pk,
     }
+    RecurringFreeze.objects.create(
+        pk=numbers["freeze_id"], environment=prod, kind="monthly", zone="UTC", last_days=1, reason="x", made_by=owner,
+        from_time=time(), to_time=time(),
+    )  # fmt: skip
     numbers |= {"thread_id": a_thread(content["request"]), "draft_id": a_draft(owner)}
+    two = sorted((owner, User.objects.create(username="twin")), key=lambda user: user.pk)
+    numbers["statement_id"] = SamePerson.objects.create(one=two[0], other=two[1], reason="x", stated_by="tests").pk
     GroupGrant.objects.create(pk=numbers["grant_id"], group=group, role="reader")
     return {
         "registry": "dev", "subject": "orders-value", "context": ".", "project": "local", "location": "local",

@@ -267,7 +267,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Any]
     process = subprocess.Popen(
         [sys.executable, "-m", "granian", *words],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": str(ROOT), "SECRET_KEY": "of the tests"},
         stdout=output,
         stderr=subprocess.STDOUT,
     )

@@ -10,7 +10,9 @@ from django.contrib.auth.models import AnonymousUser
 from django.http import HttpRequest
 from django.template.loader import render_to_string
 
+from tests.site.hostile import hostile
 from tests.site.samples import (
+    accounts,
     comparison,
     drift,
     drift_parts,
@@ -19,7 +21,11 @@ from tests.site.samples import (
     home,
     promotions,
     report,
+    retire,
+    search,
     simulator,
+    states,
+    streams,
     subjects,
 )
 
@@ -136,6 +142,26 @@ SAMPLES: dict[str, Sample] = {
     "usage-stored": Sample("subjects/usage.html", drift_usage.USAGE_STORED),
     "usage-problem": Sample("subjects/usage.html", drift_usage.USAGE_PROBLEM),
     "usage-nothing": Sample("subjects/usage.html", drift_usage.USAGE_NOTHING),
+    "retire": Sample("subjects/retire.html", retire.EVIDENCE),
+    "retire-nothing": Sample("subjects/retire.html", retire.NOTHING),
+    "retire-choose": Sample("subjects/retire.html", retire.CHOOSE),
+    "retire-confirm": Sample("subjects/retire.html", retire.CONFIRM),
+    "retire-refused": Sample("subjects/retire.html", retire.REFUSED),
+    "retire-deprecate": Sample("subjects/retire.html", retire.DEPRECATE),
+    "retire-not-allowed": Sample("subjects/retire.html", retire.NOT_ALLOWED),
+    "retire-done": Sample("subjects/retire.html", retire.DONE),
+    "retire-done-badly": Sample("subjects/retire.html", retire.DONE_BADLY),
+    "orphans": Sample("subjects/orphans.html", retire.ORPHANS),
+    "orphans-none": Sample("subjects/orphans.html", retire.ORPHANS_NONE),
+    "orphans-unknown": Sample("subjects/orphans.html", retire.ORPHANS_UNKNOWN),
+    "search": Sample("search/search.html", search.START),
+    "search-found": Sample("search/search.html", search.FOUND),
+    "search-paged": Sample("search/search.html", search.PAGED),
+    "search-nothing": Sample("search/search.html", search.NOTHING),
+    "search-refused": Sample("search/search.html", search.REFUSED),
+    "search-schema": Sample("search/search.html", search.PASTED_SCHEMA),
+    "search-message": Sample("search/search.html", search.PASTED_MESSAGE),
+    "search-wrong": Sample("search/search.html", search.PASTED_WRONG),
     "decode": Sample("drift/decode.html", drift_usage.DECODE),
     "decode-found": Sample("drift/decode.html", drift_usage.DECODED),
     "decode-unknown": Sample("drift/decode.html", drift_usage.DECODED_UNKNOWN),
@@ -167,6 +193,63 @@ SAMPLES: dict[str, Sample] = {
     "propose-equal": Sample("proposals/propose.html", environments.EDITOR_EQUAL),
     "audit": Sample("audit/list.html", promotions.AUDIT),
     "audit-empty": Sample("audit/list.html", promotions.AUDIT_EMPTY),
+    "inbox": Sample("notifications/inbox.html", accounts.INBOX),
+    "inbox-empty": Sample("notifications/inbox.html", accounts.INBOX_EMPTY),
+    "inbox-all-read": Sample("notifications/inbox.html", accounts.INBOX_READ),
+    "subscriptions": Sample("notifications/subscriptions.html", accounts.SUBSCRIPTIONS),
+    "subscriptions-empty": Sample("notifications/subscriptions.html", accounts.SUBSCRIPTIONS_EMPTY),
+    "subscriptions-refused": Sample("notifications/subscriptions.html", accounts.SUBSCRIPTIONS_REFUSED),
+    "webhooks": Sample("notifications/webhooks.html", accounts.WEBHOOKS),
+    "webhooks-empty": Sample("notifications/webhooks.html", accounts.WEBHOOKS_EMPTY),
+    "webhook": Sample("notifications/webhook.html", accounts.WEBHOOK),
+    "webhook-new": Sample("notifications/webhook.html", accounts.WEBHOOK_NEW),
+    "webhook-off": Sample("notifications/webhook.html", accounts.WEBHOOK_OFF),
+    "webhook-add": Sample("notifications/webhook_form.html", accounts.WEBHOOK_FORM),
+    "webhook-add-refused": Sample("notifications/webhook_form.html", accounts.WEBHOOK_FORM_REFUSED),
+    "people": Sample("people/people.html", accounts.PEOPLE),
+    "people-alone": Sample("people/people.html", accounts.PEOPLE_ALONE),
+    "people-no-match": Sample("people/people.html", accounts.PEOPLE_NO_MATCH),
+    "tokens": Sample("tokens/tokens.html", accounts.TOKENS),
+    "tokens-empty": Sample("tokens/tokens.html", accounts.TOKENS_EMPTY),
+    "tokens-made": Sample("tokens/tokens.html", accounts.TOKENS_MADE),
+    "tokens-refused": Sample("tokens/tokens.html", accounts.TOKENS_REFUSED),
+    "queries": Sample("streams/queries.html", streams.QUERIES),
+    "queries-empty": Sample("streams/queries.html", streams.QUERIES_EMPTY),
+    "queries-reader": Sample("streams/queries.html", streams.QUERIES_READER),
+    "query": Sample("streams/query.html", streams.QUERY),
+    "query-no-state": Sample("streams/query.html", streams.QUERY_NO_STATE),
+    "query-broken": Sample("streams/query.html", streams.QUERY_BROKEN),
+    "variable": Sample("streams/variable.html", streams.VARIABLE),
+    "variable-fixed": Sample("streams/variable.html", streams.VARIABLE_FIXED),
+    "variable-unread": Sample("streams/variable.html", streams.VARIABLE_UNREAD),
+    "variable-compare": Sample("streams/compare.html", streams.COMPARED),
+    "variable-compare-no-avro": Sample("streams/compare.html", streams.COMPARED_NO_AVRO),
+    "state-check": Sample("streams/check.html", streams.REPORT),
+    "state-check-refused": Sample("streams/check.html", streams.REPORT_REFUSED),
+    "state-check-no-state": Sample("streams/check.html", streams.REPORT_NO_STATE),
+    "state-check-new": Sample("streams/check_new.html", streams.CHECK_FORM),
+    "state-check-new-refused": Sample("streams/check_new.html", streams.CHECK_FORM_REFUSED),
+    "state-check-new-reader": Sample("streams/check_new.html", streams.CHECK_FORM_READER),
+    "discover": Sample("drift/discover.html", streams.DISCOVER),
+    "discovered": Sample("drift/discover.html", streams.DISCOVERED),
+    "discovered-nothing": Sample("drift/discover.html", streams.DISCOVERED_NOTHING),
+    "discover-refused": Sample("drift/discover.html", streams.DISCOVER_REFUSED),
+    "oidc-failed": Sample("account/oidc_failed.html", None, signed_in=False),
+    "subjects-partial": Sample("subjects/list.html", states.SUBJECTS_PARTIAL),
+    "home-partial": Sample("home/home.html", states.HOME_PARTIAL),
+    "queries-damaged": Sample("streams/queries.html", states.QUERIES_DAMAGED),
+    "sources-partial": Sample("drift/sources.html", states.SOURCES_PARTIAL),
+    "sources-reader": Sample("drift/sources.html", states.SOURCES_READER),
+    "source-add-reader": Sample("drift/source_add.html", states.SOURCE_ADD_READER),
+    "source-reader": Sample("drift/source.html", states.SOURCE_READER),
+    "findings-partial": Sample("drift/findings.html", states.FINDINGS_PARTIAL),
+    "finding-reader": Sample("drift/finding.html", states.FINDING_READER),
+    "mutes-reader": Sample("drift/mutes.html", states.MUTES_READER),
+    "report-reader": Sample("subjects/report.html", states.REPORT_READER),
+    "promotion-applying": Sample("promotions/promotion.html", states.PROMOTION_APPLYING),
+    "promotion-request-reader": Sample("promotions/request.html", states.REQUEST_READER),
+    "propose-reader": Sample("proposals/propose.html", states.PROPOSE_READER),
+    "webhooks-reader": Sample("notifications/webhooks.html", states.WEBHOOKS_READER),
     "message-not-found": Sample("errors/message.html", home.NOT_FOUND),
     "message-forbidden": Sample("errors/message.html", home.FORBIDDEN, signed_in=False),
     "login": Sample("account/login.html", None, signed_in=False),
@@ -181,10 +264,15 @@ SAMPLES: dict[str, Sample] = {
     "error-500": Sample("500.html", None),
 }
 
+#: of each template the first sample, which is the fullest, and the last: what costs a browser is done with these
+FIRST = list({sample.template: key for key, sample in reversed(SAMPLES.items())}.values())
+ENDS = list(dict.fromkeys([*FIRST, *{sample.template: key for key, sample in SAMPLES.items()}.values()]))
 
-def render(key: str, request: HttpRequest, part: str = "") -> str:
-    """A sample as HTML; `part` renders only that partial of its template."""
+
+def render(key: str, request: HttpRequest, part: str = "", *, harmful: bool = False) -> str:
+    """A sample as HTML; `part` renders only that partial of its template, `harmful` fills it with hostile texts."""
     sample = SAMPLES[key]
+    page = hostile(sample.page) if harmful else sample.page
     request.user = Person() if sample.signed_in else AnonymousUser()  # type: ignore[assignment]
-    context: dict[str, Any] = {"form": SignIn(FORM_DATA)} if sample.page is None else {"page": sample.page}
+    context: dict[str, Any] = {"form": SignIn(FORM_DATA)} if page is None else {"page": page}
     return render_to_string(f"{sample.template}#{part}" if part else sample.template, context, request)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.http import HttpRequest, HttpResponse
 from django.template import Context
+from django.test import RequestFactory
+from django.utils import timezone
 
+from dashboard.middleware import ViewerZoneMiddleware, zone_named
 from dashboard.presenters import looks
 from dashboard.presenters.frame import Action, Frame, Section
 from dashboard.presenters.report import snippet
@@ -39,6 +44,53 @@ def test_ago_carries_the_exact_time_in_utc() -> None:
     assert desk.ago(Context(), None) == "never"
 
 
+@pytest.mark.requirement("CARD-4")
+def test_in_the_viewers_zone_utc_stays_at_hand() -> None:
+    moment = datetime(2026, 10, 1, 23, 30, tzinfo=UTC)
+    with timezone.override(zone_named("Europe/Berlin")):
+        assert desk.zone() == "Europe/Berlin"
+        assert desk.at(moment) == (
+            '<time datetime="2026-10-01T23:30:00Z" title="2026-10-01 23:30:00 UTC">'
+            '2026-10-02 01:30:00 <span class="zone">CEST</span></time>'
+        )
+        ago = desk.ago(Context(), moment)
+        assert 'datetime="2026-10-01T23:30:00Z" title="2026-10-02 01:30:00 CEST · 2026-10-01 23:30:00 UTC"' in ago
+        assert desk.relative(moment, NOW) == "2 Oct 2026"
+        assert "23:30:00" in desk.utc(moment), "what is taken away reads alike everywhere"
+    assert desk.at(moment) == desk.utc(moment)
+    assert desk.at(None) == "—"
+
+
+@pytest.mark.requirement("CARD-4")
+@pytest.mark.parametrize(
+    ("path", "cookie", "zone"),
+    [
+        ("/ui/", "Asia/Tokyo", "Asia/Tokyo"),
+        ("/ui/audit", "Etc/GMT+3", "-03"),
+        ("/api/v1/audit", "Asia/Tokyo", "UTC"),
+        ("/ui/", "", "UTC"),
+        ("/ui/", "Mars/Olympus", "UTC"),
+        ("/ui/", "Europe", "UTC"),
+        ("/ui/", "../../etc/passwd", "UTC"),
+        ("/ui/", "/etc/localtime", "UTC"),
+        ("/ui/", "a" * 5_000, "UTC"),
+        ("/ui/", "<script>\x00", "UTC"),
+    ],
+)
+def test_the_zone_is_the_one_that_the_browser_told(path: str, cookie: str, zone: str) -> None:
+    request = RequestFactory().get(path)
+    request.COOKIES["zone"] = cookie
+    seen: list[str] = []
+
+    def page(request: HttpRequest) -> HttpResponse:
+        seen.append(desk.zone())
+        return HttpResponse()
+
+    ViewerZoneMiddleware(page)(request)
+    assert seen == [zone]
+    assert desk.zone() == "UTC", "the next request begins in UTC"
+
+
 @pytest.mark.parametrize(
     ("text", "html"),
     [
@@ -54,10 +106,15 @@ def test_name(text: str, html: str) -> None:
     assert desk.name(text) == html
 
 
-def test_a_long_name_loses_its_middle() -> None:
-    shown = desk.name("a" * 5_000 + "z" * 5_000)
-    assert len(shown) < 250
-    assert "aaa…zzz" in shown
+def test_a_long_name_loses_its_middle_and_is_there_on_hover() -> None:
+    shown = desk.name("a" * 300 + "\u202e" + "z" * 300)
+    drawn = re.sub(r' title="[^"]*"', "", shown)
+    assert len(drawn) < 250
+    assert "aaa…zzz" in drawn
+    assert "a" * 300 + "\ufffd" + "z" * 300 in shown
+    assert len(desk.name("a" * 10_000)) < 1_300
+    assert desk.whole_name("a" * 401) == {"name": "a" * 401, "is_cut": True}
+    assert not desk.whole_name("a" * 400)["is_cut"]
 
 
 def test_visible_keeps_lines_and_tabs_and_escapes() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 
 import pytest
@@ -16,15 +14,6 @@ SHOWN = (
     "compare-other", "compare-one-side", "report-semantic", "simulate", "simulate-stops", "simulate-modify", "simulate-modify-stops", "sources",
     "source", "findings", "finding", "promotions", "promotion", "promotion-own", "environments", "audit", "login", "message-not-found",
 )  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    command = [sys.executable, "-m", "tests.site.shoot", "--serve"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
-        assert server.stdout is not None and server.stdin is not None
-        yield server.stdout.readline().strip()
-        server.stdin.close()
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ from tests.site import gallery
 
 
 def show(request: HttpRequest, key: str) -> HttpResponse:
-    """A sample page as a browser gets it."""
+    """A sample page as a browser gets it; with `?harmful` its texts are hostile ones."""
     if key not in gallery.SAMPLES:
         raise Http404(key)
-    return HttpResponse(gallery.render(key, request))
+    return HttpResponse(gallery.render(key, request, harmful="harmful" in request.GET))
 
 
 def usage(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
@@ -29,8 +29,8 @@ UI = [
     path("", index, name="home"),
     path("demo", index, name="demo_load"),
     path("theme", index, name="theme"),
-    path("registries/<str:registry>/subjects", index, name="subjects"),
-    path("registries/<str:registry>/subjects/<str:subject>/usage", usage, name="usage"),
+    path("registries/<path:registry>/subjects", index, name="subjects"),
+    path("registries/<path:registry>/subjects/<str:subject>/usage", usage, name="usage"),
     path("decode", index, name="decode"),
     path("clusters/add", index, name="cluster_add"),
     path("sources", index, name="sources"),
@@ -57,6 +57,8 @@ UI = [
     path("tokens", index, name="tokens"),
     path("mutes", index, name="mutes"),
     path("environments", index, name="environments"),
+    path("registries/<path:registry>/policy", index, name="policy"),
+    path("search", index, name="search"),
     path("audit", index, name="audit"),
 ]
 

@@ -2,11 +2,13 @@
 
     python -m tests.state.record_matrix FOLDER --rows "time to live" threshold
     python -m tests.state.record_matrix FOLDER --answers ANSWERS
+    SPARK_PYTHON=/tmp/spark40/bin/python python -m tests.state.record_matrix FOLDER --record tests/state/matrix_recorded_4.0.json
 
 The checkpoints are kept in FOLDER. The record, `matrix_recorded.json`, has the date, Spark's version, and a row each:
 Spark's error class, what state read as, what the check had said, and whether they are one. `--rows` does only those
 whose names hold one of the texts and puts them into the record; `--answers` takes what `tests.state.restarts` printed
-for FOLDER before. Ends with 1 if a row differs. Another Spark is asked by running this with its PySpark.
+for FOLDER before. Ends with 1 if a row differs. Another Spark is asked where `SPARK_PYTHON` names its Python, and its
+record is another file.
 """
 
 from __future__ import annotations
@@ -58,14 +60,14 @@ def answers_of(folder: Path, wanted: list[str], kept: Path | None) -> Iterator[d
     yield from run_rows(HERE / "matrix.yaml", folder, numbers)
 
 
-def write(rows: dict[str, dict[str, Any]], version: str) -> bool:
+def write(rows: dict[str, dict[str, Any]], version: str, record: Path) -> bool:
     """Write the record; gives whether all rows are as said."""
     listed = [rows[row["name"]] for row in MATRIX if row["name"] in rows]
     as_said = sum(each["as_said"] for each in listed)
     date = datetime.now(UTC).strftime("%Y-%m-%d")
     head = json.dumps({"date": date, "spark": version, "rows_as_said": as_said})
     lines = ",\n".join(json.dumps(each, ensure_ascii=False) for each in listed)
-    RECORD.write_text(f'{head[:-1]}, "rows": [\n{lines}\n]}}\n', encoding="utf-8")
+    record.write_text(f'{head[:-1]}, "rows": [\n{lines}\n]}}\n', encoding="utf-8")
     return as_said == len(listed)
 
 
@@ -75,10 +77,11 @@ def main() -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--rows", nargs="*", default=[], metavar="TEXT")
     parser.add_argument("--answers", type=Path)
+    parser.add_argument("--record", type=Path, default=RECORD)
     given = parser.parse_args()
     folder = given.folder.resolve()
-    is_part = bool(given.rows or given.answers) and RECORD.exists()
-    known = json.loads(RECORD.read_text()) if is_part else {"rows": []}
+    is_part = bool(given.rows or given.answers) and given.record.exists()
+    known = json.loads(given.record.read_text()) if is_part else {"rows": []}
     rows = {each["name"]: each for each in known["rows"]}
     version = known.get("spark", "")
     as_said = True
@@ -88,7 +91,7 @@ def main() -> int:
             made = recorded_row(answer, folder)
             rows[made["name"]] = made
             print(f"{made['name']}: {'as said' if made['as_said'] else 'DIFFERS'}", flush=True)
-            as_said = write(rows, version)
+            as_said = write(rows, version, given.record)
     return 0 if as_said else 1
 
 

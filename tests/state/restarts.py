@@ -7,7 +7,8 @@ other on one checkpoint, a batch each; before the last one the checkpoint is cop
 what a check before the restart would have seen. A JSON line a row goes to standard output: the error class that the
 last start stopped with (None if it ran), and what each variable's state read as, before anything new was written.
 
-Needs Java 17; reads and writes FOLDER alone. `SPARK_HOME` may name another Spark than the one that is installed.
+Needs Java 17; reads and writes FOLDER alone. `SPARK_PYTHON` may name the Python of another PySpark than the one that is
+installed, with pandas, pyarrow, protobuf and PyYAML: 4.0 or 4.1. 4.0 has no API by rows, so all its rows go by pandas.
 """
 
 from __future__ import annotations
@@ -60,6 +61,7 @@ WRAPPERS: Final = frozenset(
         "Py4JJavaError",
         "PySparkRuntimeError",
         "SparkRuntimeException",
+        "TRANSFORM_WITH_STATE_USER_FUNCTION_ERROR",
     }
 )
 # Exceptions that Spark hands on by their words alone: the words, and the class.
@@ -197,7 +199,8 @@ def started(session: SparkSession, row: dict[str, Any], step: dict[str, Any], re
     key = step.get("key", row.get("key", "CAST(7 AS BIGINT) AS id")).split(";")
     names = [each.rsplit(" ", 1)[1] for each in key]
     grouped = stream.load().selectExpr(*key, "value").groupBy(*names)
-    ask = grouped.transformWithState if row.get("api", "row") == "row" else grouped.transformWithStateInPandas
+    by_rows = row.get("api", "row") == "row" and hasattr(grouped, "transformWithState")
+    ask = grouped.transformWithState if by_rows else grouped.transformWithStateInPandas
     return ask(application, OUTPUT, "Update", row.get("time_mode", "ProcessingTime" if needs_clock else "None"))
 
 
@@ -301,7 +304,8 @@ def run_rows(matrix: Path, folder: Path, numbers: list[int]) -> Iterator[dict[st
     folder.mkdir(parents=True, exist_ok=True)
     waiting = list(numbers)
     while waiting:
-        command = [sys.executable, "-m", __spec__.name if __spec__ else __name__, "child", str(matrix), str(folder)]
+        python = os.environ.get("SPARK_PYTHON", sys.executable)
+        command = [python, "-m", __spec__.name if __spec__ else __name__, "child", str(matrix), str(folder)]
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "TZ": "UTC"}
         # A JVM that dies writes its report where it was started.
         process = subprocess.Popen(

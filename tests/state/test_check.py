@@ -101,10 +101,12 @@ def test_a_removed_field_that_is_filled_is_a_loss() -> None:
     unknown = checked(without)
     assert (unknown.verdict, status_of(unknown)["totals"]) == ("fine", "evolves")
     assert any("Rows weren't read" in note for note in unknown.notes)
-    filled = checked(without, filled={("totals", "currency"): (810, 1_000)})
+    filled = checked(without, filled={(0, "totals", "currency"): (810, 1_000)})
     assert (filled.verdict, status_of(filled)["totals"]) == ("loses data", "accepted but loses data")
     assert rules_of(filled, "totals") == ["FILLED_FIELD_REMOVED"]
     assert "810 of 1,000 rows" in check_text(filled)
+    elsewhere = checked(without, filled={(1, "totals", "currency"): (810, 1_000)})
+    assert (elsewhere.verdict, rules_of(elsewhere, "totals")) == ("fine", ["FIELD_REMOVED"])
 
 
 @pytest.mark.requirement("DBX-5")
@@ -182,8 +184,11 @@ def test_the_language_decides_what_old_rows_read_as() -> None:
     assert checked(added).error == "TRANSFORM_WITH_STATE_SCHEMA_MUST_BE_NULLABLE"
     scala = checked(added, language="scala")
     (change,) = (change for each in scala.variables for change in each.changes)
-    assert dict(change.reads) == {"Python": "None", "Scala": "null (0 where the type is a primitive)"}
+    assert dict(change.reads) == {"Python": "None", "Scala": "0"}
     assert scala.verdict == "fine"
+    added["totals"]["value_schema"] = added["totals"]["value_schema"].removesuffix(" NOT NULL")
+    (change,) = (change for each in checked(added, language="scala").variables for change in each.changes)
+    assert dict(change.reads) == {"Python": "None", "Scala": "null (0 where the type is a primitive)"}
 
 
 def test_the_checkpoint_is_only_read(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,12 @@ from registry.checkpoints import read_checkpoint
 from registry.drift.models import Source
 from registry.streams.keeping import keep_query
 from registry.streams.models import StateVariable
+from registry.streams.queries import filled_of
 from registry.streams.seen import RowsSeen, query_seen
 from registry.streams.selectors import StateCheckInfo, get_state_check
 from registry.streams.services import check_document
 from registry.subjects.models import Registry
+from tests.checkpoints.writing import family, struct_type, v3, write_checkpoint
 
 FIXTURES = Path(__file__).parents[1] / "checkpoints" / "fixtures"
 TOTALS = FIXTURES / "customer_totals"
@@ -100,3 +103,29 @@ def test_rows_that_no_scan_could_read_are_said_with_the_reason(
     settings.CHECKPOINT_SPARK_ROOTS = ("/elsewhere",)
     (note,) = [note for note in checked(without).report["notes"] if "Rows weren't read" in note]
     assert "(rows not readable here: the Spark server doesn't open this folder; schemas and history are)" in note
+
+
+def test_variables_of_one_name_in_two_operators_are_told_apart(
+    person: Callable[[str], Actor], settings: Any, tmp_path: Path
+) -> None:
+    settings.CHECKPOINT_ROOTS = [tmp_path]
+    steward = person("steward")
+    path = write_checkpoint(tmp_path / "two", [(0, v3(family("totals", struct_type(orders="long", status="string"))))])
+    shutil.copytree(path / "state/0", path / "state/1")
+    metadata = path / "state/1/_metadata/v2/0"
+    metadata.write_text(metadata.read_text().replace('"operatorId": 0', '"operatorId": 1'))
+    registry = Registry.objects.get(name="dev")
+    source = Source.objects.create(registry=registry, kind="state_store", name=str(path), created_by="tests")
+    rows = {
+        (operator, "totals"): RowsSeen(batch=0, rows=ROWS, keys=ROWS, fields=(field("value.status", nulls),))
+        for operator, nulls in ((0, 332), (1, ROWS))
+    }
+    seen = query_seen(read_checkpoint(str(path), [tmp_path]), (), rows)
+    keep_query(source_id=source.pk, registry=registry, seen=seen)
+    assert filled_of(str(path)) == {(0, "totals", "status"): (1_240_000, ROWS), (1, "totals", "status"): (0, ROWS)}
+
+    def verdict(operator: int) -> str:
+        plan = {"operator": operator, "variables": [{"name": "totals", "value_schema": "orders BIGINT"}]}
+        return get_state_check(check_document(checkpoint=str(path), plan=json.dumps(plan), by=steward)).verdict
+
+    assert [verdict(0), verdict(1)] == ["loses data", "fine"]

@@ -173,7 +173,7 @@ def test_rows_stay_known_until_they_are_read_again(source: Source) -> None:
     assert (found["totals"].rows, found["totals"].rows_batch, found["totals"].rows_problem) == (40, 4, "no Spark")
     assert found["totals"].fields[0].filled == 0.8
     assert found["last_orders"].rows is None
-    assert queries.filled_of(str(TOTALS)) == {("totals", "status"): (32, 40)}
+    assert queries.filled_of(str(TOTALS)) == {(0, "totals", "status"): (32, 40)}
     assert queries.filled_of("/elsewhere") is None
 
 

@@ -22,6 +22,10 @@ STANDING = (
     "INSERT INTO subjects_versionstanding (version_id, standing, message, decided_by, decided_at)"
     " VALUES (900041, '{}', '{}', 'me', now())"
 )
+NOTE = (
+    "INSERT INTO subjects_subjectnote (subject_id, tags, doc, updated_at, updated_by)"
+    " VALUES (900021, {}, {}, now(), 'me')"
+)
 #: constraint → the statement that it refuses; there are: registries 900001 and 900002, context 900011, subject 900021,
 #: schemas 900031 (plain) and 900032 (refers to version 900041), versions 900041 and 900042, a reference, a config and a
 #: mode of subject "orders", of its context and of its registry, and
@@ -63,6 +67,9 @@ REFUSED = {
     " VALUES (900032, 0, 'Order', 'orders', 900041)",
     "known_standing": STANDING.format("trusted", "use v2"),
     "standing_says_why": STANDING.format("deprecated", ""),
+    "note_has_few_tags": NOTE.format("(SELECT array_agg('t' || n) FROM generate_series(10, 42) n)", "''"),
+    "note_is_short": NOTE.format("'{}'", "repeat('a', 20001)"),
+    "note_says_something": NOTE.format("'{}'", "''"),
 }
 #: the same for scopes that have nulls, which SQL takes for different unless told otherwise
 REFUSED_NULLS = [
@@ -86,6 +93,7 @@ DANGLING = {
     "mode.context": "UPDATE subjects_mode SET context_id = 0 WHERE context_id IS NOT NULL",
     "association.registry": "UPDATE subjects_association SET registry_id = 0",
     "association.subject": "UPDATE subjects_association SET subject_id = 0",
+    "subjectnote.subject": NOTE.replace("900021", "0").format("'{pii}'", "''"),
     "versionstanding.version": STANDING.replace("900041", "0").format("retired", "gone"),
 }
 
@@ -101,7 +109,10 @@ INVARIANT = {
     "config_in_its_contexts_registry": "INSERT INTO subjects_config (registry_id, context_id) VALUES (900001, 900012)",
     "mode_in_its_contexts_registry": "UPDATE subjects_mode SET context_id = 900012 WHERE subject_name = 'orders'",
     "association_in_its_subjects_registry": "UPDATE subjects_association SET registry_id = 900002 WHERE id = 900051",
+    "note_tags_are_words_in_order": NOTE.format("'{b,a}'", "''"),
 }
+#: the other ways in which a note's tags may be wrong
+WRONG_TAGS = ["{a,a}", '{"a b"}', '{""}', "{é}", "{_a}", "{NULL}", "{{a,b}}", "{<b>}", '{"a\n"}']
 
 
 @pytest.fixture
@@ -174,6 +185,12 @@ def test_nothing_points_to_nothing(rows: None, column: str) -> None:
 @pytest.mark.parametrize("invariant", INVARIANT)
 def test_a_trigger_refuses_its_violation(rows: None, invariant: str) -> None:
     assert refusal(INVARIANT[invariant])[1] == invariant
+
+
+@pytest.mark.requirement("CARD-1")
+@pytest.mark.parametrize("tags", WRONG_TAGS)
+def test_tags_of_a_note_are_words_each_once_and_in_order(rows: None, tags: str) -> None:
+    assert refusal(NOTE.format(f"'{tags}'", "''"))[1] == "note_tags_are_words_in_order"
 
 
 def test_every_invariant_has_its_case() -> None:

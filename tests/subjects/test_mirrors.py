@@ -28,9 +28,10 @@ from registry.subjects.models import Mode, Registry, SchemaVersion
 from registry.subjects.names import SubjectName
 from registry.subjects.remote import RemoteRegistry
 from registry.subjects.selectors import effective_config, effective_mode, get_version, list_subjects
+from registry.subjects.selectors.notes import notes_of
 from registry.subjects.selectors.places import get_registry
 from registry.subjects.selectors.remotes import list_mirrors, mirror_of
-from registry.subjects.services import delete_subject, register_version, set_config
+from registry.subjects.services import delete_subject, register_version, set_config, set_note
 from registry.subjects.services.remotes import (
     SyncResult,
     add_remote_registry,
@@ -162,6 +163,18 @@ def test_a_remote_that_was_made_anew_is_mirrored_anew(mirror: int, remote: Remot
     name, schema_id = ("a", 7) if moved == "the place" else ("b", 1)
     assert versions() == {(name, 1): (schema_id, True)}
     assert get_version(get_registry("theirs"), SubjectName(".", name), 1).submitted == text
+
+
+def test_what_is_written_about_a_mirror_stays_when_it_is_made_anew(mirror: int, remote: Remote, system: Actor) -> None:
+    remote.entries = [entry("a"), entry("b", 1, 2, schema=record("Other", "z"))]
+    assert synced(mirror).error == ""
+    for name in ("a", "b"):
+        subject = SubjectName(".", name)
+        set_note(registry="theirs", subject=subject, tags=["PII"], doc=name, by=system, expected="none")
+    assert synced(mirror).error == ""
+    remote.entries = [entry("a", 1, 7, record("Anew", "x"))]
+    assert synced(mirror).error == ""
+    assert {name.subject: note.doc for name, note in notes_of(get_registry("theirs")).items()} == {"a": "a"}
 
 
 def test_a_mirror_is_read_only(mirror: int, remote: Remote, system: Actor) -> None:

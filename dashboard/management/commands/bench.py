@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from django.core.management.base import BaseCommand, CommandError, OutputWrapper
 
-from dashboard.bench import board, engines, registry, scan, state
+from dashboard.bench import board, dataset, engines, registry, scan, search, state
 from dashboard.bench.page import write_section
 from dashboard.bench.timing import machine
 from registry.errors import SchemadeskError
@@ -113,6 +113,45 @@ def _board(options: Mapping[str, Any], out: OutputWrapper) -> str:
     return board.section(rows, size, options["note"])
 
 
+def _fill_arguments(parser: ArgumentParser) -> None:
+    usual = dataset.Size()
+    parser.add_argument("--subjects", type=int, default=usual.subjects, help="in three environments together")
+    parser.add_argument("--versions", type=int, default=usual.versions, help="of each")
+    parser.add_argument("--fields-max", type=int, default=usual.fields_max, help="of the largest")
+    parser.add_argument("--fields-mean", type=int, default=usual.fields_mean, help="on average")
+    parser.add_argument("--no-index", action="store_true", help="leave the index to the workers")
+
+
+def _fill(options: Mapping[str, Any], out: OutputWrapper) -> str:
+    size = dataset.Size(**{name: options[name] for name in dataset.Size.__dataclass_fields__})
+    try:
+        dataset.fill(size, out.write, indexed=not options["no_index"])
+    except SchemadeskError as error:
+        raise CommandError(error.message) from error
+    return ""
+
+
+def _search_arguments(parser: ArgumentParser) -> None:
+    usual = search.Size()
+    parser.add_argument("--subjects", type=int, default=usual.subjects, help="in three environments together")
+    parser.add_argument("--versions", type=int, default=usual.versions, help="of each")
+    parser.add_argument("--fields-max", type=int, default=usual.fields_max, help="of the largest")
+    parser.add_argument("--fields-mean", type=int, default=usual.fields_mean, help="on average")
+    parser.add_argument("--repeats", type=int, default=usual.repeats, help="of each query")
+    parser.add_argument("--here", action="store_true", help="in the connected database, which `bench fill` has filled")
+    parser.add_argument("--note", default="", help="what else was running, for the page")
+
+
+def _search(options: Mapping[str, Any], out: OutputWrapper) -> str:
+    rows = []
+    for row in search.measure(search.size_of(options), out.write, here=options["here"]):
+        what, p50, p95, goal, said = search.cells(row)
+        out.write(f"{what:55} {p50:>10} {p95:>10}  {goal:18} {said}".rstrip())
+        out.flush()
+        rows.append(row)
+    return search.section(rows, options["note"])
+
+
 _WIDTHS: Final = (16, 20, 11, 9, 10, 10, 9, 10, 15)
 
 
@@ -141,6 +180,8 @@ def _in_columns(cells: Sequence[str]) -> str:
 SUBJECTS: Final[Mapping[str, Subject]] = {
     "engines": Subject("reading, checking and comparing schemas", "Engines", _engine_arguments, _engines),
     "board": Subject("the board, the inbox and can-promote at scale", "Board", _board_arguments, _board),
+    "fill": Subject("nothing: fills an empty database with a large data set, as its owner", "", _fill_arguments, _fill),
+    "search": Subject("the search over 100,000 subjects", "Search", _search_arguments, _search),
     "registry": Subject(
         "a registry's API under load, ours or another one's", "Registry", registry.add_arguments, _registry
     ),
@@ -170,5 +211,5 @@ class Command(BaseCommand):
         name = options["subject"]
         self.stdout.write(machine())
         text = SUBJECTS[name].run(options, self.stdout)
-        if options["write"]:
+        if options["write"] and text:
             write_section(name, SUBJECTS[name].title, text)

@@ -9,7 +9,7 @@ from registry.access.selectors.actors import (
     full_admins,
     grants_of,
 )
-from registry.access.selectors.owners import Owner, Owners, owners_of, owners_of_many
+from registry.access.selectors.owners import Owner, Owners, owner_names, owners_of, owners_of_many, patterns_of
 from registry.access.selectors.people import (
     GrantInfo,
     GroupInfo,
@@ -40,6 +40,8 @@ __all__ = [
     "list_ownerships",
     "list_people",
     "list_tokens",
+    "owner_names",
     "owners_of",
     "owners_of_many",
+    "patterns_of",
 ]

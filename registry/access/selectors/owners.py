@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+from django.db.models import Q
+
 from registry.access.models import Ownership, User
 
 
@@ -44,6 +46,21 @@ def owners_of_many(registry: str, subjects: Iterable[str]) -> dict[str, Owners]:
         subject: _together([rule for rule in rules if fnmatchcase(subject, rule.subject_pattern)], members)
         for subject in subjects
     }
+
+
+def owner_names(registry: str) -> list[tuple[str, str]]:
+    """Who owns anything there, as (`user` or `group`, name), sorted; one query."""
+    rules = Ownership.objects.filter(registry__in=("", registry)).select_related("user", "group")
+    return sorted({("group", rule.group.name) if rule.group else ("user", str(rule.user)) for rule in rules})
+
+
+def patterns_of(registry: str, kind: str, name: str) -> tuple[str, ...]:
+    """The patterns of what a `user` owns, by themselves or by a group, or a `group`; none for an unknown one; one query."""
+    if kind not in ("user", "group") or "\0" in name:
+        return ()
+    rules = Ownership.objects.filter(registry__in=("", registry))
+    whose = Q(group__name=name) if kind == "group" else Q(user__username=name) | Q(group__user__username=name)
+    return tuple(sorted(set(rules.filter(whose).values_list("subject_pattern", flat=True))))
 
 
 def _members(group_ids: set[int]) -> dict[int, list[tuple[int, str]]]:

@@ -17,6 +17,7 @@ from registry.api.authentication import TokenAuthentication
 from registry.api.confluent.errors import handle
 from registry.api.confluent.negotiation import PARSERS, RENDERERS
 from registry.api.confluent.requests import refuse_unusable_text
+from registry.api.replay import allow_replay
 from registry.api.standing import standing_in
 from registry.errors import InvalidName
 from registry.subjects.names import DEFAULT_CONTEXT, SubjectName, check_context, parse_subject
@@ -71,6 +72,8 @@ class ConfluentView(APIView):
         self.find(kwargs.get("registry", ""))
         name = self.subject.qualified if self.subject else ""
         require(self.actor, "schema.read", registry=self.registry.name, subject=name)
+        # What is answered here follows from the request and the database; nothing but the token ends by itself.
+        allow_replay(request.META, until=self.actor.limit.expires_at if self.actor.limit else None)
 
     def read_subject(self, text: str) -> SubjectName | None:
         """The subject that the address names, which has a name of its own. Raises InvalidName."""

@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from registry.access.roles import may, may_somewhere, require
 from registry.api.product.base import ProductView
 from registry.promotions import services
-from registry.promotions.models import ReviewRule
+from registry.promotions.models import RecurringFreeze, ReviewRule
 from registry.promotions.selectors.environments import (
     BreakGlassInfo,
     EnvironmentInfo,
@@ -21,6 +21,7 @@ from registry.promotions.selectors.environments import (
     environment_info,
     environment_infos,
 )
+from registry.promotions.services.freezing import MAX_LAST_DAYS, MIDNIGHT
 
 READ = "schema.read"
 
@@ -50,6 +51,19 @@ class FreezeSerializer(serializers.Serializer[Any]):
 
     starts_at = serializers.DateTimeField()
     ends_at = serializers.DateTimeField()
+    reason = serializers.CharField(max_length=2000)
+
+
+class RecurringFreezeSerializer(serializers.Serializer[Any]):
+    """Times that come again: weekly between two days (0 is Monday) and times, or on a month's last days."""
+
+    kind = serializers.ChoiceField(choices=list(RecurringFreeze.KINDS))
+    zone = serializers.CharField(max_length=64)
+    from_day = serializers.IntegerField(required=False, min_value=0, max_value=6)
+    from_time = serializers.TimeField(required=False, default=MIDNIGHT)
+    to_day = serializers.IntegerField(required=False, min_value=0, max_value=6)
+    to_time = serializers.TimeField(required=False, default=MIDNIGHT)
+    last_days = serializers.IntegerField(required=False, min_value=1, max_value=MAX_LAST_DAYS)
     reason = serializers.CharField(max_length=2000)
 
 
@@ -134,6 +148,28 @@ class FreezeOne(ProductView):
     def delete(self, request: Request, freeze_id: int) -> Response:
         """End a freeze, or take back one to come."""
         services.remove_freeze(freeze_id=freeze_id, by=self.actor)
+        return Response(status=204)
+
+
+class RecurringFreezes(ProductView):
+    """`/api/v1/environments/{name}/recurring-freezes`."""
+
+    @extend_schema(request=RecurringFreezeSerializer, responses=None)
+    def post(self, request: Request, registry: str) -> Response:
+        """Let nothing be applied at times that come again, by the clocks of a time zone."""
+        require(self.actor, "registry.manage", registry=registry)
+        values = self.valid(RecurringFreezeSerializer)
+        number = services.add_recurring_freeze(environment=registry, by=self.actor, **values)
+        return Response({"freeze_id": number}, status=201)
+
+
+class RecurringFreezeOne(ProductView):
+    """`/api/v1/recurring-freezes/{id}`."""
+
+    @extend_schema(responses=None)
+    def delete(self, request: Request, freeze_id: int) -> Response:
+        """Have it come no more."""
+        services.remove_recurring_freeze(freeze_id=freeze_id, by=self.actor)
         return Response(status=204)
 
 

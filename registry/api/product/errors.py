@@ -18,6 +18,7 @@ STATUSES: dict[type[Exception], int] = {
     errors.InvalidInput: 422,
     errors.NotFound: 404,
     errors.Conflict: 409,
+    errors.NoteChanged: 412,
     errors.NotSignedIn: 401,
     errors.Forbidden: 403,
     errors.Unavailable: 503,

@@ -88,12 +88,16 @@ class RollBackSerializer(serializers.Serializer[Any]):
 
 
 class DecisionSerializer(serializers.Serializer[Any]):
-    """A decision: `override` is the reason to approve in spite of failing checks, `at` the time of a schedule."""
+    """A decision: `override` is the reason to approve in spite of failing checks, `at` the time of a schedule.
+
+    `move_on` takes the first open time after it where the target is frozen then.
+    """
 
     comment = text_field()
     plan_hash = serializers.CharField(required=False, default="", allow_blank=True, max_length=64)
     override = text_field()
     at = serializers.DateTimeField(required=False, default=None, allow_null=True)
+    move_on = serializers.BooleanField(required=False, default=False)
 
 
 class ThreadSerializer(serializers.Serializer[Any]):
@@ -201,7 +205,9 @@ DECISIONS: Final[Mapping[str, Callable[[int, Actor, dict[str, Any]], object]]] =
     ),
     "reject": lambda number, by, values: services.reject(request_id=number, by=by, comment=values["comment"]),
     "apply": lambda number, by, values: services.apply(request_id=number, by=by),
-    "schedule": lambda number, by, values: services.schedule(request_id=number, by=by, at=_time(values)),
+    "schedule": lambda number, by, values: services.schedule(
+        request_id=number, by=by, at=_time(values), move_on=values["move_on"]
+    ),
     "unschedule": lambda number, by, values: services.unschedule(request_id=number, by=by),
     "resume": lambda number, by, values: services.resume(request_id=number, by=by),
     "give-up": lambda number, by, values: services.give_up(request_id=number, by=by),

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from registry.checkpoints.families import EVOLVING, internal_meaning
+from registry.checkpoints.families import EVOLVING, UNUSED_DEFAULT, internal_meaning
 from registry.checkpoints.files import CheckpointFiles
 from registry.checkpoints.logs import ENCODING, SCHEMA_FILES, VALUE_SCHEMAS
 from registry.checkpoints.model import Checkpoint, StateVariable
@@ -58,8 +58,8 @@ _VERDICTS: Final[Mapping[VariableStatus, Verdict]] = {
 # What the engine says of a variable that has nothing to do with the fields of its value.
 _BESIDE_VALUES: Final = frozenset({"VARIABLE_CAME_BACK", "KEY_FIELD_RENAMED", "CHECK_DISABLED"})
 _TIME_MODES: Final = {"None": "NoTime"}  # how Spark writes what applications call otherwise
-#: how many rows of a variable hold something in a field, of how many: (variable, path) → (filled, rows)
-Filled = Mapping[tuple[str, str], tuple[int, int]]
+#: how many rows of a variable hold something in a field, of how many: (operator, variable, path) → (filled, rows)
+Filled = Mapping[tuple[int, str, str], tuple[int, int]]
 
 
 def check_state(
@@ -184,6 +184,7 @@ def _variables(plan_: RestartPlan, plan: StatePlan, state: StoredState, filled: 
         _variable(each, planned.get(each.name), plan, state, filled)
         for each in plan_.variables
         if internal_meaning(each.name) is None
+        and (each.name != UNUSED_DEFAULT or each.name in planned or each.name in state.variables)
     ]
     return sorted(made, key=lambda each: (_WORST_FIRST.index(each.status), each.name))
 
@@ -203,7 +204,7 @@ def _variable(
                 *_ttl(known, planned),
                 *(e for e in changes if e.effect == "refused" or e.rule in _BESIDE_VALUES),
             ]
-        beyond = [*_kind(known, planned), *_filled(changes, found.name, filled)]
+        beyond = [*_kind(known, planned), *_filled(changes, state.operator.number, found.name, filled)]
         replaced = {each.path for each in beyond if each.rule == "FILLED_FIELD_REMOVED"}
         changes = [e for e in changes if not (e.rule == "FIELD_REMOVED" and e.path in replaced)] + beyond
         status = _status(changes, "evolves" if status.startswith("accepted") else status)
@@ -262,9 +263,11 @@ def _ttl(known: StateVariable, planned: PlannedState) -> Iterable[StateChange]:
     yield change(RESTART_RULES[rule], "", planned.kind)
 
 
-def _filled(changes: Sequence[StateChange], variable: str, filled: Filled | None) -> Iterable[StateChange]:
+def _filled(
+    changes: Sequence[StateChange], operator: int, variable: str, filled: Filled | None
+) -> Iterable[StateChange]:
     for each in changes:
-        held, rows = (filled or {}).get((variable, each.path), (0, 0))
+        held, rows = (filled or {}).get((operator, variable, each.path), (0, 0))
         if each.rule == "FIELD_REMOVED" and held:
             detail = f"it is filled in {_share(held, rows)} ({held:,} of {rows:,} rows)"
             yield change(RESTART_RULES["FILLED_FIELD_REMOVED"], each.path, each.before, detail=detail)

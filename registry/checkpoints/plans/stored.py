@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from registry.checkpoints.families import EVOLVING, internal_meaning
+from registry.checkpoints.families import EVOLVING, UNUSED_DEFAULT, internal_meaning
 from registry.checkpoints.files import CheckpointFiles
 from registry.checkpoints.layout import StoredSchemas, operator_history
 from registry.checkpoints.model import Checkpoint, Operator, StateVariable
@@ -83,6 +83,9 @@ def as_stored(plan: StatePlan, state: StoredState) -> list[PlannedVariable]:
     grouping = _grouping_key(state)
     made = [_wrapped(each, grouping, ttl_of(each, state)) for each in plan.variables]
     names = set()
+    declared = {each.name for each in plan.variables}
+    if UNUSED_DEFAULT in current and UNUSED_DEFAULT not in state.variables and UNUSED_DEFAULT not in declared:
+        names.add(UNUSED_DEFAULT)
     for each in plan.variables:
         names |= {f"{prefix}{each.name}" for prefix in _BESIDE.get((each.kind, ttl_of(each, state)), ())}
     names |= {name for name in current if "Timers_" in name and internal_meaning(name) is not None}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -12,6 +13,7 @@ from django.db.models import Case, Count, F, IntegerField, Q, QuerySet, Value, W
 from registry.access.roles import Actor, may
 from registry.drift.life_cycle import SEVERITY_RANK
 from registry.drift.models import SEVERITIES, Finding, Mute, Scan
+from registry.drift.personal import masked_samples, tags_of_subjects
 from registry.drift.selectors.sources import SourceInfo, list_sources, scan_info
 from registry.errors import FindingNotFound, InvalidInput
 from registry.subjects.selectors.places import get_registry
@@ -125,7 +127,7 @@ def list_findings(
     rows = rows.filter(**{name: value for name, value in filters.items() if value})
     if muted is not None:
         rows = rows.filter(muted=muted)
-    return [finding_info(row, by) for row in rows.order_by(WORST_FIRST, "-last_seen", "-id")[:limit]]
+    return finding_infos(rows.order_by(WORST_FIRST, "-last_seen", "-id")[:limit], by)
 
 
 def open_findings_by_subject(registry_name: str) -> dict[str, int]:
@@ -146,7 +148,7 @@ def get_finding(finding_id: int, *, by: Actor | None = None) -> FindingInfo:
     row = Finding.objects.select_related("source__registry", "topic").filter(pk=finding_id).first()
     if row is None:
         raise FindingNotFound(f"There is no finding {finding_id}.", finding=finding_id)
-    return finding_info(row, by)
+    return finding_infos([row], by)[0]
 
 
 def list_mutes(registry: str = "") -> list[MuteInfo]:
@@ -194,7 +196,7 @@ def hold_rollout(
     if subject:
         rows = rows.filter(subject_name=subject)
     found = rows.select_related("source__registry", "topic").order_by(WORST_FIRST, "-last_seen", "-id")[:limit]
-    findings = tuple(finding_info(row, by) for row in found)
+    findings = tuple(finding_infos(found, by))
     unscanned = _unscanned(sources)
     return Gate(not findings and not unscanned, fail_on, findings, unscanned)
 
@@ -246,15 +248,43 @@ def open_counts(registry: str = "") -> OpenCounts:
     return OpenCounts(tuple(shown), muted)
 
 
-def finding_info(row: Finding, by: Actor | None) -> FindingInfo:
-    """A finding as `by` may see it: the one place that hands evidence out of the database."""
-    info = _whole(row)
-    if not info.evidence.get("samples"):
-        return info
-    if by is not None and may(by, "sample.read", registry=info.registry, subject=info.subject):
-        return info
-    kept = {name: value for name, value in info.evidence.items() if name != "samples"}
-    return replace(info, evidence=kept, samples_hidden=True)
+def finding_infos(rows: Iterable[Finding], by: Actor | None) -> list[FindingInfo]:
+    """Findings as `by` may see them: the one place that hands evidence out of the database.
+
+    Samples are for those with the right to them, without what the subject's tags say is personal data by now; that is
+    for those with a right of its own. Queries only where there are samples to show, and then a few.
+    """
+    listed = list(rows)
+    infos = [_whole(row) for row in listed]
+    masked = {
+        row.pk: row
+        for row, info in zip(listed, infos, strict=True)
+        if _shows_samples(info, by) and not _shows_all(info, by)
+    }
+    tags = tags_of_subjects((row.source.registry, row.subject_name) for row in masked.values() if row.subject_name)
+    shown = []
+    for info in infos:
+        evidence = dict(info.evidence)
+        if not evidence.get("samples"):
+            shown.append(info)
+        elif not _shows_samples(info, by):
+            del evidence["samples"]
+            shown.append(replace(info, evidence=evidence, samples_hidden=True))
+        elif info.id in masked and (found := tags.get((info.registry, info.subject))) is not None:
+            evidence["samples"] = masked_samples(evidence["samples"], found)
+            shown.append(replace(info, evidence=evidence))
+        else:
+            shown.append(info)
+    return shown
+
+
+def _shows_samples(info: FindingInfo, by: Actor | None) -> bool:
+    may_see = by is not None and may(by, "sample.read", registry=info.registry, subject=info.subject)
+    return bool(info.evidence.get("samples")) and may_see
+
+
+def _shows_all(info: FindingInfo, by: Actor | None) -> bool:
+    return by is not None and may(by, "sample.personal", registry=info.registry, subject=info.subject)
 
 
 def _whole(row: Finding) -> FindingInfo:

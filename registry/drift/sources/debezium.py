@@ -116,6 +116,7 @@ class DebeziumConnector:
     def scan(self, source: Source, *, tag: str, on_progress: OnProgress) -> ScanResult:
         """Read connector, catalog and what is new in the topics, and judge them together."""
         from registry.drift.knowledge import memory_of, registered_for  # late: it loads all formats
+        from registry.drift.personal import without_personal
 
         started = time.monotonic()
         on_progress(0, 0, "asking Kafka Connect and the database")
@@ -131,6 +132,7 @@ class DebeziumConnector:
             observe(source, survey.reads, tag=tag, on_progress=on_progress, changes=True) if survey.order else []
         )
         on_progress(0, 0, "judging")
+        observations = without_personal(source, observations)
         registered = registered_for(source, observations)
         world = replace(world, topics=topic_facts(source, world, survey.topics, observations))
         plain = judge(observations, registered, memory_of(source, survey.order))

@@ -72,13 +72,15 @@ class KafkaTopics:
     def scan(self, source: Source, *, tag: str, on_progress: OnProgress) -> ScanResult:
         """Read what is new in the topics, within the bounds, and judge it."""
         from registry.drift.knowledge import memory_of, registered_for  # late: it loads all formats
+        from registry.drift.personal import without_personal
 
         on_progress(0, 0, "asking the cluster for topics and offsets")
         started = time.monotonic()
         survey = patiently(lambda: survey_cluster(source))
         patiently(lambda: note_topics(source, survey.topics.values()))
-        observations = observe(source, survey.reads, tag=tag, on_progress=on_progress) if survey.order else []
+        seen = observe(source, survey.reads, tag=tag, on_progress=on_progress) if survey.order else []
         on_progress(0, 0, "judging")
+        observations = patiently(lambda: without_personal(source, seen))
         registered, memory = patiently(lambda: (registered_for(source, observations), memory_of(source, survey.order)))
         findings = judge(observations, registered, memory)
         topics = topics_after(survey, observations)

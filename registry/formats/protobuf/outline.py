@@ -9,6 +9,8 @@ from registry.formats.base import OutlineField
 from registry.formats.protobuf.compiler import KNOWN_NAMES
 from registry.formats.protobuf.hazards import default_text
 from registry.formats.protobuf.model import Field, Message, Schema, full_label
+from registry.formats.protobuf.tags import TagsByName, tags_by_name
+from registry.formats.tags import joined
 
 MAX_ROWS: Final = 2_000
 MAX_DEPTH: Final = 12
@@ -19,9 +21,9 @@ def outline(schema: Schema) -> tuple[OutlineField, ...]:
 
     A message inside itself is named, not opened again; well-known types are named.
     """
-    rows = []
+    rows, tags = [], tags_by_name(schema)
     for message in _roots(schema):
-        for row in _inside(message, message.local_name, 0, frozenset()):
+        for row in _inside(message, message.local_name, 0, frozenset(), tags, ()):
             rows.append(row)
             if len(rows) == MAX_ROWS:
                 return tuple(rows)
@@ -43,11 +45,15 @@ def _entry(field: Field) -> tuple[Field, ...]:
     return field.message.fields if field.message is not None else ()
 
 
-def _inside(message: Message, path: str, depth: int, open_types: frozenset[str]) -> Iterator[OutlineField]:
+def _inside(
+    message: Message, path: str, depth: int, open_types: frozenset[str], known: TagsByName, outer: tuple[str, ...]
+) -> Iterator[OutlineField]:
     if depth >= MAX_DEPTH or message.full_name in open_types:
         return
+    around = joined(outer, known.get((message.full_name, ""), ()))
     for field in (*message.fields, *message.extended.values()):
         here = f"{path}.{field.shown_name}"
+        tags = joined(around, known.get((message.full_name, field.name), ()))
         yield OutlineField(
             name=field.shown_name,
             path=here,
@@ -57,12 +63,14 @@ def _inside(message: Message, path: str, depth: int, open_types: frozenset[str])
             default=None if field.declared_default is None else default_text(field),
             doc=field.doc or (field.message.doc if field.message is not None else ""),
             aliases=(),
+            tags=tags,
+            entity=f"{message.full_name}.{field.name}",
         )
         held, suffix = field.message, "[]" if field.is_repeated else ""
         if field.is_map and held is not None:
             held, suffix = held.by_number[2].message, "{}"
         if held is not None and held.source not in KNOWN_NAMES:
-            yield from _inside(held, here + suffix, depth + 1, open_types | {message.full_name})
+            yield from _inside(held, here + suffix, depth + 1, open_types | {message.full_name}, known, tags)
 
 
 def _shown(field: Field) -> str:

@@ -6,7 +6,7 @@ may be named through it or without it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
@@ -23,7 +23,10 @@ from registry.formats.tags import FIELD, RECORD, Entity, EntityTags, TagChange
 
 #: where the options are declared; every schema can import it
 META: Final = "confluent/meta.proto"
+_PACKAGE: Final = "confluent"
 _OPTION: Final = {RECORD: "confluent.message_meta", FIELD: "confluent.field_meta"}
+#: (full name of a message, name of a field or empty for the message itself) → tags
+TagsByName = Mapping[tuple[str, str], tuple[str, ...]]
 #: a DescriptorProto or a FieldDescriptorProto
 _Part = Any
 
@@ -42,6 +45,21 @@ def tags(schema: Schema) -> tuple[EntityTags, ...]:
             if (own := _tags_of(options, field, _OPTION[FIELD]))
         ]
     return tuple(found)
+
+
+def tags_by_name(schema: Schema) -> TagsByName:
+    """The tags of all messages and fields, those of imported files too, by full names."""
+    if all(proto.package != _PACKAGE for proto in schema.protos):
+        return {}  # nothing declares the options, which most schemas don't import
+    options = Options(schema.pool)
+    found: dict[tuple[str, str], tuple[str, ...]] = {}
+    for proto in schema.protos:
+        before = f"{proto.package}." if proto.package else ""
+        for path, message in _messages(proto):
+            for name, part, option in (("", message, RECORD), *((field.name, field, FIELD) for field in message.field)):
+                if own := _tags_of(options, part, _OPTION[option]):
+                    found[before + path, name] = own
+    return found
 
 
 def with_tags(schema: Schema, changes: Iterable[TagChange]) -> str:

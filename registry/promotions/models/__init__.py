@@ -1,7 +1,8 @@
 """What is stored of promotions: environments with their rules, requests with their parts, releases."""
 
-from registry.promotions.models.environments import BreakGlass, Environment, FreezeWindow, ReviewRule
-from registry.promotions.models.outlooks import PromotionOutlook
+from registry.promotions.models.environments import BreakGlass, Environment, FreezeWindow, RecurringFreeze, ReviewRule
+from registry.promotions.models.outlooks import BoardChange, BoardState, BoardSubject, PromotionOutlook
+from registry.promotions.models.persons import SamePerson
 from registry.promotions.models.requests import (
     ApplyStep,
     Comment,
@@ -15,6 +16,9 @@ from registry.promotions.models.requests import (
 
 __all__ = [
     "ApplyStep",
+    "BoardChange",
+    "BoardState",
+    "BoardSubject",
     "BreakGlass",
     "Comment",
     "Draft",
@@ -22,9 +26,11 @@ __all__ = [
     "FreezeWindow",
     "PromotionOutlook",
     "PromotionRequest",
+    "RecurringFreeze",
     "Release",
     "RequestItem",
     "Review",
     "ReviewRule",
+    "SamePerson",
     "Thread",
 ]

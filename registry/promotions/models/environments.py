@@ -78,6 +78,48 @@ class FreezeWindow(models.Model):
         return f"{self.environment}: {self.starts_at:%Y-%m-%d %H:%M} to {self.ends_at:%Y-%m-%d %H:%M}"
 
 
+class RecurringFreeze(models.Model):
+    """Times that come again in which nothing is applied, by the clocks of a time zone.
+
+    Weekly: from a day (0 is Monday) and time to the next such day and time. Monthly: from a time of the so many last days
+    of a month to a time of the first day of the next one.
+    """
+
+    WEEKLY, MONTHLY = "weekly", "monthly"
+    KINDS = (WEEKLY, MONTHLY)
+
+    environment = models.ForeignKey(Environment, on_delete=models.CASCADE, related_name="recurring_freezes")
+    kind = models.CharField(max_length=8)
+    zone = models.CharField(max_length=64, help_text="a name of the time zone database, such as Europe/Berlin")
+    from_day = models.PositiveSmallIntegerField(null=True, blank=True)
+    from_time = models.TimeField()
+    to_day = models.PositiveSmallIntegerField(null=True, blank=True)
+    to_time = models.TimeField()
+    last_days = models.PositiveSmallIntegerField(null=True, blank=True)
+    reason = models.TextField()
+    made_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(kind="weekly", from_day__lte=6, to_day__lte=6, last_days=None)
+                & models.Q(from_day__isnull=False, to_day__isnull=False)
+                | models.Q(kind="monthly", from_day=None, to_day=None, last_days__gte=1, last_days__lte=28)
+                & models.Q(last_days__isnull=False),
+                name="freeze_recurs_weekly_or_monthly",
+            ),
+            models.CheckConstraint(
+                condition=~models.Q(kind="weekly", from_day=models.F("to_day"), from_time=models.F("to_time")),
+                name="recurring_freeze_ends",
+            ),
+            models.CheckConstraint(condition=~models.Q(reason=""), name="recurring_freeze_has_a_reason"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.environment}: {self.kind}, {self.zone}"
+
+
 class BreakGlass(models.Model):
     """An administrator's passage through a closed environment, for a short time and with a reason.
 

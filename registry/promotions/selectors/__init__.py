@@ -5,6 +5,7 @@ from registry.promotions.selectors.environments import (
     BreakGlassInfo,
     EnvironmentInfo,
     FreezeInfo,
+    RecurringFreezeInfo,
     ReviewRuleInfo,
     break_glass_history,
     environment_info,
@@ -13,7 +14,7 @@ from registry.promotions.selectors.environments import (
 )
 from registry.promotions.selectors.ghosts import GhostInfo, ghosts_of
 from registry.promotions.selectors.life import ReleaseOfVersion, RequestOfVersion, VersionLife, life_of
-from registry.promotions.selectors.requests import (
+from registry.promotions.selectors.request_infos import (
     CommentInfo,
     ItemInfo,
     ReleaseInfo,
@@ -21,7 +22,8 @@ from registry.promotions.selectors.requests import (
     ReviewInfo,
     StepInfo,
     ThreadInfo,
-    count_waiting_for,
+)
+from registry.promotions.selectors.requests import (
     get_environment,
     get_request,
     list_environments,
@@ -30,6 +32,7 @@ from registry.promotions.selectors.requests import (
     requested_by,
     waiting_for,
 )
+from registry.promotions.selectors.waiting import count_waiting_for
 
 __all__ = [
     "BreakGlassInfo",
@@ -39,6 +42,7 @@ __all__ = [
     "FreezeInfo",
     "GhostInfo",
     "ItemInfo",
+    "RecurringFreezeInfo",
     "ReleaseInfo",
     "ReleaseOfVersion",
     "RequestInfo",

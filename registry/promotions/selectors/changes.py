@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from registry.errors import NotFound
+from registry.errors import InvalidReference, InvalidSchema, NotFound, SchemaTooCostly
+from registry.formats.base import ParsedSchema
 from registry.promotions.models import PromotionRequest
-from registry.promotions.plan import ADOPT, REPEAT, Step
-from registry.promotions.selectors.requests import RequestInfo
-from registry.subjects import selectors
+from registry.promotions.plan import ADDING, ADOPT, REPEAT, Step
+from registry.promotions.selectors.request_infos import RequestInfo
+from registry.subjects import engines, selectors
 from registry.subjects.names import parse_subject
-from registry.subjects.selectors.places import get_registry
+from registry.subjects.selectors.parsed import parse_schema, parse_stored, resolve_references
+from registry.subjects.selectors.places import get_registry, get_subject
+from registry.subjects.selectors.versions import version_row
 
 
 def compare_step(info: RequestInfo, step: Step) -> selectors.ProvedComparison | None:
@@ -29,6 +32,53 @@ def compare_step(info: RequestInfo, step: Step) -> selectors.ProvedComparison | 
     profile = state_before(info, step).get("profile")
     new = selectors.Side(get_registry(info.source), name, step.source_version)
     return selectors.compare_sides(old, new, profile="semantic" if profile == "semantic" else "confluent")
+
+
+def paths_of(info: RequestInfo, step: Step) -> frozenset[str]:
+    """Where a discussion of a step's subject can hang: the fields of either side, and the places of the changes.
+
+    Of a side that was deleted or can't be read there are none, and of one too costly to compare the fields alone.
+    """
+    sides = [schema for schema in (_held_before(info, step), _coming(info, step)) if schema is not None]
+    found = {row.path for schema in sides for row in engines.outline(schema)}
+    if len({schema.schema_type for schema in sides}) == len(sides) - 1:
+        old, new = sides
+        try:
+            found |= {item.path for item in engines.diff(old, new)}
+            report = engines.check(new, [(1, old)], "FULL")
+        except SchemaTooCostly:
+            return frozenset(found)
+        found |= {item.named_path for item in report.items}
+    return frozenset(found - {""})
+
+
+def _held_before(info: RequestInfo, step: Step) -> ParsedSchema | None:
+    """The newest that the target had of the subject."""
+    versions = versions_before(info, step)
+    return _stored(info.target, step, versions[-1]) if versions else None
+
+
+def _coming(info: RequestInfo, step: Step) -> ParsedSchema | None:
+    """What the step would bring, or finds there."""
+    if step.kind not in ADDING or step.kind == REPEAT:
+        return _stored(info.target, step, step.source_version if step.kind == REPEAT else step.target_version)
+    if step.source_version:
+        return _stored(info.source, step, step.source_version)
+    place, name = get_registry(info.target), parse_subject(step.subject)
+    try:
+        found = resolve_references(place, step.references, context=name.context)
+        return parse_schema(step.schema_type, step.text, tuple(reference for reference, _ in found), is_new=False)
+    except (InvalidReference, InvalidSchema):
+        return None
+
+
+def _stored(registry: str, step: Step, version: int) -> ParsedSchema | None:
+    try:
+        subject = get_subject(get_registry(registry), parse_subject(step.subject), deleted=True)
+        row = version_row(subject, version, deleted=True)
+        return parse_stored([row.schema])[0]
+    except (NotFound, InvalidSchema, InvalidReference):
+        return None
 
 
 def places_of(info: RequestInfo, step: Step) -> tuple[str, str]:

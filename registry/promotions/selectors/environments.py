@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime, time, timedelta
 from typing import Any, Final
 
 from django.db.models import Prefetch, Q
 from django.utils import timezone
 
 from registry.errors import RegistryNotFound
-from registry.promotions.models import BreakGlass, Environment, FreezeWindow, ReviewRule
-from registry.subjects.models import Mode, Registry
-from registry.subjects.selectors.effective import DEFAULT_MODE
+from registry.promotions.freezes import next_window, recurrence_of, windows_from
+from registry.promotions.models import BreakGlass, Environment, FreezeWindow, RecurringFreeze, ReviewRule
+from registry.promotions.recurring import Window, merged
+from registry.subjects.models import Config, Mode, Registry
+from registry.subjects.selectors.effective import DEFAULT_LEVEL, DEFAULT_MODE
 
 #: how long a second person has to confirm break-glass, from its opening on
 CONFIRM_WITHIN: Final = timedelta(days=1)
@@ -53,6 +55,26 @@ class FreezeInfo:
 
 
 @dataclass(frozen=True)
+class RecurringFreezeInfo:
+    """Times that come again in which nothing is applied; `starts_at` and `ends_at` are of the present or the next one."""
+
+    id: int
+    kind: str
+    zone: str
+    from_day: int | None
+    from_time: time
+    to_day: int | None
+    to_time: time
+    last_days: int | None
+    reason: str
+    made_by: str
+    sentence: str
+    starts_at: datetime
+    ends_at: datetime
+    is_now: bool
+
+
+@dataclass(frozen=True)
 class BreakGlassInfo:
     """A passage through a closed environment. `is_red`: nobody confirmed it within a day, and nobody can any more."""
 
@@ -86,12 +108,14 @@ class BreakGlassInfo:
 class EnvironmentInfo:
     """An environment with what it asks of what comes into it.
 
-    `freezes` are those that aren't over, `break_glass` what is open or unconfirmed; `mode` is the registry's own.
+    `freezes` are those that aren't over, `frozen` is what holds now, of them and of those that come again; `break_glass` what is open or unconfirmed; `mode` and `level` are the registry's
+    own.
     """
 
     name: str
     position: int
     mode: str
+    level: str
     is_closed: bool
     is_remote: bool
     reviews_needed: int
@@ -100,12 +124,14 @@ class EnvironmentInfo:
     drift_blocks: bool
     rules: tuple[ReviewRuleInfo, ...]
     freezes: tuple[FreezeInfo, ...]
+    recurring: tuple[RecurringFreezeInfo, ...]
+    frozen: Window | None
     break_glass: tuple[BreakGlassInfo, ...]
 
     @property
     def is_frozen(self) -> bool:
         """Whether nothing is applied now."""
-        return any(freeze.is_now for freeze in self.freezes)
+        return self.frozen is not None
 
     @property
     def has_red(self) -> bool:
@@ -151,21 +177,28 @@ def _infos(environments: Any) -> list[EnvironmentInfo]:
         .prefetch_related(
             Prefetch("review_rules", ReviewRule.objects.order_by("pk")),
             Prefetch("freeze_windows", freezes.select_related("made_by")),
+            Prefetch("recurring_freezes", RecurringFreeze.objects.order_by("pk").select_related("made_by")),
             Prefetch("break_glass", glass.select_related("opened_by", "confirmed_by")[:SHOWN], to_attr="shown"),
         )
     )
     own = Mode.objects.filter(registry__in=[row.registry_id for row in rows], context=None)
     modes = dict(own.values_list("registry_id", "mode"))
-    return [_info(row, modes.get(row.registry_id, DEFAULT_MODE), now) for row in rows]
+    set_levels = Config.objects.filter(registry__in=[row.registry_id for row in rows], context=None)
+    levels = dict(set_levels.exclude(compatibility_level=None).values_list("registry_id", "compatibility_level"))
+    return [
+        _info(row, modes.get(row.registry_id, DEFAULT_MODE), levels.get(row.registry_id) or DEFAULT_LEVEL, now)
+        for row in rows
+    ]
 
 
-def _info(row: Environment, mode: str, now: datetime) -> EnvironmentInfo:
+def _info(row: Environment, mode: str, level: str, now: datetime) -> EnvironmentInfo:
     name = row.registry.name
     shown: list[BreakGlass] = row.shown  # type: ignore[attr-defined]
     return EnvironmentInfo(
         name=name,
         position=row.position,
         mode=mode,
+        level=level,
         is_closed=row.is_closed,
         is_remote=row.registry.kind == Registry.REMOTE,
         reviews_needed=row.reviews_needed,
@@ -174,6 +207,8 @@ def _info(row: Environment, mode: str, now: datetime) -> EnvironmentInfo:
         drift_blocks=row.drift_blocks,
         rules=tuple(_rule(rule) for rule in row.review_rules.all()),
         freezes=tuple(_freeze(freeze, now) for freeze in row.freeze_windows.all()),
+        recurring=tuple(_recurring(rule, now) for rule in row.recurring_freezes.all()),
+        frozen=merged(list(windows_from(row.freeze_windows.all(), row.recurring_freezes.all(), now)), now),
         break_glass=tuple(_glass(glass, name, now) for glass in shown),
     )
 
@@ -185,6 +220,26 @@ def _rule(row: ReviewRule) -> ReviewRuleInfo:
 def _freeze(row: FreezeWindow, now: datetime) -> FreezeInfo:
     is_now = row.starts_at <= now < row.ends_at
     return FreezeInfo(row.pk, row.starts_at, row.ends_at, row.reason, row.made_by.get_username(), is_now)
+
+
+def _recurring(row: RecurringFreeze, now: datetime) -> RecurringFreezeInfo:
+    window = next_window(row, now)
+    return RecurringFreezeInfo(
+        id=row.pk,
+        kind=row.kind,
+        zone=row.zone,
+        from_day=row.from_day,
+        from_time=row.from_time,
+        to_day=row.to_day,
+        to_time=row.to_time,
+        last_days=row.last_days,
+        reason=row.reason,
+        made_by=row.made_by.get_username(),
+        sentence=recurrence_of(row).sentence,
+        starts_at=window.starts_at,
+        ends_at=window.ends_at,
+        is_now=window.has(now),
+    )
 
 
 def _glass(row: BreakGlass, name: str, now: datetime) -> BreakGlassInfo:

@@ -6,12 +6,16 @@ from registry.promotions.services.break_glass import close_break_glass, confirm_
 from registry.promotions.services.discussing import answer, open_thread, reopen, resolve
 from registry.promotions.services.drafts import delete_draft, save_draft
 from registry.promotions.services.environments import (
-    add_freeze,
     add_review_rule,
     change_environment,
     ensure_environment,
-    remove_freeze,
     remove_review_rule,
+)
+from registry.promotions.services.freezing import (
+    add_freeze,
+    add_recurring_freeze,
+    remove_freeze,
+    remove_recurring_freeze,
 )
 from registry.promotions.services.previewing import preview_promotion, preview_proposal
 from registry.promotions.services.requesting import propose_version, recheck, request_promotion, submit, withdraw
@@ -21,6 +25,7 @@ from registry.promotions.services.scheduling import claim_due, schedule, unsched
 
 __all__ = [
     "add_freeze",
+    "add_recurring_freeze",
     "add_review_rule",
     "answer",
     "apply",
@@ -40,6 +45,7 @@ __all__ = [
     "recheck",
     "reject",
     "remove_freeze",
+    "remove_recurring_freeze",
     "remove_review_rule",
     "reopen",
     "request_adoption",

@@ -24,11 +24,11 @@ from registry.promotions.services import applying_elsewhere
 from registry.promotions.services.applying_elsewhere import (
     again,
     begin_elsewhere,
-    is_held,
     require_apply,
     written_steps,
 )
 from registry.promotions.services.applying_here import StepFailed, write_here
+from registry.promotions.services.claiming import is_held
 from registry.promotions.services.current import (
     failing_checks,
     locked,
@@ -42,6 +42,7 @@ from registry.promotions.services.current import (
 )
 from registry.promotions.services.mirrored import fresh, is_remote
 from registry.promotions.services.releasing import in_words, record_releases
+from registry.promotions.services.writing_elsewhere import MAX_FAILURE
 from registry.promotions.telling import tell
 from registry.subjects.services.locks import retry_deadlocks
 
@@ -107,7 +108,7 @@ def keep_failure(request_id: int, by: Actor, sentence: str, *, states: Collectio
         if request.state not in states:
             return request.state
         record(by=by, why=f"apply request {request_id}: it failed")
-        values = {"failure": sentence[: applying_elsewhere.MAX_FAILURE], "apply_at": None}
+        values = {"failure": sentence[:MAX_FAILURE], "apply_at": None}
         if request.state == PromotionRequest.APPROVED:
             PromotionRequest.objects.filter(pk=request_id).update(**values)
         else:

@@ -8,81 +8,27 @@ worker has a request at a time, by a conditional update with a lease, which it r
 from __future__ import annotations
 
 import logging
-import uuid
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
-from typing import Any, Final
+from collections.abc import Sequence
 
 from django.db import transaction
-from django.db.models import Q
-from django.utils import timezone
 
 from registry.access.egress import EgressPolicy, parse_connection
-from registry.access.models import User
 from registry.access.roles import Actor, require
-from registry.access.selectors import actor_of_user
 from registry.audit.services import record
-from registry.errors import InvalidReference, PlanChanged, RemoteUnavailable, SchemadeskError
-from registry.formats.base import ParsedSchema, Reference, ResolvedReference
+from registry.errors import PlanChanged, RemoteUnavailable, SchemadeskError
 from registry.promotions import planning
 from registry.promotions.eligible import written_subjects
 from registry.promotions.models import ApplyStep, PromotionRequest
-from registry.promotions.plan import ADOPT, CONFIG, GIVEN_ID, NONE, REGISTER, REPEAT, Plan, Step, step_from
-from registry.promotions.services.current import asked_subjects, locked, move, refuse_failing
+from registry.promotions.plan import CONFIG, NONE, REPEAT, Plan, Step, step_from
+from registry.promotions.services.claiming import SYNC_LEASE, Claim, ClaimLost, take
+from registry.promotions.services.current import asked_subjects, move, refuse_failing
 from registry.promotions.services.mirrored import fresh
 from registry.promotions.services.releasing import Written, in_words, record_releases
+from registry.promotions.services.writing_elsewhere import MAX_FAILURE, Remote, with_numbers
 from registry.promotions.telling import tell
-from registry.subjects.contracts import without_version
-from registry.subjects.names import SubjectName, parse_subject
-from registry.subjects.remote_writes import LATEST, RemoteWriter, SentSchema, settings_for_remote
-from registry.subjects.selectors.parsed import MAX_REFERENCE_DEPTH, parse_schema
-from registry.subjects.snapshot import VersionRecord
+from registry.subjects.remote_writes import RemoteWriter
 
 logger = logging.getLogger(__name__)
-#: longer than two calls of the remote may take; a crashed worker's request is free after that
-LEASE: Final = timedelta(seconds=90)
-#: a mirror is read under a lease of its own, which is as long
-SYNC_LEASE: Final = timedelta(minutes=15)
-MAX_FAILURE: Final = 2000
-MAX_READ_BACK: Final = 500
-#: a subject and a version of it
-_Place = tuple[SubjectName, int]
-
-
-class ClaimLost(Exception):
-    """Another worker has the request by now: this one stops and says nothing more."""
-
-
-@dataclass
-class Claim:
-    """A worker's hold of a request that is being applied, and for whom it works."""
-
-    request_id: int
-    tag: str
-    by: Actor
-    #: (qualified subject, number in the plan) → number that the remote gave
-    numbers: dict[tuple[str, int], int] = field(default_factory=dict)
-
-    def renew(self, lease: timedelta = LEASE) -> None:
-        """Hold it for another lease. Raises ClaimLost."""
-        held = PromotionRequest.objects.filter(pk=self.request_id, claim_tag=self.tag, state=PromotionRequest.APPLYING)
-        with transaction.atomic():
-            record(by=self.by, why=f"apply request {self.request_id}: still at it")
-            if not held.update(claim_until=timezone.now() + lease):
-                raise ClaimLost
-
-    def locked(self) -> PromotionRequest:
-        """The request's row, locked. Raises ClaimLost."""
-        request = locked(self.request_id)
-        if request.claim_tag != self.tag or request.state != PromotionRequest.APPLYING:
-            raise ClaimLost
-        return request
-
-
-def is_held(request: PromotionRequest, now: datetime) -> bool:
-    """Whether a worker has the request."""
-    return request.claim_until is not None and request.claim_until > now
 
 
 def perform(*, request_id: int, policy: EgressPolicy | None = None) -> str:
@@ -90,7 +36,7 @@ def perform(*, request_id: int, policy: EgressPolicy | None = None) -> str:
 
     Empty where there is nothing to do or another worker is at it. What goes wrong is kept with the step and the request.
     """
-    claim = _claim(request_id)
+    claim = take(request_id)
     if claim is None:
         return ""
     try:
@@ -105,21 +51,6 @@ def perform(*, request_id: int, policy: EgressPolicy | None = None) -> str:
         raise
 
 
-def _claim(request_id: int) -> Claim | None:
-    row = PromotionRequest.objects.filter(pk=request_id, state=PromotionRequest.APPLYING).first()
-    user = User.objects.filter(pk=row.applied_by_id).first() if row and row.applied_by_id else None
-    if user is None:
-        return None
-    now = timezone.now()
-    claim = Claim(request_id, uuid.uuid4().hex, actor_of_user(user, door="task"))
-    free = PromotionRequest.objects.filter(
-        Q(claim_until=None) | Q(claim_until__lt=now), pk=request_id, state=PromotionRequest.APPLYING
-    )
-    with transaction.atomic():
-        record(by=claim.by, why=f"apply request {request_id}: a worker takes it")
-        return claim if free.update(claim_tag=claim.tag, claim_until=now + LEASE) else None
-
-
 def _perform(claim: Claim, policy: EgressPolicy | None) -> str:
     request = PromotionRequest.objects.select_related("target__registry").get(pk=claim.request_id)
     require_apply(request, claim.by)
@@ -132,7 +63,7 @@ def _perform(claim: Claim, policy: EgressPolicy | None) -> str:
     place = request.target.registry
     connection = parse_connection(place.url, user=place.user, secret=place.secret)
     with RemoteWriter(connection, policy=policy) as writer:
-        remote = _Remote(writer, claim, len(rows))
+        remote = Remote(writer, claim, len(rows))
         for row in rows:
             step = step_from(row.step)
             if row.state != ApplyStep.DONE:
@@ -172,7 +103,7 @@ def _refuse_what_moved(request: PromotionRequest, rows: Sequence[ApplyStep]) -> 
         step = now.get((was.kind == CONFIG, was.subject, was.fingerprint))
         if step is None and was.kind == CONFIG:
             continue  # what the subject has set already is no step
-        if step is not None and (step.kind == NONE or _is_same(_with_numbers(was, numbers), step)):
+        if step is not None and (step.kind == NONE or _is_same(with_numbers(was, numbers), step)):
             continue
         raise PlanChanged(
             f"What is left of it is no longer what was approved: {in_words(was)}. Give it up and ask for it again."
@@ -194,184 +125,6 @@ def _refuse_by_checks(request: PromotionRequest, plan: Plan, subjects: set[str])
 def _is_same(was: Step, now: Step) -> bool:
     names = ("kind", "target_version", "fingerprint", "references", "config", "metadata", "rule_set")
     return all(getattr(was, name) == getattr(now, name) for name in names)
-
-
-def _with_numbers(step: Step, numbers: Mapping[tuple[str, int], int]) -> Step:
-    references = tuple(
-        Reference(ref.name, ref.subject, numbers.get((ref.subject, ref.version), ref.version))
-        for ref in step.references
-    )
-    return replace(step, references=references)
-
-
-class _Remote:
-    """A worker's steps at the remote."""
-
-    def __init__(self, writer: RemoteWriter, claim: Claim, count: int) -> None:
-        self.writer = writer
-        self.claim = claim
-        self.count = count
-        self._read: dict[_Place, VersionRecord] = {}
-
-    def do(self, row: ApplyStep, step: Step) -> None:
-        """One step, committed as running before and as done after it."""
-        self._keep(row, step, state=ApplyStep.RUNNING, started_at=row.started_at or timezone.now(), said="")
-        try:
-            written = RUN[step.kind](self, _with_numbers(step, self.claim.numbers))
-        except SchemadeskError as error:
-            self._keep(row, step, state=ApplyStep.FAILED, said=error.placed[:MAX_FAILURE])
-            where = f"Step {row.position + 1} of {self.count} ({in_words(step)}): {error.placed}"
-            raise RemoteUnavailable(where) from error
-        self._keep(
-            row,
-            step,
-            state=ApplyStep.DONE,
-            said=written.said,
-            version_number=written.version or None,
-            schema_id=written.schema_id or None,
-            done_at=timezone.now(),
-        )
-
-    def _keep(self, row: ApplyStep, step: Step, **values: Any) -> None:
-        """Commit what became of a step, if the request is still this worker's. Raises ClaimLost."""
-        with transaction.atomic():
-            self.claim.locked()
-            word = values.get("state", row.state)
-            why = f"apply request {self.claim.request_id}, step {row.position + 1}: {in_words(step)}, {word}"
-            record(by=self.claim.by, why=why)
-            for name, value in values.items():
-                setattr(row, name, value)
-            row.save(update_fields=list(values))
-            PromotionRequest.objects.filter(pk=self.claim.request_id).update(claim_until=timezone.now() + LEASE)
-
-    def register(self, step: Step) -> Written:
-        """Add the schema, unless the subject has it."""
-        subject = parse_subject(step.subject)
-        sent = self._sent(step, subject)
-        number = self.writer.find(subject, sent)
-        said = "It was there already."
-        if number is None:
-            self.claim.renew()
-            if step.id_outlook == GIVEN_ID:  # the subject is in the mode IMPORT there
-                self.writer.register(subject, sent, schema_id=step.source_id, version=step.target_version)
-            else:
-                self.writer.register(subject, sent)
-            number, said = self.writer.find(subject, sent), ""
-        if number is None:
-            raise RemoteUnavailable("The remote took the schema and doesn't find it under its subject.")
-        if number != step.target_version:
-            said = f"{said} It has the version {number}, not {step.target_version}.".strip()
-        return self.read_back(step, number, said)
-
-    def repeat(self, step: Step) -> Written:
-        """The earlier text as a version of its own number: that number tells whether it is there already."""
-        subject = parse_subject(step.subject)
-        if self.writer.version(subject, step.target_version) is not None:
-            return self.read_back(step, step.target_version, "It was there already.")
-        self.claim.renew()
-        self.writer.register(subject, self._sent(step, subject), version=step.target_version)
-        if self.writer.version(subject, step.target_version) is None:
-            raise RemoteUnavailable(
-                f"The remote keeps the schema's earlier version and makes no version {step.target_version} of it:"
-                " it doesn't know versions that are given with a schema."
-            )
-        return self.read_back(step, step.target_version, "")
-
-    def configure(self, step: Step) -> Written:
-        """The subject's own settings; those that the API has no name for stay out, and that is said."""
-        subject = parse_subject(step.subject)
-        wanted, left = settings_for_remote(step.config or {})
-        said = f"Not set, since the remote has no such setting: {', '.join(left)}." if left else ""
-        if _holds(self.writer.own_config(subject), wanted):
-            return Written(said=f"It was set already. {said}".strip())
-        self.claim.renew()
-        self.writer.put_config(subject, wanted)
-        found = self.writer.own_config(subject)
-        if not _holds(found, wanted):
-            different = sorted(name for name in wanted if not _holds(found, {name: wanted[name]}))
-            raise RemoteUnavailable(f"The remote didn't keep the config as it was sent: {', '.join(different)}.")
-        return Written(said=said)
-
-    def there(self, step: Step) -> Written:
-        """Nothing to write: what should be there is read."""
-        return self.read_back(step, step.target_version, "")
-
-    def read_back(self, step: Step, number: int, said: str) -> Written:
-        """What the remote has under that number has to mean what was approved; its text may be written otherwise."""
-        subject = parse_subject(step.subject)
-        self._read.pop((subject, number), None)
-        found = self._version(subject, number)
-        if found.subject != subject or found.version != number or self._parsed(found).fingerprint != step.fingerprint:
-            raise PlanChanged(f"{step.subject} version {number} at the remote isn't the schema that was approved.")
-        lost = [
-            name
-            for name, wanted, kept in (
-                ("metadata", without_version(step.metadata), found.metadata),
-                ("rule set", step.rule_set, found.rule_set),
-            )
-            if not _holds(kept or {}, wanted or {})
-        ]
-        if lost and step.writes:
-            said = f"{said} The remote doesn't keep its {' and '.join(lost)}.".strip()
-        return Written(number, found.schema_id, said)
-
-    def _sent(self, step: Step, subject: SubjectName) -> SentSchema:
-        """The schema as it is sent. What is left out is the latest version's, so that none is said where that has one."""
-        metadata, rule_set = step.metadata, step.rule_set
-        if metadata == {} or rule_set == {}:
-            latest = self.writer.version(subject, LATEST)
-            metadata = metadata if metadata or (latest and latest.metadata) else None
-            rule_set = rule_set if rule_set or (latest and latest.rule_set) else None
-        return SentSchema(step.schema_type, step.text, step.references, metadata, rule_set)
-
-    def _version(self, subject: SubjectName, number: int) -> VersionRecord:
-        if (subject, number) not in self._read:
-            if len(self._read) >= MAX_READ_BACK:
-                raise InvalidReference(f"It refers to more than {MAX_READ_BACK} versions at the remote.")
-            found = self.writer.version(subject, number)
-            if found is None:
-                raise RemoteUnavailable(f"The remote has no {subject.qualified} version {number}.")
-            self._read[subject, number] = found
-        return self._read[subject, number]
-
-    def _parsed(self, version: VersionRecord) -> ParsedSchema:
-        return parse_schema(version.schema_type, version.text, self._resolved(version, {}, ()), is_new=False)
-
-    def _resolved(
-        self, version: VersionRecord, known: dict[_Place, ResolvedReference], above: tuple[_Place, ...]
-    ) -> tuple[ResolvedReference, ...]:
-        """What a version at the remote refers to, as the remote has it; each of them is resolved once."""
-        if len(above) > MAX_REFERENCE_DEPTH:
-            raise InvalidReference(f"References are nested more than {MAX_REFERENCE_DEPTH} deep.")
-        found = []
-        for reference in version.references:
-            place = parse_subject(reference.subject, context=version.subject.context), reference.version
-            if place in above:
-                raise InvalidReference(f"{place[0].qualified} version {place[1]} at the remote refers to itself.")
-            if place not in known:
-                there = self._version(*place)
-                inner = self._resolved(there, known, (*above, place))
-                known[place] = ResolvedReference(reference.name, reference.subject, there.version, there.text, inner)
-            found.append(replace(known[place], name=reference.name, subject=reference.subject))
-        return tuple(found)
-
-
-#: kind of a step → what does it
-RUN: Final[Mapping[str, Callable[[_Remote, Step], Written]]] = {
-    REGISTER: _Remote.register,
-    REPEAT: _Remote.repeat,
-    CONFIG: _Remote.configure,
-    ADOPT: _Remote.there,
-    NONE: _Remote.there,
-}
-
-
-def _holds(found: Any, wanted: Any) -> bool:
-    """Whether all that is wanted is there; servers write out what is empty or leave it out."""
-    if isinstance(wanted, dict):
-        given = found if isinstance(found, dict) else {}
-        return all(_holds(given.get(name), value) for name, value in wanted.items())
-    return found == wanted or (not found and not wanted and not isinstance(wanted, bool))
 
 
 def written_steps(request: PromotionRequest) -> list[tuple[Step, Written]]:

@@ -11,6 +11,7 @@ from registry.access.roles import Actor
 from registry.audit.services import record
 from registry.errors import PlanChanged, SchemadeskError
 from registry.promotions.models import ApplyStep, PromotionRequest
+from registry.promotions.notes import carry_notes
 from registry.promotions.plan import ADOPT, CONFIG, GIVEN_ID, NONE, REGISTER, REPEAT, Step, steps_of
 from registry.promotions.services.current import move, person
 from registry.promotions.services.releasing import Written, in_words, record_releases
@@ -45,6 +46,7 @@ def write_here(request: PromotionRequest, by: Actor, force: str) -> str:
         record(by=by, why=f"apply request {request.pk}, step {position + 1}: {in_words(step)}")
         _keep(request, position, step, written)
         done.append((step, written))
+    carry_notes(request, steps, by)
     record(by=by, why=f"apply request {request.pk}")
     record_releases(request, done, by)
     state = move(request, PromotionRequest.APPLIED, applied_by_id=person(by), apply_at=None, failure="")

@@ -14,6 +14,7 @@ from registry.audit.services import record
 from registry.errors import EnvironmentPartNotFound, InvalidInput, NotAllowed, WrongState
 from registry.notifications.services import notify
 from registry.promotions.models import BreakGlass
+from registry.promotions.persons import is_same_person
 from registry.promotions.selectors.environments import CONFIRM_WITHIN
 from registry.promotions.services.environments import (
     MANAGE,
@@ -88,8 +89,8 @@ def confirm_break_glass(*, break_glass_id: int, by: Actor, comment: str = "") ->
     if not may(by, MANAGE, registry=name):
         require(by, "promotion.review", registry=name)
     user_id, now = person(by), timezone.now()
-    if user_id == row.opened_by_id:
-        raise NotAllowed(f"{by.name} opened it; somebody else must confirm it.")
+    if is_same_person(user_id, row.opened_by_id):
+        raise NotAllowed(f"{by.name} opened it, by this account or another one; somebody else must confirm it.")
     if refused := approval_refusal(by):
         raise NotAllowed(refused)
     if row.confirmed_by_id is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import Final
 
 from django.db import transaction
@@ -12,6 +13,9 @@ from registry.audit.services import record
 from registry.errors import InvalidInput, NotAllowed, ThreadNotFound, WrongState
 from registry.promotions.eligible import needed_for
 from registry.promotions.models import Comment, PromotionRequest, Thread
+from registry.promotions.plan import CONFIG, step_from
+from registry.promotions.selectors.changes import paths_of
+from registry.promotions.selectors.requests import get_request
 from registry.promotions.services.current import locked_for, person, refuse_by_token, refuse_strangers, words
 from registry.promotions.telling import tell
 from registry.subjects.names import SubjectName
@@ -23,19 +27,48 @@ MAX_PATH: Final = 1024
 _EMPTY: Final = "Say something: a comment without words helps nobody."
 
 
-@transaction.atomic
 def open_thread(*, request_id: int, by: Actor, text: str, subject: str = "", path: str = "") -> int:
     """Begin a discussion, as whoever may read the request may; gives its number.
 
     `subject` is a qualified name of the plan, `path` a field there as the diff names it; both empty: of all of it.
     Raises InvalidInput, WrongState for a closed request or too many discussions, NotSignedIn, NotAllowed.
     """
-    request = _request(request_id, by)
+    with transaction.atomic():
+        request = _request(request_id, by)
     said, field = words(text, "comment", needed=_EMPTY), words(path, "field's path", longest=MAX_PATH)
     if field and not subject:
         raise InvalidInput("A field is one of a subject: name the subject too.")
-    if subject and subject not in _subjects(request):
-        raise InvalidInput(f"{subject[:200]} isn't part of request {request.pk}.")
+    _refuse_place(request, subject, field)
+    return _open(request_id, by, said, subject, field)
+
+
+def _refuse_place(request: PromotionRequest, subject: str, field: str) -> None:
+    """Refuse what the plan doesn't have; while nothing is locked, since comparing may take a while."""
+    if not subject:
+        return
+    if subject not in _subjects(request):
+        raise InvalidInput(f"{subject[:200]} isn't part of request {request.pk}.", field="subject")
+    if not field:
+        return
+    steps = [step_from(step) for step in request.plan["steps"] if step["subject"] == subject]
+    info = get_request(request.pk)
+    known = frozenset().union(*(paths_of(info, step) for step in steps if step.kind != CONFIG))
+    if field in known:
+        return
+    near = get_close_matches(field, known, n=3, cutoff=0.5)
+    like = f" Did you mean {' or '.join(near)}?" if near else ""
+    raise InvalidInput(
+        f"{field[:200]} is no field of {subject[:200]}, neither of what is there nor of what would come.{like}"
+        " Name one as the changes do, or leave it out to discuss the whole subject.",
+        field="path",
+    )
+
+
+@transaction.atomic
+def _open(request_id: int, by: Actor, said: str, subject: str, field: str) -> int:
+    request = _request(request_id, by)
+    if subject and subject not in _subjects(request):  # it was planned anew meanwhile
+        raise InvalidInput(f"{subject[:200]} isn't part of request {request.pk} any more.", field="subject")
     if request.threads.count() >= MAX_THREADS:
         raise WrongState(f"Request {request.pk} has {MAX_THREADS} discussions; answer in one of them.")
     record(by=by, why=f"comment on request {request.pk}")

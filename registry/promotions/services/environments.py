@@ -1,17 +1,15 @@
-"""The environments: their order, their rules for what comes into them, and the times in which nothing does."""
+"""The environments: their order, and their rules for what comes into them."""
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any, Final
 
 from django.db import IntegrityError, transaction
-from django.utils import timezone
 
 from registry.access.roles import ROLES, Actor, may_somewhere, require
 from registry.audit.services import record
 from registry.errors import EnvironmentPartNotFound, InvalidInput, NotSignedIn, RegistryNotFound, WrongState
-from registry.promotions.models import Environment, FreezeWindow, ReviewRule
+from registry.promotions.models import Environment, ReviewRule
 from registry.subjects import gate
 from registry.subjects.services.locks import lock_policy
 
@@ -92,8 +90,8 @@ def add_review_rule(
     row = locked_environment(environment)
     values = {
         "subject_pattern": readable(subject_pattern, "subject_pattern", limit=1024),
-        "verdict": _one_of(verdict, "verdict", (ReviewRule.ANY, ReviewRule.BREAKING)),
-        "reviewers": _one_of(reviewers, "reviewers", (ReviewRule.OWNERS, ReviewRule.ROLE, ReviewRule.GROUP)),
+        "verdict": one_of(verdict, "verdict", (ReviewRule.ANY, ReviewRule.BREAKING)),
+        "reviewers": one_of(reviewers, "reviewers", (ReviewRule.OWNERS, ReviewRule.ROLE, ReviewRule.GROUP)),
         "name": _reviewers_name(reviewers, name),
         "count": count,
     }
@@ -113,47 +111,16 @@ def _reviewers_name(reviewers: str, name: str) -> str:
             raise InvalidInput("The owners are those of the subject: such a rule has no name.", field="name")
         return ""
     if reviewers == ReviewRule.ROLE:
-        return _one_of(name, "name", ROLES)
+        return one_of(name, "name", ROLES)
     return readable(name, "name", limit=150)
 
 
 @transaction.atomic
 def remove_review_rule(*, rule_id: int, by: Actor) -> None:
     """Ask for it no longer. Raises EnvironmentPartNotFound, NotAllowed."""
-    row = _part(ReviewRule, rule_id, "review rule", by)
+    row = environment_part(ReviewRule, rule_id, "review rule", by)
     require(by, MANAGE, registry=row.environment.registry.name)
     record(by=by, why=f"remove a review rule of {row.environment}: {row}")
-    row.delete()
-
-
-@transaction.atomic
-def add_freeze(*, environment: str, by: Actor, starts_at: datetime, ends_at: datetime, reason: str) -> int:
-    """Let nothing be applied between two moments; gives the window's number.
-
-    Raises RegistryNotFound, NotAllowed, NotSignedIn, InvalidInput.
-    """
-    require(by, MANAGE, registry=environment)
-    row = locked_environment(environment)
-    why = readable(reason, "reason")
-    for field, moment in (("starts_at", starts_at), ("ends_at", ends_at)):
-        if timezone.is_naive(moment):
-            raise InvalidInput(f"{field} needs a time zone.", field=field)
-    if ends_at <= starts_at:
-        raise InvalidInput("A freeze ends after it starts.", field="ends_at")
-    if ends_at <= timezone.now():
-        raise InvalidInput("This freeze is over already.", field="ends_at")
-    record(by=by, why=f"freeze {environment}: {why}")
-    return FreezeWindow.objects.create(
-        environment=row, starts_at=starts_at, ends_at=ends_at, reason=why, made_by_id=person(by)
-    ).pk
-
-
-@transaction.atomic
-def remove_freeze(*, freeze_id: int, by: Actor) -> None:
-    """End a freeze, or take back one to come. Raises EnvironmentPartNotFound, NotAllowed."""
-    row = _part(FreezeWindow, freeze_id, "freeze", by)
-    require(by, MANAGE, registry=row.environment.registry.name)
-    record(by=by, why=f"end the freeze {row.pk} of {row.environment}")
     row.delete()
 
 
@@ -195,13 +162,15 @@ def refuse_strangers(by: Actor, *actions: str) -> None:
         require(by, actions[0])
 
 
-def _one_of(value: str, field: str, known: tuple[str, ...]) -> str:
+def one_of(value: str, field: str, known: tuple[str, ...]) -> str:
+    """The value, if it is one that is known. Raises InvalidInput."""
     if value not in known:
         raise InvalidInput(f"{field} is one of {', '.join(known)}.", field=field)
     return value
 
 
-def _part(model: type[Any], number: int, what: str, by: Actor) -> Any:
+def environment_part(model: type[Any], number: int, what: str, by: Actor) -> Any:
+    """A row that hangs on an environment, locked. Raises EnvironmentPartNotFound, NotSignedIn, NotAllowed."""
     refuse_strangers(by, MANAGE)
     row = model.objects.select_related("environment__registry").select_for_update(of=("self",)).filter(pk=number)
     found = row.first()

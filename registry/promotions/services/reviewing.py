@@ -11,14 +11,14 @@ from typing import Final
 
 from django.db import transaction
 
-from registry.access.models import User
 from registry.access.roles import Actor, may, refusal
 from registry.access.selectors import approval_refusal
 from registry.audit.services import record
 from registry.errors import InvalidInput, NotAllowed, WrongState
-from registry.promotions.eligible import REVIEW, is_breaking, needed_for, shares_address, written_subjects
+from registry.promotions.eligible import REVIEW, is_breaking, needed_for, written_subjects
 from registry.promotions.models import PromotionRequest, Review
 from registry.promotions.overrides import AT_APPLYING, override_text
+from registry.promotions.persons import is_same_person
 from registry.promotions.services.current import (
     failing_checks,
     in_words,
@@ -175,9 +175,8 @@ def _require_reviewer(request: PromotionRequest, by: Actor) -> None:
         return
     if user_id == request.requested_by_id:
         raise NotAllowed(f"{by.name} asked for this; somebody else must review it.")
-    addresses = dict(User.objects.filter(pk__in=(user_id, request.requested_by_id)).values_list("pk", "email"))
-    if shares_address(addresses[user_id], addresses[request.requested_by_id]):
+    if is_same_person(user_id, request.requested_by_id):
         raise NotAllowed(
-            f"{by.name} has the address of mail of {request.requested_by}, who asked for this;"
-            " an account of somebody else must review it."
+            f"{by.name} has the address of mail of {request.requested_by}, who asked for this, or is stated to be the"
+            " same person; an account of somebody else must review it."
         )

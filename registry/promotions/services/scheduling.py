@@ -13,20 +13,28 @@ from registry.access.roles import Actor, system_actor
 from registry.access.selectors import actor_of_user
 from registry.audit.services import record
 from registry.errors import InvalidInput, PlanChanged, SchemadeskError, WrongState
+from registry.promotions.freezes import first_open
 from registry.promotions.models import PromotionRequest
+from registry.promotions.overrides import overridden
 from registry.promotions.services import applying
-from registry.promotions.services.applying_elsewhere import LEASE, require_apply
-from registry.promotions.services.current import locked_for, move, person
+from registry.promotions.services.applying_elsewhere import require_apply
+from registry.promotions.services.claiming import LEASE
+from registry.promotions.services.current import locked_for, move, overrides_of, person
 from registry.promotions.telling import tell
 
 FARTHEST: Final = timedelta(days=90)
+#: code of the check that an approval may pass over
+FREEZE: Final = "freeze"
 _SCHEDULER: Final = system_actor("schedule")
 
 
-def schedule(*, request_id: int, by: Actor, at: datetime) -> str:
+def schedule(*, request_id: int, by: Actor, at: datetime, move_on: bool = False) -> str:
     """Have an approved request applied at a time, or at another one; gives the state.
 
-    Raises InvalidInput for a time without a zone, in the past or more than 90 days away; WrongState, NotAllowed.
+    At a time at which the target is frozen it is refused, or with `move_on` set for the first open time after it; unless
+    an approval passes over freezes.
+    Raises InvalidInput for a time without a zone, in the past or more than 90 days away; WrongState for a frozen time
+    too, NotAllowed.
     """
     _refuse_time(at)
     with transaction.atomic():
@@ -34,6 +42,7 @@ def schedule(*, request_id: int, by: Actor, at: datetime) -> str:
         require_apply(request, by)
         if request.state not in applying.BEFORE_WRITING:
             raise WrongState(f"Request {request.pk} is {request.state}; only an approved one is scheduled.")
+        at = _open_time(request, at, move_on=move_on)
         record(by=by, why=f"schedule request {request.pk} for {at.isoformat()}")
         values = {
             "apply_at": at,
@@ -107,6 +116,19 @@ def _apply_scheduled(row: PromotionRequest) -> str:
     except SchemadeskError as error:
         said = f"It was scheduled, and wasn't applied: {error.placed}"
         return applying.keep_failure(row.pk, by, said, states={PromotionRequest.SCHEDULED})
+
+
+def _open_time(request: PromotionRequest, at: datetime, *, move_on: bool) -> datetime:
+    """The time, or the first open one after it. Raises WrongState."""
+    holding, free = first_open(request.target, at)
+    if holding is None or any(FREEZE in overridden(review) for review in overrides_of(request)):
+        return at
+    frozen = f"{request.target} is frozen at {at:%Y-%m-%d %H:%M %Z}, until {free:%Y-%m-%d %H:%M} UTC: {holding.reason}."
+    if free > timezone.now() + FARTHEST:
+        raise WrongState(f"{frozen} There is no open time within {FARTHEST.days} days.")
+    if not move_on:
+        raise WrongState(f"{frozen} Schedule it for then or later, or have it moved there.", open_at=free.isoformat())
+    return free
 
 
 def _refuse_time(at: datetime) -> None:

@@ -1,6 +1,7 @@
 """What is stored: registries, contexts, subjects, schemas, versions, references, configs, modes."""
 
 from registry.subjects.models.associations import Association
+from registry.subjects.models.notes import SubjectNote
 from registry.subjects.models.places import Context, Registry, Subject
 from registry.subjects.models.policy import LEVELS, MODES, POLICIES, PROFILES, Config, Mode
 from registry.subjects.models.schemas import Schema, SchemaReference, SchemaVersion
@@ -20,5 +21,6 @@ __all__ = [
     "SchemaReference",
     "SchemaVersion",
     "Subject",
+    "SubjectNote",
     "VersionStanding",
 ]

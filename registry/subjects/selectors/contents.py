@@ -6,11 +6,12 @@ from registry.formats.base import Reference
 from registry.subjects.models import Config, Context, Mode, Registry, SchemaReference, SchemaVersion
 from registry.subjects.names import SubjectName
 from registry.subjects.selectors.effective import OwnConfig, settings_of
-from registry.subjects.snapshot import Scope, Snapshot, VersionRecord
+from registry.subjects.selectors.notes import notes_of
+from registry.subjects.snapshot import NoteRecord, Scope, Snapshot, VersionRecord
 
 
 def contents_of(registry: Registry) -> Snapshot:
-    """Every version, the soft-deleted ones too, with contexts, configs and modes; six queries, however much it holds."""
+    """Every version, the soft-deleted ones too, with contexts, configs, modes and notes; seven queries, however much it holds."""
     references: dict[int, list[Reference]] = {}
     used = SchemaReference.objects.filter(schema__context__registry=registry).order_by("schema_id", "position")
     for schema, name, subject, version in used.values_list("schema_id", "name", "subject_name", "target__version"):
@@ -26,6 +27,7 @@ def contents_of(registry: Registry) -> Snapshot:
             for row in Config.objects.filter(registry=registry).select_related("context")
         },
         modes={_scope(row): row.mode for row in Mode.objects.filter(registry=registry).select_related("context")},
+        notes={subject: NoteRecord(note.tags, note.doc) for subject, note in notes_of(registry).items()},
     )
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
+from fnmatch import fnmatchcase
 
 from django.conf import settings
-from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, F, Func, Max, OuterRef, Q, QuerySet, TextField, Value
 
-from registry.subjects.models import Config, Context, Registry, SchemaVersion, Subject
+from registry.subjects.models import Config, Context, Registry, SchemaVersion, Subject, SubjectNote
 from registry.subjects.names import DEFAULT_CONTEXT, SubjectName
 from registry.subjects.selectors.effective import DEFAULT_LEVEL
 
@@ -80,10 +83,25 @@ def list_subjects(
 
 
 def subject_rows(
-    registry: Registry, *, text: str = "", schema_type: str = "", level: str = "", offset: int = 0, limit: int = 50
+    registry: Registry,
+    *,
+    text: str = "",
+    schema_type: str = "",
+    level: str = "",
+    tag: str = "",
+    owned: Collection[str] | None = None,
+    offset: int = 0,
+    limit: int = 50,
 ) -> tuple[list[SubjectRow], int]:
-    """A page of the subject list and the number of all that match; a constant number of queries."""
+    """A page of the subject list and the number of all that match; a constant number of queries.
+
+    `tag` is one of the subjects' notes, in any case of letters; `owned` are the patterns of what an owner has.
+    """
     rows = _matching(registry, text=text, schema_type=schema_type, level=level)
+    if tag:
+        rows = rows.filter(Exists(tagged(tag).filter(subject=OuterRef("pk"))))
+    if owned is not None:
+        rows = rows.filter(pk__in=_fitting(registry, owned))
     total = rows.count()
     page = list(rows.order_by(F("changed_at").desc(), "name")[offset : offset + limit])
     newest = _newest_versions([row.pk for row in page])
@@ -91,6 +109,26 @@ def subject_rows(
     levels = _own_levels(registry)
     inherited = levels.get((None, None)) or DEFAULT_LEVEL
     return [_subject_row(row, newest[row.pk], elsewhere, levels, inherited) for row in page], total
+
+
+def tagged(tag: str) -> QuerySet[SubjectNote]:
+    """The notes that have a tag, however its letters are written."""
+    words = Func(F("tags"), Value(" "), function="array_to_string", output_field=TextField())
+    if not tag.isascii() or not tag.isprintable() or " " in tag:
+        return SubjectNote.objects.none()
+    return SubjectNote.objects.annotate(words=words).filter(words__iregex=rf"(^| ){re.escape(tag)}( |$)")
+
+
+def _fitting(registry: Registry, patterns: Collection[str]) -> list[int]:
+    """The subjects whose qualified name one of the patterns fits; one query, for none without patterns."""
+    if not patterns:
+        return []
+    rows = Subject.objects.filter(context__registry=registry).values_list("pk", "context__name", "name")
+    return [
+        pk
+        for pk, context, name in rows
+        if any(fnmatchcase(SubjectName(context, name).qualified, pattern) for pattern in patterns)
+    ]
 
 
 def _matching(registry: Registry, *, text: str, schema_type: str, level: str) -> QuerySet[Subject]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from registry.errors import InvalidReference
@@ -53,13 +53,19 @@ def _parse_stored(stored: _Stored) -> ParsedSchema:
 
 def parse_stored(schemas: Sequence[Schema]) -> list[ParsedSchema]:
     """The parsed forms of stored schemas, their references resolved; one query for each depth of references."""
+    parse = parser_of(schemas)
+    return [parse(row) for row in schemas]
+
+
+def parser_of(schemas: Sequence[Schema]) -> Callable[[Schema], ParsedSchema]:
+    """Parses those schemas one by one as they are asked for; what they refer to is read at once."""
     resolver = _Resolver(_reference_graph({schema.pk for schema in schemas}))
-    return [
-        _parse_stored(
-            _Stored(row.fingerprint, row.identity, row.schema_type, row.canonical, resolver.references_of(row.pk))
-        )
-        for row in schemas
-    ]
+
+    def parse(row: Schema) -> ParsedSchema:
+        references = resolver.references_of(row.pk)
+        return _parse_stored(_Stored(row.fingerprint, row.identity, row.schema_type, row.canonical, references))
+
+    return parse
 
 
 def _reference_graph(schema_pks: set[int]) -> dict[int, list[SchemaReference]]:

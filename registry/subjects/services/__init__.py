@@ -3,6 +3,7 @@
 from registry.subjects.services.associations import associate, dissociate
 from registry.subjects.services.contexts import delete_context
 from registry.subjects.services.deletion import delete_subject, delete_version
+from registry.subjects.services.notes import change_tags, set_note
 from registry.subjects.services.policy import delete_config, delete_mode, set_config, set_mode
 from registry.subjects.services.registration import RegisteredVersion, register_version
 from registry.subjects.services.registries import ensure_registry
@@ -12,6 +13,7 @@ from registry.subjects.services.standing import clear_standing, set_standing
 __all__ = [
     "RegisteredVersion",
     "associate",
+    "change_tags",
     "clear_standing",
     "delete_config",
     "delete_context",
@@ -25,5 +27,6 @@ __all__ = [
     "remove_version",
     "set_config",
     "set_mode",
+    "set_note",
     "set_standing",
 ]

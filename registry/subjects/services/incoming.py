@@ -26,9 +26,10 @@ from registry.subjects.selectors.parsed import parse_schema, resolve_references
 from registry.subjects.selectors.submission import Submission, refuse_too_large
 from registry.subjects.selectors.versions import MAX_VERSION
 from registry.subjects.services.locks import lock_context, lock_ids, lock_policy, lock_subject, pass_schema_id, retried
+from registry.subjects.services.notes import bring_note
 from registry.subjects.services.policy import bring_config
 from registry.subjects.services.storing import schema_with_id
-from registry.subjects.snapshot import Problem, Scope, VersionRecord, scope_title
+from registry.subjects.snapshot import NoteRecord, Problem, Scope, VersionRecord, scope_title
 
 BATCH = 100
 
@@ -223,6 +224,27 @@ def _set(registry: Registry, scope: Scope, mine: Mapping[str, Any], theirs: Mapp
         raise InvalidInput(f"{', '.join(unknown)[:200]}: no such setting.")
     unset = [name for name in mine if name not in theirs]
     bring_config(registry, scope, unset=unset, **theirs)
+
+
+@retried
+def bring_notes(
+    *, registry: Registry, notes: Mapping[SubjectName, NoteRecord], by: Actor, why: str
+) -> tuple[Problem, ...]:
+    """Write what is written about subjects elsewhere, in place of what is written here."""
+    hold(registry, by=by, why=why)
+    problems = []
+    names = {subject.subject for subject in notes}
+    rows = Subject.objects.filter(context__registry=registry, name__in=names).select_related("context")
+    known = {SubjectName(row.context.name, row.name): row for row in rows}
+    for subject, note in notes.items():
+        row = known.get(subject)
+        try:
+            if row is None:
+                raise InvalidInput("there is no such subject here.")
+            bring_note(row, tags=note.tags, doc=note.doc, by=by)
+        except SchemadeskError as error:
+            problems.append(Problem(f"note of {subject.qualified[:200]}", error.message))
+    return tuple(problems)
 
 
 @retried

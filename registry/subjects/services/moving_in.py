@@ -73,6 +73,8 @@ def _import(place: Registry, snapshot: Snapshot, by: Actor, keep_going: bool, on
         on_progress(brought, len(move.bring), len(done.problems))
     if not done.problems or keep_going:
         done += Brought(problems=incoming.bring_configs(registry=place, configs=move.configs, by=by, why=why))
+    if move.notes and (not done.problems or keep_going):
+        done += Brought(problems=incoming.bring_notes(registry=place, notes=move.notes, by=by, why=why))
     if not done.problems or keep_going:
         wanted = {scope: modes[1] for scope, modes in move.modes.items()}
         # Whatever the other one doesn't set is inherited, this registry's IMPORT above all.

@@ -232,8 +232,14 @@ def _by_id(snapshot: Snapshot) -> dict[tuple[str, int], list[VersionRecord]]:
 def _begin_again(place: Registry, snapshot: Snapshot, by: Actor, why: str) -> Brought:
     """Replace all that is mirrored, in one transaction: readers see the old contents or the new ones."""
     incoming.hold(place, by=by, why=f"{why}, which was made anew")
+    notes = contents_of(
+        place
+    ).notes  # what people wrote about the mirror's subjects goes with the rows, so it comes again
     incoming.empty_registry(place)
-    return _bring(place, plan_move(snapshot, contents_of(place)), by, why, lambda: None)
+    done = _bring(place, plan_move(snapshot, contents_of(place)), by, why, lambda: None)
+    there = {record.subject for record in snapshot.versions}
+    kept = {subject: note for subject, note in notes.items() if subject in there}
+    return done + Brought(problems=incoming.bring_notes(registry=place, notes=kept, by=by, why=why)) if kept else done
 
 
 def _gone(remote: RemoteRegistry, move: Move) -> list[VersionRecord]:

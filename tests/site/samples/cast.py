@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from urllib.parse import quote, urlencode
 
-from dashboard.presenters.frame import Crumb, Environment, Frame, Section
+from dashboard.presenters.frame import Crumb, Environment, Frame, Part, Section
 from dashboard.presenters.looks import EnvironmentKind
 
 NOW = datetime(2026, 11, 21, 14, 30, 12, tzinfo=UTC)
@@ -33,18 +33,26 @@ def places(current: str | None = "dev") -> tuple[Environment, ...]:
 
 
 DEV, STAGING, PROD = places(None)
+PARTS = ("Versions", "Compare", "Check", "Usage", "References", "Drift", "Requests", "Activity")
 
 
 def frame(
-    title: str, section: Section, *crumbs: Crumb, current: str | None = "dev", code: bool = False, busy: bool = True
+    title: str,
+    section: Section,
+    *crumbs: Crumb,
+    current: str | None = "dev",
+    code: bool = False,
+    busy: bool = True,
+    part: str = "",
 ) -> Frame:
-    """The frame of a sample page."""
+    """The frame of a sample page; `part` is the one that it is of the pages about a subject."""
     return Frame(
         title=title,
         now=NOW,
         section=section,
         crumbs=crumbs,
         code=code,
+        parts=tuple(Part(label=label, url="/gallery/subject", current=label == part) for label in PARTS if part),
         environments=places(current),
         open_findings=5 if busy else 0,
         waiting_requests=2 if busy else 0,

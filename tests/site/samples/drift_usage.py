@@ -57,8 +57,8 @@ VERSIONS = (
     VersionUsage(version=1, schema_id=2, url="/gallery/subject", verdict=YES, data=(), state=(EvidenceLine(in_use=InUse.NO, sentence="No scanned state has its shape.", as_of=ago(hours=1)),), clients=(), deleted=True),
 )  # fmt: skip
 USAGE = UsagePage(
-    frame=frame("Use of orders-value", Section.SUBJECTS, Crumb(label="Subjects", url="/gallery/subjects"), Crumb(label="orders-value", url="/gallery/subject", code=True)),
-    subject="orders-value", subject_url="/gallery/subject", decode_url="/ui/decode", versions=VERSIONS, whole=NO, asked_at=ago(seconds=4), data_as_of=ago(minutes=2),
+    frame=frame("Use of orders-value", Section.SUBJECTS, Crumb(label="Subjects", url="/gallery/subjects"), Crumb(label="orders-value", url="/gallery/subject", code=True), part="Usage"),
+    subject="orders-value", subject_url="/gallery/subject", decode_url="/ui/decode", retire_url="/gallery/retire", orphans_url="/gallery/orphans", versions=VERSIONS, whole=NO, asked_at=ago(seconds=4), data_as_of=ago(minutes=2),
     coverage=(
         CoverageRow(topic="orders", cluster="local", source="orders", keeps="7 days", known=True, sentence="orders was last scanned 2026-11-21 14:28 UTC: 5,120 messages in all."),
         CoverageRow(topic=HOSTILE, cluster="payments", source="all", keeps="compacted", known=False, sentence=f"{HOSTILE} couldn't be read by the last scan: Not authorized."),
@@ -79,7 +79,7 @@ USAGE_PROBLEM = replace(
 )
 USAGE_NOTHING = replace(
     USAGE, coverage=(), versions=(replace(VERSIONS[2], shared_with=(), verdict=replace(UNKNOWN, sentence="Not known: No topic of this registry’s sources carries the subject, so nothing is known of its data.")),),
-    whole=UNKNOWN, subject=HOSTILE, asked_at=None, ask_url="/x?ask=1", data_as_of=None,
+    whole=UNKNOWN, subject=HOSTILE, asked_at=None, ask_url="/ui/registries/dev/subjects/orders-value/usage?ask=1", data_as_of=None,
 )  # fmt: skip
 
 DECODE = DecodePage(

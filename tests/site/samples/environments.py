@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dashboard.presenters.environments import BreakGlassView, EnvironmentPage, FreezeView, RuleView
+from dashboard.presenters.environments import BreakGlassView, EnvironmentPage, FreezeView, RecurringView, RuleView
 from dashboard.presenters.frame import (
     Action,
     ActiveFilter,
@@ -86,6 +86,9 @@ PAGE = EnvironmentPage(
     freezes=(FreezeView(starts_at=ago(hours=4), ends_at=ago(hours=-20), reason="Black Friday", made_by="admin", remove=DOWN, now=True), FreezeView(starts_at=ago(days=-20), ends_at=ago(days=-30), reason=HOSTILE, made_by=HOSTILE, remove=DOWN)),
     freeze_fields=(Field(name="starts_at", label="From (UTC)", kind="datetime-local", required=True), Field(name="ends_at", label="To (UTC)", kind="datetime-local", required=True), Field(name="why_frozen", label="Why", required=True)),
     add_freeze=Action(label="Add the window", url="/ui/environments/prod/freezes", method="post"),
+    recurring=(RecurringView(sentence="Every week from Friday 16:00 to Monday 07:00, Europe/Berlin", starts_at=ago(days=-2), ends_at=ago(days=-5), reason="Nobody is there", made_by="admin", remove=DOWN), RecurringView(sentence="Every month on the last 3 days, UTC", starts_at=ago(hours=4), ends_at=ago(days=-2), reason=HOSTILE, made_by=HOSTILE, remove=DOWN, now=True)),
+    recurring_fields=(Field(name="recurs", label="It comes again", kind="select", choices=(Choice(value="weekly", label="every week"), Choice(value="monthly", label="every month, on its last days")), required=True), Field(name="zone", label="Time zone", value="UTC", code=True, required=True, help="A name like Europe/Berlin."), Field(name="from_time", label="From, at", kind="time", value="16:00", required=True), Field(name="why_recurring", label="Why", required=True)),
+    add_recurring=Action(label="Add the freeze", url="/ui/environments/prod/recurring-freezes", method="post"),
     break_glass=(
         BreakGlassView(number=4, opened_by="admin", opened_at=ago(minutes=10), ends_at=ago(minutes=-50), reason="The order service can’t start: version 9 was withdrawn by mistake.", uses=1, mark="open", sentence="open for 50 min more", close=Action(label="Close it", url="/ui/environments/prod/break-glass/4/close", method="post"), confirm=Action(label="Confirm", url="", allowed=False, reason="You opened it: somebody else confirms it.")),
         BreakGlassView(number=3, opened_by="admin", opened_at=ago(hours=9), ends_at=ago(hours=8), reason="Repairing the subject’s alias.", uses=2, mark="waiting", sentence="until 8 h ago", confirm=Action(label="Confirm", url="/ui/environments/prod/break-glass/3/confirm", method="post")),
@@ -104,7 +107,7 @@ PAGE_OPEN = replace(
 PAGE_READER = replace(
     PAGE, change=replace(PAGE.change, allowed=False, reason=REFUSED), add_rule=replace(PAGE.add_rule, allowed=False, reason=REFUSED), add_freeze=replace(PAGE.add_freeze, allowed=False, reason=REFUSED),
     open_break_glass=replace(PAGE.open_break_glass, allowed=False, reason=REFUSED),  # type: ignore[type-var]
-    rules=tuple(replace(row, remove=replace(DOWN, allowed=False, reason=REFUSED)) for row in PAGE.rules), freezes=(),
+    rules=tuple(replace(row, remove=replace(DOWN, allowed=False, reason=REFUSED)) for row in PAGE.rules), freezes=(), recurring=(), add_recurring=replace(PAGE.add_recurring, allowed=False, reason=REFUSED),
 )  # fmt: skip
 
 PROPOSE = Action(label="Propose a schema", url="/ui/proposals/new", tone="primary", icon="plus")

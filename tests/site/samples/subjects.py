@@ -325,7 +325,7 @@ SELECTED = SelectedVersion(
     ),
 )
 SUBJECT = SubjectPage(
-    frame=frame("orders-value", Section.SUBJECTS, *subject_crumbs(), code=True),
+    frame=frame("orders-value", Section.SUBJECTS, *subject_crumbs(), code=True, part="Versions"),
     registry="dev",
     subject="orders-value",
     format="Avro",
@@ -384,7 +384,7 @@ SUBJECT = SubjectPage(
 SUBJECT_SOURCE = replace(SUBJECT, selected=replace(SELECTED, tab="source"))
 SUBJECT_SETTINGS = replace(
     SUBJECT,
-    frame=frame("orders-value", Section.SUBJECTS, *subject_crumbs("prod"), code=True, current="prod"),
+    frame=frame("orders-value", Section.SUBJECTS, *subject_crumbs("prod"), code=True, part="Versions", current="prod"),
     mode="READONLY",
     selected=replace(SELECTED, tab="settings"),
     promote=Action(
@@ -393,7 +393,7 @@ SUBJECT_SETTINGS = replace(
 )
 SUBJECT_BROKEN = replace(
     SUBJECT,
-    frame=frame(HOSTILE, Section.SUBJECTS, *subject_crumbs(), code=True),
+    frame=frame(HOSTILE, Section.SUBJECTS, *subject_crumbs(), code=True, part="Versions"),
     subject=HOSTILE,
     versions=versions(3)[2:],
     lanes=(),
@@ -421,7 +421,7 @@ SUBJECT_BROKEN = replace(
 )
 SUBJECT_DELETED = replace(
     SUBJECT,
-    frame=frame(LONG, Section.SUBJECTS, *subject_crumbs(), code=True),
+    frame=frame(LONG, Section.SUBJECTS, *subject_crumbs(), code=True, part="Versions"),
     subject=LONG,
     versions=(),
     lanes=(),

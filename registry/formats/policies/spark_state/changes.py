@@ -131,17 +131,20 @@ def change(
     )
 
 
-def by_name(stored: SparkType, planned: SparkType, path: str = "", *, in_field: bool = False) -> Iterator[StateChange]:
+def by_name(
+    stored: SparkType, planned: SparkType, path: str = "", *, in_field: bool = False, is_scala: bool = False
+) -> Iterator[StateChange]:
     """What changes when rows of `stored` are read with `planned` through Avro; both must have an Avro form.
 
-    `in_field` says that the type is a field's own, which is nullable whatever its type.
+    `in_field` says that the type is a field's own, which is nullable whatever its type; `is_scala` that the planned
+    types are those of case classes, in which a primitive alone is not nullable.
     """
     if isinstance(stored, StructType) and isinstance(planned, StructType):
-        yield from _fields(stored, planned, path)
+        yield from _fields(stored, planned, path, is_scala=is_scala)
     elif isinstance(stored, ArrayType) and isinstance(planned, ArrayType):
-        yield from by_name(stored.element, planned.element, f"{path}[]")
+        yield from by_name(stored.element, planned.element, f"{path}[]", is_scala=is_scala)
     elif isinstance(stored, MapType) and isinstance(planned, MapType):
-        yield from by_name(stored.value, planned.value, f"{path}{{}}")
+        yield from by_name(stored.value, planned.value, f"{path}{{}}", is_scala=is_scala)
     elif stored == Atomic("void") and (in_field or not isinstance(planned, Atomic)):
         return  # nulls alone were written, and null is in every union
     elif isinstance(stored, Atomic) and isinstance(planned, Atomic):
@@ -197,7 +200,7 @@ def _decimals(stored: tuple[int, int], planned: tuple[int, int], path: str, befo
     return change("TYPE_WIDENED", path, before, after)
 
 
-def _fields(stored: StructType, planned: StructType, path: str) -> Iterator[StateChange]:
+def _fields(stored: StructType, planned: StructType, path: str, *, is_scala: bool) -> Iterator[StateChange]:
     before = {field.name: field for field in stored.fields}
     after = {field.name: field for field in planned.fields}
     removed = [field for field in stored.fields if field.name not in after]
@@ -205,7 +208,10 @@ def _fields(stored: StructType, planned: StructType, path: str) -> Iterator[Stat
     for field in planned.fields:
         here = below(path, field.name)
         if field.name in before:
-            yield from by_name(before[field.name].type, field.type, here, in_field=True)
+            yield from by_name(before[field.name].type, field.type, here, in_field=True, is_scala=is_scala)
+        elif is_scala:
+            reads = (("Python", "None"), ("Scala", _scala_reads(field)))
+            yield change("FIELD_ADDED", here, None, label(field.type), reads=reads)
         else:
             yield _added(field, here, is_nullable=field.nullable or not path)  # at the top Spark refuses others
     for field in removed:
@@ -229,7 +235,9 @@ def _added(field: StructField, path: str, *, is_nullable: bool) -> StateChange:
 
 def _scala_reads(field: StructField) -> str:
     zero = _ZEROS.get(field.type.name) if isinstance(field.type, Atomic) else None
-    return "null" if zero is None else f"null ({zero} where the type is a primitive)"
+    if zero is None:
+        return "null"
+    return f"null ({zero} where the type is a primitive)" if field.nullable else zero
 
 
 def suspected_renames(

@@ -89,7 +89,8 @@ def _files(schema_files: int | None, settings: RestartSettings, is_written: bool
 
 
 def _plan(stored: StoredVariable | None, planned: PlannedVariable, settings: RestartSettings) -> VariablePlan:
-    key, value = parse_struct(planned.key), parse_struct(planned.value)
+    key, declared = parse_struct(planned.key), parse_struct(planned.value)
+    value = declared
     found: list[StateChange] = []
     if settings.has_evolution:
         if settings.language == "python":
@@ -109,7 +110,7 @@ def _plan(stored: StoredVariable | None, planned: PlannedVariable, settings: Res
     if is_equal:
         found += _no_form(value, "fails later") if settings.has_evolution else ()
     else:
-        found += _checked(stored, key, value, settings)
+        found += _checked(stored, key, declared, settings)
     return _concluded(stored, found, settings, is_equal=is_equal)
 
 
@@ -198,7 +199,7 @@ def _evolution(stored: StoredVariable, value: StructType, settings: RestartSetti
     is_refused = False
     for schema_id in newest_first:
         known = _known_before(versions, schema_id, newest)
-        for found in by_name(versions[schema_id], value):
+        for found in by_name(versions[schema_id], value, is_scala=settings.language == "scala"):
             # Of older schemas only what breaks or changes values matters, once, and not what is so already.
             if (found.rule, found.path) in told or (schema_id != newest and found.effect == "note"):
                 continue

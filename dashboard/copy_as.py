@@ -1,0 +1,74 @@
+"""Where programs get what a list of the pages shows: the address in an API, and the line of a shell that asks for it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+from urllib.parse import quote, urlencode
+
+from django.http import HttpRequest
+
+
+@dataclass(frozen=True, slots=True)
+class CopyAs:
+    """The address and the command; the token in it is a variable of the shell, never a value."""
+
+    url: str
+    command: str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _List:
+    """A list: its path with what varies, the page's filters as the API calls them, and values that it says otherwise.
+
+    `note` says what the answer doesn't do as the page does it.
+    """
+
+    path: str
+    filters: Mapping[str, str] = field(default_factory=dict)
+    values: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    note: str = ""
+
+
+_LISTS: Final[Mapping[str, _List]] = {
+    "subjects": _List("/registries/{registry}/subjects", note="The names of all subjects, without the filters."),
+    "versions": _List("/api/v1/registries/{registry}/subjects/{subject}/life"),
+    "policy": _List("/api/v1/registries/{registry}/policy", {"cursor": "cursor"}),
+    "what-if": _List(
+        "/api/v1/registries/{registry}/what-if",
+        {name: name for name in ("level", "context", "subject", "cursor")},
+    ),
+    "requests": _List("/api/v1/promotions", {"state": "state", "target": "target", "subject": "subject"}),
+    "findings": _List(
+        "/api/v1/findings",
+        {
+            "q": "text",
+            "assignee": "assigned_to",
+            "source": "source_id",
+            **{name: name for name in ("state", "severity", "kind", "registry", "rule", "subject", "topic", "muted")},
+        },
+        {("state", "all"): "", ("muted", "only"): "true", ("muted", "all"): "null"},
+    ),
+    "sources": _List("/api/v1/sources", {"registry": "registry"}),
+    "queries": _List("/api/v1/queries"),
+    "audit": _List("/api/v1/audit", {"q": "text"}, note="All events, oldest first, one a line."),
+}
+#: characters of a filter that are taken over
+_LONGEST: Final = 1_300
+
+
+def copy_as(request: HttpRequest, name: str, **places: str) -> CopyAs:
+    """Where programs get the list of that name with the filters of this page. Raises KeyError for one that isn't known."""
+    found = _LISTS[name]
+    path = found.path.format(**{place: quote(value, safe="", errors="replace") for place, value in places.items()})
+    given = {
+        theirs: found.values.get((ours, value), value)
+        for ours, theirs in found.filters.items()
+        if (value := request.GET.get(ours, "").replace("\0", "")[:_LONGEST])
+    }
+    url = f"{path}?{urlencode(given, errors='replace')}" if given else path
+    whole = shlex.quote(request.build_absolute_uri("/").rstrip("/") + url)
+    return CopyAs(url, f'curl -H "Authorization: Bearer $TOKEN" {whole}', found.note)

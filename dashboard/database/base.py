@@ -1,0 +1,95 @@
+"""The database backend: as Django's for PostgreSQL, and it announces what is committed (see dashboard/generation.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from django.conf import settings
+from django.db.backends.postgresql import base
+from django.db.utils import InterfaceError, OperationalError
+
+from dashboard.database.statements import Kind, kind_of, note_written
+from dashboard.generation import Generation, generation_at
+from dashboard.generation_hosts import tell_hosts
+
+_CHANGES = (Kind.CHANGE, Kind.COUNTED)
+
+
+class DatabaseWrapper(base.DatabaseWrapper):
+    """A connection that knows whether its transaction changed what answers depend on."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._changed = False
+        if settings.HOT_PATH:
+            self.execute_wrappers.append(self._noting)
+
+    def get_connection_params(self) -> dict[str, Any]:
+        """With the name of this process, by which it is known at the server after it was killed."""
+        found: dict[str, Any] = super().get_connection_params()
+        if settings.HOT_PATH:
+            generation = own_generation()
+            found["application_name"] = generation.name_of(generation.slot)
+        return found
+
+    def _noting(self, execute: Callable[..., Any], sql: Any, params: Any, many: bool, context: Any) -> Any:
+        kind = kind_of(sql)
+        if kind is Kind.READ or kind is Kind.BOOKKEEPING:
+            return execute(sql, params, many, context)
+        note_written()
+        if kind not in _CHANGES:
+            return execute(sql, params, many, context)
+        if self.get_autocommit():
+            with self._announced():
+                return execute(sql, params, many, context)
+        result = execute(sql, params, many, context)
+        if kind is Kind.CHANGE or context["cursor"].rowcount != 0:
+            self._changed = True
+        return result
+
+    def _commit(self) -> Any:
+        if not self._changed:
+            return super()._commit()  # type: ignore[misc]
+        with self._announced():
+            done = super()._commit()  # type: ignore[misc]
+        self._changed = False
+        return done
+
+    def _rollback(self) -> Any:
+        self._changed = False
+        return super()._rollback()  # type: ignore[misc]
+
+    def connect(self) -> None:
+        """A new connection has changed nothing."""
+        self._changed = False
+        super().connect()
+
+    @contextmanager
+    def _announced(self) -> Iterator[None]:
+        """Around what commits: no answer of before is given again from here on, on this host, and on the others after."""
+        generation = own_generation()
+        generation.begin()
+        try:
+            yield
+        except (OperationalError, InterfaceError):
+            if self._is_lost():
+                # The server may commit it still, as it didn't come to say.
+                generation.end_later()
+            else:
+                generation.end()
+            raise
+        except BaseException:
+            generation.end()
+            raise
+        generation.end()
+        tell_hosts(generation)
+
+    def _is_lost(self) -> bool:
+        return self.connection is None or bool(self.connection.closed)
+
+
+def own_generation() -> Generation:
+    """That of this host, by the settings."""
+    return generation_at(settings.HOT_PATH_FILE)

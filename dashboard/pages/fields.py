@@ -1,0 +1,193 @@
+"""The biography of a field, over all versions of a subject."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+from urllib.parse import urlencode
+
+from django.http import HttpRequest
+from django.urls import reverse
+
+from dashboard.links import subject_url
+from dashboard.pages.frame import make_frame, page_actor, subjects_url
+from dashboard.pages.subjects import DOORS
+from dashboard.presenters.fields import ChangeLine, ChapterRow, DayRow, FieldPage, OtherTypeRow
+from dashboard.presenters.frame import Crumb, Fact, Link, Section
+from registry.drift.field_evidence import MAX_DAYS, FieldOnDay, field_on_days
+from registry.search.selectors.namesakes import OtherType, namesakes_of_other_types
+from registry.subjects.names import SubjectName, parse_subject
+from registry.subjects.selectors.field_history import (
+    CHANGED,
+    INTRODUCED,
+    REMOVED,
+    RETURNED,
+    THERE,
+    Chapter,
+    FieldHistory,
+    field_history,
+)
+from registry.subjects.selectors.places import get_registry
+from registry.subjects.selectors.remotes import mirror_of
+
+ICONS: Final = {INTRODUCED: "plus", THERE: "circle-dashed", REMOVED: "minus", RETURNED: "undo-2", CHANGED: "pencil"}
+
+
+def field_page(request: HttpRequest, registry: str, subject: str, path: str) -> FieldPage:
+    """The page of a field. Raises RegistryNotFound, SubjectNotFound, InvalidName."""
+    place, name = get_registry(registry), parse_subject(subject)
+    found = field_history(place, name, path)
+    days = field_on_days(place, name, path) if found.chapters else ()
+    others = namesakes_of_other_types(found.field.name, found.field.type, by=page_actor(request)) if found.field else ()
+    url = subject_url(registry, name.qualified)
+    return FieldPage(
+        frame=make_frame(
+            request,
+            title=path,
+            section=Section.SUBJECTS,
+            registry=registry,
+            code=True,
+            crumbs=(
+                Crumb(label="Subjects", url=subjects_url(registry)),
+                Crumb(label=name.qualified, url=url, code=True),
+            ),
+            url_in=lambda other: field_url(other, name, path),
+            mirror=mirror_of(place),
+        ),
+        path=path,
+        subject=name.qualified,
+        subject_url=url,
+        summary=_summary(found),
+        now=_now(found),
+        tags=found.field.tags if found.field else (),
+        chapters=_chapters(registry, name, found),
+        seen=_seen(days),
+        days=tuple(_day(item) for item in days),
+        others=tuple(_other(item) for item in others),
+        others_said=_others_said(found, others),
+        bounds=_bounds(found),
+        problem="" if found.chapters else f"No version of {name.qualified} that was looked at has a field {path}.",
+        nearest=tuple(Link(label=other, url=field_url(registry, name, other)) for other in found.nearest),
+    )
+
+
+def field_url(registry: str, subject: SubjectName, path: str) -> str:
+    """The address of a field's biography."""
+    query = urlencode({"registry": registry, "subject": subject.qualified, "path": path})
+    return f"{reverse('ui:field')}?{query}"
+
+
+def _summary(found: FieldHistory) -> str:
+    if not found.chapters:
+        return ""
+    first, changes = found.chapters[0], sum(len(item.changes) for item in found.chapters) - 1
+    kind = first.changes[0].kind
+    began = (
+        f"In version {first.version} it was there already" if kind == THERE else f"Version {first.version} brought it"
+    )
+    since = f"; {changes:,} {'change' if changes == 1 else 'changes'} since" if changes else "; unchanged since"
+    state = "" if found.field else f" Version {found.newest}, the newest, doesn’t have it."
+    return f"{began}{since}.{state}"
+
+
+def _now(found: FieldHistory) -> tuple[Fact, ...]:
+    if found.field is None:
+        return ()
+    item = found.field
+    default = item.default if item.default is not None else ("none: it is required" if item.required else "none")
+    facts = [
+        Fact(label="Type", value=item.type, code=True),
+        Fact(label="Default", value=default, code=item.default is not None),
+    ]
+    if item.doc:
+        facts.append(Fact(label="Meaning", value=item.doc))
+    if item.aliases:
+        facts.append(Fact(label="Also known as", value=", ".join(item.aliases), code=True))
+    return tuple(facts)
+
+
+def _chapters(registry: str, name: SubjectName, found: FieldHistory) -> tuple[ChapterRow, ...]:
+    numbers = [item.version for item in found.chapters]
+    return tuple(_chapter(registry, name, item, is_first=item.version == numbers[0]) for item in found.chapters)
+
+
+def _chapter(registry: str, name: SubjectName, chapter: Chapter, *, is_first: bool) -> ChapterRow:
+    return ChapterRow(
+        version=chapter.version,
+        url=subject_url(registry, name.qualified, version=chapter.version),
+        at=chapter.at,
+        by=chapter.by,
+        via=DOORS.get(chapter.door, chapter.door),
+        changes=tuple(
+            ChangeLine(
+                icon=ICONS[change.kind],
+                sentence=change.sentence,
+                url=field_url(registry, name, change.renamed_from) if change.renamed_from else "",
+            )
+            for change in chapter.changes
+        ),
+        compare_url="" if is_first else subject_url(registry, name.qualified, "compare", to=chapter.version),
+        deleted=chapter.deleted,
+    )
+
+
+def _seen(days: Sequence[FieldOnDay]) -> str:
+    messages = sum(item.messages for item in days)
+    if not messages:
+        return f"No scan of the last {MAX_DAYS} days has seen messages with this field."
+    missing, nulls = sum(item.messages - item.present for item in days), sum(item.nulls for item in days)
+    return (
+        f"Of {messages:,} messages that scans of the last {MAX_DAYS} days looked at, it is null in"
+        f" {_share(nulls, messages)} and missing in {_share(missing, messages)}."
+    )
+
+
+def _day(item: FieldOnDay) -> DayRow:
+    return DayRow(
+        day=item.day,
+        messages=item.messages,
+        missing=_share(item.messages - item.present, item.messages),
+        nulls=_share(item.nulls, item.messages),
+    )
+
+
+def _share(part: int, whole: int) -> str:
+    if not part or not whole:
+        return "none"
+    if part == whole:
+        return "all"
+    share = 100 * part / whole
+    return f"{share:.1f} %" if share >= 0.1 else "less than 0.1 %"
+
+
+def _other(other: OtherType) -> OtherTypeRow:
+    more = other.many - len(other.fields)
+    return OtherTypeRow(
+        type=other.type,
+        fields=tuple(
+            Link(
+                label=f"{item.subject} ({item.registry}){f', in {item.parent}' if item.parent else ''}",
+                url=subject_url(item.registry, item.subject, version=item.version),
+            )
+            for item in other.fields
+        ),
+        more=f"and {more:,} more" if more else "",
+    )
+
+
+def _others_said(found: FieldHistory, others: Sequence[OtherType]) -> str:
+    if found.field is None:
+        return ""
+    if not others:
+        return f"Wherever you may read, fields called {found.field.name} have this type, {found.field.type}."
+    count = sum(item.many for item in others)
+    fields = f"{count:,} {'field' if count == 1 else 'fields'}"
+    return f"Here it is {found.field.type}; {fields} of the same name elsewhere {'has' if count == 1 else 'have'} another type."
+
+
+def _bounds(found: FieldHistory) -> tuple[str, ...]:
+    said = [f"Version {version} can’t be read: {sentence}" for version, sentence in found.unread]
+    left_out = found.versions - found.looked_at - len({version for version, _ in found.unread})
+    if left_out > 0:
+        said.append(f"{left_out:,} older {'version wasn’t' if left_out == 1 else 'versions weren’t'} looked at.")
+    return tuple(said)

@@ -1,0 +1,261 @@
+"""The policy page: what a registry, its contexts and its subjects hold versions to, exceptions first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from django.http import HttpRequest
+from django.urls import reverse
+
+from dashboard.links import subject_url
+from dashboard.pages.frame import make_frame, page_actor, subjects_url
+from dashboard.pages.sources_words import given_text
+from dashboard.pages.subjects import MODE_SENTENCES, level_order
+from dashboard.pages.what_if_form import scope_query, scoped_url, what_if_form
+from dashboard.presenters.frame import Action, Choice, Crumb, Fact, Field, Section
+from dashboard.presenters.policy import ChangeForm, ChangePart, PolicyPage, PolicyRow, WhyNot
+from registry.formats.compatibility import LEVELS
+from registry.promotions.can_promote import Reason
+from registry.promotions.changing import CONFIG, MODE, Changing, changing
+from registry.subjects.models import MODES, POLICIES, PROFILES, Registry
+from registry.subjects.names import DEFAULT_CONTEXT, SubjectName
+from registry.subjects.selectors.effective import DEFAULT_LEVEL, DEFAULT_MODE, OwnConfig
+from registry.subjects.selectors.places import get_registry
+from registry.subjects.selectors.policy_tree import PolicyPlace, policy_place, policy_tree, scope_of
+from registry.subjects.selectors.remotes import mirror_of
+
+INHERITED: Final = ""
+#: setting → its label, and what a value of it says
+_SAID: Final[Mapping[str, tuple[str, Mapping[Any, str]]]] = {
+    "normalize": ("Normalize", {True: "texts that differ in order alone are one schema", False: "texts stay as sent"}),
+    "profile": ("Verdict by", {"semantic": "what data do", "confluent": "the established rules"}),
+    "policy": ("Rules beside the level", {}),
+    "alias": ("Alias: calls for it mean", {}),
+    "alias_for_deks": ("Alias for keys", {}),
+    "compatibility_policy": ("Compatibility policy", {}),
+    "compatibility_group": ("Compared within the group", {}),
+    "validate_fields": ("Reserved fields", {True: "are looked after", False: "aren’t looked after"}),
+    "validate_new_schemas": ("New schemas’ defaults", {True: "are checked", False: "aren’t checked"}),
+    "validate_rules": ("Rules", {True: "are checked", False: "aren’t checked"}),
+}
+#: those that are objects: that they are set is said, and the API has them
+_OBJECTS: Final = {
+    "default_metadata": "Default metadata",
+    "override_metadata": "Override metadata",
+    "default_rule_set": "Default rules",
+    "override_rule_set": "Override rules",
+}
+_DEPTH: Final = {"registry": 0, "context": 1, "subject": 2}
+
+
+def policy_page(request: HttpRequest, registry: str) -> PolicyPage:
+    """The page; with `change` in the query also the forms of the place that it names. Raises InvalidName."""
+    place = get_registry(registry)
+    cursor = given_text(request.GET, "cursor")
+    tree = policy_tree(place, cursor=cursor)
+    base = reverse("ui:policy", args=[registry])
+    count = sum(1 for item in tree.places if item.sets_something)
+    shown = f"{count} of {tree.total:,} exceptions are shown." if count < tree.total else ""
+    return PolicyPage(
+        frame=make_frame(
+            request,
+            title="Policy",
+            section=Section.POLICY,
+            registry=registry,
+            crumbs=(Crumb(label="Subjects", url=subjects_url(registry)),),
+            url_in=lambda other: reverse("ui:policy", args=[other]),
+            mirror=mirror_of(place),
+        ),
+        registry=registry,
+        root=policy_row(registry, tree.root),
+        rows=tuple(policy_row(registry, item) for item in tree.places),
+        exceptions=f"{_exceptions(tree.total)} {shown}".strip(),
+        what_if=what_if_form(registry, None),
+        find_url=base,
+        change=_change(request, place) if request.GET.get("change") else None,
+        first_url=base if cursor else "",
+        next_url=f"{base}?{urlencode({'cursor': tree.cursor})}" if tree.cursor else "",
+    )
+
+
+def _exceptions(total: int) -> str:
+    if not total:
+        return "No context and no subject sets anything of its own: all inherit."
+    if total == 1:
+        return "1 place sets something of its own; all others inherit."
+    return f"{total:,} places set something of their own; all others inherit."
+
+
+def policy_row(registry: str, place: PolicyPlace) -> PolicyRow:
+    """A place as a row."""
+    scope, config, mode = place.scope, place.config, place.mode
+    level = LEVELS[config.level]
+    return PolicyRow(
+        kind=place.kind,
+        name=registry if scope is None else (scope.subject or scope.context),
+        depth=_DEPTH[place.kind],
+        level=config.level,
+        level_is_own=config.origin == place.kind,
+        origin=_origin(config.origin, place.kind),
+        sentence=f"{level.description} {level_order(config.level)}.",
+        mode=mode.mode,
+        mode_is_own=mode.origin == place.kind and place.own_mode is not None,
+        mode_origin=_origin(mode.origin, place.kind),
+        mode_sentence="" if mode.mode == DEFAULT_MODE and place.own_mode is None else MODE_SENTENCES[mode.mode],
+        own=_own(place.own),
+        url=subject_url(registry, scope.qualified) if scope and scope.subject and place.exists else "",
+        change_url=f"{scoped_url('ui:policy', registry, scope, change='1')}#change",
+        what_if_url=scoped_url("ui:what_if", registry, scope),
+        inheriting=_inheriting(place),
+        absent=not place.exists,
+    )
+
+
+def _inheriting(place: PolicyPlace) -> str:
+    if place.kind == "subject" or not place.subjects:
+        return ""
+    if place.inheriting == place.subjects:
+        return f"All {place.subjects:,} subjects inherit." if place.subjects > 1 else "Its one subject inherits."
+    return f"{place.inheriting:,} of {place.subjects:,} subjects inherit."
+
+
+def _origin(origin: str, kind: str) -> str:
+    if origin == kind:
+        return "set here"
+    return {"context": "inherited from the context", "registry": "inherited from the registry"}.get(
+        origin, "nothing is set, this is the default"
+    )
+
+
+def _own(own: OwnConfig | None) -> tuple[Fact, ...]:
+    if own is None:
+        return ()
+    facts = []
+    for name, (label, words) in _SAID.items():
+        value = getattr(own, name)
+        if value is not None:
+            facts.append(Fact(label=label, value=words.get(value, str(value)), code=value not in words))
+    facts += [Fact(label=label, value="set") for name, label in _OBJECTS.items() if getattr(own, name) is not None]
+    return tuple(facts)
+
+
+def asked_scope(given: Mapping[str, str]) -> SubjectName | None:
+    """The place that an address or a form names. Raises InvalidName."""
+    return scope_of(given_text(given, "context"), given_text(given, "subject"))
+
+
+# -- changing ---------------------------------------------------------------------------------------------------------
+
+
+def _change(request: HttpRequest, registry: Registry) -> ChangePart:
+    scope = asked_scope(request.GET)
+    place, held = policy_place(registry, scope), changing(registry, page_actor(request))
+    names = scope_query(scope)
+    forms = [_config_form(registry.name, place, held)]
+    if registry.kind != Registry.REMOTE:
+        forms.append(_mode_form(registry.name, place, held))
+    return ChangePart(
+        row=policy_row(registry.name, place),
+        context=names.get("context", ""),
+        subject=names.get("subject", ""),
+        forms=tuple(forms),
+        close_url=reverse("ui:policy", args=[registry.name]),
+    )
+
+
+def _config_form(registry: str, place: PolicyPlace, held: Changing) -> ChangeForm:
+    own = place.own or OwnConfig()
+    rest = (
+        _select("level", "Compatibility", own.level, {name: name for name in LEVELS}, _inherits(place, "level")),
+        _select("normalize", "Normalize", _switch(own.normalize), {"true": "yes", "false": "no"}),
+        _select("profile", "Verdict by", own.profile, {name: _SAID["profile"][1][name] for name in PROFILES}),
+        _select("policy", "Rules beside the level", own.policy, {name: name for name in POLICIES}),
+    )
+    alias = Field(
+        name="alias",
+        label="Alias",
+        value=own.alias or "",
+        code=True,
+        help="Calls for this subject mean the one that is named here.",
+    )
+    fields = (*rest, alias) if place.kind == "subject" else rest
+    return _form(
+        "Settings",
+        "config",
+        fields,
+        held.reasons(CONFIG, place.scope, place.mode.mode),
+        registry,
+        own=place.own is not None,
+    )
+
+
+def _mode_form(registry: str, place: PolicyPlace, held: Changing) -> ChangeForm:
+    values = {name: f"{name}: {MODE_SENTENCES[name]}" for name in MODES}
+    fields = (_select("mode", "Mode", place.own_mode, values, _inherits(place, "mode")),)
+    reasons = held.reasons(MODE, place.scope, place.mode.mode)
+    return _form("Mode", "mode", fields, reasons, registry, own=place.own_mode is not None)
+
+
+def _form(
+    title: str, part: str, fields: tuple[Field, ...], reasons: Iterable[Reason], registry: str, *, own: bool
+) -> ChangeForm:
+    why = tuple(WhyNot(code=item.code, sentence=item.sentence, cure=item.cure) for item in reasons)
+    reason = why[0].sentence if why else ""
+    reset = Action(
+        label="Reset to inherited",
+        url=reverse("ui:policy_reset", args=[registry]),
+        method="post",
+        allowed=not why,
+        reason=reason,
+        icon="undo-2",
+    )
+    return ChangeForm(
+        title=title,
+        part=part,
+        fields=fields,
+        submit=Action(
+            label=f"Set the {'mode' if part == 'mode' else 'settings'}",
+            url=reverse("ui:policy_change", args=[registry]),
+            method="post",
+            allowed=not why,
+            reason=reason,
+            tone="primary",
+        ),
+        why=why,
+        reset=reset if own else None,
+    )
+
+
+def _inherits(place: PolicyPlace, what: str) -> str:
+    """What counts where the place sets nothing, as far as is known without it."""
+    own, value, origin = {
+        "level": (place.own.level if place.own else None, place.config.level, place.config.origin),
+        "mode": (place.own_mode, place.mode.mode, place.mode.origin),
+    }[what]
+    if own is None and origin != place.kind:
+        return f"inherited: {value} now"
+    usual = DEFAULT_LEVEL if what == "level" else DEFAULT_MODE
+    return f"the default, {usual}" if place.kind == "registry" else "inherited"
+
+
+def _select(name: str, label: str, chosen: str | None, values: Mapping[str, str], none: str = "inherited") -> Field:
+    choices = (
+        Choice(value=INHERITED, label=none, selected=chosen is None),
+        *(Choice(value=value, label=words, selected=value == chosen) for value, words in values.items()),
+    )
+    return Field(name=name, label=label, kind="select", choices=choices)
+
+
+def _switch(value: bool | None) -> str | None:
+    return None if value is None else str(value).lower()
+
+
+def place_words(registry: str, scope: SubjectName | None) -> str:
+    """A place in words."""
+    if scope is None:
+        return f"registry {registry}"
+    if scope.subject:
+        return f"subject {scope.qualified}"
+    return "the default context" if scope.context == DEFAULT_CONTEXT else f"context {scope.context}"

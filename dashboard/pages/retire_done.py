@@ -1,0 +1,160 @@
+"""What the registry has after a step of the wizard, read anew; and the list of subjects that nothing is known to need."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+from urllib.parse import urlencode
+
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils import timezone
+
+from dashboard.links import subject_url
+from dashboard.pages.frame import make_frame, page_actor, subjects_url
+from dashboard.pages.numbers import whole_number
+from dashboard.pages.retire import ICONS, LABELS, SHOWN, retire_frame
+from dashboard.pages.sources_words import given_text, plural
+from dashboard.presenters.frame import Action, Crumb, Paging, Section
+from dashboard.presenters.retire import OrphanRow, OrphansPage, ReadBack, RetirePage
+from registry.access.roles import refusal
+from registry.drift.orphans import Orphans, orphans_of
+from registry.errors import InvalidInput, NotFound
+from registry.subjects.models import Registry
+from registry.subjects.names import SubjectName, parse_subject
+from registry.subjects.selectors import get_schema
+from registry.subjects.selectors.places import get_registry, get_subject
+from registry.subjects.services.retiring import CHOICES, DEPRECATE, HARD, RESTORE, RIGHTS, SOFT, Retired
+
+#: choice → what was done, and how a version is then
+DONE: Final = {
+    DEPRECATE: ("deprecated", "is deprecated"),
+    SOFT: ("deleted softly", "is soft-deleted"),
+    HARD: ("deleted for good", "isn’t there"),
+    RESTORE: ("restored", "is there"),
+}
+ORPHANS: Final = 50
+
+
+def done_url(place: Registry, name: SubjectName, done: Retired) -> str:
+    """Where it is read back; of many the first are."""
+    versions, ids = (",".join(map(str, numbers[:SHOWN])) for numbers in (done.versions, done.schema_ids))
+    base = subject_url(place.name, name.qualified, "retire", did=done.choice, versions=versions, ids=ids)
+    return base.replace("/retire?", "/retire/done?", 1)
+
+
+def done_page(request: HttpRequest, registry: str, subject: str) -> RetirePage:
+    """What there is now of the versions and ids that the address names. Raises InvalidInput, RegistryNotFound."""
+    place, name = get_registry(registry), parse_subject(subject)
+    choice = given_text(request.GET, "did")
+    numbers, ids = (_numbers(given_text(request.GET, field)) for field in ("versions", "ids"))
+    if choice not in CHOICES or not numbers:
+        raise InvalidInput("The address names nothing that was done.", field="did")
+    states = _states(place, name)
+    found = {number: states.get(number, "isn’t there") for number in numbers}
+    word, wanted = DONE[choice]
+    good = all(state == wanted for state in found.values())
+    lines = [f"Version {number} {state}." for number, state in found.items()]
+    lines += [_of_id(place, name, number) for number in ids] if choice == HARD else []
+    return RetirePage(
+        frame=retire_frame(request, place, name),
+        subject=name.qualified,
+        what=f"{plural(len(numbers), 'version')} of it",
+        steps=(),
+        back_url=subject_url(place.name, name.qualified) if states else subjects_url(place.name),
+        read_back=ReadBack(
+            headline=f"Read back: {word}" if good else f"Read back: not all of it is {word}",
+            good=good,
+            lines=tuple(lines),
+            at=timezone.now(),
+            restore=_restore(request, place, name, numbers) if choice == SOFT and good else None,
+        ),
+    )
+
+
+def _numbers(text: str) -> list[int]:
+    found = [whole_number(part, digits=10) for part in text.split(",")[:SHOWN]]
+    return [number for number in found if number is not None]
+
+
+def _states(place: Registry, name: SubjectName) -> dict[int, str]:
+    """The subject's versions as they are in the registry now."""
+    try:
+        rows = get_subject(place, name, deleted=True).versions.values_list(
+            "version", "deleted_at", "standing__standing"
+        )
+    except NotFound:
+        return {}
+    return {
+        number: "is soft-deleted" if deleted else f"is {standing}" if standing else "is there"
+        for number, deleted, standing in rows
+    }
+
+
+def _of_id(place: Registry, name: SubjectName, number: int) -> str:
+    try:
+        get_schema(place, number, context=name.context)
+    except NotFound:
+        return f"Schema id {number} isn’t there: messages with it can’t be read."
+    return f"Schema id {number} is there still, since something else has it: messages with it can be read."
+
+
+def _restore(request: HttpRequest, place: Registry, name: SubjectName, numbers: Sequence[int]) -> Action:
+    reason = refusal(page_actor(request), RIGHTS[RESTORE], registry=place.name, subject=name.qualified)
+    version = numbers[0] if len(numbers) == 1 else None
+    url = subject_url(place.name, name.qualified, "retire", version=version, do=RESTORE)
+    return Action(
+        label=f"{LABELS[RESTORE]} …",
+        url=url.replace("/retire?", "/retire/confirm?", 1),
+        allowed=not reason,
+        reason=reason,
+        icon=ICONS[RESTORE],
+    )
+
+
+def orphans_page(request: HttpRequest, registry: str) -> OrphansPage:
+    """A page of them; filtered by nothing but the rights of the reader. Raises RegistryNotFound, NotAllowed."""
+    place = get_registry(registry)
+    after = given_text(request.GET, "after")
+    found = orphans_of(place, by=page_actor(request), after=after, limit=ORPHANS)
+    base = reverse("ui:orphans", args=[place.name])
+    return OrphansPage(
+        frame=make_frame(
+            request,
+            title="Subjects that nothing needs",
+            section=Section.SUBJECTS,
+            registry=place.name,
+            crumbs=(Crumb(label="Subjects", url=subjects_url(place.name)),),
+            url_in=lambda other: reverse("ui:orphans", args=[other]),
+        ),
+        sentence=_rests_on(found),
+        known=found.read > 0,
+        rows=tuple(
+            OrphanRow(
+                subject=row.subject.qualified,
+                url=subject_url(place.name, row.subject.qualified),
+                versions=row.versions,
+                newest=row.newest,
+                since=row.since,
+                retire=Action(label="Retire …", url=subject_url(place.name, row.subject.qualified, "retire")),
+            )
+            for row in found.rows
+        ),
+        paging=Paging(
+            first=1 if found.rows else 0,
+            last=len(found.rows),
+            total=found.total if not after else None,
+            previous_url=base if after else "",
+            next_url=f"{base}?{urlencode({'after': found.after})}" if found.after else "",
+        ),
+        sources_url=reverse("ui:sources"),
+    )
+
+
+def _rests_on(found: Orphans) -> str:
+    if not found.topics:
+        return "No topic of this registry’s sources was ever looked at, so nothing is known of what is needed."
+    return (
+        f"This rests on {plural(found.topics, 'topic')}, of which messages of {found.read:,} were read. What other topics"
+        " carry isn’t known."
+    )

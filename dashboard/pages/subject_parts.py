@@ -1,0 +1,35 @@
+"""The pages about one subject, as a row of links on each of them."""
+
+from __future__ import annotations
+
+from typing import Final
+from urllib.parse import urlencode
+
+from django.urls import reverse
+
+from dashboard.links import subject_url
+from dashboard.presenters.frame import Part
+from registry.subjects.names import SubjectName
+
+#: pages of the subject's own: which page of `dashboard.links.PAGES`, and its label
+_OWN: Final = (
+    ("", "Versions"),
+    ("compare", "Compare"),
+    ("report", "Check"),
+    ("usage", "Usage"),
+    ("references", "References"),
+)
+#: lists of other things that are looked through for the subject: the address's name, its parameter, its label
+_LISTS: Final = (("findings", "q", "Drift"), ("promotions", "q", "Requests"), ("audit", "q", "Activity"))
+
+
+def subject_parts(registry: str, name: SubjectName, here: str) -> tuple[Part, ...]:
+    """The links; `here` is the page that is looked at, one of `dashboard.links.PAGES`."""
+    own = (
+        Part(label=label, url=subject_url(registry, name.qualified, page), current=page == here) for page, label in _OWN
+    )
+    lists = (
+        Part(label=label, url=f"{reverse(f'ui:{target}')}?{urlencode({key: name.qualified})}")
+        for target, key, label in _LISTS
+    )
+    return (*own, *lists)

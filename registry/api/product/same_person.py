@@ -1,0 +1,50 @@
+"""Accounts that are one person's, in the product's own API; for admins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from registry.api.product.people import AdminView
+from registry.promotions.models import SamePerson
+from registry.promotions.services.same_person import state_same_person, withdraw_same_person
+
+
+class SamePersonSerializer(serializers.Serializer[Any]):
+    """Two accounts by their names, and how it is known."""
+
+    one = serializers.CharField(max_length=150)
+    other = serializers.CharField(max_length=150)
+    reason = serializers.CharField(max_length=2000)
+
+
+class SamePersons(AdminView):
+    """`/api/v1/same-person`."""
+
+    @extend_schema(responses=None)
+    def get(self, request: Request) -> Response:
+        """All that is stated."""
+        columns = ("id", "one__username", "other__username", "reason", "stated_by", "stated_at")
+        names = ("id", "one", "other", "reason", "stated_by", "stated_at")
+        return Response([dict(zip(names, row, strict=True)) for row in SamePerson.objects.values_list(*columns)])
+
+    @extend_schema(request=SamePersonSerializer, responses=None)
+    def post(self, request: Request) -> Response:
+        """Count two accounts as one person where a second one is needed."""
+        return Response(
+            {"statement_id": state_same_person(by=self.actor, **self.valid(SamePersonSerializer))}, status=201
+        )
+
+
+class SamePersonOne(AdminView):
+    """`/api/v1/same-person/{id}`."""
+
+    @extend_schema(responses=None)
+    def delete(self, request: Request, statement_id: int) -> Response:
+        """Count them as two again."""
+        withdraw_same_person(statement_id=statement_id, by=self.actor)
+        return Response(status=204)

@@ -1,0 +1,139 @@
+"""The index: worked out from the latest live version of each subject, and made anew whenever that changes.
+
+Names, paths, types, descriptions and tags repeat a lot, so they stand once in `SearchTerm`, and fields are rows of numbers:
+a search finds the few terms first, by trigrams, and then the fields by those. Rows here refer to subjects by number,
+without a constraint: the index follows what is registered and never holds it up.
+"""
+
+from __future__ import annotations
+
+from django.contrib.postgres.indexes import GinIndex
+from django.db import models
+
+NAME, PARENT, TYPE, DOC, TAGS = "n", "p", "t", "d", "g"
+KINDS = (NAME, PARENT, TYPE, DOC, TAGS)
+
+
+def _trigrams(kind: str, name: str) -> GinIndex:
+    return GinIndex(fields=["folded"], opclasses=["gin_trgm_ops"], condition=models.Q(kind=kind), name=name)
+
+
+class SearchTerm(models.Model):
+    """A text that fields have: a name, the path of what it is in, a type, a description, or tags (one a line)."""
+
+    id = models.AutoField(primary_key=True)
+    kind = models.CharField(max_length=1)
+    value = models.TextField()
+    folded = models.TextField(help_text="the same without upper case, which is what is searched")
+    digest = models.UUIDField(help_text="of the value, which may be longer than a key can be")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["kind", "digest"], name="one_search_term"),
+            models.CheckConstraint(condition=models.Q(kind__in=KINDS), name="known_kind_of_term"),
+        ]
+        indexes = [
+            _trigrams(NAME, "search_names"),
+            _trigrams(PARENT, "search_parents"),
+            _trigrams(TYPE, "search_types"),
+            _trigrams(DOC, "search_docs"),
+            _trigrams(TAGS, "search_tags"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.value[:80]}"
+
+
+class IndexedSubject(models.Model):
+    """A subject as it is searched for. `problem` says why its schema couldn't be read; then it has no fields."""
+
+    subject_id = models.BigIntegerField(primary_key=True)
+    registry_id = models.BigIntegerField()
+    context_id = models.BigIntegerField()
+    name = models.CharField(max_length=1300, db_collation="C", help_text="qualified")
+    schema_type = models.CharField(max_length=8)
+    version = models.PositiveIntegerField()
+    version_pk = models.BigIntegerField(help_text="of the version that the fields are of")
+    field_count = models.PositiveIntegerField(default=0)
+    problem = models.TextField(blank=True)
+    doc = models.TextField(blank=True, help_text="of the schema's root and of the subject's note")
+    tags = models.TextField(blank=True, help_text="of the subject's note, one a line")
+    folded_name = models.TextField(help_text="the same without upper case, which is what is searched")
+    folded_doc = models.TextField(blank=True)
+    folded_tags = models.TextField(blank=True)
+    folded_refs = models.TextField(blank=True, help_text="names and subjects of what the schema refers to, one a line")
+    noted_at = models.DateTimeField(null=True, help_text="of the note that was read")
+    indexed_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["name", "subject_id"], include=["registry_id"], name="indexed_by_name"),
+            models.Index(fields=["registry_id", "name"], include=["subject_id"], name="indexed_by_registry"),
+            GinIndex(fields=["folded_name"], opclasses=["gin_trgm_ops"], name="indexed_by_trigrams"),
+            GinIndex(
+                fields=["folded_doc"],
+                opclasses=["gin_trgm_ops"],
+                condition=~models.Q(folded_doc=""),
+                name="indexed_by_doc",
+            ),
+            GinIndex(
+                fields=["folded_tags"],
+                opclasses=["gin_trgm_ops"],
+                condition=~models.Q(folded_tags=""),
+                name="indexed_by_tags",
+            ),
+            GinIndex(
+                fields=["folded_refs"],
+                opclasses=["gin_trgm_ops"],
+                condition=~models.Q(folded_refs=""),
+                name="indexed_by_refs",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} v{self.version}"
+
+
+class IndexedField(models.Model):
+    """A field of that version; `position` is its row in the version's structure, from 1. The others are terms."""
+
+    pk = models.CompositePrimaryKey("subject_id", "position")
+    subject_id = models.BigIntegerField()
+    position = models.PositiveSmallIntegerField()
+    name_id = models.IntegerField()
+    parent_id = models.IntegerField()
+    type_id = models.IntegerField()
+    doc_id = models.IntegerField(null=True)
+    tags_id = models.IntegerField(null=True)
+
+    class Meta:
+        indexes = [
+            models.Index(
+                fields=["name_id", "subject_id", "position"],
+                include=["parent_id", "type_id", "doc_id", "tags_id"],
+                name="fields_by_name",
+            ),
+            models.Index(fields=["type_id", "subject_id", "position"], name="fields_by_type"),
+            models.Index(
+                fields=["doc_id", "subject_id", "position"],
+                condition=models.Q(doc_id__isnull=False),
+                name="fields_by_doc",
+            ),
+            models.Index(
+                fields=["tags_id", "subject_id", "position"],
+                condition=models.Q(tags_id__isnull=False),
+                name="fields_by_tags",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.subject_id} field {self.position}"
+
+
+class StaleSubject(models.Model):
+    """A subject whose entry must be made anew; written by triggers in the transaction of the change, so none is lost."""
+
+    subject_id = models.BigIntegerField(db_index=True)
+
+    def __str__(self) -> str:
+        return str(self.subject_id)

@@ -1,0 +1,146 @@
+"""Pieces of SQL that the groups share: patterns of folded texts, what is asked of subjects, and reading a cursor."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from django.db import connection
+
+from registry.errors import InvalidInput
+from registry.search.query import Query, as_guid, as_number
+from registry.search.sight import Sight, escaped
+from registry.search.texts import fold
+from registry.subjects.models import Config, Context
+from registry.subjects.selectors.effective import DEFAULT_LEVEL
+
+MAX_SWAPPED: Final = 12
+_RUN: Final = re.compile(r"\w{3}")
+
+#: the subjects of an id, soft-deleted versions left out
+_OF_ID: Final = """
+SELECT v.subject_id FROM subjects_schema sc JOIN subjects_schemaversion v ON v.schema_id = sc.id
+WHERE v.deleted_at IS NULL AND {which}
+"""
+_DRIFTING: Final = """(e.registry_id, e.name) IN (
+    SELECT source.registry_id, finding.subject_name FROM drift_finding finding
+    JOIN drift_source source ON source.id = finding.source_id
+    WHERE finding.state = 'open' AND NOT finding.muted AND finding.subject_name <> ''
+)"""
+_OWN_LEVEL: Final = """
+SELECT s.id FROM subjects_config own
+JOIN subjects_subject s ON s.context_id = own.context_id AND s.name = own.subject_name
+WHERE own.subject_name IS NOT NULL AND own.compatibility_level {which}
+"""
+
+
+@dataclass
+class Sql:
+    """Conditions that hold together, with their parameters, which each get a name of their own."""
+
+    conditions: list[str] = field(default_factory=list)
+    parameters: dict[str, Any] = field(default_factory=dict)
+
+    def give(self, value: Any) -> str:
+        """The placeholder of a value."""
+        name = f"p{len(self.parameters)}"
+        self.parameters[name] = value
+        return f"%({name})s"
+
+    def add(self, condition: str) -> None:
+        """One more condition."""
+        self.conditions.append(condition)
+
+    @property
+    def where(self) -> str:
+        """All of them."""
+        return " AND ".join(self.conditions) or "TRUE"
+
+
+def contains(text: str) -> str:
+    """The pattern of what contains a text; of one or two characters, which have no trigram, of what begins with it."""
+    return anywhere(text) if _RUN.search(text) else begins(text)
+
+
+def anywhere(text: str) -> str:
+    """The pattern of what contains a text, however short it is."""
+    return f"%{escaped(fold(text))}%"
+
+
+def begins(text: str) -> str:
+    """The pattern of what begins with a text."""
+    return f"{escaped(fold(text))}%"
+
+
+def swapped_letters(word: str) -> list[str]:
+    """The word with two neighbours that changed places, each pair in turn; trigrams alone don't see that they are alike."""
+    if not 3 <= len(word) <= MAX_SWAPPED:
+        return []
+    pairs = (word[:at] + word[at + 1] + word[at] + word[at + 2 :] for at in range(len(word) - 1))
+    return [found for found in dict.fromkeys(pairs) if found != word]
+
+
+def whole_line(text: str) -> str:
+    """The pattern of texts that have it as one of their lines."""
+    return f"%\n{escaped(fold(text))}\n%"
+
+
+def of_subjects(query: Query, sight: Sight) -> Sql | None:
+    """What a query asks of subjects `e`, and what may be seen of them; None where that is everything."""
+    found = Sql(parameters=dict(sight.parameters))
+    if not sight.whole:
+        found.add(sight.condition)
+    for value in query.of("id"):
+        found.add(f"e.subject_id IN ({_OF_ID.format(which=_which_id(value, found))})")
+    for value in query.of("drift"):
+        found.add(_DRIFTING if value == "yes" else f"NOT ({_DRIFTING})")
+    for value in query.of("ref"):
+        found.add(f"(e.folded_refs <> '' AND e.folded_refs LIKE {found.give(anywhere(value))})")
+    for value in query.of("compat"):
+        _add_level(found, value)
+    return found if found.conditions else None
+
+
+def _which_id(value: str, found: Sql) -> str:
+    if (number := as_number(value)) is not None:
+        # the key begins with the context: with all of them it is an index that is asked, not the table
+        return f"sc.schema_id = {found.give(number)} AND sc.context_id IN (SELECT id FROM subjects_context)"
+    if (guid := as_guid(value)) is not None:
+        return f"sc.guid = {found.give(guid)}"
+    return f"sc.fingerprint = {found.give(value)}"
+
+
+which_id = _which_id
+
+
+def _add_level(found: Sql, level: str) -> None:
+    """Those that set the level themselves, and those that set none in contexts where it is what they inherit."""
+    rows = Config.objects.filter(subject_name=None).values_list("registry_id", "context_id", "compatibility_level")
+    known: dict[tuple[int, int | None], str] = {(registry, context): own for registry, context, own in rows if own}
+    contexts = [
+        context
+        for context, registry in Context.objects.values_list("pk", "registry_id")
+        if (known.get((registry, context)) or known.get((registry, None)) or DEFAULT_LEVEL) == level
+    ]
+    own = _OWN_LEVEL.format(which=f"= {found.give(level)}")
+    other = _OWN_LEVEL.format(which="IS NOT NULL")
+    found.add(
+        f"(e.subject_id IN ({own}) OR (e.context_id = ANY({found.give(contexts)}) AND e.subject_id NOT IN ({other})))"
+    )
+
+
+def rows_of(sql: str, parameters: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    """The rows of a query."""
+    with connection.cursor() as cursor:
+        cursor.execute(sql, parameters)
+        return list(cursor.fetchall())
+
+
+def numbers_in(cursor: str, count: int) -> list[int]:
+    """The numbers of a cursor. Raises InvalidInput."""
+    parts = cursor.split(".")
+    if len(parts) != count or not all(re.fullmatch(r"[0-9]{1,18}", part) for part in parts):
+        raise InvalidInput("The cursor is none that a search of this group gave: begin without one.")
+    return [int(part) for part in parts]

@@ -1,0 +1,172 @@
+"""Sample pages: the inbox, subscriptions, webhooks, people, tokens."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dashboard.presenters.frame import (
+    Action,
+    ActiveFilter,
+    Choice,
+    Crumb,
+    Field,
+    Filter,
+    Frame,
+    Paging,
+    Problem,
+    Search,
+    Section,
+)
+from dashboard.presenters.looks import Look
+from dashboard.presenters.notifications import (
+    DefaultRow,
+    DeliveryRow,
+    InboxPage,
+    NoticeRow,
+    SubscriptionRow,
+    SubscriptionsPage,
+    TryRow,
+    WebhookForm,
+    WebhookPage,
+    WebhookRow,
+    WebhooksPage,
+)
+from dashboard.presenters.people import Change, ChangeForm, GrantRow, GroupRow, OwnerRow, PeoplePage, PersonRow
+from dashboard.presenters.tokens import TokenPage, TokenRow
+from tests.site.samples.cast import ARABIC, HOSTILE, LONG, ago, frame
+
+IDLE = Paging(first=1, last=3)
+REFUSED = Problem(what="That isn’t possible", where=HOSTILE, cure="Give a name of at most 150 characters.")
+
+
+def own(title: str, *crumbs: Crumb, unread: int = 2) -> Frame:
+    """The frame of a page that belongs to a person and to no registry."""
+    return replace(frame(title, Section.NONE, *crumbs, current=None), unread=unread)
+
+
+def notice(number: int, text: str, **more: object) -> NoticeRow:
+    """A notice of the inbox."""
+    base = NoticeRow(
+        number=number, title="Approval is asked for", registry="prod", subject="orders-value", text=text,
+        url="/gallery/promotion", at=ago(minutes=number), read=False,
+    )  # fmt: skip
+    return replace(base, **more)  # type: ignore[arg-type]
+
+
+INBOX = InboxPage(
+    frame=own("Inbox"),
+    rows=(
+        notice(9, "steward asks to promote orders-value version 3 to prod."),
+        notice(8, HOSTILE, subject=HOSTILE, registry=HOSTILE, url=""),
+        notice(2, "customers-value version 1 is live in prod.", title="Promoted", read=True, at=ago(days=3)),
+    ),
+    unread=2, only_unread=False, paging=Paging(first=1, last=3, next_url="?before=2"), newest=9, back="/ui/inbox",
+)  # fmt: skip
+INBOX_EMPTY = replace(INBOX, frame=own("Inbox", unread=0), rows=(), unread=0, paging=IDLE)
+INBOX_READ = replace(INBOX_EMPTY, only_unread=True)
+
+SUBSCRIPTIONS = SubscriptionsPage(
+    frame=own("Subscriptions", Crumb(label="Inbox", url="/ui/inbox")),
+    rows=(
+        SubscriptionRow(title="A version was registered", registry_pattern="prod", subject_pattern="orders-*", wanted=True, remove=Action(label="Remove", url="/ui/inbox", method="post")),
+        SubscriptionRow(title="Drift was found", registry_pattern="*", subject_pattern=HOSTILE, wanted=False, remove=Action(label="Remove", url="/ui/inbox", method="post")),
+    ),
+    fields=(
+        Field(name="event", label="Event", kind="select", required=True, choices=(Choice(value="", label="Everything"), Choice(value="a", label=HOSTILE))),
+        Field(name="subject_pattern", label="Subjects", value="orders-*", code=True, errors=("The pattern is longer than 255 characters.",), help="A pattern like orders-*."),
+    ),
+    submit=Action(label="Subscribe", url="/ui/subscriptions", method="post", tone="primary"),
+    defaults=(DefaultRow(title="Approval is asked for", concerns="who may approve it"),),
+)  # fmt: skip
+SUBSCRIPTIONS_EMPTY = replace(SUBSCRIPTIONS, rows=())
+SUBSCRIPTIONS_REFUSED = replace(SUBSCRIPTIONS, problem=REFUSED)
+
+ON, OFF = Look("ok", "circle-check", "On"), Look("care", "ban", "Switched off")
+WEBHOOKS = WebhooksPage(
+    frame=own("Webhooks"),
+    rows=(
+        WebhookRow(name="ci", url="/gallery/webhook", host="hooks.example.com", owner="steward", events="3 events", place="prod, orders-*", state=ON),
+        WebhookRow(name=HOSTILE, url="/gallery/webhook", host=LONG, owner=HOSTILE, events="all events", place=HOSTILE, state=OFF),
+    ),
+    add=Action(label="Add a webhook", url="/ui/webhooks", tone="primary", icon="plus"),
+)  # fmt: skip
+WEBHOOKS_EMPTY = replace(WEBHOOKS, rows=())
+WEBHOOK_FORM = WebhookForm(
+    frame=own("Add a webhook", Crumb(label="Webhooks", url="/ui/webhooks")),
+    fields=(
+        Field(name="name", label="Name", value=HOSTILE, required=True, help="How people call it here."),
+        Field(name="url", label="Address", value="http://10.0.0.1/", kind="url", required=True, code=True, errors=("10.0.0.1 is an inner address: it isn’t called.",)),
+    ),
+    events=(Choice(value="a", label="A version was registered", selected=True), Choice(value="b", label="Drift was found")),
+    submit=Action(label="Add", url="/ui/webhooks", method="post", tone="primary"),
+    back_url="/ui/webhooks",
+)  # fmt: skip
+WEBHOOK_FORM_REFUSED = replace(WEBHOOK_FORM, problem=REFUSED)
+DELIVERY = DeliveryRow(
+    message_id="msg_01J", title="A version was registered", text="orders-value version 3 in prod", state=Look("ok", "circle-check", "Delivered"),
+    created_at=ago(minutes=4), next_at=None, tries=(TryRow(at=ago(minutes=4), result="200", excerpt="", seconds="0.2 s"),),
+    replay=Action(label="Send again", url="/ui/webhooks", method="post"),
+)  # fmt: skip
+WEBHOOK = WebhookPage(
+    frame=own("ci", Crumb(label="Webhooks", url="/ui/webhooks")), id="wh_01J", url="https://hooks.example.com/" + "a" * 300, owner="steward", events="3 events",
+    place="prod, orders-*", key_version=1, state=ON, disabled_reason="", failing_since=ago(hours=2),
+    actions=(
+        Action(label="Send a test", url="/ui/webhooks", method="post"), Action(label="Change", url="/ui/webhooks"),
+        Action(label="Remove", url="/ui/webhooks", allowed=False, reason="Only its owner or an admin may."),
+    ),
+    rows=(
+        DELIVERY,
+        replace(DELIVERY, text=HOSTILE, state=Look("breaks", "octagon-x", "Failed"), next_at=ago(minutes=-9), replay=None, tries=(TryRow(at=ago(minutes=3), result="500", excerpt=HOSTILE, seconds="2.0 s"), TryRow(at=ago(minutes=2), result="No answer within 10 s", excerpt="", seconds="10.0 s"))),
+    ),
+    paging=Paging(first=1, last=2, next_url="?before=1"),
+)  # fmt: skip
+WEBHOOK_NEW = replace(
+    WEBHOOK, secret="whsec_" + "A" * 43, key_version=2, failing_since=None, rows=(), paging=Paging(first=0, last=0)
+)
+WEBHOOK_OFF = replace(WEBHOOK, state=OFF, disabled_reason="Every attempt of five days failed: " + HOSTILE)
+
+SHUT = Change(label="Shut", do="shut", values=(("username", "steward"),), tone="danger")
+DROP = Change(label="Remove", do="ungrant", values=(("grant", "7"),))
+GRANTS = (
+    GrantRow(role="steward", where="everywhere", remove=DROP),
+    GrantRow(role="approver", where="prod, orders-*", through=HOSTILE),
+)
+ADD_PERSON = ChangeForm(title="Add a person", do="add", label="Add", fields=(Field(name="username", label="User name", required=True),))  # fmt: skip
+ADD_ROLE = ChangeForm(
+    title="Give a role", do="grant", label="Give",
+    fields=(Field(name="username", label="Person", required=True), Field(name="role", label="Role", kind="select", choices=(Choice(value="reader", label="reader"),)), Field(name="subject_pattern", label="Subjects", value="*", code=True, help="A pattern like orders-*.")),
+)  # fmt: skip
+PEOPLE = PeoplePage(
+    frame=own("People and groups"), search=Search(url="/ui/people", label="Search people"),
+    people=(
+        PersonRow(username="steward", email="steward@example.com", active=True, ways="password", last_sign_in=ago(hours=1), groups=("data office", ARABIC), grants=GRANTS, switch=SHUT),
+        PersonRow(username=HOSTILE, email=HOSTILE, active=False, ways="the identity provider", last_sign_in=None, groups=(), grants=(), switch=replace(SHUT, label="Open", tone="plain")),
+    ),
+    groups=(GroupRow(name="data office", members=(("steward", DROP), (HOSTILE, DROP)), grants=GRANTS[:1], remove=DROP),),
+    owners=(OwnerRow(owner=LONG, is_group=True, where="orders-* in every registry", remove=DROP),),
+    forms=(ADD_PERSON, ADD_ROLE), change_url="/ui/people",
+)  # fmt: skip
+PEOPLE_ALONE = replace(
+    PEOPLE, people=PEOPLE.people[:1], groups=(), owners=(), made=("newcomer", "correct horse battery")
+)
+PEOPLE_NO_MATCH = replace(
+    PEOPLE, people=(), problem=REFUSED,
+    search=replace(PEOPLE.search, query=HOSTILE, active=(ActiveFilter(label=HOSTILE, url="/ui/people"),), filters=(Filter(name="role", label="Role", choices=(Choice(value="", label="Any role", selected=True),)),)),
+)  # fmt: skip
+
+TOKEN = TokenRow(
+    name="orders CI", who="steward", scope="read and write", where="prod, orders-*", state="live", created_at=ago(days=3), expires_at=ago(days=-87),
+    used_at=ago(minutes=2), used_from="10.1.2.3", revoke=Action(label="Revoke", url="/ui/tokens", method="post", tone="danger"),
+)  # fmt: skip
+TOKENS = TokenPage(
+    frame=own("API tokens"),
+    rows=(TOKEN, replace(TOKEN, name=HOSTILE, who=HOSTILE, where=HOSTILE, state="revoked", used_at=None, used_from="", revoke=None)),
+    fields=(
+        Field(name="name", label="What it is for", required=True, placeholder="orders CI", errors=("Say what it is for.",)),
+        Field(name="scope", label="May", kind="select", choices=(Choice(value="read", label="read"), Choice(value="write", label="read and write"))),
+    ),
+    submit=Action(label="Make the token", url="/ui/tokens", method="post", tone="primary", icon="plus"), everybody=True, other_url="/ui/tokens",
+)  # fmt: skip
+TOKENS_EMPTY = replace(TOKENS, rows=(), everybody=False, other_url="")
+TOKENS_MADE = replace(TOKENS, rows=(TOKEN,), everybody=False, made="sd_" + "a" * 43, made_until=ago(days=-90))
+TOKENS_REFUSED = replace(TOKENS, problem=REFUSED)

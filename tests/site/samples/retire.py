@@ -1,0 +1,103 @@
+"""Sample pages: the wizard that retires a version or a subject, and the subjects that nothing needs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dashboard.presenters.frame import Action, Crumb, Field, Link, Paging, Problem, Section
+from dashboard.presenters.retire import (
+    ConfirmForm,
+    OrphanRow,
+    OrphansPage,
+    ReadBack,
+    RetireChoice,
+    RetireEvidence,
+    RetirePage,
+    RetirePlace,
+    RetireStep,
+)
+from dashboard.presenters.usage import EvidenceLine, InUse
+from tests.site.samples.cast import DEV, HOSTILE, LONG, NOW, PROD, ago, frame
+from tests.site.samples.drift_usage import NO, UNKNOWN
+
+URL = "/ui/registries/dev/subjects/orders-value/retire"
+FIRST, SECOND, THIRD = (RetireStep(label=label) for label in ("What is known", "What to do", "Confirm"))
+EVIDENCE = RetirePage(
+    frame=frame("Retire orders-value", Section.SUBJECTS, Crumb(label="Subjects", url="/gallery/subjects"), Crumb(label="orders-value", url="/gallery/subject", code=True)),
+    subject="orders-value", what="version 3", back_url="/gallery/subject", steps=(replace(FIRST, current=True), SECOND, THIRD),
+    evidence=RetireEvidence(
+        verdict=NO, messages=1204, last_time=ago(minutes=2), referrers=("invoices-value version 2", HOSTILE, LONG), hidden_referrers=7, usage_url="/gallery/usage",
+        lines=(
+            EvidenceLine(in_use=InUse.YES, sentence="1,204 messages of orders need it.", as_of=ago(minutes=2)),
+            EvidenceLine(in_use=InUse.UNKNOWN, sentence=f"What {HOSTILE} knows can't be told."),
+            EvidenceLine(in_use=InUse.NO, sentence="No scanned state has its shape.", as_of=ago(hours=1)),
+        ),
+        places=(RetirePlace(environment=DEV, sentence="has it as version 3"), RetirePlace(environment=PROD, sentence="has it as version 2")),
+        coverage=("orders was last scanned 2026-11-21 14:28 UTC: 5,120 messages in all.", HOSTILE),
+    ),
+    next_url=f"{URL}/choose", scopes=(Link(label="the whole subject", url=URL), Link(label="version 2", url=f"{URL}?version=2")),
+)  # fmt: skip
+NOTHING = replace(
+    EVIDENCE, subject=HOSTILE, what="the whole subject", scopes=(),
+    evidence=RetireEvidence(verdict=UNKNOWN, messages=0, last_time=None, referrers=(), hidden_referrers=0, usage_url="/gallery/usage", lines=(), places=(), coverage=()),
+)  # fmt: skip
+CHOOSE = replace(
+    EVIDENCE, evidence=None, next_url="", scopes=(), steps=(replace(FIRST, url=URL), replace(SECOND, current=True), THIRD),
+    choices=(
+        RetireChoice(label="Restore", icon="undo-2", consequence="What is soft-deleted lives again with its numbers and ids, if the level holds with what came since.", action=Action(label="Restore …", url=f"{URL}/confirm?do=restore")),
+        RetireChoice(label="Deprecate", icon="clock", consequence="Nothing stops working. Readers get the message and the date in a header, people on pages; owners are told.", action=Action(label="Deprecate …", url=f"{URL}/confirm?do=deprecate")),
+        RetireChoice(label="Delete softly", icon="ban", consequence="Nothing new can be written with it by name. Messages with schema id 14 stay readable by id, and it can be restored.", action=Action(label="Delete softly …", url=f"{URL}/confirm?do=soft")),
+        RetireChoice(label="Delete for good", icon="x", consequence="It can’t be restored. Messages with schema id 14 become unreadable for good: 1,204 were seen by the scans, some until 2026-11-28 at least.", action=Action(label="Delete for good …", url="", allowed=False, reason="Delete version 3 softly first.")),
+    ),
+)  # fmt: skip
+CONFIRM = replace(
+    CHOOSE, choices=(), steps=(replace(FIRST, url=URL), replace(SECOND, url=f"{URL}/choose"), replace(THIRD, current=True)),
+    form=ConfirmForm(
+        sentence="It can’t be restored. Messages with schema id 14 become unreadable for good: 1,204 were seen by the scans.",
+        fields=(Field(name="confirmed", label="Type orders-value to confirm", required=True, code=True), Field(name="force", label="Reason to do it all the same", help="Where it is or may be in use.")),
+        confirm=Action(label="Delete for good: version 3", url=f"{URL}/confirm?do=hard", method="post", tone="danger", icon="x"),
+    ),
+)  # fmt: skip
+REFUSED = replace(
+    CONFIRM, problem=Problem(what="Type the subject's name as it is, orders-value, to confirm what deletes.")
+)
+DEPRECATE = replace(
+    CONFIRM,
+    form=ConfirmForm(
+        sentence="Nothing stops working.",
+        fields=(Field(name="message", label="Why, and what to use instead", kind="textarea", rows=3, required=True, value="<b>Use</b> payments-value"), Field(name="ends_at", label="To be used until", kind="date")),
+        confirm=Action(label="Deprecate: version 3", url=f"{URL}/confirm?do=deprecate", method="post", tone="primary", icon="clock"),
+    ),
+)  # fmt: skip
+NOT_ALLOWED = replace(
+    CONFIRM,
+    form=replace(CONFIRM.form, confirm=Action(label="Delete for good: version 3", url="", allowed=False, icon="x", reason="reader may not delete versions permanently in registry dev; it takes the role admin.")),  # type: ignore[type-var]
+)  # fmt: skip
+DONE = replace(
+    CHOOSE, choices=(), steps=(), what="1 version of it",
+    read_back=ReadBack(headline="Read back: deleted softly", good=True, at=NOW, lines=("Version 3 is soft-deleted.",), restore=Action(label="Restore …", url=f"{URL}/confirm?do=restore", icon="undo-2")),
+)  # fmt: skip
+DONE_BADLY = replace(
+    DONE,
+    read_back=ReadBack(headline="Read back: not all of it is deleted for good", good=False, at=NOW, lines=("Version 3 is there.", "Schema id 14 is there still, since something else has it: messages with it can be read.")),
+)  # fmt: skip
+
+ROW = OrphanRow(
+    subject="old-orders-value",
+    url="/gallery/subject",
+    versions=3,
+    newest=4,
+    since=ago(days=400),
+    retire=Action(label="Retire …", url=URL),
+)
+ORPHANS = OrphansPage(
+    frame=frame("Subjects that nothing needs", Section.SUBJECTS, Crumb(label="Subjects", url="/gallery/subjects")),
+    sentence="This rests on 12 topics, of which messages of 11 were read. What other topics carry isn’t known.", known=True,
+    rows=(ROW, replace(ROW, subject=HOSTILE), replace(ROW, subject=LONG, versions=1)), paging=Paging(first=1, last=3, total=60, next_url="?after=x"), sources_url="/ui/sources",
+)  # fmt: skip
+ORPHANS_NONE = replace(ORPHANS, rows=(), paging=Paging(first=0, last=0, total=0))
+ORPHANS_UNKNOWN = replace(
+    ORPHANS_NONE,
+    known=False,
+    sentence="No topic of this registry’s sources was ever looked at, so nothing is known of what is needed.",
+)

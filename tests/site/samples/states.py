@@ -1,0 +1,43 @@
+"""Sample pages in the states that their own modules leave out: a part that fails, a right that is lacking, work under way."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from dashboard.presenters.frame import Problem
+from dashboard.presenters.looks import Look, RequestState
+from tests.site.samples import accounts, drift, drift_parts, environments, home, promotions, report, streams, subjects
+from tests.site.samples.cast import HOSTILE, ago
+
+DAMAGED = Look("breaks", "octagon-x", "Damaged")
+READER = "Your role is reader: that takes the role steward or admin."
+STOPPED = Problem(what="The mirror of payments couldn’t be read", where="https://payments.example.com", cure="What is shown is the last copy; the next try is in 40 s.", since=ago(minutes=12))  # fmt: skip
+
+
+def refused(action: Any) -> Any:
+    """The action to somebody who may not."""
+    return replace(action, allowed=False, reason=READER)
+
+
+SUBJECTS_PARTIAL = replace(subjects.LIST, problems=(STOPPED,))
+HOME_PARTIAL = replace(home.HOME, problems=(STOPPED,))
+QUERIES_DAMAGED = replace(
+    streams.QUERIES, rows=(*streams.QUERIES.rows, replace(streams.QUERY_ROW, name=HOSTILE, state=DAMAGED))
+)
+SOURCES_PARTIAL = replace(drift.SOURCE_LIST, problems=(STOPPED,))
+SOURCES_READER = replace(drift.SOURCE_LIST, add=refused(drift.SOURCE_LIST.add))
+SOURCE_ADD_READER = replace(drift.TOPIC_FORM, submit=refused(drift.TOPIC_FORM.submit))
+SOURCE_READER = replace(drift_parts.SOURCE, scan=refused(drift.SCAN))
+FINDINGS_PARTIAL = replace(drift_parts.FINDING_LIST, problems=(STOPPED,))
+FINDING_READER = replace(drift_parts.FINDING, acknowledge=refused(drift_parts.FINDING.acknowledge))
+MUTES_READER = replace(drift_parts.MUTES, submit=refused(drift_parts.MUTES.submit))
+REPORT_READER = replace(report.REPORT_OK, register=refused(report.REPORT_OK.register))
+PROMOTION_APPLYING = replace(
+    promotions.PROMOTION_APPROVED, state=RequestState.APPLYING, apply=None, schedule=None, withdraw=None
+)
+REQUEST_READER = replace(promotions.FORM, submit=refused(promotions.FORM.submit))
+PROPOSE_READER = replace(
+    environments.EDITOR, submit=refused(environments.EDITOR.submit), save=refused(environments.EDITOR.save)
+)
+WEBHOOKS_READER = replace(accounts.WEBHOOKS_EMPTY, add=refused(accounts.WEBHOOKS.add))

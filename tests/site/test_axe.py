@@ -1,0 +1,72 @@
+"""Every page of the gallery before axe-core: nothing is found by the rules of WCAG 2.2 AA, nor by its best practice.
+
+A page is loaded once. It is looked at wide and narrow, once in light and once in dark; which of them goes with which
+alternates from sample to sample, so that a template with two samples is seen in all four.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pytest
+from axe_playwright_python.base import AXE_SCRIPT
+from playwright.sync_api import Browser, Page
+
+from tests.site import gallery
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.requirement("CARD-4")]
+
+WIDE, NARROW = 1280, 390
+TAGS: Final = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+LOOKS: Final = (((WIDE, "light"), (NARROW, "dark")), ((WIDE, "dark"), (NARROW, "light")))
+RUN: Final = """async tags => {
+  const found = await axe.run(document, {resultTypes: ["violations"], runOnly: tags, preload: false, iframes: false});
+  return found.violations.flatMap(rule => rule.nodes.map(node =>
+    `${rule.id}: ${node.target.join(" ")} | ${[...node.any, ...node.all, ...node.none].map(one => one.message).join("; ")}`));
+}"""
+
+
+@pytest.fixture(scope="module")
+def page(browser: Browser) -> Iterator[Page]:
+    """A window in which axe may be put; the policy that forbids it elsewhere is held by the other tests."""
+    context = browser.new_context(bypass_csp=True)
+    context.add_init_script(AXE_SCRIPT)
+    yield context.new_page()
+    context.close()
+
+
+def looked_at(page: Page, width: int, theme: Any) -> list[str]:
+    """What axe finds in the page that is open."""
+    page.set_viewport_size({"width": width, "height": 900})
+    page.emulate_media(color_scheme=theme)
+    return [f"{width} px, {theme}: {found}" for found in page.evaluate(RUN, TAGS)]
+
+
+@pytest.mark.parametrize("key", gallery.SAMPLES)
+def test_axe_finds_nothing(page: Page, address: str, key: str) -> None:
+    page.goto(f"{address}/gallery/{key}")
+    looks = LOOKS[list(gallery.SAMPLES).index(key) % 2]
+    assert [found for width, theme in looks for found in looked_at(page, width, theme)] == []
+
+
+def test_folds_and_menus_hold_when_they_are_open(page: Page, address: str) -> None:
+    page.goto(f"{address}/gallery/promotion")
+    page.evaluate("document.querySelectorAll('details:not([data-menu])').forEach(one => { one.open = true })")
+    found = looked_at(page, WIDE, "light")
+    for menu in page.locator("[data-menu]").all():
+        menu.locator("summary").click()
+        found += looked_at(page, WIDE, "dark") + looked_at(page, NARROW, "light")
+        page.keyboard.press("Escape")
+    assert found == []
+
+
+def test_axe_is_awake(page: Page, address: str) -> None:
+    """It finds what is wrong: a name taken away, an ink of too little contrast, a heading that jumps."""
+    page.goto(f"{address}/gallery/login")
+    page.evaluate(
+        "() => { document.querySelector('label').remove(); document.querySelector('h1').outerHTML = '<h1>a</h1><h4>b</h4>';"
+        " document.querySelector('main button').style.cssText = 'color: #777; background: #888' }"
+    )
+    found = {line.split(": ")[1] for line in looked_at(page, WIDE, "light")}
+    assert {"label", "heading-order", "color-contrast"} <= found
