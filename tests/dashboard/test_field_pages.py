@@ -38,19 +38,6 @@ ID: Field = {"name": "id", "type": "long"}
 
 
 @pytest.fixture
-def look(person: Callable[[str], Actor]) -> Callable[[str], Client]:
-    """A browser of one of the cast."""
-
-    def make(name: str) -> Client:
-        person(name)
-        client = RawClient()
-        client.force_login(User.objects.get(username=name))
-        return client
-
-    return make
-
-
-@pytest.fixture
 def dev(registries: None) -> Registry:
     return Registry.objects.get(name="dev")
 

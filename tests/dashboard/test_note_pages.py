@@ -42,19 +42,6 @@ pytestmark = pytest.mark.requirement("CARD-4")
 
 
 @pytest.fixture
-def look(person: Callable[[str], Actor]) -> Callable[[str], Client]:
-    """A browser of one of the cast."""
-
-    def make(name: str) -> Client:
-        person(name)
-        client = Client()
-        client.force_login(User.objects.get(username=name))
-        return client
-
-    return make
-
-
-@pytest.fixture
 def subjects(registries: None, system: Actor) -> None:
     """Two subjects: the first with a note, owned by a person, the second by a group."""
     for name in ("orders-value", "spare-value"):

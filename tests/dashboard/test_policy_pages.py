@@ -15,7 +15,6 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from playwright.sync_api import Page, expect
 
-from registry.access.models import User
 from registry.access.roles import Actor, system_actor
 from registry.promotions.services import open_break_glass, request_promotion
 from registry.subjects.models import Config, Mode
@@ -30,19 +29,6 @@ pytestmark = [pytest.mark.django_db, pytest.mark.requirement("GOO-3"), pytest.ma
 POLICY, WHAT_IF = "/ui/registries/dev/policy", "/ui/registries/dev/what-if"
 QUERIES = json.loads((Path(__file__).parent / "query_counts.json").read_text())
 NASTY = "<script>alert(1)</script>/%2F\u202e"
-
-
-@pytest.fixture
-def look(person: Callable[[str], Actor]) -> Callable[[str], Client]:
-    """A browser of one of the cast."""
-
-    def make(name: str) -> Client:
-        person(name)
-        client = RawClient()
-        client.force_login(User.objects.get(username=name))
-        return client
-
-    return make
 
 
 def record(*fields: str) -> str:

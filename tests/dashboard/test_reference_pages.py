@@ -24,25 +24,11 @@ from registry.subjects.models import Context, Registry, Schema, SchemaReference,
 from registry.subjects.names import SubjectName
 from registry.subjects.selectors.reference_graph import ReferenceNode, reference_graph
 from registry.subjects.services import register_version
-from tests.conftest import RawClient
 
 pytestmark = [pytest.mark.django_db, pytest.mark.requirement("GOO-5"), pytest.mark.requirement("CARD-4")]
 
 QUERIES = json.loads((Path(__file__).parent / "query_counts.json").read_text())
 NASTY = "<b>/%2F\u202e&"
-
-
-@pytest.fixture
-def look(person: Callable[[str], Actor]) -> Callable[[str], Client]:
-    """A browser of one of the cast."""
-
-    def make(name: str) -> Client:
-        person(name)
-        client = RawClient()
-        client.force_login(User.objects.get(username=name))
-        return client
-
-    return make
 
 
 @pytest.fixture

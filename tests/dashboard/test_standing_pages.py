@@ -14,7 +14,6 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from registry.access.models import User
 from registry.access.roles import Actor
 from registry.drift.models import Scan, Source
 from registry.notifications.services import notify
@@ -37,19 +36,6 @@ pytestmark = pytest.mark.requirement("ORA-1")
 def text(*fields: str) -> str:
     columns = [{"name": name, "type": "long", "default": 0} for name in fields]
     return json.dumps({"type": "record", "name": "Order", "fields": columns})
-
-
-@pytest.fixture
-def look(person: Callable[[str], Actor]) -> Callable[[str], Client]:
-    """A browser of one of the cast."""
-
-    def make(name: str) -> Client:
-        person(name)
-        client = Client()
-        client.force_login(User.objects.get(username=name))
-        return client
-
-    return make
 
 
 @pytest.fixture
