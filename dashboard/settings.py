@@ -28,7 +28,8 @@ OIDC_CLIENT_ID, OIDC_SECRET the client there, and the *name* of its secret in SC
 OIDC_SCOPES                 what is asked for (`openid profile email`); OIDC_NAME is what the button calls it
 OIDC_GROUPS                 `claimed=group,…`: which values of OIDC_GROUPS_CLAIM (`groups`) mean which of our groups
 OIDC_REQUIRED               "1" lets nobody sign in with a password
-SCHEMADESK_HOT_PATH         "1" answers what was answered before without Django while nothing has changed
+SCHEMADESK_HOT_PATH         "1" answers what was answered before without Django while nothing has changed ("1" under
+                            `up`, where all programs have it; "0" elsewhere)
 SCHEMADESK_HOT_PATH_FILE    what the programs of one host share for it (SCHEMADESK_DATA/run/generation)
 SCHEMADESK_HOT_PATH_MIB     memory for answers, of each web process (64)
 SCHEMADESK_HOT_PATH_HOSTS   "1": other hosts write to the database too, and agree with this one over REDIS_URL; not set:
@@ -102,7 +103,7 @@ REDIS_URL = os.environ.get("REDIS_URL", "redis://127.0.0.1:6379/0")
 CACHES = {"default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}}
 
 # Answers before Django (docs/decisions/0012-answers-before-django.md). Every program of a host uses the one file.
-HOT_PATH = os.environ.get("SCHEMADESK_HOT_PATH", "0") == "1"
+HOT_PATH = os.environ.get("SCHEMADESK_HOT_PATH", "1" if UNDER_UP and "pytest" not in sys.modules else "0") == "1"
 HOT_PATH_FILE = Path(os.environ.get("SCHEMADESK_HOT_PATH_FILE", DATA_DIR / "run" / "generation"))
 HOT_PATH_MIB = int(os.environ.get("SCHEMADESK_HOT_PATH_MIB", "64"))
 # A Valkey that is on a socket is nobody else's: then there is one host.
