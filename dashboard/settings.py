@@ -72,6 +72,10 @@ ALLOWED_HOSTS = [host for host in os.environ.get("SCHEMADESK_HOSTS", "localhost,
 CSRF_TRUSTED_ORIGINS = [f"https://{host}" for host in ALLOWED_HOSTS if host not in ("localhost", "127.0.0.1", "[::1]")]
 
 
+#: parameters go to the server beside the statement, which it keeps planned from its third use in a connection on
+PREPARED = {"server_side_binding": True, "prepare_threshold": 3}
+
+
 def _database(url: str) -> dict[str, Any]:
     """Django's database entry from a libpq URL, Unix sockets included."""
     parts = conninfo_to_dict(url)
@@ -83,7 +87,7 @@ def _database(url: str) -> dict[str, Any]:
         "PASSWORD": known["password"],
         "HOST": known["host"],
         "PORT": known["port"],
-        "OPTIONS": {**parts, **({"pool": {"min_size": 1, "max_size": 8}} if USE_POOL else {})},
+        "OPTIONS": {**parts, **PREPARED, **({"pool": {"min_size": 1, "max_size": 8}} if USE_POOL else {})},
         "CONN_HEALTH_CHECKS": not USE_POOL,
         "ATOMIC_REQUESTS": False,
     }

@@ -10,6 +10,7 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
 
+from registry.audit.grants import grant_to_application
 from registry.subjects.models import Registry
 from tests.services_plugin import as_owner
 
@@ -33,6 +34,7 @@ def old() -> Iterator[Any]:
             yield migrate(BEFORE)
         finally:
             MigrationExecutor(connection).migrate(newest)
+            grant_to_application(using=connection.alias)  # as the command does afterwards; for the tests that follow
 
 
 def test_topics_become_sources_of_clusters(old: Any) -> None:

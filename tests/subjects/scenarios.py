@@ -11,6 +11,7 @@ from registry.formats import FORMATS
 from registry.formats.base import Reference
 from registry.subjects.names import SubjectName
 from tests.subjects.client_process import Call
+from tests.subjects.single_order import REFERENCE
 
 CLIENTS = 16
 
@@ -58,7 +59,7 @@ class Calls:
 
     def register(self, subject: str, text: str, *references: str) -> Call:
         """A registration; a reference is the name of a subject whose version 1 has the type Order."""
-        targets = tuple(Reference("Order", f":{self.context}:{name}", 1) for name in references)
+        targets = tuple(Reference(REFERENCE, f":{self.context}:{name}", 1) for name in references)
         return self._call("register_version", subject, text=text, references=targets)
 
     def delete(self, subject: str, version: int | None = None, *, permanent: bool = False) -> Call:

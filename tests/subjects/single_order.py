@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from registry.formats import FORMATS
-from registry.formats.base import ParsedSchema
+from registry.formats.base import ParsedSchema, ResolvedReference
 from registry.formats.compatibility import check
 from tests.subjects.client_process import Call, Outcome
 
@@ -21,6 +21,10 @@ MOST_STEPS = 200_000
 Definition = tuple[str, tuple[tuple[str, int], ...]]
 #: (version, definition, is deleted)
 Row = tuple[int, Definition, bool]
+#: a definition with the texts that it refers to, which refer to none
+Whole = tuple[str, tuple[ResolvedReference, ...]]
+#: what all references of the races are called
+REFERENCE = "Order"
 
 
 @dataclass(frozen=True)
@@ -82,7 +86,9 @@ def _register(place: Place, *, subject: str, text: str, references: Any = (), **
     there = next((row for row in reversed(rows) if row[1] == definition and not row[2]), None)
     if there and "InvalidReference" not in errors:
         return Result(place, (there[0], dict(place.ids)[definition], False))
-    if not targets and not _fits(text, rows, place.setting("levels", subject, "BACKWARD")):
+    live = tuple((row[0], _whole(place, row[1])) for row in rows if not row[2])
+    level = place.setting("levels", subject, "BACKWARD")
+    if "InvalidReference" not in errors and not _fits(_whole(place, definition), live, level):
         errors.add("IncompatibleSchema")
     if errors:
         return Result(place, errors=frozenset(errors))
@@ -95,10 +101,20 @@ def _register(place: Place, *, subject: str, text: str, references: Any = (), **
     return Result(place.put("subjects", subject, (*kept, (version, definition, False))), (version, schema_id, True))
 
 
+def _whole(place: Place, definition: Definition) -> Whole:
+    text, targets = definition
+    return text, tuple(
+        ResolvedReference(REFERENCE, name, number, row[1][0])
+        for name, number in targets
+        for row in place.rows(name)
+        if row[0] == number
+    )
+
+
 @lru_cache(maxsize=4096)
-def _fits(text: str, rows: tuple[Row, ...], level: str) -> bool:
-    live = [(row[0], parsed(row[1][0])) for row in rows if not row[2]]
-    return check(FORMATS["AVRO"], parsed(text), live, level).is_compatible
+def _fits(new: Whole, live: tuple[tuple[int, Whole], ...], level: str) -> bool:
+    history = [(version, parsed(*whole)) for version, whole in live]
+    return check(FORMATS["AVRO"], parsed(*new), history, level).is_compatible
 
 
 def _delete_subject(place: Place, *, subject: str, permanent: bool = False, **_: Any) -> Result:
@@ -203,9 +219,9 @@ _RULES = {
 
 
 @lru_cache(maxsize=512)
-def parsed(text: str) -> ParsedSchema:
-    """The parsed form of a text without references."""
-    return FORMATS["AVRO"].parse(text, ())
+def parsed(text: str, references: tuple[ResolvedReference, ...] = ()) -> ParsedSchema:
+    """The parsed form of a text with what it refers to."""
+    return FORMATS["AVRO"].parse(text, references)
 
 
 def find_order(start: Place, outcomes: Sequence[Outcome], end: Place) -> list[Outcome] | None:

@@ -136,7 +136,7 @@ class Versions(ConfluentView):
 
 def registered(view: ConfluentView, done: RegisteredVersion) -> Response:
     """The answer to a registration."""
-    info = get_version(view.registry, view.named_subject, done.version)
+    info = done.info or get_version(view.registry, view.named_subject, done.version)
     answer = Response(registered_answer(info, **in_form(view, info.schema), id=done.schema_id))
     return marked(answer, info.standing)
 

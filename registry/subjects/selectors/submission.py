@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from django.conf import settings
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from registry.errors import InvalidSchema, SchemaTooLarge
 from registry.formats.base import ParsedSchema, Reference, ResolvedReference
@@ -22,7 +22,7 @@ from registry.subjects.contracts import (
     without_version,
 )
 from registry.subjects.identity import Identity, identify
-from registry.subjects.models import Registry, Schema, SchemaVersion
+from registry.subjects.models import Registry, Schema, SchemaReference, SchemaVersion
 from registry.subjects.names import SubjectName
 from registry.subjects.selectors.effective import OwnConfig, config_and_settings, effective_config
 from registry.subjects.selectors.parsed import parse_schema, parse_stored, resolve_references
@@ -154,8 +154,8 @@ def equal_version(rows: QuerySet[SchemaVersion], submission: Submission, canonic
     identity = submission.identity(canonical).digest
     says = Q(schema__metadata__properties__has_key=VERSION_PROPERTY) if number is None else Q(version=_number(number))
     if not submission.resolved:
-        says |= Q(schema__references__isnull=False)
-    candidates = list(rows.filter(Q(schema__identity=identity) | says).distinct())
+        says |= Q(Exists(SchemaReference.objects.filter(schema=OuterRef("schema"))))
+    candidates = list(rows.filter(Q(schema__identity=identity) | says))
     exact = next((row for row in candidates if row.schema.identity == identity), None)
     if exact is not None:
         return exact

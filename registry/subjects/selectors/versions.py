@@ -129,21 +129,26 @@ def version_infos(rows: Sequence[SchemaVersion]) -> list[VersionInfo]:
 def infos_of(rows: Sequence[SchemaVersion]) -> list[VersionInfo]:
     """The same for rows that `named_versions` or the like has joined already; one query."""
     references = references_of([row.schema_id for row in rows])
-    return [_version_info(row, references) for row in rows]
+    return [_version_info(row, references.get(row.schema_id, ()), joined_standing(row)) for row in rows]
 
 
-def _version_info(row: SchemaVersion, references: dict[int, tuple[Reference, ...]]) -> VersionInfo:
+def info_of_new(row: SchemaVersion, references: tuple[Reference, ...]) -> VersionInfo:
+    """The same for a row that was made a moment ago, of a schema with those references; without a query."""
+    return _version_info(row, references, None)
+
+
+def _version_info(row: SchemaVersion, references: tuple[Reference, ...], standing: Standing | None) -> VersionInfo:
     return VersionInfo(
         id=row.pk,
         subject=SubjectName(row.subject.context.name, row.subject.name),
         version=row.version,
-        schema=schema_info(row.schema, references.get(row.schema_id, ())),
+        schema=schema_info(row.schema, references),
         submitted=row.submitted,
         created_at=row.created_at,
         created_by=row.created_by,
         door=row.door,
         deleted=row.deleted_at is not None,
-        standing=joined_standing(row),
+        standing=standing,
     )
 
 

@@ -86,7 +86,8 @@ def take_schema_id(context: Context) -> int:
 
 def lock_ids(context: Context) -> None:
     """Hold the context's counter until the transaction ends: what has an id and what has none stays so. Take it last."""
-    Context.objects.select_for_update().get(pk=context.pk)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1 FROM subjects_context WHERE id = %s FOR UPDATE", [context.pk])
 
 
 def pass_schema_id(context: Context, schema_id: int) -> None:

@@ -20,6 +20,7 @@ from registry.errors import (
     PolicyViolated,
 )
 from registry.formats.base import ParsedSchema, Reference
+from registry.formats.compatibility import level_named
 from registry.formats.reserved import ReservedReport
 from registry.formats.tags import EntityTags
 from registry.subjects import engines, gate
@@ -56,7 +57,7 @@ from registry.subjects.selectors.submission import (
     versions_of,
     with_tags,
 )
-from registry.subjects.selectors.versions import MAX_VERSION, parse_version
+from registry.subjects.selectors.versions import MAX_VERSION, VersionInfo, info_of_new, parse_version
 from registry.subjects.services.locks import (
     held_subject,
     lock_context,
@@ -75,7 +76,10 @@ LATEST = -1
 
 @dataclass(frozen=True)
 class RegisteredVersion:
-    """What a registration gave. `created` is False where the subject had this schema already, whatever it is worth."""
+    """What a registration gave. `created` is False where the subject had this schema already, whatever it is worth.
+
+    `info` is the version as it was made, None where it wasn't.
+    """
 
     version_id: int
     version: int
@@ -83,6 +87,7 @@ class RegisteredVersion:
     guid: str
     created: bool
     standing: Standing | None = None
+    info: VersionInfo | None = None
 
 
 @dataclass(frozen=True)
@@ -277,7 +282,7 @@ def _register(
         there = equal_version(held.versions(), whole, canonical)
         if there is not None:
             return _registered(there, created=False)
-    return _add(held, whole, following, asked, by)
+    return _add(held, whole, previous, following, asked, by)
 
 
 def _with_tags_of(previous: SchemaVersion, submission: Submission) -> Submission:
@@ -294,16 +299,18 @@ def _as_it_stands(held: _Held, submission: Submission, asked: _Asked) -> SchemaV
     return found if found is None or asked.schema_id in (None, found.schema.schema_id) else None
 
 
-def _add(held: _Held, submission: Submission, number: int, asked: _Asked, by: Actor) -> RegisteredVersion:
+def _add(
+    held: _Held, submission: Submission, previous: SchemaVersion | None, number: int, asked: _Asked, by: Actor
+) -> RegisteredVersion:
     """A new version of that number, if the rules let it."""
     canonical = submission.canonical(normalize=_normal(held.config, asked))
-    _refuse_by_rules(held, submission, asked)
+    _refuse_by_rules(held, submission, previous, asked)
     if asked.version > 0 and asked.version != number:
         raise InvalidSchema("Version is not one more than previous version")
     schema, known = store_schema(held.context, submission, canonical)
     row = add_version(held.row, schema, number, submission.submitted, by, known=known)
     tell_of_version(held.registry, held.subject, version=number, schema_id=schema.schema_id, by=by, force=asked.force)
-    return _registered(row, created=True)
+    return replace(_registered(row, created=True), info=info_of_new(row, submission.references))
 
 
 def _latest(subject: Subject) -> tuple[SchemaVersion | None, int]:
@@ -317,15 +324,23 @@ def _latest(subject: Subject) -> tuple[SchemaVersion | None, int]:
     return (newest if newest.deleted_at is None else rows.filter(deleted_at=None).first()), newest.version + 1
 
 
-def _refuse_by_rules(held: _Held, submission: Submission, asked: _Asked) -> None:
-    rows = live_rows(held.row)
+def _refuse_by_rules(held: _Held, submission: Submission, previous: SchemaVersion | None, asked: _Asked) -> None:
+    rows = _history(held, previous)
     versions = parsed_history(of_group(rows, group=held.scope.compatibility_group, like=submission.metadata))
     reserved = check_fields(
-        submission.schema, held.scope, submission.metadata, rows[-1].schema.metadata if rows else None
+        submission.schema, held.scope, submission.metadata, previous.schema.metadata if previous else None
     )
     if not asked.force:
         _refuse_incompatible(held, submission.schema, versions, reserved)
     _refuse_by_policy(held.subject, submission.schema, versions, held.config.policy, force=bool(asked.force))
+
+
+def _history(held: _Held, previous: SchemaVersion | None) -> list[SchemaVersion]:
+    """The versions that the level and the policy look at, ascending; no more than that is read."""
+    scope = level_named(held.config.level).scope if held.config.policy == NO_POLICY else "all"
+    if scope == "none" or previous is None:
+        return []
+    return [previous] if scope == "latest" and not held.scope.compatibility_group else live_rows(held.row)
 
 
 def _refuse_by_mode(held: _Held, asked: _Asked, *, passes: bool) -> None:

@@ -21,9 +21,10 @@ def store_schema(context: Context, submission: Submission, canonical: str) -> tu
     if found is None:
         lock_ids(context)
         found = known.first()
-    if found is not None:
-        return found, True
-    return _create_schema(context, submission, canonical, take_schema_id(context), imported=False), False
+    if found is None:
+        return _create_schema(context, submission, canonical, take_schema_id(context), imported=False), False
+    found.context = context
+    return found, True
 
 
 def add_version(
