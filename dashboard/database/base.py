@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from django.conf import settings
-from django.db.backends.postgresql import base
-from django.db.utils import InterfaceError, OperationalError
+from django.db.backends.postgresql import base, operations
+from django.db.utils import DataError, InterfaceError, OperationalError
 
 from dashboard.database.statements import Kind, kind_of, note_written
 from dashboard.generation import Generation, generation_at
@@ -17,8 +17,22 @@ from dashboard.generation_hosts import tell_hosts
 _CHANGES = (Kind.CHANGE, Kind.COUNTED)
 
 
+class DatabaseOperations(operations.DatabaseOperations):
+    """Numbers that don't fit into their column are refused: sent beside the statement they would be cut to its size."""
+
+    def adapt_integerfield_value(self, value: Any, internal_type: str) -> Any:
+        """The number as it is sent. Raises DataError, in the words of the server."""
+        if isinstance(value, int):
+            _, most = self.integer_field_range(internal_type)
+            if not -most - 1 <= value <= most:
+                raise DataError("integer out of range")
+        return super().adapt_integerfield_value(value, internal_type)
+
+
 class DatabaseWrapper(base.DatabaseWrapper):
     """A connection that knows whether its transaction changed what answers depend on."""
+
+    ops_class = DatabaseOperations
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

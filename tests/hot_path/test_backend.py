@@ -8,13 +8,14 @@ from typing import Any
 
 import psycopg
 import pytest
-from django.db import OperationalError, connection
+from django.db import DataError, OperationalError, connection
 from django.db.backends.postgresql import base as django_base
 
 from dashboard.database.base import DatabaseWrapper
 from dashboard.database.statements import written
 from dashboard.generation import Generation, generation_at, is_quiet, now
 from dashboard.generation_listener import Listener
+from registry.subjects.models import Context
 from tests.waiting import until
 
 pytestmark = pytest.mark.django_db
@@ -27,6 +28,13 @@ def generation(tmp_path: Path, settings: Any) -> Generation:
     settings.HOT_PATH_FILE = tmp_path / "generation"
     settings.HOT_PATH_HOSTS = False
     return generation_at(settings.HOT_PATH_FILE)
+
+
+@pytest.mark.parametrize("number", [2**31, -(2**31) - 1, 2**32 + 1, 2**63])
+def test_a_number_that_does_not_fit_is_refused_and_not_cut(number: int) -> None:
+    with pytest.raises(DataError, match="out of range"):
+        Context.objects.update(next_schema_id=number)
+    assert not Context.objects.filter(next_schema_id=number).exists()
 
 
 @pytest.fixture

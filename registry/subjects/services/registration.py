@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.db.models import QuerySet
@@ -87,7 +87,7 @@ class RegisteredVersion:
     guid: str
     created: bool
     standing: Standing | None = None
-    info: VersionInfo | None = None
+    info: VersionInfo | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
