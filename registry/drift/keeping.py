@@ -55,6 +55,10 @@ DECIDED: Final = (
 )  # fmt: skip
 
 
+#: in what a scan read and in the evidence of findings: since when no scan has read rows
+UNREAD_SINCE: Final = "rows_unread_since"
+
+
 @transaction.atomic
 def keep_result(claim: Claim, result: ScanResult) -> bool:
     """Store what a scan found; False where the scan is no longer this worker's, and then nothing is stored.
@@ -77,6 +81,7 @@ def keep_result(claim: Claim, result: ScanResult) -> bool:
         keep_query(source_id=source.pk, registry=source.registry, seen=result.query)
     _keep_findings(scan, source, result, topics)
     _count_unseen(scan, source, result)
+    _mark_out_of_reach(source, result)
     scan.state, scan.finished_at, scan.lease_until = "done", timezone.now(), None
     scan.read, scan.phase = result.read, ""
     scan.save(update_fields=["state", "finished_at", "lease_until", "read", "phase"])
@@ -231,7 +236,7 @@ def _count_unseen(scan: Scan, source: Source, result: ScanResult) -> None:
         return
     clean = {topic.name for topic in result.topics if topic.clean}
     seen = {finding.fingerprint for finding in result.findings}
-    unresolved = Finding.objects.filter(source=source).exclude(state="resolved")
+    unresolved = Finding.objects.filter(source=source).exclude(state="resolved").exclude(rule__in=result.out_of_reach)
     rows = unresolved.values_list("pk", "fingerprint", "topic__name", "clean_scans")
     unseen = [
         (number, clean_scans + 1)
@@ -245,6 +250,23 @@ def _count_unseen(scan: Scan, source: Source, result: ScanResult) -> None:
     if over:
         Finding.objects.filter(pk__in=over).update(state="resolved", resolved_at=timezone.now())
         tell_of_resolved(source, over)
+
+
+def _mark_out_of_reach(source: Source, result: ScanResult) -> None:
+    """Findings that stay because their rows can't be opened here say since when; no longer once rows are read again."""
+    if result.query is None:
+        return
+    since = result.read.get(UNREAD_SINCE)
+    findings = Finding.objects.filter(source=source).exclude(state="resolved")
+    changed = list(
+        findings.filter(rule__in=result.out_of_reach).exclude(evidence__has_key=UNREAD_SINCE)
+        if since and result.out_of_reach
+        else findings.filter(evidence__has_key=UNREAD_SINCE).exclude(rule__in=result.out_of_reach)
+    )
+    for row in changed:
+        rest = {key: value for key, value in row.evidence.items() if key != UNREAD_SINCE}
+        row.evidence = rest | {UNREAD_SINCE: since} if row.rule in result.out_of_reach else rest
+    Finding.objects.bulk_update(changed, ["evidence"], batch_size=BATCH)
 
 
 def _upsert(model: Any, rows: list[Any], key: tuple[str, ...], fields: tuple[str, ...] = ()) -> None:

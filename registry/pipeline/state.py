@@ -27,6 +27,12 @@ from registry.pipeline.session import first_line
 from registry.pipeline.state_profile import profile_rows
 
 TIMERS = "timers"
+# What Spark says of an address that none of its jars can open.
+NO_CLIENT = ("No FileSystem for scheme", "S3AFileSystem not found")
+CLIENT_NEEDED = (
+    "the Spark server has no client for this address: s3a needs hadoop-aws of the version of its Hadoop, and the bundle "
+    "of the AWS SDK, on its class path"
+)
 
 
 def scan_state(session: SparkSession, spec: StateScan, control: Control) -> Iterator[Observation]:
@@ -38,7 +44,7 @@ def scan_state(session: SparkSession, spec: StateScan, control: Control) -> Iter
     started = time.monotonic()
     bound: Bound | None = None
     rows = variables = 0
-    control.run("preparing to read state", lambda: start_coordinator(session))
+    control.run("preparing to read state", lambda: _prepare(session))
     for read in spec.variables:
         if rows >= spec.bounds.max_messages:
             bound = "messages"
@@ -50,12 +56,24 @@ def scan_state(session: SparkSession, spec: StateScan, control: Control) -> Iter
             observed = control.run(f"reading the state of {name}", partial(_observe, session, spec.path, read))
         except PySparkException as error:
             if read.kind != TIMERS:  # the rows stand for themselves; without timers nothing is said of them
-                yield StateUnreadable(read.operator, read.variable, read.batch, first_line(error))
+                yield StateUnreadable(read.operator, read.variable, read.batch, why_unreadable(error))
             continue
         variables += read.kind != TIMERS
         rows += sum(seen.rows for seen in observed if isinstance(seen, StateRows))
         yield from observed
     yield StateTotals(spec.path, variables, rows, bound, round(time.monotonic() - started, 3))
+
+
+def why_unreadable(error: PySparkException) -> str:
+    """What Spark says, and what it lacks where it can't open such addresses at all."""
+    said = first_line(error)
+    return f"{CLIENT_NEEDED} ({said})" if any(words in str(error) for words in NO_CLIENT) else said
+
+
+def _prepare(session: SparkSession) -> None:
+    start_coordinator(session)
+    # What runs here ends in one row each: planning it again between its two stages only takes time.
+    session.conf.set("spark.sql.adaptive.enabled", "false")
 
 
 def _observe(session: SparkSession, path: str, read: StateVariableRead) -> list[Observation]:

@@ -18,6 +18,7 @@ from registry.observations import (
     StateVariableRead,
 )
 from registry.pipeline import run
+from registry.pipeline.state import CLIENT_NEEDED
 from tests.checkpoints import make_fixtures
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -81,3 +82,11 @@ def test_keys_masked_ranges_expiry_and_timers(spark_remote: str, tmp_path: Path)
     timers = timers_by_operator(seen)[0]
     assert timers["timers"] == 7
     assert timers["earliest"] == pytest.approx(counts.expiry["earliest"], abs=600_000)
+
+
+@pytest.mark.requirement("CARD-3")
+def test_a_server_without_a_client_for_an_address_says_what_it_lacks(spark_remote: str) -> None:
+    reads = (StateVariableRead(0, None, "operator", 0),)
+    seen = run(StateScan("s3a://lake/checkpoints/totals", reads), remote=spark_remote)
+    (unreadable,) = [each for each in seen if isinstance(each, StateUnreadable)]
+    assert unreadable.reason.startswith(CLIENT_NEEDED)

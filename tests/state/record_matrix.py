@@ -27,12 +27,12 @@ from tests.state.test_matrix import HERE, MATRIX, assert_as_said, predicted
 RECORD: Final = HERE / "matrix_recorded.json"
 
 
-def recorded_row(answer: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """One row of the record."""
+def recorded_row(answer: dict[str, Any], folder: Path, spark: str) -> dict[str, Any]:
+    """One row of the record of a version of Spark."""
     row = MATRIX[answer["number"]]
     check = predicted(row, folder / str(answer["number"]) / "before")
     try:
-        assert_as_said(row, check, answer)
+        assert_as_said(row, check, answer, spark)
     except AssertionError as error:
         print(f"{row['name']}: {str(error)[:400]}")
         as_said = False
@@ -88,7 +88,7 @@ def main() -> int:
     for answer in answers_of(folder, given.rows, given.answers):
         version = answer.get("spark", version)
         if "number" in answer:
-            made = recorded_row(answer, folder)
+            made = recorded_row(answer, folder, version)
             rows[made["name"]] = made
             print(f"{made['name']}: {'as said' if made['as_said'] else 'DIFFERS'}", flush=True)
             as_said = write(rows, version, given.record)

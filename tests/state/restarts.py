@@ -14,6 +14,7 @@ installed, with pandas, pyarrow, protobuf and PyYAML: 4.0 or 4.1. 4.0 has no API
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import shutil
@@ -49,6 +50,7 @@ PREFIX: Final = "spark.sql.streaming.stateStore."
 PROVIDER: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 OUTPUT: Final = StructType([StructField("seen", LongType())])
 BATCH_TIMEOUT: Final = 120  # seconds
+MORE_TRIES: Final = 4  # of a row on a busy machine
 CONDITION: Final = re.compile(r"\[([A-Z][A-Z0-9_]+)(?:\.[A-Z0-9_]+)*\]")
 EXCEPTION: Final = re.compile(r"\b(?:[a-z]\w*\.)+([A-Z]\w+(?:Exception|Error))\b")
 # What only wraps the error that counts.
@@ -56,6 +58,7 @@ WRAPPERS: Final = frozenset(
     {
         "STREAM_FAILED",
         "PYTHON_EXCEPTION",
+        "PythonException",
         "SparkException",
         "StreamingQueryException",
         "Py4JJavaError",
@@ -139,7 +142,9 @@ class Application(StatefulProcessor):
 
 
 def as_json(value: Any) -> Any:
-    """A value of a state row as JSON: rows and tuples as lists, what JSON lacks as text."""
+    """A value of a state row as JSON: rows and tuples as lists, what JSON lacks as text; lists of Spark 4.0 are NumPy's."""
+    if type(value).__module__ == "numpy":
+        value = value.tolist()
     if isinstance(value, dict):
         return {str(key): as_json(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
@@ -148,6 +153,8 @@ def as_json(value: Any) -> Any:
         return value.hex()
     if isinstance(value, date | datetime):
         return value.isoformat()
+    if isinstance(value, float) and math.isnan(value):
+        return "NaN"
     return str(value) if isinstance(value, Decimal) else value
 
 
@@ -244,9 +251,13 @@ def shortened(text: str) -> str:
 
 
 def run_again(session: SparkSession, number: int, row: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """The row's answer; once more where a Python worker was too slow to start, which says nothing of the restart."""
+    """The row's answer; again where a Python worker was too slow to start, which says nothing of the restart."""
     answer = run_row(session, number, row, folder)
-    return run_row(session, number, row, folder) if "failed to connect back" in answer.get("text", "") else answer
+    for _ in range(MORE_TRIES):
+        if "failed to connect back" not in answer.get("text", ""):
+            break
+        answer = run_row(session, number, row, folder)
+    return answer
 
 
 def run_row(session: SparkSession, number: int, row: dict[str, Any], folder: Path) -> dict[str, Any]:
@@ -271,10 +282,9 @@ def run_row(session: SparkSession, number: int, row: dict[str, Any], folder: Pat
     return answer | {"error": error, "text": shortened(text), "seconds": round(time.monotonic() - begun, 1)}
 
 
-def child(matrix: Path, folder: Path, numbers: list[int]) -> None:
-    """Do the rows of these numbers in one Spark process; a line before each row and one after it."""
+def session_in(folder: Path) -> SparkSession:
+    """The Spark session that restarts are done in; what it keeps for itself is in `folder`."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    begun = time.monotonic()
     settings = {
         "spark.ui.enabled": "false",
         "spark.sql.shuffle.partitions": "1",
@@ -287,6 +297,13 @@ def child(matrix: Path, folder: Path, numbers: list[int]) -> None:
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("OFF")
+    return session
+
+
+def child(matrix: Path, folder: Path, numbers: list[int]) -> None:
+    """Do the rows of these numbers in one Spark process; a line before each row and one after it."""
+    begun = time.monotonic()
+    session = session_in(folder)
     _say({"spark": session.version, "seconds": round(time.monotonic() - begun, 1)})
     rows = yaml.safe_load(matrix.read_text())
     for number in numbers:

@@ -26,7 +26,7 @@ import yaml
 from pyspark.sql import SparkSession
 
 from tests.scala_classes import compiled
-from tests.state.restarts import BATCH_TIMEOUT, PREFIX, PROVIDER, error_class, shortened
+from tests.state.restarts import BATCH_TIMEOUT, PREFIX, error_class, session_in, shortened
 
 HERE: Final = Path(__file__).parent
 ROWS: Final[list[dict[str, Any]]] = yaml.safe_load((HERE / "scala_restarts.yaml").read_text())
@@ -118,19 +118,7 @@ def started(folder: Path, numbers: list[int]) -> SparkSession:
     source.write_text(generated(numbers))
     classes = compiled([HERE / "scala" / "Running.scala", source], folder / "classes")
     os.environ["PYSPARK_SUBMIT_ARGS"] = f"--driver-memory 1200m --driver-class-path {classes} pyspark-shell"
-    settings = {
-        "spark.ui.enabled": "false",
-        "spark.sql.shuffle.partitions": "1",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.warehouse.dir": str(folder / "warehouse"),
-        f"{PREFIX}providerClass": PROVIDER,
-    }
-    builder = SparkSession.builder.master("local[1]")
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("OFF")
-    return session
+    return session_in(folder)
 
 
 def run_row(session: SparkSession, number: int, folder: Path) -> dict[str, Any]:
@@ -178,7 +166,6 @@ def described(checkpoint: Path) -> dict[str, str]:
 
 def main(folder: Path, wanted: list[str]) -> None:
     """Run the rows whose names hold one of the texts, all without texts, and write the record."""
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     numbers = [at for at, row in enumerate(ROWS) if not wanted or any(text in row["name"] for text in wanted)]
     known = json.loads(RECORD.read_text())["rows"] if RECORD.exists() and wanted else []
     rows = {each["name"]: each for each in known}

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import shutil
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
 from registry.access.roles import Actor
 from registry.drift.models import Finding, Scan, Source
 from registry.drift.scanning import perform_scan
+from registry.observations import Observation, StateUnreadable
 from registry.streams import queries
 from registry.streams.models import StateSchema, StreamQuery
 from registry.streams.selectors import get_state_check
@@ -72,6 +75,36 @@ def test_without_spark_the_files_are_kept_and_the_rows_are_said_to_be_unread(set
     assert (totals.rows, "weren't read" in totals.rows_problem) == (None, True)
     rules = set(Finding.objects.values_list("rule", flat=True))
     assert {"RENAME_SUSPECTED", "STATE_SCHEMA_EVOLVED"} <= rules
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.requirement("CARD-3")
+def test_what_rows_showed_stays_when_spark_can_open_the_folder_no_more(
+    settings: Any, registries: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = FIXTURES / "customer_totals"
+    settings.SPARK_REMOTE, settings.CHECKPOINT_ROOTS = "sc://127.0.0.1:1", [FIXTURES]
+    answers: list[list[Observation]] = [[StateUnreadable(0, "totals", 4, "the batch is gone")], [], []]
+    # The package has a function of its module's name.
+    monkeypatch.setattr(import_module("registry.pipeline.run"), "run", lambda spec, **_: answers.pop(0))
+    scan(path)
+    found = scan_found("totals")
+    assert (found.state, "rows_unread_since" in found.evidence) == ("open", False)
+    settings.CHECKPOINT_SPARK_ROOTS = ("/elsewhere",)
+    today = timezone.now().date().isoformat()
+    for _ in range(3):
+        read = scan(path).read
+        assert read["rows_problem"].startswith(f"rows not readable here since {today}: the Spark server doesn't open")
+    found = scan_found("totals")
+    assert (found.state, found.evidence["rows_unread_since"]) == ("open", read["rows_unread_since"])
+    settings.CHECKPOINT_SPARK_ROOTS = ()
+    assert (scan(path).read["rows_unread_since"], "rows_unread_since" in scan_found("totals").evidence) == ("", False)
+    scan(path)
+    assert (scan_found("totals").state, answers) == ("resolved", [])
+
+
+def scan_found(variable: str) -> Finding:
+    return Finding.objects.get(rule="STATE_UNREADABLE", evidence__variable=variable)
 
 
 @pytest.mark.django_db(transaction=True)

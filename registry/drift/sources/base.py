@@ -41,7 +41,8 @@ class ScanResult:
     """What a scan read and what was judged.
 
     `read` is what the page shows of it; its `nothing` is true where there was nothing to read. `complete` is False
-    where a bound cut the scan short: then no finding that concerns no topic may be counted as unseen. `topics`,
+    where a bound cut the scan short: then no finding that concerns no topic may be counted as unseen; nor may one of the
+    rules `out_of_reach`, which are about rows that Spark can't open here, and of which nothing is known. `topics`,
     `observations` and `registered` are what the kept knowledge of topics grows by, `query` that of streaming queries.
     """
 
@@ -52,6 +53,7 @@ class ScanResult:
     observations: tuple[Observation, ...] = ()
     registered: Registered | None = None
     query: QuerySeen | None = None
+    out_of_reach: frozenset[str] = frozenset()
 
 
 __all__ = ["Given", "OnProgress", "ScanResult", "SourceKind", "TopicSeen", "session_of", "sessions_of", "spark_remote"]

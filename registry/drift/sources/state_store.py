@@ -13,7 +13,7 @@ from registry.checkpoints.observed import observe_schemas, rows_to_read
 from registry.drift.judge import in_order, judge, nothing_read
 from registry.drift.judge.queries import QueryFacts, judge_query
 from registry.drift.judge.reading import milliseconds
-from registry.drift.models import Source
+from registry.drift.models import Scan, Source
 from registry.drift.patience import patiently
 from registry.drift.sources.base import Given, OnProgress, ScanResult, session_of, spark_remote
 from registry.drift.state_rows import rows_by_variable, timers_by_operator, timers_to_read
@@ -33,6 +33,9 @@ from registry.streams.seen import query_seen
 from registry.streams.stores import place_of, spark_path, why_rows_are_not_readable
 
 MAX_NAME: Final = 1024
+NO_ROWS_HERE: Final = "rows not readable here"  # what why_rows_are_not_readable says begins so
+#: the rules of findings that only rows show
+OF_ROWS: Final = frozenset({"STATE_FIELD_DROPPED", "STATE_UNREADABLE"})
 MAX_ROWS: Final = 10**10  # they are counted where they are: time is what bounds them
 
 
@@ -68,7 +71,10 @@ class StateStore:
             if "file" not in error.details:
                 raise  # it isn't there, or may not be read: nothing is known of it
             return _damaged(source, error.message)
+        since = patiently(lambda: _unread_since(source))
         never = why_rows_are_not_readable(checkpoint.path)
+        if never and since:
+            never = never.replace(NO_ROWS_HERE, f"{NO_ROWS_HERE} since {since[:10]}", 1)
         rows, problem = ([], never) if never else _rows(source, checkpoint, tag=tag, on_progress=on_progress)
         observations = [*observe_schemas(checkpoint), *rows]
         totals = next((seen for seen in rows if isinstance(seen, StateTotals)), None)
@@ -76,13 +82,30 @@ class StateStore:
         inputs = patiently(lambda: inputs_of(source, checkpoint.topics))
         facts = patiently(lambda: facts_of(source, checkpoint, inputs, milliseconds(timezone.now())))
         read = _what_was_read(checkpoint, observations, totals) | {"rows_problem": problem}
+        read["rows_unread_since"] = since if problem else ""
         return ScanResult(
             findings=tuple(in_order([*judge(observations, registered, memory), *judge_query(facts)])),
             read=read,
             # Rows that Spark can't open here are no part of a scan: what the files tell is all that it could see.
             complete=(not problem or bool(never)) and (totals is None or totals.bound_reached is None),
+            # But what rows showed when they could be opened isn't gone because they can't be any more.
+            out_of_reach=OF_ROWS if never else frozenset(),
             query=query_seen(checkpoint, inputs, rows_by_variable(checkpoint, rows, problem), timers_by_operator(rows)),
         )
+
+
+def _unread_since(source: Source) -> str:
+    """Since when rows can't be read, if this scan doesn't read them: from now on where the last one did.
+
+    Empty where no scan is known that read them.
+    """
+    scans = Scan.objects.filter(source=source, state="done").order_by("-pk")
+    before: dict[str, Any] | None = scans.values_list("read", flat=True).first()
+    if not before:
+        return ""
+    if before.get("rows_problem"):
+        return str(before.get("rows_unread_since", ""))
+    return timezone.now().isoformat(timespec="minutes")
 
 
 def _damaged(source: Source, problem: str) -> ScanResult:
