@@ -31,7 +31,7 @@ DEV_LOCK = "requirements-dev.lock"
 # uv halves the time that pip takes (26 s instead of 60 s on two cores).
 UV_LOCK = ROOT / "dashboard" / "services" / "installer.lock"
 # Commands that need the tools of development too. `tool` runs one of them: `manage.py tool ruff check`.
-DEV_COMMANDS = ("test", "lint", "tool")
+DEV_COMMANDS = ("test", "lint", "tool", "messages")
 SAY_AFTER = 2.0  # seconds that something may take without a word
 
 

@@ -10,6 +10,8 @@ from urllib.parse import quote, urlencode
 
 from django.http import HttpRequest
 
+from dashboard.texts import later
+
 
 @dataclass(frozen=True, slots=True)
 class CopyAs:
@@ -34,7 +36,7 @@ class _List:
 
 
 _LISTS: Final[Mapping[str, _List]] = {
-    "subjects": _List("/registries/{registry}/subjects", note="The names of all subjects, without the filters."),
+    "subjects": _List("/registries/{registry}/subjects", note=later("The names of all subjects, without the filters.")),
     "versions": _List("/api/v1/registries/{registry}/subjects/{subject}/life"),
     "policy": _List("/api/v1/registries/{registry}/policy", {"cursor": "cursor"}),
     "what-if": _List(
@@ -54,7 +56,7 @@ _LISTS: Final[Mapping[str, _List]] = {
     ),
     "sources": _List("/api/v1/sources", {"registry": "registry"}),
     "queries": _List("/api/v1/queries"),
-    "audit": _List("/api/v1/audit", {"q": "text"}, note="All events, oldest first, one a line."),
+    "audit": _List("/api/v1/audit", {"q": "text"}, note=later("All events, oldest first, one a line.")),
 }
 #: characters of a filter that are taken over
 _LONGEST: Final = 1_300

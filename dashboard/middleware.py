@@ -1,4 +1,4 @@
-"""What every request passes: the Host check, the viewer's zone of time, and errors as pages."""
+"""What every request passes: packing of pages, the Host check, the viewer's zone of time and language, and errors as pages."""
 
 from __future__ import annotations
 
@@ -8,10 +8,24 @@ from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 from django.core.exceptions import DisallowedHost
-from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.utils import timezone
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.middleware.gzip import GZipMiddleware
+from django.utils import timezone, translation
+from django.utils.cache import patch_vary_headers
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
+
+
+class PackedPagesMiddleware(GZipMiddleware):
+    """Packs pages for browsers that take them so; a large schema's page is a tenth then. The APIs aren't packed.
+
+    Nobody learns a secret of a page from its length (BREACH): Django lengthens each by some random bytes, and masks the
+    forms' tokens anew in each.
+    """
+
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        """Pack what is a page."""
+        return super().process_response(request, response) if request.path.startswith("/ui/") else response
 
 
 class HostCheckMiddleware:
@@ -45,6 +59,28 @@ class ViewerZoneMiddleware:
             return self.get_response(request)
         with timezone.override(zone_named(request.COOKIES.get("zone", ""))):
             return self.get_response(request)
+
+
+class ViewerLanguageMiddleware:
+    """Shows pages in the language that the viewer's browser asks for, where there is a catalogue of it; else English.
+
+    The APIs always answer in English, and without the headers that tell caches of a choice. The language holds for the
+    one request: the thread's next one may be an API's.
+    """
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Go on in the viewer's language."""
+        if not request.path.startswith("/ui/"):
+            return self.get_response(request)
+        language = translation.get_language_from_request(request)
+        with translation.override(language):
+            response = self.get_response(request)
+        response.headers.setdefault("Content-Language", language)
+        patch_vary_headers(response, ("Accept-Language",))
+        return response
 
 
 @lru_cache(maxsize=64)

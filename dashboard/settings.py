@@ -46,6 +46,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from django.conf.locale import LANG_INFO
 from django.core.exceptions import ImproperlyConfigured
 from psycopg.conninfo import conninfo_to_dict
 
@@ -170,6 +171,7 @@ MIDDLEWARE = [
     "registry.api.raw_path.RawPathMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "dashboard.middleware.PackedPagesMiddleware",
     "dashboard.middleware.HostCheckMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -180,6 +182,7 @@ MIDDLEWARE = [
     "csp.middleware.CSPMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "dashboard.middleware.ViewerZoneMiddleware",
+    "dashboard.middleware.ViewerLanguageMiddleware",
     "dashboard.middleware.ErrorPageMiddleware",
 ]
 ROOT_URLCONF = "dashboard.urls"
@@ -264,7 +267,17 @@ SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 DATA_UPLOAD_MAX_MEMORY_SIZE = 8 * 1024 * 1024
 
-LANGUAGE_CODE = "en"
+LANGUAGE_CODE = "en"  # the language of the texts in code and templates, and of the APIs
+LOCALE_PATHS = [BASE_DIR / "locale"]
+
+
+def _languages() -> list[tuple[str, str]]:
+    """English, and every language that has a compiled catalogue (docs/how-to/translate.md)."""
+    codes = [path.parent.parent.name.lower().replace("_", "-") for path in LOCALE_PATHS[0].glob("*/LC_MESSAGES/*.mo")]
+    return [(code, LANG_INFO.get(code, {}).get("name", code)) for code in ("en", *sorted(codes))]
+
+
+LANGUAGES = _languages()
 TIME_ZONE = "UTC"
 USE_TZ = True
 USE_I18N = True

@@ -78,7 +78,7 @@
       const answer = await fetch(link.href, { credentials: "same-origin" });
       if (!answer.ok) throw new Error(`not given: ${answer.status}`);
       await navigator.clipboard.writeText(await answer.text());
-      label.textContent = "Copied";
+      label.textContent = document.body.dataset.copied;
       setTimeout(() => (label.textContent = before), 1600);
     } catch {
       location.href = link.href;
@@ -95,9 +95,9 @@
         const before = label.textContent;
         try {
           await navigator.clipboard.writeText(document.querySelector(button.dataset.copy).textContent);
-          label.textContent = "Copied";
+          label.textContent = document.body.dataset.copied;
         } catch {
-          label.textContent = "Copying was refused";
+          label.textContent = document.body.dataset.copyRefused;
         }
         setTimeout(() => (label.textContent = before), 1600);
       });

@@ -13,7 +13,7 @@ from argparse import ArgumentParser
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from dashboard.bench import registry_server
 from dashboard.bench.engines import milliseconds
@@ -159,6 +159,17 @@ def _variable(name: str) -> str:
     return value
 
 
+class Asked(Protocol):
+    """What is measured: where it is, and how many versions there are of those subjects that get new ones."""
+
+    @property
+    def target(self) -> Target:
+        """The registry."""
+
+    def registered(self) -> int:
+        """How many versions."""
+
+
 # -- measuring ----------------------------------------------------------------------------------------------------------
 
 
@@ -168,11 +179,11 @@ def measure(targets: Sequence[Target], size: Size, say: Callable[[str], None]) -
         target = _with_processes(found)
         say(describe(target))
         with _data_set(target, size, say) as data:
-            yield from _rows(data, data.make(), size)
+            yield from measure_operations(data, data.make(), size)
             if size.large:
                 for made in data.add_many(size.large):
                     say(f"{made:,} of {size.large:,} subjects")
-                yield from _rows(data, [data.listing(data.many(size.large))], size)
+                yield from measure_operations(data, [data.listing(data.many(size.large))], size)
 
 
 @contextmanager
@@ -223,7 +234,8 @@ def _with_processes(target: Target) -> Target:
     return found
 
 
-def _rows(data: DataSet, operations: Sequence[Operation], size: Size) -> Iterator[Row]:
+def measure_operations(data: Asked, operations: Sequence[Operation], size: Size) -> Iterator[Row]:
+    """The rows of some operations, as they are measured. Raises RemoteUnavailable."""
     serial = FIRST_SERIAL
     for operation in operations:
         for connections in size.connections:

@@ -30,13 +30,13 @@ def own_server(role: str = "steward") -> Iterator[Target]:
     with tempfile.TemporaryDirectory(prefix="schemadesk-bench-", ignore_cleanup_errors=True) as scratch:
         layout = Layout.at(Path(scratch) / "data", watchdog, ports={"web": free_port()})
         layout.secret("django")
-        layout = replace(layout, product=_product(layout))
+        layout = replace(layout, product=product(layout))
         try:
             with running(layout, VALKEY, POSTGRES) as services:
                 for command in (migrate_command(layout), prepare_command(layout)):
                     run(command, layout.log("setup"), watchdog)
-                token = _token(layout, role)
-                with running(layout, replace(WEB, command=_closed_web_command)) as (web,):
+                token = issued_token(layout, role)
+                with running(layout, replace(WEB, command=closed_web_command)) as (web,):
                     yield Target(
                         "ours",
                         f"http://{LOOPBACK}:{layout.ports['web']}",
@@ -51,7 +51,8 @@ def own_server(role: str = "steward") -> Iterator[Target]:
             shutil.rmtree(layout.sockets, ignore_errors=True)
 
 
-def _product(layout: Layout) -> dict[str, str]:
+def product(layout: Layout) -> dict[str, str]:
+    """What the product's programs find in their environment: PostgreSQL and Valkey alone."""
     return {
         "SCHEMADESK_UP": "1",
         "SCHEMADESK_HOSTS": f"localhost,{LOOPBACK}",
@@ -67,13 +68,14 @@ def _product(layout: Layout) -> dict[str, str]:
     }
 
 
-def _closed_web_command(layout: Layout) -> Command:
+def closed_web_command(layout: Layout) -> Command:
     """As under `up`, where programs without a token are stewards: here they are nobody."""
     command = web_command(layout)
     return replace(command, environment={**command.environment, "ANONYMOUS_ROLE": ""})
 
 
-def _token(layout: Layout, role: str) -> str:
+def issued_token(layout: Layout, role: str) -> str:
+    """A token of the role. Raises PartFailed."""
     log = layout.log("token")
     run(manage(layout, "issue_token", role, "bench"), log, layout.watchdog)
     return log.read_text(encoding="utf-8").split()[-1]

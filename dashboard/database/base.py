@@ -80,6 +80,16 @@ class DatabaseWrapper(base.DatabaseWrapper):
         self._changed = False
         super().connect()
 
+    def _close(self) -> None:
+        """Where the server has ended the connection, it has most likely ended those that wait in the pool too.
+
+        The pool looks at them now; else each would fail the request that gets it.
+        """
+        lost = self.connection is not None and bool(self.connection.closed)
+        super()._close()  # type: ignore[misc]
+        if lost and self.pool:
+            self.pool.check()
+
     @contextmanager
     def _announced(self) -> Iterator[None]:
         """Around what commits: no answer of before is given again from here on, on this host, and on the others after."""

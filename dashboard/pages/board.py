@@ -8,16 +8,18 @@ from urllib.parse import urlencode
 
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from dashboard.links import subject_url
 from dashboard.pages.frame import environment_of, make_frame, page_actor
 from dashboard.pages.promotions import at_utc
 from dashboard.pages.promotions_form import WAY
-from dashboard.pages.sources_words import given_text, plural
+from dashboard.pages.sources_words import given_text
 from dashboard.pages.subject_life import standing_mark
 from dashboard.presenters.frame import Action, ActiveFilter, Choice, Filter, Link, Paging, Search, Section
 from dashboard.presenters.looks import Outlook
 from dashboard.presenters.promotions_board import BoardCell, BoardRow, EnvironmentBoard, EnvironmentRule
+from dashboard.texts import counted, later
 from registry.access.roles import Actor, may_somewhere, refusal
 from registry.promotions import selectors
 from registry.promotions.selectors import EnvironmentInfo
@@ -26,10 +28,10 @@ from registry.subjects import selectors as subjects
 
 PAGE_ROWS: Final = 50
 SHOWS: Final = {
-    boards.BEHIND: "Behind",
-    boards.BLOCKED: "Blocked",
-    boards.OTHER_ID: "Id differs",
-    boards.OTHER_CONTENT: "Same number, different content",
+    boards.BEHIND: later("Behind"),
+    boards.BLOCKED: later("Blocked"),
+    boards.OTHER_ID: later("Id differs"),
+    boards.OTHER_CONTENT: later("Same number, different content"),
 }
 _NOT_NEW: Final = "needs approval"
 
@@ -45,7 +47,7 @@ def board(request: HttpRequest) -> EnvironmentBoard:
     chosen = {name: value for name, value in (("q", query), ("show", show)) if value}
     counts = {info.name: info.subjects for info in subjects.list_registries()}
     return EnvironmentBoard(
-        frame=make_frame(request, title="Environments", section=Section.ENVIRONMENTS),
+        frame=make_frame(request, title=gettext("Environments"), section=Section.ENVIRONMENTS),
         rules=tuple(_rule(info, order, counts.get(info.name, 0)) for info in infos),
         search=_search(base, query, show),
         rows=tuple(_row(row, order, actor) for row in found.rows),
@@ -57,7 +59,10 @@ def board(request: HttpRequest) -> EnvironmentBoard:
             next_url=f"{base}?{urlencode({**chosen, 'after': found.after})}" if found.after else "",
         ),
         ways=tuple(
-            Choice(value=f"{one}{WAY}{other}", label=f"from {one} to {other}") for one, other in pairwise(order)
+            Choice(
+                value=f"{one}{WAY}{other}", label=gettext("from %(one)s to %(other)s") % {"one": one, "other": other}
+            )
+            for one, other in pairwise(order)
         ),
         preview=_preview(actor),
         export_url=reverse("ui:promotion_plan"),
@@ -68,7 +73,7 @@ def board(request: HttpRequest) -> EnvironmentBoard:
 def _preview(actor: Actor) -> Action:
     reason = "" if may_somewhere(actor, "promotion.request") else refusal(actor, "promotion.request")
     return Action(
-        label="Preview as one plan",
+        label=gettext("Preview as one plan"),
         url=reverse("ui:promotion_request"),
         allowed=not reason,
         reason=reason,
@@ -79,17 +84,19 @@ def _preview(actor: Actor) -> Action:
 
 def _search(base: str, query: str, show: str) -> Search:
     choices = (
-        Choice(value="", label="All subjects", selected=not show),
+        Choice(value="", label=gettext("All subjects"), selected=not show),
         *(Choice(value=value, label=label, selected=value == show) for value, label in SHOWS.items()),
     )
     without = f"{base}?{urlencode({'q': query})}" if query else base
     return Search(
         url=base,
         query=query,
-        label="Search subjects",
+        label=gettext("Search subjects"),
         placeholder="orders",
-        filters=(Filter(name="show", label="Show", choices=choices),),
-        active=(ActiveFilter(label=f"show: {SHOWS[show].lower()}", url=without),) if show else (),
+        filters=(Filter(name="show", label=gettext("Show"), choices=choices),),
+        active=(ActiveFilter(label=gettext("show: %(what)s") % {"what": SHOWS[show].lower()}, url=without),)
+        if show
+        else (),
     )
 
 
@@ -107,22 +114,47 @@ def _rule(info: EnvironmentInfo, order: list[str], count: int) -> EnvironmentRul
 
 def rule_sentence(info: EnvironmentInfo) -> str:
     """How an environment changes, in a sentence or two."""
-    whose = "the requester’s own among them" if info.own_approval_allowed else "by somebody else than the requester"
-    more = f", and {plural(len(info.rules), 'rule')} beside it" if info.rules else ""
-    reviews = f"{plural(info.reviews_needed, 'approval')} {whose}{more}"
+    reviews = (
+        counted(
+            info.reviews_needed,
+            "%(n)s approval the requester’s own among them",
+            "%(n)s approvals the requester’s own among them",
+        )
+        if info.own_approval_allowed
+        else counted(
+            info.reviews_needed,
+            "%(n)s approval by somebody else than the requester",
+            "%(n)s approvals by somebody else than the requester",
+        )
+    )
+    if info.rules:
+        reviews = counted(
+            len(info.rules),
+            "%(reviews)s, and %(n)s rule beside it",
+            "%(reviews)s, and %(n)s rules beside it",
+            reviews=reviews,
+        )
     if info.is_closed:
-        return f"Closed: it changes by releases alone. A request takes {reviews}."
-    return f"Open: it can be changed directly. A request takes {reviews}."
+        return gettext("Closed: it changes by releases alone. A request takes %(reviews)s.") % {"reviews": reviews}
+    return gettext("Open: it can be changed directly. A request takes %(reviews)s.") % {"reviews": reviews}
 
 
 def alarm_of(info: EnvironmentInfo) -> str:
     """What is out of the ordinary: a freeze, an open break-glass, one that nobody confirmed."""
     now = next((glass for glass in info.break_glass if glass.is_open), None)
     if now:
-        return f"The glass is broken until {at_utc(now.ends_at)}, by {now.opened_by}."
+        return gettext("The glass is broken until %(at_utc)s, by %(opened_by)s.") % {
+            "at_utc": at_utc(now.ends_at),
+            "opened_by": now.opened_by,
+        }
     if info.has_red:
-        return "A break-glass was never confirmed by a second person."
-    return f"Frozen until {at_utc(info.frozen.ends_at)}: {info.frozen.reason}" if info.frozen else ""
+        return gettext("A break-glass was never confirmed by a second person.")
+    return (
+        gettext("Frozen until %(at_utc)s: %(reason)s")
+        % {"at_utc": at_utc(info.frozen.ends_at), "reason": info.frozen.reason}
+        if info.frozen
+        else ""
+    )
 
 
 def _row(row: boards.BoardRow, order: list[str], actor: Actor) -> BoardRow:
@@ -140,10 +172,13 @@ def _row(row: boards.BoardRow, order: list[str], actor: Actor) -> BoardRow:
 
 
 def _cell(cell: boards.BoardCell, name: str, before: str, order: list[str], actor: Actor) -> BoardCell:
-    notes = [f"id differs from {before}"] if cell.id_differs else []
+    notes = [gettext("id differs from %(before)s") % {"before": before}] if cell.id_differs else []
     if cell.other_content:
         numbers = ", ".join(map(str, cell.other_content[:5]))
-        notes.append(f"version {numbers}: same number, other content than in {before}")
+        notes.append(
+            gettext("version %(numbers)s: same number, other content than in %(before)s")
+            % {"numbers": numbers, "before": before}
+        )
     reason = refusal(actor, "promotion.request", registry=cell.place, subject=name)
     query = urlencode({"source": before, "target": cell.place, "subject": name, "version": cell.wanted})
     return BoardCell(
@@ -154,14 +189,19 @@ def _cell(cell: boards.BoardCell, name: str, before: str, order: list[str], acto
         since=cell.since,
         marks=(standing_mark(cell.standing),) if cell.standing else (),
         notes=tuple(notes),
-        behind=f"lacks version {cell.wanted} of {before}" if cell.behind else "",
+        behind=gettext("lacks version %(wanted)s of %(before)s") % {"wanted": cell.wanted, "before": before}
+        if cell.behind
+        else "",
         outlook=Outlook.of(cell.verdict) if cell.verdict else None,
         reasons=_reasons(cell),
-        request=Link(label=f"request {cell.request}", url=reverse("ui:promotion", args=[cell.request]))
+        request=Link(
+            label=gettext("request %(request)s") % {"request": cell.request},
+            url=reverse("ui:promotion", args=[cell.request]),
+        )
         if cell.request
         else None,
         promote=Action(
-            label=f"Promote version {cell.wanted}",
+            label=gettext("Promote version %(wanted)s") % {"wanted": cell.wanted},
             url=f"{reverse('ui:promotion_request')}?{query}",
             allowed=not reason,
             reason=reason,
@@ -177,5 +217,5 @@ def _reasons(cell: boards.BoardCell) -> tuple[str, ...]:
         return ()
     said = [f"{reason['sentence']} {reason.get('cure', '')}".strip() for reason in cell.reasons[:3]]
     if cell.verdict == "unknown":
-        return ("It is being worked out.",)
+        return (gettext("It is being worked out."),)
     return tuple(said)

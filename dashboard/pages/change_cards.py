@@ -6,10 +6,12 @@ import json
 from collections.abc import Sequence
 from typing import Any, Final
 
+from django.utils.translation import gettext
+
 from dashboard.links import subject_url
 from dashboard.pages.change_places import Place, places_of
 from dashboard.pages.frame import environment_of
-from dashboard.pages.proofs import DIRECTIONS, parting_note, proof_of, rename_views
+from dashboard.pages.proofs import DIRECTIONS, MAX_RENAMES, parting_note, proof_of, rename_views
 from dashboard.pages.subjects import pretty
 from dashboard.presenters.comparison import (
     ChangeCard,
@@ -21,7 +23,8 @@ from dashboard.presenters.comparison import (
 )
 from dashboard.presenters.frame import Problem
 from dashboard.presenters.looks import ChangeKind, Verdict
-from dashboard.presenters.text_diff import text_diff
+from dashboard.presenters.text_diff import MAX_ROWS, text_diff
+from dashboard.texts import counted, later
 from registry.formats.compatibility import LEVELS
 from registry.formats.report import DECISIVE, Profile, Report, ReportItem
 from registry.promotions.selectors import list_environments
@@ -29,10 +32,10 @@ from registry.subjects import selectors
 
 WORST_FIRST = (Verdict.BREAKS, Verdict.CARE, Verdict.UNKNOWN, Verdict.OK)
 HEADLINES = {
-    (True, True): "Deploy in any order",
-    (True, False): "Deploy consumers first",
-    (False, True): "Deploy producers first",
-    (False, False): "Needs a new topic, or both sides at once",
+    (True, True): later("Deploy in any order"),
+    (True, False): later("Deploy consumers first"),
+    (False, True): later("Deploy producers first"),
+    (False, False): later("Needs a new topic, or both sides at once"),
 }
 KINDS = {
     "added": ChangeKind.ADDED,
@@ -41,10 +44,11 @@ KINDS = {
     "renamed": ChangeKind.RENAMED,
     "moved": ChangeKind.MOVED,
 }
-_LOSS = "the established rules accept this, the data come out changed."
-_NO_PROOF = "the established rules refuse this, no datum was found that breaks."
-#: changes that a page draws unless all are asked for
-MAX_CARDS: Final = 200
+_LOSS = later("the established rules accept this, the data come out changed.")
+_NO_PROOF = later("the established rules refuse this, no datum was found that breaks.")
+#: changes, and rows of the text, that a page draws unless all are asked for: more would be too heavy for it
+MAX_CARDS: Final = 50
+MAX_TEXT: Final = 250
 #: unchanged fields that a page lists
 MAX_UNCHANGED: Final = 2_000
 
@@ -63,7 +67,7 @@ def present_comparison(
     submitted: bool = False,
     limit: int | None = MAX_CARDS,
 ) -> Comparison:
-    """A comparison for people, at most `limit` cards of it, the worst ones.
+    """A comparison for people, at most `limit` cards of it, the worst ones, and of text and renames the first.
 
     `submitted` compares the texts as they were submitted, formatting included.
 
@@ -80,6 +84,7 @@ def present_comparison(
     if found.differences is None or found.backward is None or found.forward is None:
         return _texts_alone(found, sides[0], sides[1], texts)
     proved = found if isinstance(found, selectors.ProvedComparison) else None
+    renames = rename_views(proved.renames, proved.new_text, limit and MAX_RENAMES) if proved else ()
     cards = [
         _card(number, place, found.backward.profile, asked)
         for number, place in enumerate(places_of(found, found.differences, found.backward, found.forward), start=1)
@@ -90,7 +95,9 @@ def present_comparison(
         old=sides[0],
         new=sides[1],
         verdict=next((verdict for verdict in WORST_FIRST if count[verdict]), Verdict.OK),
-        headline=HEADLINES[found.backward.is_compatible, found.forward.is_compatible] if cards else "Same meaning",
+        headline=HEADLINES[found.backward.is_compatible, found.forward.is_compatible]
+        if cards
+        else gettext("Same meaning"),
         sentence=_sentence(found, count, same_place=old_registry == new_registry),
         directions=_directions(found.backward, found.forward),
         groups=_groups(drawn),
@@ -98,12 +105,13 @@ def present_comparison(
         breaking=count[Verdict.BREAKS],
         care=count[Verdict.CARE] + count[Verdict.UNKNOWN],
         safe=count[Verdict.OK],
-        text=text_diff(*texts),
+        text=text_diff(*texts, limit=MAX_TEXT if limit else MAX_ROWS),
         unproved=proved.unproved if proved else "",
         formatting_differs=found.old.submitted != found.new.submitted,
         same_meaning=found.same_meaning,
         partings=tuple(parting_note(item, f"parting-{n}") for n, item in enumerate(proved.partings)) if proved else (),
-        renames=rename_views(proved.renames, proved.new_text) if proved else (),
+        renames=renames,
+        hidden_renames=len(proved.renames) - len(renames) if proved else 0,
         unchanged=tuple(UnchangedField(item.path, item.type) for item in proved.unchanged[:MAX_UNCHANGED])
         if proved
         else (),
@@ -119,12 +127,14 @@ def _texts_alone(found: selectors.Comparison, old: Side, new: Side, texts: Seque
         old=old,
         new=new,
         verdict=Verdict.BREAKS if differ else Verdict.UNKNOWN,
-        headline=HEADLINES[False, False] if differ else "Compared as texts alone",
-        sentence=f"{kinds[0]} became {kinds[1]}." if differ else "What differs in meaning isn’t known.",
+        headline=HEADLINES[False, False] if differ else gettext("Compared as texts alone"),
+        sentence=gettext("%(old)s became %(new)s.") % {"old": kinds[0], "new": kinds[1]}
+        if differ
+        else gettext("What differs in meaning isn’t known."),
         text=text_diff(*texts),
         problem=Problem(
-            what="Schemas of two formats can't be compared field by field." if differ else said,
-            cure="Data of one format can't be read as the other. The texts are below." if differ else "",
+            what=gettext("Schemas of two formats can't be compared field by field.") if differ else said,
+            cure=gettext("Data of one format can't be read as the other. The texts are below.") if differ else "",
         ),
     )
 
@@ -145,20 +155,31 @@ def _side(info: selectors.VersionInfo, registry: str, order: list[str], *, named
 def _sentence(found: selectors.Comparison, count: dict[Verdict, int], *, same_place: bool) -> str:
     total = sum(count.values())
     if not total:
-        differs = "only formatting differs" if found.old.submitted != found.new.submitted else "the texts are equal too"
-        return f"No reader and no writer notices a difference: {differs}."
-    words = {Verdict.BREAKS: "breaking", Verdict.CARE: "to look at", Verdict.UNKNOWN: "not checked", Verdict.OK: "safe"}
+        differs = (
+            gettext("only formatting differs")
+            if found.old.submitted != found.new.submitted
+            else gettext("the texts are equal too")
+        )
+        return gettext("No reader and no writer notices a difference: %(differs)s.") % {"differs": differs}
+    words = {
+        Verdict.BREAKS: gettext("breaking"),
+        Verdict.CARE: gettext("to look at"),
+        Verdict.UNKNOWN: gettext("not checked"),
+        Verdict.OK: gettext("safe"),
+    }
     parts = ", ".join(f"{count[verdict]} {word}" for verdict, word in words.items() if count[verdict])
     skipped = found.new.version - found.old.version - 1
     is_line = same_place and found.old.subject == found.new.subject
-    over = f" It skips {skipped} version{'s' if skipped > 1 else ''}." if is_line and skipped > 0 else ""
-    return f"{total} change{'s' if total != 1 else ''}: {parts}.{over}"
+    said = counted(total, "%(n)s change: %(parts)s.", "%(n)s changes: %(parts)s.", parts=parts)
+    if not is_line or skipped <= 0:
+        return said
+    return f"{said} {counted(skipped, 'It skips %(n)s version.', 'It skips %(n)s versions.')}"
 
 
 def _directions(backward: Report, forward: Report) -> tuple[DirectionSummary, ...]:
     rows = (
-        ("New reader, old data", "a consumer upgraded first", backward),
-        ("Old reader, new data", "a producer upgraded first", forward),
+        (gettext("New reader, old data"), gettext("a consumer upgraded first"), backward),
+        (gettext("Old reader, new data"), gettext("a producer upgraded first"), forward),
     )
     return tuple(
         DirectionSummary(label=label, who=who, verdict=_overall(report), failing=len(report.breaks))
@@ -178,14 +199,17 @@ def _card(number: int, place: Place, profile: Profile, asked: Sequence[str]) -> 
     said = next(iter(sorted(items, key=lambda entry: entry.severity != "break")), None)
     difference = place.difference
     message = difference.message if difference else said.message if said else ""
-    suspected = f" (suspected, {difference.score:.0%})" if difference and difference.score is not None else ""
+    score = difference.score if difference else None
+    sentence = sentence_of(message, place.path)
+    if score is not None:
+        sentence = gettext("%(sentence)s (suspected, %(score)s)") % {"sentence": sentence, "score": f"{score:.0%}"}
     shown = difference or said
     return ChangeCard(
         anchor=f"change-{number}",
         rule=shown.rule if shown else "",
         kind=KINDS[difference.kind] if difference else ChangeKind.CHANGED,
-        path=place.path or "the whole schema",
-        sentence=f"{sentence_of(message, place.path)}{suspected}",
+        path=place.path or gettext("the whole schema"),
+        sentence=sentence,
         verdict=_judged(backward, forward, asked),
         new_reads_old=backward,
         old_reads_new=forward,

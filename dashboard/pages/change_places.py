@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -31,20 +31,24 @@ def places_of(
     has_renames = isinstance(found, selectors.ProvedComparison) and bool(found.renames)
     shown = [item for item in differences if item.score is None or not has_renames]
     places = [Place(item, item.path) for item in shown]
+    by_path: dict[str, list[Place]] = {}
+    for place in places:
+        by_path.setdefault(place.path, []).append(place)
     for report, side in ((backward, "backward"), (forward, "forward")):
         for item in report.items:
-            fitting = _fitting(places, item)
+            fitting = _fitting(by_path, item)
             if not fitting:
                 fitting = [Place(None, item.named_path)]
                 places.extend(fitting)
+                by_path[item.named_path] = list(fitting)
             for place in fitting:
                 getattr(place, side).append(item)
     return places
 
 
-def _fitting(places: Sequence[Place], item: ReportItem) -> list[Place]:
+def _fitting(by_path: Mapping[str, Sequence[Place]], item: ReportItem) -> list[Place]:
     """The places that a finding is of. Of several on one path: those whose rule speaks of the same, else the nearest."""
-    near = [place for place in places if _same_place(item.named_path, place.path)]
+    near = [place for path in _same_places(item.named_path) for place in by_path.get(path, ())]
     if len(near) < 2:
         return near
     shared = [len(_told(place) & _words(item.rule)) for place in near]
@@ -81,5 +85,6 @@ def _nearness(place: Place, item: ReportItem) -> tuple[int, int]:
     return best
 
 
-def _same_place(reported: str, path: str) -> bool:
-    return reported == path or reported.startswith((f"{path}[", f"{path}{{", f"{path}<"))
+def _same_places(reported: str) -> list[str]:
+    """The path that a finding names, and those of what holds its items, values or branches."""
+    return [reported, *(reported[:at] for at, char in enumerate(reported) if char in "[{<")]

@@ -8,11 +8,13 @@ from typing import Final
 from django.conf import settings
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from dashboard.pages.frame import make_frame, page_actor
-from dashboard.pages.sources_words import given_text, plural
+from dashboard.pages.sources_words import given_text, read_by
 from dashboard.presenters.drift_parts import ClusterForm, ConfirmPage, FieldGroup
 from dashboard.presenters.frame import Action, Choice, Crumb, Field, Problem, Section
+from dashboard.texts import counted, later
 from registry.access.credentials import PREFIX
 from registry.access.roles import refusal
 from registry.drift import selectors, services
@@ -22,10 +24,10 @@ from registry.errors import ClusterNotFound, SchemadeskError
 
 FIELDS: Final = ("name", "bootstrap", "security_protocol", "sasl_mechanism", "username", "secret", "ca_pem")
 PROTOCOLS: Final = {
-    "PLAINTEXT": "PLAINTEXT: neither encrypted nor signed in",
-    "SSL": "SSL: encrypted",
-    "SASL_PLAINTEXT": "SASL_PLAINTEXT: signed in, not encrypted",
-    "SASL_SSL": "SASL_SSL: encrypted and signed in",
+    "PLAINTEXT": later("PLAINTEXT: neither encrypted nor signed in"),
+    "SSL": later("SSL: encrypted"),
+    "SASL_PLAINTEXT": later("SASL_PLAINTEXT: signed in, not encrypted"),
+    "SASL_SSL": later("SASL_SSL: encrypted and signed in"),
 }
 
 
@@ -33,7 +35,7 @@ def cluster_at(number: int) -> ClusterInfo:
     """The cluster of that number. Raises ClusterNotFound."""
     found = next((info for info in selectors.list_clusters() if info.id == number), None)
     if found is None:
-        raise ClusterNotFound(f"There is no cluster {number}.", cluster=str(number))
+        raise ClusterNotFound(gettext("There is no cluster %(number)s.") % {"number": number}, cluster=str(number))
     return found
 
 
@@ -49,7 +51,10 @@ def try_connection(request: HttpRequest, fields: Mapping[str, str]) -> str:
     Raises InvalidSource, InvalidSecret, AddressRefused, BrokerUnavailable, NotAllowed.
     """
     brokers, topics = services.try_cluster(by=page_actor(request), **fields)
-    return f"{plural(brokers, 'broker')} and {plural(topics, 'topic')} are there. Nothing was saved."
+    return gettext("%(brokers)s and %(topics)s are there. Nothing was saved.") % {
+        "brokers": counted(brokers, "%(n)s broker", "%(n)s brokers"),
+        "topics": counted(topics, "%(n)s topic", "%(n)s topics"),
+    }
 
 
 def cluster_form(
@@ -60,19 +65,21 @@ def cluster_form(
     given: Mapping[str, str] = request.POST if request.method == "POST" else _stored(info)
     reason = refusal(page_actor(request), "cluster.manage")
     url = reverse("ui:cluster_edit", args=[info.id]) if info else reverse("ui:cluster_add")
-    title = f"Change {info.name}" if info else "Connect a cluster"
+    title = gettext("Change %(info)s") % {"info": info.name} if info else gettext("Connect a cluster")
     return ClusterForm(
         frame=make_frame(request, title=title, section=Section.SOURCES, crumbs=_crumbs()),
         groups=_groups(given),
-        submit=_action("Save" if info else "Connect", url, reason, tone="primary"),
-        test=_action("Test connection", url, reason),
+        submit=_action(gettext("Save") if info else gettext("Connect"), url, reason, tone="primary"),
+        test=_action(gettext("Test connection"), url, reason),
         secrets=(
             f"{settings.SECRETS_DIR}/NAME" if settings.SECRETS_DIR else "",
             f"{PREFIX}NAME",
         ),
         answered=answered,
-        warning="Its sources are read with the new fields from the next scan on." if info and info.sources else "",
-        problem=Problem(what=problem.message, cure="Nothing was saved.") if problem else None,
+        warning=gettext("Its sources are read with the new fields from the next scan on.")
+        if info and info.sources
+        else "",
+        problem=Problem(what=problem.message, cure=gettext("Nothing was saved.")) if problem else None,
     )
 
 
@@ -87,7 +94,7 @@ def _action(label: str, url: str, reason: str, tone: str = "plain") -> Action:
 
 
 def _crumbs() -> tuple[Crumb, ...]:
-    return (Crumb(label="Sources", url=reverse("ui:sources")),)
+    return (Crumb(label=gettext("Sources"), url=reverse("ui:sources")),)
 
 
 def _groups(given: Mapping[str, str]) -> tuple[FieldGroup, ...]:
@@ -95,28 +102,36 @@ def _groups(given: Mapping[str, str]) -> tuple[FieldGroup, ...]:
         return Field(name=name, label=label, value=given.get(name, ""), code=True, **more)  # type: ignore[arg-type]
 
     where = (
-        Field(name="name", label="Name", value=given.get("name", ""), required=True, help="How people call it here."),
-        text("bootstrap", "Bootstrap servers", required=True, placeholder="broker-1:9093,broker-2:9093"),
-        _select("security_protocol", "Security protocol", PROTOCOLS, given.get("security_protocol", "PLAINTEXT")),
+        Field(
+            name="name",
+            label=gettext("Name"),
+            value=given.get("name", ""),
+            required=True,
+            help=gettext("How people call it here."),
+        ),
+        text("bootstrap", gettext("Bootstrap servers"), required=True, placeholder="broker-1:9093,broker-2:9093"),
+        _select(
+            "security_protocol", gettext("Security protocol"), PROTOCOLS, given.get("security_protocol", "PLAINTEXT")
+        ),
     )
-    mechanisms = {"": "none", **{name: name for name in SASL_MECHANISMS}}
+    mechanisms = {"": gettext("none"), **{name: name for name in SASL_MECHANISMS}}
     sign_in = (
-        _select("sasl_mechanism", "SASL mechanism", mechanisms, given.get("sasl_mechanism", "")),
-        text("username", "User"),
-        text("secret", "Secret’s name", help="The name alone, never the password."),
+        _select("sasl_mechanism", gettext("SASL mechanism"), mechanisms, given.get("sasl_mechanism", "")),
+        text("username", gettext("User")),
+        text("secret", gettext("Secret’s name"), help=gettext("The name alone, never the password.")),
     )
     authority = text(
         "ca_pem",
-        "Certificate authority",
+        gettext("Certificate authority"),
         kind="textarea",
         rows=5,
         placeholder="-----BEGIN CERTIFICATE-----",
-        help="As PEM; empty: those of the system.",
+        help=gettext("As PEM; empty: those of the system."),
     )
     return (
-        FieldGroup(title="Where", fields=where),
-        FieldGroup(title="Sign-in", fields=sign_in, note="For SASL_SSL and SASL_PLAINTEXT."),
-        FieldGroup(title="TLS", fields=(authority,), note="For SSL and SASL_SSL."),
+        FieldGroup(title=gettext("Where"), fields=where),
+        FieldGroup(title=gettext("Sign-in"), fields=sign_in, note=gettext("For SASL_SSL and SASL_PLAINTEXT.")),
+        FieldGroup(title="TLS", fields=(authority,), note=gettext("For SSL and SASL_SSL.")),
     )
 
 
@@ -130,14 +145,19 @@ def remove_page(request: HttpRequest, number: int, problem: SchemadeskError | No
     info = cluster_at(number)
     reason = refusal(page_actor(request), "cluster.manage")
     if not reason and info.sources:
-        reason = f"{plural(info.sources, 'source')} read it; remove them first."
+        reason = read_by(info.sources)
     return ConfirmPage(
-        frame=make_frame(request, title=f"Remove {info.name}", section=Section.SOURCES, crumbs=_crumbs()),
-        sentence=f"Schemadesk forgets how {info.name} is reached.",
-        losses=("its address, user and the name of its secret",),
-        stays=("the secret itself, which the operator keeps", "the cluster: nothing is written to it"),
+        frame=make_frame(
+            request, title=gettext("Remove %(name)s") % {"name": info.name}, section=Section.SOURCES, crumbs=_crumbs()
+        ),
+        sentence=gettext("Schemadesk forgets how %(info)s is reached.") % {"info": info.name},
+        losses=(gettext("its address, user and the name of its secret"),),
+        stays=(
+            gettext("the secret itself, which the operator keeps"),
+            gettext("the cluster: nothing is written to it"),
+        ),
         confirm=Action(
-            label="Remove the cluster",
+            label=gettext("Remove the cluster"),
             url=reverse("ui:cluster_remove", args=[info.id]),
             method="post",
             allowed=not reason,

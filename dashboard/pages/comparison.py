@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.http import HttpRequest
+from django.utils.translation import gettext
 
 from dashboard.links import subject_url
 from dashboard.pages.change_cards import MAX_CARDS, present_comparison
@@ -86,11 +87,12 @@ def compare_page(request: HttpRequest, registry: str, subject: str) -> ComparePa
     return ComparePage(
         frame=make_frame(
             request,
-            title=f"Compare {_named(sides, sides.old)} and {_named(sides, sides.new)}",
+            title=gettext("Compare %(old)s and %(new)s")
+            % {"old": _named(sides, sides.old), "new": _named(sides, sides.new)},
             section=Section.SUBJECTS,
             registry=registry,
             crumbs=(
-                Crumb(label="Subjects", url=subjects_url(registry)),
+                Crumb(label=gettext("Subjects"), url=subjects_url(registry)),
                 Crumb(label=name.qualified, url=subject_url(registry, name.qualified), code=True),
             ),
             parts=subject_parts(registry, name, "compare"),
@@ -122,7 +124,7 @@ def compare_page(request: HttpRequest, registry: str, subject: str) -> ComparePa
         else "",
         unchanged_shown=drawn["unchanged"] is not None,
         unchanged_url=sides.url(**drawn | {"unchanged": None if drawn["unchanged"] else _DRAWN["unchanged"]}),
-        all_url=sides.url(**drawn | {"all": _DRAWN["all"]}),
+        all_url="" if drawn["all"] else sides.url(**drawn | {"all": _DRAWN["all"]}),
         words_url=sides.url(**drawn | {"words": None if drawn["words"] else _DRAWN["words"]}),
         in_business_words=drawn["words"] is not None,
         comparison=comparison,
@@ -133,8 +135,12 @@ def compare_page(request: HttpRequest, registry: str, subject: str) -> ComparePa
 
 
 def _named(sides: _Sides, side: _Asked) -> str:
-    version = f"version {side.version}"
-    return version if sides.old.registry == sides.new.registry else f"{version} of {side.registry}"
+    version = gettext("version %(version)s") % {"version": side.version}
+    return (
+        version
+        if sides.old.registry == sides.new.registry
+        else gettext("%(version)s of %(registry)s") % {"version": version, "registry": side.registry}
+    )
 
 
 def _other(request: HttpRequest, here: Registry, name: SubjectName) -> tuple[SubjectName, str]:
@@ -147,7 +153,7 @@ def _other(request: HttpRequest, here: Registry, name: SubjectName) -> tuple[Sub
         require(page_actor(request), "schema.read", registry=here.name, subject=other.qualified)
         selectors.list_versions(here, other, deleted=True)
     except SubjectNotFound:
-        return name, f"{here.name} has no subject {asked[:200]!r}."
+        return name, gettext("%(here)s has no subject %(asked)s.") % {"here": here.name, "asked": repr(asked[:200])}
     except SchemadeskError as error:
         return name, error.message
     return other, ""
@@ -197,7 +203,7 @@ def _groups(held: dict[str, list[int]], here: str, chosen: _Asked) -> tuple[Choi
             choices=tuple(
                 Choice(
                     value=_Asked(place, str(number)).written(here),
-                    label=f"{place} · version {number}",
+                    label=gettext("%(place)s · version %(number)s") % {"place": place, "number": number},
                     selected=chosen == _Asked(place, str(number)),
                 )
                 for number in reversed(numbers)
@@ -221,8 +227,8 @@ def _compared(
         )
     except SchemadeskError as error:
         choose = subject_url(sides.here.name, sides.subject.qualified)
-        link = Link(label=f"Versions of {sides.subject.qualified}", url=choose)
-        return None, Problem(what=error.message, cure="Choose two versions that are there.", links=(link,))
+        link = Link(label=gettext("Versions of %(qualified)s") % {"qualified": sides.subject.qualified}, url=choose)
+        return None, Problem(what=error.message, cure=gettext("Choose two versions that are there."), links=(link,))
     limit = None if is_whole else MAX_CARDS
     shown = present_comparison(
         found, sides.old.registry, sides.new.registry, level=config.level, submitted=submitted, limit=limit

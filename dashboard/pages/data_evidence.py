@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.http import HttpRequest
+from django.utils.translation import gettext
 
 from dashboard.pages.frame import page_actor
 from dashboard.presenters.frame import Problem
@@ -51,14 +52,17 @@ def data_evidence(
 
 def _replay(report: ReplayReport) -> ReplayResult:
     left = {
-        "without a value": report.no_value,
-        "not framed": report.unframed,
-        "of an unknown writer": report.unknown,
-        "too large": report.too_large,
-        "not tried in time": report.not_tried,
+        gettext("without a value"): report.no_value,
+        gettext("not framed"): report.unframed,
+        gettext("of an unknown writer"): report.unknown,
+        gettext("too large"): report.too_large,
+        gettext("not tried in time"): report.not_tried,
     }
     apart = [f"{count:,} {what}" for what, count in left.items() if count]
-    said = f"{report.looked_at:,} of the newest messages were looked at in {report.seconds:.1f} s"
+    said = gettext("%(looked_at)s of the newest messages were looked at in %(seconds)s s") % {
+        "looked_at": f"{report.looked_at:,}",
+        "seconds": f"{report.seconds:.1f}",
+    }
     return ReplayResult(
         topic=report.topic,
         sentence=f"{said}{': ' + ', '.join(apart) if apart else ''}.",
@@ -70,10 +74,15 @@ def _row(writer: WriterReplay) -> ReplayRow:
     versions = ", ".join(map(str, writer.versions))
     first = next(iter(writer.failures), None)
     return ReplayRow(
-        writer=f"version {versions}" if versions else f"{writer.framing} {writer.mark}",
+        writer=gettext("version %(versions)s") % {"versions": versions}
+        if versions
+        else f"{writer.framing} {writer.mark}",
         messages=writer.messages,
         read=writer.read,
         failed=writer.failed,
         foreign=writer.unreadable,
-        first_failure=f"partition {first.partition}, offset {first.offset:,}: {first.reason}" if first else "",
+        first_failure=gettext("partition %(partition)s, offset %(offset)s: %(reason)s")
+        % {"partition": first.partition, "offset": f"{first.offset:,}", "reason": first.reason}
+        if first
+        else "",
     )

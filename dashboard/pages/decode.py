@@ -8,6 +8,7 @@ from typing import Final
 
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from dashboard.links import subject_url
 from dashboard.pages.frame import make_frame, page_actor
@@ -15,6 +16,7 @@ from dashboard.pages.sources_words import given_text
 from dashboard.pages.usage import FRAMINGS, usage_url
 from dashboard.presenters.frame import Action, Choice, Field, Problem, Section
 from dashboard.presenters.usage import Decoded, DecodePage, MeantVersion
+from dashboard.texts import later
 from registry.access.roles import Actor, refusal, require
 from registry.drift.messages import DecodedMessage, decode_message
 from registry.drift.pasted import ENCODINGS
@@ -25,10 +27,10 @@ from registry.subjects.selectors.places import get_registry
 
 MOST_CHARACTERS: Final = 200_000
 WORDS: Final = {
-    "auto": "find out",
-    "hex": "hexadecimal",
+    "auto": later("find out"),
+    "hex": later("hexadecimal"),
     "base64": "base64",
-    "text": "text (JSON)",
+    "text": later("text (JSON)"),
 }
 
 
@@ -48,10 +50,10 @@ def decode_page(request: HttpRequest) -> DecodePage:
         except SchemadeskError as error:
             problem = Problem(what=error.message)
     return DecodePage(
-        frame=make_frame(request, title="Decode a message", section=Section.SUBJECTS),
+        frame=make_frame(request, title=gettext("Decode a message"), section=Section.SUBJECTS),
         fields=_fields(given, names, registry),
         more=_more(given),
-        submit=Action(label="Decode", url=reverse("ui:decode"), method="post", tone="primary"),
+        submit=Action(label=gettext("Decode"), url=reverse("ui:decode"), method="post", tone="primary"),
         result=result,
         problem=problem,
     )
@@ -89,7 +91,8 @@ def _shown(found: DecodedMessage, registry: str, actor: Actor) -> Decoded:
         indexes=", ".join(map(str, found.indexes)),
         versions=tuple(
             MeantVersion(
-                label=f"{version.subject} version {version.version}",
+                label=gettext("%(subject)s version %(version)s")
+                % {"subject": version.subject, "version": version.version},
                 url=subject_url(registry, version.subject, version=version.version),
                 usage_url=usage_url(registry, version.subject),
                 deleted=version.deleted,
@@ -111,18 +114,18 @@ def _fields(given: Mapping[str, str], names: list[str], registry: str) -> tuple[
     return (
         Field(
             name="message",
-            label="Message",
+            label=gettext("Message"),
             kind="textarea",
             rows=8,
             value=given.get("message", ""),
             code=True,
             required=True,
             placeholder="00 00 00 00 09 02 06 61 62 63",
-            help="Hexadecimal, base64, the dump of a tool, or JSON. Nothing of it is kept.",
+            help=gettext("Hexadecimal, base64, the dump of a tool, or JSON. Nothing of it is kept."),
         ),
-        Field(name="registry", label="Registry", kind="select", choices=choices, required=True),
-        _select(given, "side", "It is a", {"value": "value", "key": "key"}, "value"),
-        _select(given, "encoding", "Written as", {name: WORDS.get(name, name) for name in ENCODINGS}, "auto"),
+        Field(name="registry", label=gettext("Registry"), kind="select", choices=choices, required=True),
+        _select(given, "side", gettext("It is a"), {"value": gettext("value"), "key": gettext("key")}, "value"),
+        _select(given, "encoding", gettext("Written as"), {name: WORDS.get(name, name) for name in ENCODINGS}, "auto"),
     )
 
 
@@ -130,21 +133,21 @@ def _more(given: Mapping[str, str]) -> tuple[Field, ...]:
     return (
         Field(
             name="headers",
-            label="Headers",
+            label=gettext("Headers"),
             kind="textarea",
             rows=3,
             value=given.get("headers", ""),
             code=True,
             placeholder="contentType: application/vnd.orders.v2+avro",
-            help="A line each, name: value. Those that name a schema count.",
+            help=gettext("A line each, name: value. Those that name a schema count."),
         ),
         Field(
             name="context",
-            label="Context",
+            label=gettext("Context"),
             value=given.get("context", ""),
             code=True,
             placeholder=".",
-            help="Whose schema ids it carries; empty: the default one.",
+            help=gettext("Whose schema ids it carries; empty: the default one."),
         ),
     )
 

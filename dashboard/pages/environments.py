@@ -6,6 +6,7 @@ from typing import Final
 
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from dashboard.pages.board import rule_sentence
 from dashboard.pages.frame import environment_of, make_frame, page_actor, subjects_url
@@ -13,6 +14,7 @@ from dashboard.pages.promotions import at_utc
 from dashboard.pages.sources_words import given_text
 from dashboard.presenters.environments import BreakGlassView, EnvironmentPage, FreezeView, RecurringView, RuleView
 from dashboard.presenters.frame import Action, Choice, Crumb, Fact, Field, Link, Problem, Section
+from dashboard.texts import later
 from registry.access.roles import ROLES, Actor, may, refusal
 from registry.access.selectors import approval_refusal
 from registry.errors import SchemadeskError
@@ -31,15 +33,15 @@ from registry.promotions.services.break_glass import MAX_MINUTES
 MANAGE: Final = "registry.manage"
 #: name of the switch → what it says
 SWITCHES: Final = {
-    "is_closed": "Closed: versions, settings, modes and aliases change by releases alone",
-    "own_approval_allowed": "The requester may approve their own request",
-    "owners_only": "Only owners of a subject may ask for it here",
-    "drift_blocks": "Open drift at a subject fails its requests",
+    "is_closed": later("Closed: versions, settings, modes and aliases change by releases alone"),
+    "own_approval_allowed": later("The requester may approve their own request"),
+    "owners_only": later("Only owners of a subject may ask for it here"),
+    "drift_blocks": later("Open drift at a subject fails its requests"),
 }
-_CLOSED: Final = (
+_CLOSED: Final = later(
     "Versions, settings, modes and aliases change by releases of approved requests alone, through every door."
 )
-_OPEN: Final = "Programs and people with the right change it directly; requests are possible, too."
+_OPEN: Final = later("Programs and people with the right change it directly; requests are possible, too.")
 
 
 def environment_page(request: HttpRequest, name: str, problem: SchemadeskError | None = None) -> EnvironmentPage:
@@ -53,27 +55,38 @@ def environment_page(request: HttpRequest, name: str, problem: SchemadeskError |
             title=info.name,
             section=Section.ENVIRONMENTS,
             registry=info.name,
-            crumbs=(Crumb(label="Environments", url=reverse("ui:environments")),),
+            crumbs=(Crumb(label=gettext("Environments"), url=reverse("ui:environments")),),
             url_in=lambda place: reverse("ui:environment", args=[place]),
         ),
         environment=environment_of(info.name, order, current=True),
         closed=info.is_closed,
-        headline="Closed" if info.is_closed else "Open",
+        headline=gettext("Closed") if info.is_closed else gettext("Open"),
         sentence=_CLOSED if info.is_closed else _OPEN,
         facts=(
-            Fact(label="Place in the order", value=f"{order.index(info.name) + 1} of {len(order)}"),
-            Fact(label="Level", value=info.level, code=True),
-            Fact(label="Mode", value=info.mode, code=True),
-            Fact(label="Kind", value="a remote registry, mirrored" if info.is_remote else "a registry of this server"),
+            Fact(
+                label=gettext("Place in the order"),
+                value=gettext("%(number)s of %(count)s") % {"number": order.index(info.name) + 1, "count": len(order)},
+            ),
+            Fact(label=gettext("Level"), value=info.level, code=True),
+            Fact(label=gettext("Mode"), value=info.mode, code=True),
+            Fact(
+                label=gettext("Kind"),
+                value=gettext("a remote registry, mirrored")
+                if info.is_remote
+                else gettext("a registry of this server"),
+            ),
         ),
         links=(
-            Link(label="Subjects", url=subjects_url(info.name)),
-            Link(label=f"Requests to {info.name}", url=f"{reverse('ui:promotions')}?target={info.name}"),
+            Link(label=gettext("Subjects"), url=subjects_url(info.name)),
+            Link(
+                label=gettext("Requests to %(info)s") % {"info": info.name},
+                url=f"{reverse('ui:promotions')}?target={info.name}",
+            ),
         ),
         settings=(
             Field(
                 name="reviews_needed",
-                label="Approvals that every request takes",
+                label=gettext("Approvals that every request takes"),
                 kind="number",
                 value=str(info.reviews_needed),
                 required=True,
@@ -84,30 +97,37 @@ def environment_page(request: HttpRequest, name: str, problem: SchemadeskError |
             Choice(value=switch, label=label, selected=bool(getattr(info, switch)))
             for switch, label in SWITCHES.items()
         ),
-        change=_action(info, "change", "Save", reason),
+        change=_action(info, "change", gettext("Save"), reason),
         rules=tuple(_rule(rule, info, reason) for rule in info.rules),
         rule_fields=_rule_fields(),
-        add_rule=_action(info, "rules", "Add the rule", reason),
+        add_rule=_action(info, "rules", gettext("Add the rule"), reason),
         freezes=tuple(_freeze(freeze, info, reason) for freeze in info.freezes),
         freeze_fields=(
-            Field(name="starts_at", label="From (UTC)", kind="datetime-local", required=True),
-            Field(name="ends_at", label="To (UTC)", kind="datetime-local", required=True),
-            Field(name="why_frozen", label="Why", required=True),
+            Field(name="starts_at", label=gettext("From (UTC)"), kind="datetime-local", required=True),
+            Field(name="ends_at", label=gettext("To (UTC)"), kind="datetime-local", required=True),
+            Field(name="why_frozen", label=gettext("Why"), required=True),
         ),
-        add_freeze=_action(info, "freezes", "Add the window", reason),
+        add_freeze=_action(info, "freezes", gettext("Add the window"), reason),
         recurring=tuple(_recurring(rule, info, reason) for rule in info.recurring),
         recurring_fields=_recurring_fields(),
-        add_recurring=_action(info, "recurring_freezes", "Add the freeze", reason),
+        add_recurring=_action(info, "recurring_freezes", gettext("Add the freeze"), reason),
         break_glass=tuple(_glass(glass, info, actor) for glass in selectors.break_glass_history(info.name)),
         break_glass_fields=(
-            Field(name="glass_reason", label="Why it can’t wait for a release", kind="textarea", rows=3, required=True),
+            Field(
+                name="glass_reason",
+                label=gettext("Why it can’t wait for a release"),
+                kind="textarea",
+                rows=3,
+                required=True,
+            ),
             Field(
                 name="minutes",
-                label="For how many minutes",
+                label=gettext("For how many minutes"),
                 kind="number",
                 value="60",
                 required=True,
-                help=f"{MAX_MINUTES} at most. It is told to everybody who follows this environment.",
+                help=gettext("%(max_minutes)s at most. It is told to everybody who follows this environment.")
+                % {"max_minutes": MAX_MINUTES},
             ),
         ),
         open_break_glass=_open_glass(info, actor, reason) if info.is_closed else None,
@@ -126,7 +146,7 @@ def _action(info: EnvironmentInfo, name: str, label: str, reason: str, *more: in
 
 
 def _rule(rule: ReviewRuleInfo, info: EnvironmentInfo, reason: str) -> RuleView:
-    return RuleView(sentence=rule.sentence, remove=_action(info, "rule_remove", "Remove", reason, rule.id))
+    return RuleView(sentence=rule.sentence, remove=_action(info, "rule_remove", gettext("Remove"), reason, rule.id))
 
 
 def _rule_fields() -> tuple[Field, ...]:
@@ -136,32 +156,38 @@ def _rule_fields() -> tuple[Field, ...]:
     return (
         Field(
             name="subject_pattern",
-            label="Subjects",
+            label=gettext("Subjects"),
             value="*",
             code=True,
             required=True,
-            help="A shell pattern of qualified names: * for all, payments-* for those that begin so.",
+            help=gettext("A shell pattern of qualified names: * for all, payments-* for those that begin so."),
         ),
         Field(
             name="verdict",
-            label="For",
+            label=gettext("For"),
             kind="select",
-            choices=chosen((ReviewRule.ANY, "every request"), (ReviewRule.BREAKING, "breaking requests")),
+            choices=chosen(
+                (ReviewRule.ANY, gettext("every request")), (ReviewRule.BREAKING, gettext("breaking requests"))
+            ),
             required=True,
         ),
         Field(
             name="reviewers",
-            label="Approved by",
+            label=gettext("Approved by"),
             kind="select",
             choices=chosen(
-                (ReviewRule.OWNERS, "owners of the subject"),
-                (ReviewRule.ROLE, "people of a role"),
-                (ReviewRule.GROUP, "people of a group"),
+                (ReviewRule.OWNERS, gettext("owners of the subject")),
+                (ReviewRule.ROLE, gettext("people of a role")),
+                (ReviewRule.GROUP, gettext("people of a group")),
             ),
             required=True,
         ),
-        Field(name="name", label="Name of the role or group", help=f"A role is one of {', '.join(ROLES)}."),
-        Field(name="count", label="How many of them", kind="number", value="1", required=True),
+        Field(
+            name="name",
+            label=gettext("Name of the role or group"),
+            help=gettext("A role is one of %(roles)s.") % {"roles": ", ".join(ROLES)},
+        ),
+        Field(name="count", label=gettext("How many of them"), kind="number", value="1", required=True),
     )
 
 
@@ -171,7 +197,9 @@ def _freeze(freeze: FreezeInfo, info: EnvironmentInfo, reason: str) -> FreezeVie
         ends_at=freeze.ends_at,
         reason=freeze.reason,
         made_by=freeze.made_by,
-        remove=_action(info, "freeze_remove", "End it" if freeze.is_now else "Remove", reason, freeze.id),
+        remove=_action(
+            info, "freeze_remove", gettext("End it") if freeze.is_now else gettext("Remove"), reason, freeze.id
+        ),
         now=freeze.is_now,
     )
 
@@ -183,7 +211,7 @@ def _recurring(rule: RecurringFreezeInfo, info: EnvironmentInfo, reason: str) ->
         ends_at=rule.ends_at,
         reason=rule.reason,
         made_by=rule.made_by,
-        remove=_action(info, "recurring_freeze_remove", "Remove", reason, rule.id),
+        remove=_action(info, "recurring_freeze_remove", gettext("Remove"), reason, rule.id),
         now=rule.is_now,
     )
 
@@ -195,46 +223,55 @@ def _recurring_fields() -> tuple[Field, ...]:
     return (
         Field(
             name="recurs",
-            label="It comes again",
+            label=gettext("It comes again"),
             kind="select",
             choices=(
-                Choice(value=RecurringFreeze.WEEKLY, label="every week"),
-                Choice(value=RecurringFreeze.MONTHLY, label="every month, on its last days"),
+                Choice(value=RecurringFreeze.WEEKLY, label=gettext("every week")),
+                Choice(value=RecurringFreeze.MONTHLY, label=gettext("every month, on its last days")),
             ),
             required=True,
         ),
         Field(
             name="zone",
-            label="Time zone",
+            label=gettext("Time zone"),
             value="UTC",
             code=True,
             required=True,
-            help="By whose clocks, summer time included: a name like Europe/Berlin.",
+            help=gettext("By whose clocks, summer time included: a name like Europe/Berlin."),
         ),
-        Field(name="from_day", label="From, for every week", kind="select", choices=days(4)),
-        Field(name="from_time", label="From, at", kind="time", value="16:00", required=True),
-        Field(name="to_day", label="To, for every week", kind="select", choices=days(0)),
-        Field(name="to_time", label="To, at", kind="time", value="07:00", required=True),
+        Field(name="from_day", label=gettext("From, for every week"), kind="select", choices=days(4)),
+        Field(name="from_time", label=gettext("From, at"), kind="time", value="16:00", required=True),
+        Field(name="to_day", label=gettext("To, for every week"), kind="select", choices=days(0)),
+        Field(name="to_time", label=gettext("To, at"), kind="time", value="07:00", required=True),
         Field(
             name="last_days",
-            label="How many last days, for every month",
+            label=gettext("How many last days, for every month"),
             kind="number",
-            help="It ends on the first of the next month.",
+            help=gettext("It ends on the first of the next month."),
         ),
-        Field(name="why_recurring", label="Why", required=True),
+        Field(name="why_recurring", label=gettext("Why"), required=True),
     )
 
 
 def _open_glass(info: EnvironmentInfo, actor: Actor, reason: str) -> Action:
     mine = next((glass for glass in info.break_glass if glass.is_open and glass.opened_by_id == actor.user_id), None)
-    held = f"Yours is open until {at_utc(mine.ends_at)}; close it to give another reason." if mine else ""
-    return _action(info, "break_glass", f"Break the glass of {info.name}", reason or held)
+    held = (
+        gettext("Yours is open until %(at_utc)s; close it to give another reason.") % {"at_utc": at_utc(mine.ends_at)}
+        if mine
+        else ""
+    )
+    return _action(info, "break_glass", gettext("Break the glass of %(info)s") % {"info": info.name}, reason or held)
 
 
 def _glass(glass: BreakGlassInfo, info: EnvironmentInfo, actor: Actor) -> BreakGlassView:
     mark = "open" if glass.is_open else "confirmed" if glass.is_confirmed else "red" if glass.is_red else "waiting"
-    until = f"open until {at_utc(glass.ends_at)}" if glass.is_open else f"it ended at {at_utc(glass.ends_at)}"
-    late = f"; to be confirmed by {at_utc(glass.confirm_until)}" if mark in ("open", "waiting") else ""
+    until = (
+        gettext("open until %(at_utc)s") % {"at_utc": at_utc(glass.ends_at)}
+        if glass.is_open
+        else gettext("it ended at %(at_utc)s") % {"at_utc": at_utc(glass.ends_at)}
+    )
+    if mark in ("open", "waiting"):
+        until = gettext("%(until)s; to be confirmed by %(at)s") % {"until": until, "at": at_utc(glass.confirm_until)}
     manage = refusal(actor, MANAGE, registry=info.name)
     return BreakGlassView(
         number=glass.id,
@@ -244,13 +281,13 @@ def _glass(glass: BreakGlassInfo, info: EnvironmentInfo, actor: Actor) -> BreakG
         reason=glass.reason,
         uses=glass.uses,
         mark=mark,
-        sentence=f"{until}{late}",
+        sentence=until,
         confirmed_by=glass.confirmed_by,
         confirmed_at=glass.confirmed_at,
         comment=glass.comment,
-        close=_action(info, "break_glass_close", "Close it", manage, glass.id) if glass.is_open else None,
+        close=_action(info, "break_glass_close", gettext("Close it"), manage, glass.id) if glass.is_open else None,
         confirm=_action(
-            info, "break_glass_confirm", "Confirm that it was right", _no_confirm(glass, info, actor), glass.id
+            info, "break_glass_confirm", gettext("Confirm that it was right"), _no_confirm(glass, info, actor), glass.id
         )
         if glass.can_be_confirmed
         else None,
@@ -259,7 +296,7 @@ def _glass(glass: BreakGlassInfo, info: EnvironmentInfo, actor: Actor) -> BreakG
 
 def _no_confirm(glass: BreakGlassInfo, info: EnvironmentInfo, actor: Actor) -> str:
     if actor.user_id == glass.opened_by_id:
-        return "You opened it: somebody else confirms it."
+        return gettext("You opened it: somebody else confirms it.")
     if not may(actor, MANAGE, registry=info.name):
         lacking = refusal(actor, "promotion.review", registry=info.name)
         if lacking:

@@ -7,9 +7,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+from django.utils.translation import gettext
+
 from dashboard.presenters.drift import Column, EvidenceTable
 from dashboard.presenters.drift_parts import Bar, BarTable
 from dashboard.presenters.frame import Fact
+from dashboard.texts import counted, later
 
 SHOWN_ROWS = 50
 #: numbers that name something; a separator of thousands would spoil them
@@ -24,77 +27,100 @@ def read_tables(read: dict[str, Any]) -> tuple[EvidenceTable, ...]:
     """What a scan read, as tables."""
     tables = (
         _table(
-            "Positions",
+            gettext("Positions"),
             read.get("partitions", ()),
             (
-                ("Topic", "topic"),
-                ("Partition", "partition"),
-                ("From offset", "start"),
-                ("To offset", "end"),
-                ("Messages", "messages"),
+                (gettext("Topic"), "topic"),
+                (gettext("Partition"), "partition"),
+                (gettext("From offset"), "start"),
+                (gettext("To offset"), "end"),
+                (gettext("Messages"), "messages"),
             ),
         ),
         _table(
-            "Schemas seen",
+            gettext("Schemas seen"),
             read.get("ids", ()),
             (
-                ("Topic", "topic"),
-                ("Side", "side"),
-                ("Named by", "framing"),
-                ("Schema", "schema_id"),
-                ("Messages", "messages"),
+                (gettext("Topic"), "topic"),
+                (gettext("Side"), "side"),
+                (gettext("Named by"), "framing"),
+                (gettext("Schema"), "schema_id"),
+                (gettext("Messages"), "messages"),
             ),
-            note=f"{read['tombstones']:,} tombstones, which are normal." if read.get("tombstones") else "",
+            note=counted(
+                read["tombstones"], "%(n)s tombstones, which are normal.", "%(n)s tombstones, which are normal."
+            )
+            if read.get("tombstones")
+            else "",
         ),
         _table(
-            "Without a schema",
+            gettext("Without a schema"),
             read.get("unframed", ()),
-            (("Topic", "topic"), ("Side", "side"), ("Looks like", "hint"), ("Messages", "messages")),
+            (
+                (gettext("Topic"), "topic"),
+                (gettext("Side"), "side"),
+                (gettext("Looks like"), "hint"),
+                (gettext("Messages"), "messages"),
+            ),
         ),
         _table(
-            "Message events",
+            gettext("Message events"),
             read.get("message_events", ()),
-            (("Topic", "topic"), ("Messages", "messages"), ("In a transaction", "in_transaction")),
-            note="pg_logical_emit_message: they are no rows of a table.",
+            (
+                (gettext("Topic"), "topic"),
+                (gettext("Messages"), "messages"),
+                (gettext("In a transaction"), "in_transaction"),
+            ),
+            note=gettext("pg_logical_emit_message: they are no rows of a table."),
         ),
         _table(
-            "Expired before a scan could read them",
+            gettext("Expired before a scan could read them"),
             read.get("expired", ()),
-            (("Topic", "topic"), ("Partition", "partition"), ("From offset", "start"), ("To offset", "end")),
+            (
+                (gettext("Topic"), "topic"),
+                (gettext("Partition"), "partition"),
+                (gettext("From offset"), "start"),
+                (gettext("To offset"), "end"),
+            ),
         ),
         _table(
-            "Schemas that couldn’t be used",
+            gettext("Schemas that couldn’t be used"),
             read.get("schemas_not_used", ()),
-            (("Named by", "framing"), ("Schema", "mark"), ("Reason", "reason")),
+            ((gettext("Named by"), "framing"), (gettext("Schema"), "mark"), (gettext("Reason"), "reason")),
         ),
         _table(
-            "State variables",
+            gettext("State variables"),
             read.get("variables", ()),
             (
-                ("Operator", "operator"),
-                ("Variable", "variable"),
-                ("Kind", "kind"),
-                ("Encoding", "encoding"),
-                ("Schema version", "version"),
-                ("Since batch", "batch"),
-                ("Rows", "rows"),
+                (gettext("Operator"), "operator"),
+                (gettext("Variable"), "variable"),
+                (gettext("Kind"), "kind"),
+                (gettext("Encoding"), "encoding"),
+                (gettext("Schema version"), "version"),
+                (gettext("Since batch"), "batch"),
+                (gettext("Rows"), "rows"),
             ),
         ),
         _table(
-            "Limits",
+            gettext("Limits"),
             read.get("limits", ()),
             (
-                ("Limit", "limit"),
-                ("Operator", "operator"),
-                ("Variable", "variable"),
-                ("Used", "used"),
-                ("Of", "allowed"),
+                (gettext("Limit"), "limit"),
+                (gettext("Operator"), "operator"),
+                (gettext("Variable"), "variable"),
+                (gettext("Used"), "used"),
+                (gettext("Of"), "allowed"),
             ),
         ),
         _table(
-            "Not readable",
+            gettext("Not readable"),
             read.get("unreadable", ()),
-            (("Topic", "topic"), ("Operator", "operator"), ("Variable", "variable"), ("Reason", "reason")),
+            (
+                (gettext("Topic"), "topic"),
+                (gettext("Operator"), "operator"),
+                (gettext("Variable"), "variable"),
+                (gettext("Reason"), "reason"),
+            ),
         ),
     )
     return tuple(table for table in tables if table.rows)
@@ -126,42 +152,43 @@ def _cell(value: Any) -> str:
 
 
 FACT_LABELS = {
-    "topic": "Topic",
-    "side": "Side",
-    "schema_id": "Schema id",
-    "schema_ids": "Schema ids",
-    "expected": "Expected subject",
-    "owners": "The id belongs to",
-    "messages": "Messages",
-    "of_messages": "Of messages with this id",
-    "of_messages_read": "Of messages read",
-    "undecodable_messages": "Of them not decodable",
-    "groups": "Different ids",
-    "operator": "Operator",
-    "variable": "State variable",
-    "kind": "Kind",
-    "encoding": "Encoding",
-    "batch": "Batch",
-    "versions": "Schema versions",
-    "field": "Field",
-    "added": "New field",
-    "type": "Type",
-    "rows_before": "Rows before",
-    "filled_before": "Of them filled",
-    "batch_before": "As of batch",
-    "used": "Used",
-    "allowed": "Of",
-    "reason": "Reason",
-    "mark": "Schema’s mark",
-    "version": "Version seen",
-    "newer": "Newer version",
-    "decoded": "Messages decoded",
-    "present": "Of them with the field",
-    "nulls": "Of them null",
-    "share": "Share now",
-    "share_before": "Share before",
-    "days": "Days compared",
-    "contexts": "Known in contexts",
+    "topic": later("Topic"),
+    "side": later("Side"),
+    "schema_id": later("Schema id"),
+    "schema_ids": later("Schema ids"),
+    "expected": later("Expected subject"),
+    "owners": later("The id belongs to"),
+    "messages": later("Messages"),
+    "of_messages": later("Of messages with this id"),
+    "of_messages_read": later("Of messages read"),
+    "undecodable_messages": later("Of them not decodable"),
+    "groups": later("Different ids"),
+    "operator": later("Operator"),
+    "variable": later("State variable"),
+    "kind": later("Kind"),
+    "encoding": later("Encoding"),
+    "batch": later("Batch"),
+    "versions": later("Schema versions"),
+    "field": later("Field"),
+    "added": later("New field"),
+    "type": later("Type"),
+    "rows_before": later("Rows before"),
+    "filled_before": later("Of them filled"),
+    "batch_before": later("As of batch"),
+    "rows_unread_since": later("Rows not readable here since"),
+    "used": later("Used"),
+    "allowed": later("Of"),
+    "reason": later("Reason"),
+    "mark": later("Schema’s mark"),
+    "version": later("Version seen"),
+    "newer": later("Newer version"),
+    "decoded": later("Messages decoded"),
+    "present": later("Of them with the field"),
+    "nulls": later("Of them null"),
+    "share": later("Share now"),
+    "share_before": later("Share before"),
+    "days": later("Days compared"),
+    "contexts": later("Known in contexts"),
 }
 
 
@@ -190,32 +217,36 @@ def evidence_tables(evidence: dict[str, Any]) -> tuple[EvidenceTable, ...]:
         for row in evidence.get("partitions", ())
     ]
     where = _table(
-        "Where and when it was seen",
+        gettext("Where and when it was seen"),
         partitions,
         (
-            ("Partition", "partition"),
-            ("First offset", "first_offset"),
-            ("Last offset", "last_offset"),
-            ("Messages", "messages"),
-            ("First time", "first"),
-            ("Last time", "last"),
+            (gettext("Partition"), "partition"),
+            (gettext("First offset"), "first_offset"),
+            (gettext("Last offset"), "last_offset"),
+            (gettext("Messages"), "messages"),
+            (gettext("First time"), "first"),
+            (gettext("Last time"), "last"),
         ),
     )
     tables = (
-        replace(where, spans=_spans(partitions[:SHOWN_ROWS]), spans_label="When"),
+        replace(where, spans=_spans(partitions[:SHOWN_ROWS]), spans_label=gettext("When")),
         _table(
-            "Samples, masked",
+            gettext("Samples, masked"),
             evidence.get("samples", ()),
-            (("Partition", "partition"), ("Offset", "offset"), ("Message", "value")),
-            note="Of each value its form alone: the length and the classes of a text’s characters, a number’s magnitude.",
+            ((gettext("Partition"), "partition"), (gettext("Offset"), "offset"), (gettext("Message"), "value")),
+            note=gettext(
+                "Of each value its form alone: the length and the classes of a text’s characters, a number’s magnitude."
+            ),
         ),
         _table(
-            "The first that couldn’t be read",
+            gettext("The first that couldn’t be read"),
             [{**row, "listed": ", ".join(map(str, row["offsets"]))} for row in evidence.get("offsets", ())],
-            (("Partition", "partition"), ("Offsets", "listed"), ("Reason", "reason")),
+            ((gettext("Partition"), "partition"), (gettext("Offsets"), "listed"), (gettext("Reason"), "reason")),
         ),
         _table(
-            "What changed", evidence.get("changes", ()), (("Field", "field"), ("Before", "before"), ("After", "after"))
+            gettext("What changed"),
+            evidence.get("changes", ()),
+            ((gettext("Field"), "field"), (gettext("Before"), "before"), (gettext("After"), "after")),
         ),
     )
     return tuple(table for table in tables if table.rows)
@@ -236,14 +267,14 @@ def _spans(rows: Sequence[Mapping[str, Any]]) -> tuple[tuple[int, int], ...]:
 
 #: evidence that counts by name → title and what the names are
 COUNTED = {
-    "ids_over_time": ("Messages over time", "Seen by the scan of (UTC)"),
-    "looks_like": ("What the bytes look like", "Looks like"),
-    "framings": ("How messages name their schema", "Framing"),
-    "framings_before": ("How earlier messages name it", "Framing"),
-    "types": ("Message types", "Type"),
-    "kinds": ("Types seen", "Type"),
-    "values": ("Values seen", "Value"),
-    "parsed": ("What the bytes are", "Bytes"),
+    "ids_over_time": (later("Messages over time"), later("Seen by the scan of (UTC)")),
+    "looks_like": (later("What the bytes look like"), later("Looks like")),
+    "framings": (later("How messages name their schema"), later("Framing")),
+    "framings_before": (later("How earlier messages name it"), later("Framing")),
+    "types": (later("Message types"), later("Type")),
+    "kinds": (later("Types seen"), later("Type")),
+    "values": (later("Values seen"), later("Value")),
+    "parsed": (later("What the bytes are"), later("Bytes")),
 }
 SHOWN_BARS = 24
 
@@ -262,7 +293,11 @@ def bar_tables(evidence: Mapping[str, Any]) -> tuple[BarTable, ...]:
             Bar(label=name.replace("_", " "), count=number, percent=max(1, number * 100 // most) if number > 0 else 0)
             for name, number in ordered[:SHOWN_BARS]
         )
-        more = f"{len(ordered) - SHOWN_BARS} more are not shown" if len(ordered) > SHOWN_BARS else ""
+        more = (
+            gettext("%(number)s more are not shown") % {"number": len(ordered) - SHOWN_BARS}
+            if len(ordered) > SHOWN_BARS
+            else ""
+        )
         if bars:
             tables.append(BarTable(title=title, label=label, bars=bars, note=more))
     return tuple(tables)

@@ -11,6 +11,7 @@ from typing import Any, Final
 from django.core.serializers.json import DjangoJSONEncoder
 from django.template.loader import render_to_string
 
+from dashboard.texts import for_everybody
 from registry.access.roles import Actor
 from registry.promotions.evidence_pack import evidence_of
 
@@ -35,4 +36,5 @@ def as_json(pack: dict[str, Any]) -> str:
 
 def as_html(pack: dict[str, Any]) -> str:
     """The pack as one HTML page without scripts, links or pictures."""
-    return render_to_string("promotions/evidence_pack.html", {"pack": pack, "style": STYLE, "policy": POLICY})
+    with for_everybody():
+        return render_to_string("promotions/evidence_pack.html", {"pack": pack, "style": STYLE, "policy": POLICY})

@@ -8,14 +8,16 @@ from urllib.parse import urlencode
 
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from dashboard.links import subject_url
 from dashboard.pages.frame import make_frame, page_actor, subjects_url
 from dashboard.pages.subjects import DOORS
 from dashboard.presenters.fields import ChangeLine, ChapterRow, DayRow, FieldPage, OtherTypeRow
 from dashboard.presenters.frame import Crumb, Fact, Link, Section
+from dashboard.texts import counted
 from registry.drift.field_evidence import MAX_DAYS, FieldOnDay, field_on_days
-from registry.search.selectors.namesakes import OtherType, namesakes_of_other_types
+from registry.search.selectors.namesakes import Namesake, OtherType, namesakes_of_other_types
 from registry.subjects.names import SubjectName, parse_subject
 from registry.subjects.selectors.field_history import (
     CHANGED,
@@ -48,7 +50,7 @@ def field_page(request: HttpRequest, registry: str, subject: str, path: str) -> 
             registry=registry,
             code=True,
             crumbs=(
-                Crumb(label="Subjects", url=subjects_url(registry)),
+                Crumb(label=gettext("Subjects"), url=subjects_url(registry)),
                 Crumb(label=name.qualified, url=url, code=True),
             ),
             url_in=lambda other: field_url(other, name, path),
@@ -66,7 +68,10 @@ def field_page(request: HttpRequest, registry: str, subject: str, path: str) -> 
         others=tuple(_other(item) for item in others),
         others_said=_others_said(found, others),
         bounds=_bounds(found),
-        problem="" if found.chapters else f"No version of {name.qualified} that was looked at has a field {path}.",
+        problem=""
+        if found.chapters
+        else gettext("No version of %(qualified)s that was looked at has a field %(path)s.")
+        % {"qualified": name.qualified, "path": path},
         nearest=tuple(Link(label=other, url=field_url(registry, name, other)) for other in found.nearest),
     )
 
@@ -83,26 +88,37 @@ def _summary(found: FieldHistory) -> str:
     first, changes = found.chapters[0], sum(len(item.changes) for item in found.chapters) - 1
     kind = first.changes[0].kind
     began = (
-        f"In version {first.version} it was there already" if kind == THERE else f"Version {first.version} brought it"
+        gettext("In version %(version)s it was there already") % {"version": first.version}
+        if kind == THERE
+        else gettext("Version %(version)s brought it") % {"version": first.version}
     )
-    since = f"; {changes:,} {'change' if changes == 1 else 'changes'} since" if changes else "; unchanged since"
-    state = "" if found.field else f" Version {found.newest}, the newest, doesn’t have it."
-    return f"{began}{since}.{state}"
+    said = (
+        counted(changes, "%(began)s; %(n)s change since.", "%(began)s; %(n)s changes since.", began=began)
+        if changes
+        else gettext("%(began)s; unchanged since.") % {"began": began}
+    )
+    if found.field:
+        return said
+    return f"{said} {gettext('Version %(version)s, the newest, doesn’t have it.') % {'version': found.newest}}"
 
 
 def _now(found: FieldHistory) -> tuple[Fact, ...]:
     if found.field is None:
         return ()
     item = found.field
-    default = item.default if item.default is not None else ("none: it is required" if item.required else "none")
+    default = (
+        item.default
+        if item.default is not None
+        else (gettext("none: it is required") if item.required else gettext("none"))
+    )
     facts = [
-        Fact(label="Type", value=item.type, code=True),
-        Fact(label="Default", value=default, code=item.default is not None),
+        Fact(label=gettext("Type"), value=item.type, code=True),
+        Fact(label=gettext("Default"), value=default, code=item.default is not None),
     ]
     if item.doc:
-        facts.append(Fact(label="Meaning", value=item.doc))
+        facts.append(Fact(label=gettext("Meaning"), value=item.doc))
     if item.aliases:
-        facts.append(Fact(label="Also known as", value=", ".join(item.aliases), code=True))
+        facts.append(Fact(label=gettext("Also known as"), value=", ".join(item.aliases), code=True))
     return tuple(facts)
 
 
@@ -134,12 +150,19 @@ def _chapter(registry: str, name: SubjectName, chapter: Chapter, *, is_first: bo
 def _seen(days: Sequence[FieldOnDay]) -> str:
     messages = sum(item.messages for item in days)
     if not messages:
-        return f"No scan of the last {MAX_DAYS} days has seen messages with this field."
+        return gettext("No scan of the last %(max_days)s days has seen messages with this field.") % {
+            "max_days": MAX_DAYS
+        }
     missing, nulls = sum(item.messages - item.present for item in days), sum(item.nulls for item in days)
-    return (
-        f"Of {messages:,} messages that scans of the last {MAX_DAYS} days looked at, it is null in"
-        f" {_share(nulls, messages)} and missing in {_share(missing, messages)}."
-    )
+    return gettext(
+        "Of %(messages)s messages that scans of the last %(max_days)s days looked at, it is null in "
+        "%(null)s and missing in %(missing)s."
+    ) % {
+        "messages": f"{messages:,}",
+        "max_days": MAX_DAYS,
+        "null": _share(nulls, messages),
+        "missing": _share(missing, messages),
+    }
 
 
 def _day(item: FieldOnDay) -> DayRow:
@@ -153,11 +176,18 @@ def _day(item: FieldOnDay) -> DayRow:
 
 def _share(part: int, whole: int) -> str:
     if not part or not whole:
-        return "none"
+        return gettext("none")
     if part == whole:
-        return "all"
+        return gettext("all")
     share = 100 * part / whole
-    return f"{share:.1f} %" if share >= 0.1 else "less than 0.1 %"
+    return f"{share:.1f} %" if share >= 0.1 else gettext("less than 0.1 %")
+
+
+def _place(item: Namesake) -> str:
+    said = {"subject": item.subject, "registry": item.registry, "parent": item.parent}
+    return (
+        gettext("%(subject)s (%(registry)s), in %(parent)s") if item.parent else "%(subject)s (%(registry)s)"
+    ) % said
 
 
 def _other(other: OtherType) -> OtherTypeRow:
@@ -166,12 +196,12 @@ def _other(other: OtherType) -> OtherTypeRow:
         type=other.type,
         fields=tuple(
             Link(
-                label=f"{item.subject} ({item.registry}){f', in {item.parent}' if item.parent else ''}",
+                label=_place(item),
                 url=subject_url(item.registry, item.subject, version=item.version),
             )
             for item in other.fields
         ),
-        more=f"and {more:,} more" if more else "",
+        more=gettext("and %(n)s more") % {"n": f"{more:,}"} if more else "",
     )
 
 
@@ -179,15 +209,27 @@ def _others_said(found: FieldHistory, others: Sequence[OtherType]) -> str:
     if found.field is None:
         return ""
     if not others:
-        return f"Wherever you may read, fields called {found.field.name} have this type, {found.field.type}."
+        return gettext("Wherever you may read, fields called %(field)s have this type, %(type)s.") % {
+            "field": found.field.name,
+            "type": found.field.type,
+        }
     count = sum(item.many for item in others)
-    fields = f"{count:,} {'field' if count == 1 else 'fields'}"
-    return f"Here it is {found.field.type}; {fields} of the same name elsewhere {'has' if count == 1 else 'have'} another type."
+    return counted(
+        count,
+        "Here it is %(type)s; %(n)s field of the same name elsewhere has another type.",
+        "Here it is %(type)s; %(n)s fields of the same name elsewhere have another type.",
+        type=found.field.type,
+    )
 
 
 def _bounds(found: FieldHistory) -> tuple[str, ...]:
-    said = [f"Version {version} can’t be read: {sentence}" for version, sentence in found.unread]
+    said = [
+        gettext("Version %(version)s can’t be read: %(sentence)s") % {"version": version, "sentence": sentence}
+        for version, sentence in found.unread
+    ]
     left_out = found.versions - found.looked_at - len({version for version, _ in found.unread})
     if left_out > 0:
-        said.append(f"{left_out:,} older {'version wasn’t' if left_out == 1 else 'versions weren’t'} looked at.")
+        said.append(
+            counted(left_out, "%(n)s older version wasn’t looked at.", "%(n)s older versions weren’t looked at.")
+        )
     return tuple(said)

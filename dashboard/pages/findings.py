@@ -6,16 +6,17 @@ from typing import Final
 
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from dashboard.pages.finding_row import finding_row
 from dashboard.pages.findings_filters import Chosen, finding_search, tallies
 from dashboard.pages.frame import make_frame, page_actor
 from dashboard.pages.numbers import whole_number
 from dashboard.pages.sources_coverage import coverage_of
-from dashboard.pages.sources_words import plural
 from dashboard.presenters.drift import Bulk, FindingList
 from dashboard.presenters.frame import Paging, Section
 from dashboard.presenters.looks import Severity, SourceKind
+from dashboard.texts import counted
 from registry.access.roles import refusal, require
 from registry.drift import selectors
 from registry.promotions.selectors import list_environments
@@ -38,7 +39,7 @@ def finding_list(request: HttpRequest) -> FindingList:
     newest = max((scan.finished_at for scan in scanned if scan.finished_at), default=None)
     reason = refusal(actor, "finding.decide", registry=registry)
     return FindingList(
-        frame=make_frame(request, title="Findings", section=Section.FINDINGS),
+        frame=make_frame(request, title=gettext("Findings"), section=Section.FINDINGS),
         search=finding_search(chosen, counts),
         rows=tuple(finding_row(info, order) for info in page),
         paging=Paging(
@@ -50,7 +51,13 @@ def finding_list(request: HttpRequest) -> FindingList:
             if len(found) > offset + PAGE and offset + PAGE < MOST
             else "",
         ),
-        clean=f"No drift in what {plural(len(scanned), 'source')} held at the last scan." if scanned else "",
+        clean=counted(
+            len(scanned),
+            "No drift in what %(n)s source held at the last scan.",
+            "No drift in what %(n)s sources held at the last scan.",
+        )
+        if scanned
+        else "",
         clean_at=newest,
         coverage=coverage_of(sources, selectors.topic_coverage([source.id for source in sources])),
         by_severity=tallies(chosen, "severity", Severity, counts.by(0)),

@@ -10,29 +10,36 @@ from urllib.parse import urlencode
 
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from dashboard.pages.numbers import whole_number
 from dashboard.pages.sources_words import given_text
 from dashboard.presenters.drift_parts import Tally
 from dashboard.presenters.frame import ActiveFilter, Choice, Filter, Search
 from dashboard.presenters.looks import Severity, Shown, SourceKind
+from dashboard.texts import later
 from registry.drift.selectors import OpenCounts
 
-STATES: Final = {"": "Open", "acknowledged": "Acknowledged", "resolved": "Resolved", "all": "All states"}
-MUTED: Final = {"": "Without muted", "only": "Muted alone", "all": "With muted"}
+STATES: Final = {
+    "": later("Open"),
+    "acknowledged": later("Acknowledged"),
+    "resolved": later("Resolved"),
+    "all": later("All states"),
+}
+MUTED: Final = {"": later("Without muted"), "only": later("Muted alone"), "all": later("With muted")}
 #: name in the address → the name that a chip shows
 NAMES: Final = {
-    "q": "text",
-    "state": "state",
-    "severity": "severity",
-    "kind": "kind",
-    "registry": "registry",
-    "rule": "rule",
-    "subject": "subject",
-    "topic": "topic",
-    "assignee": "assigned to",
-    "source": "source",
-    "muted": "muted",
+    "q": later("text"),
+    "state": later("state"),
+    "severity": later("severity"),
+    "kind": later("kind"),
+    "registry": later("registry"),
+    "rule": later("rule"),
+    "subject": later("subject"),
+    "topic": later("topic"),
+    "assignee": later("assigned to"),
+    "source": later("source"),
+    "muted": later("muted"),
 }
 
 
@@ -85,20 +92,34 @@ class Chosen:
 def finding_search(chosen: Chosen, counts: OpenCounts) -> Search:
     """The search box and filters; numbers beside the choices are of open findings."""
     filters = (
-        _filter(chosen, "state", "State", STATES),
-        _filter(chosen, "severity", "Severity", {"": "Any severity", **_words(Severity)}, counts.by(0)),
-        _filter(chosen, "kind", "Source", {"": "Any source", **_words(SourceKind)}, counts.by(1)),
+        _filter(chosen, "state", gettext("State"), STATES),
         _filter(
-            chosen, "registry", "Registry", _of("Any registry", counts.by(3), chosen.get("registry")), counts.by(3)
+            chosen, "severity", gettext("Severity"), {"": gettext("Any severity"), **_words(Severity)}, counts.by(0)
         ),
-        _filter(chosen, "rule", "Rule", _of("Any rule", counts.by(2), chosen.get("rule")), counts.by(2)),
-        _filter(chosen, "assignee", "Assigned to", _of("Anybody", counts.by(4), chosen.get("assignee")), counts.by(4)),
-        _filter(chosen, "muted", "Muted", MUTED),
+        _filter(chosen, "kind", gettext("Source"), {"": gettext("Any source"), **_words(SourceKind)}, counts.by(1)),
+        _filter(
+            chosen,
+            "registry",
+            gettext("Registry"),
+            _of(gettext("Any registry"), counts.by(3), chosen.get("registry")),
+            counts.by(3),
+        ),
+        _filter(
+            chosen, "rule", gettext("Rule"), _of(gettext("Any rule"), counts.by(2), chosen.get("rule")), counts.by(2)
+        ),
+        _filter(
+            chosen,
+            "assignee",
+            gettext("Assigned to"),
+            _of(gettext("Anybody"), counts.by(4), chosen.get("assignee")),
+            counts.by(4),
+        ),
+        _filter(chosen, "muted", gettext("Muted"), MUTED),
     )
     return Search(
         url=reverse("ui:findings"),
         query=chosen.get("q"),
-        label="Search findings",
+        label=gettext("Search findings"),
         placeholder="orders",
         filters=filters,
         active=tuple(

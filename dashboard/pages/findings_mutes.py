@@ -7,11 +7,13 @@ from typing import Final
 
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from dashboard.pages.frame import environment_of, make_frame, page_actor
-from dashboard.pages.sources_words import given_text, plural
+from dashboard.pages.sources_words import given_text
 from dashboard.presenters.drift_parts import MutePage, MuteRow
 from dashboard.presenters.frame import Action, Choice, Crumb, Field, Link, Problem, Section
+from dashboard.texts import counted, later
 from registry.access.roles import Actor, refusal, require
 from registry.drift import selectors
 from registry.drift.life_cycle import MutePattern, is_muted
@@ -24,7 +26,7 @@ from registry.subjects.selectors import list_registries
 LOOKED_AT: Final = 1000
 SHOWN: Final = 10
 MAX_PATTERN: Final = 1024
-PATTERNS: Final = {"rule": "Rule", "subject": "Subject", "location": "Place"}
+PATTERNS: Final = {"rule": later("Rule"), "subject": later("Subject"), "location": later("Place")}
 
 
 def mute_page(request: HttpRequest, problem: SchemadeskError | None = None) -> MutePage:
@@ -41,14 +43,19 @@ def mute_page(request: HttpRequest, problem: SchemadeskError | None = None) -> M
     return MutePage(
         frame=make_frame(
             request,
-            title="Mutes",
+            title=gettext("Mutes"),
             section=Section.FINDINGS,
-            crumbs=(Crumb(label="Findings", url=reverse("ui:findings")),),
+            crumbs=(Crumb(label=gettext("Findings"), url=reverse("ui:findings")),),
         ),
         rows=tuple(_row(actor, info, order) for info in selectors.list_mutes(registry)),
         fields=_fields(given, names, chosen),
         submit=Action(
-            label="Mute", url=reverse("ui:mutes"), method="post", allowed=not reason, reason=reason, tone="primary"
+            label=gettext("Mute"),
+            url=reverse("ui:mutes"),
+            method="post",
+            allowed=not reason,
+            reason=reason,
+            tone="primary",
         ),
         preview_url=reverse("ui:mutes"),
         preview=preview,
@@ -64,14 +71,28 @@ def _preview(given: Mapping[str, str], registry: str) -> tuple[str, list[Finding
     if not any(texts):
         return "", []
     if any(len(text) > MAX_PATTERN or text.count("*") > MAX_STARS for text in texts):
-        return f"A pattern has up to {MAX_PATTERN} characters and at most {MAX_STARS} '*'.", []
+        return gettext("A pattern has up to %(max_pattern)s characters and at most %(max_stars)s '*'.") % {
+            "max_pattern": MAX_PATTERN,
+            "max_stars": MAX_STARS,
+        }, []
     known = selectors.list_findings(state="", registry=registry, muted=None, limit=LOOKED_AT)
     lasting = [info for info in known if info.state != "resolved"]
     found = [info for info in lasting if is_muted([pattern], info.rule, info.subject, info.location)]
-    more = " of those looked at" if len(known) == LOOKED_AT else ""
     hidden = sum(1 for info in found if info.muted)
-    also = f", {hidden} of them muted already" if hidden else ""
-    return f"Covers {plural(len(found), 'finding')} of {len(lasting):,}{more}{also}, and those to come.", found[:SHOWN]
+    covered = (
+        gettext("%(total)s of those looked at") % {"total": f"{len(lasting):,}"}
+        if len(known) == LOOKED_AT
+        else f"{len(lasting):,}"
+    )
+    if hidden:
+        covered = gettext("%(covered)s, %(n)s of them muted already") % {"covered": covered, "n": hidden}
+    said = counted(
+        len(found),
+        "Covers %(n)s finding of %(covered)s, and those to come.",
+        "Covers %(n)s findings of %(covered)s, and those to come.",
+        covered=covered,
+    )
+    return said, found[:SHOWN]
 
 
 def _fields(given: Mapping[str, str], names: list[str], chosen: str) -> tuple[Field, ...]:
@@ -81,19 +102,23 @@ def _fields(given: Mapping[str, str], names: list[str], chosen: str) -> tuple[Fi
 
     choices = tuple(Choice(value=name, label=name, selected=name == chosen) for name in names)
     return (
-        Field(name="registry", label="Registry", kind="select", choices=choices, required=True),
+        Field(name="registry", label=gettext("Registry"), kind="select", choices=choices, required=True),
         text("rule", "UNKNOWN_SCHEMA_ID"),
         text("subject", "test-*"),
         text("location", "orders:*"),
         Field(
-            name="reason", label="Why nobody needs to see them", value=given.get("reason", ""), kind="textarea", rows=2
+            name="reason",
+            label=gettext("Why nobody needs to see them"),
+            value=given.get("reason", ""),
+            kind="textarea",
+            rows=2,
         ),
         Field(
             name="until",
-            label="Until",
+            label=gettext("Until"),
             kind="date",
             value=given.get("until", ""),
-            help="Empty: until somebody ends it.",
+            help=gettext("Empty: until somebody ends it."),
         ),
     )
 
@@ -110,7 +135,7 @@ def _row(actor: Actor, info: MuteInfo, order: list[str]) -> MuteRow:
         since=info.created_at,
         until=info.until,
         end=Action(
-            label="End it",
+            label=gettext("End it"),
             url=reverse("ui:mute_end", args=[info.id]),
             method="post",
             allowed=not reason,

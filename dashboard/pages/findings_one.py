@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from dashboard.links import subject_url
 from dashboard.pages.evidence import bar_tables, evidence_facts, evidence_tables
@@ -17,6 +18,7 @@ from dashboard.pages.sources import scan_action
 from dashboard.presenters.drift import FindingPage
 from dashboard.presenters.drift_parts import Command, HistoryRow
 from dashboard.presenters.frame import Action, Crumb, Fact, Field, Link, Section
+from dashboard.texts import later
 from registry.access.roles import Actor, may, may_somewhere, refusal, require
 from registry.audit.selectors import AuditEntry, AuditFilter, list_events
 from registry.drift import selectors
@@ -30,12 +32,12 @@ SHOWN_COMMANDS: Final = 3
 MOST_MESSAGES: Final = 100
 #: columns of a finding whose change is worth a line → what is said
 TOLD: Final = {
-    "state": "state: {}",
-    "severity": "severity: {}",
-    "assigned_to": "assigned to {}",
-    "acknowledged_reason": "reason: {}",
-    "acknowledged_until": "until {}",
-    "muted": "muted: {}",
+    "state": later("state: %(value)s"),
+    "severity": later("severity: %(value)s"),
+    "assigned_to": later("assigned to %(value)s"),
+    "acknowledged_reason": later("reason: %(value)s"),
+    "acknowledged_until": later("until %(value)s"),
+    "muted": later("muted: %(value)s"),
 }
 
 
@@ -52,7 +54,7 @@ def finding_page(request: HttpRequest, finding_id: int) -> FindingPage:
             request,
             title=info.rule.replace("_", " ").capitalize(),
             section=Section.FINDINGS,
-            crumbs=(Crumb(label="Findings", url=reverse("ui:findings")),),
+            crumbs=(Crumb(label=gettext("Findings"), url=reverse("ui:findings")),),
         ),
         finding=finding_row(info, list_environments()),
         what_it_means=info.sentence,
@@ -60,13 +62,15 @@ def finding_page(request: HttpRequest, finding_id: int) -> FindingPage:
         evidence=evidence_tables(info.evidence),
         facts=(*evidence_facts(info.evidence), *_hidden(actor, info)),
         related=_related(info, source),
-        acknowledge=_post("Acknowledge", "finding_acknowledge", info, decide, tone="primary") if is_open else None,
-        reason=Field(name="reason", label="Why it can stay for now", required=True, kind="textarea", rows=2),
+        acknowledge=_post(gettext("Acknowledge"), "finding_acknowledge", info, decide, tone="primary")
+        if is_open
+        else None,
+        reason=Field(name="reason", label=gettext("Why it can stay for now"), required=True, kind="textarea", rows=2),
         until=Field(
             name="until",
-            label="Until",
+            label=gettext("Until"),
             kind="date",
-            help="Open again after that day (UTC). Empty: for as long as it is seen.",
+            help=gettext("Open again after that day (UTC). Empty: for as long as it is seen."),
         ),
         acknowledged_by=info.acknowledged_by,
         acknowledged_reason=info.acknowledged_reason,
@@ -75,20 +79,24 @@ def finding_page(request: HttpRequest, finding_id: int) -> FindingPage:
         cause=info.cause,
         commands=_commands(info, source),
         bars=bar_tables(info.evidence),
-        reopen=None if is_open else _post("Open it again", "finding_reopen", info, decide),
-        assign=_post("Assign", "finding_assign", info, decide),
+        reopen=None if is_open else _post(gettext("Open it again"), "finding_reopen", info, decide),
+        assign=_post(gettext("Assign"), "finding_assign", info, decide),
         assignee=Field(
             name="to",
-            label="Assigned to",
+            label=gettext("Assigned to"),
             value=info.assigned_to or (actor.name if actor.user_id else ""),
-            help="The name of an account; empty: nobody." + ("" if info.assigned_to else " Nobody has it yet."),
+            help=gettext("The name of an account; empty: nobody.")
+            if info.assigned_to
+            else gettext("The name of an account; empty: nobody. Nobody has it yet."),
         ),
         mute=_mute(actor, info),
-        scan=scan_action(request, source, "Scan the source again"),
+        scan=scan_action(request, source, gettext("Scan the source again")),
         history=_history(actor, info),
         propose=_propose(actor, info) if can_propose(info) else None,
         reopened=info.reopened,
-        clean_scans=f"{info.clean_scans} of {source.clean_scans}" if info.state != "resolved" else "",
+        clean_scans=gettext("%(seen)s of %(needed)s") % {"seen": info.clean_scans, "needed": source.clean_scans}
+        if info.state != "resolved"
+        else "",
     )
 
 
@@ -101,21 +109,27 @@ def _hidden(actor: Actor, info: FindingInfo) -> tuple[Fact, ...]:
     """Why samples that are there aren't shown."""
     if not info.samples_hidden:
         return ()
-    return (Fact(label="Samples", value=refusal(actor, "sample.read", registry=info.registry, subject=info.subject)),)
+    return (
+        Fact(
+            label=gettext("Samples"), value=refusal(actor, "sample.read", registry=info.registry, subject=info.subject)
+        ),
+    )
 
 
 def _propose(actor: Actor, info: FindingInfo) -> Action:
     """The editor with a schema that has what was seen; it is the reader's to correct and to submit."""
     reason = "" if may_somewhere(actor, "promotion.request") else refusal(actor, "promotion.request")
     url = f"{reverse('ui:propose')}?{urlencode({'from': f'finding:{info.id}'})}"
-    return Action(label="Propose a schema from this", url=url, allowed=not reason, reason=reason, icon="pencil")
+    return Action(
+        label=gettext("Propose a schema from this"), url=url, allowed=not reason, reason=reason, icon="pencil"
+    )
 
 
 def _mute(actor: Actor, info: FindingInfo) -> Action:
     reason = refusal(actor, "finding.mute", registry=info.registry)
     given = {"registry": info.registry, "rule": info.rule, "subject": info.subject, "location": _pattern(info)}
     url = f"{reverse('ui:mutes')}?{urlencode({name: value for name, value in given.items() if value})}"
-    return Action(label="Mute findings like it", url=url, allowed=not reason, reason=reason)
+    return Action(label=gettext("Mute findings like it"), url=url, allowed=not reason, reason=reason)
 
 
 def _pattern(info: FindingInfo) -> str:
@@ -124,17 +138,37 @@ def _pattern(info: FindingInfo) -> str:
 
 
 def _related(info: FindingInfo, source: SourceInfo) -> tuple[Link, ...]:
-    links = [Link(label=f"Source {info.source_name}", url=reverse("ui:source", args=[info.source_id]))]
+    links = [
+        Link(
+            label=gettext("Source %(source_name)s") % {"source_name": info.source_name},
+            url=reverse("ui:source", args=[info.source_id]),
+        )
+    ]
     if info.subject:
-        links.append(Link(label=f"Subject {info.subject}", url=subject_url(info.registry, info.subject)))
-        links.append(Link(label="Which versions are in use", url=subject_url(info.registry, info.subject, "usage")))
+        links.append(
+            Link(
+                label=gettext("Subject %(subject)s") % {"subject": info.subject},
+                url=subject_url(info.registry, info.subject),
+            )
+        )
+        links.append(
+            Link(label=gettext("Which versions are in use"), url=subject_url(info.registry, info.subject, "usage"))
+        )
         pair = _versions(info.evidence)
         if pair:
             url = subject_url(info.registry, info.subject, "compare", from_=pair[0], to=pair[1])
-            links.append(Link(label=f"Compare versions {pair[0]} and {pair[1]}", url=url))
+            links.append(
+                Link(
+                    label=gettext("Compare versions %(old)s and %(new)s") % {"old": pair[0], "new": pair[1]},
+                    url=url,
+                )
+            )
     if source.cluster:
         links.append(
-            Link(label="Decode a message of it", url=f"{reverse('ui:decode')}?{urlencode({'registry': info.registry})}")
+            Link(
+                label=gettext("Decode a message of it"),
+                url=f"{reverse('ui:decode')}?{urlencode({'registry': info.registry})}",
+            )
         )
     return tuple(links)
 
@@ -155,7 +189,10 @@ def _commands(info: FindingInfo, source: SourceInfo) -> tuple[Command, ...]:
         count = min(MOST_MESSAGES, row["last_offset"] - row["first_offset"] + 1)
         words = ["kcat", "-C", "-b", source.bootstrap, *_security(source), "-t", topic, "-p", str(row["partition"])]
         words += ["-o", str(row["first_offset"]), "-c", str(count), "-e", "-f", "%p@%o %T %k %s\\n"]
-        label = f"Partition {row['partition']}, from offset {row['first_offset']}"
+        label = gettext("Partition %(partition)s, from offset %(offset)s") % {
+            "partition": row["partition"],
+            "offset": row["first_offset"],
+        }
         found.append(Command(label=label, text=shlex.join(words), anchor=f"command-{number}"))
     return tuple(found)
 
@@ -187,14 +224,16 @@ def _history(actor: Actor, info: FindingInfo) -> tuple[HistoryRow, ...]:
 
 def _what(entry: AuditEntry) -> tuple[str, ...]:
     if entry.operation == "INSERT":
-        return ("found first",)
+        return (gettext("found first"),)
     changed = ((name, entry.after.get(name)) for name in TOLD if name in entry.after and entry.operation == "UPDATE")
     return tuple(
-        TOLD[name].format(_value(value)) for name, value in changed if value not in (None, "") or name == "assigned_to"
+        TOLD[name] % {"value": _value(value)}
+        for name, value in changed
+        if value not in (None, "") or name == "assigned_to"
     )
 
 
 def _value(value: Any) -> str:
     if isinstance(value, bool):
-        return "yes" if value else "no"
-    return str(value) if value not in (None, "") else "nobody"
+        return gettext("yes") if value else gettext("no")
+    return str(value) if value not in (None, "") else gettext("nobody")

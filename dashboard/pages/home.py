@@ -10,6 +10,7 @@ from django.conf import settings
 from django.core.cache import cache
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from dashboard.pages.finding_row import finding_row
 from dashboard.pages.frame import make_frame, page_actor
@@ -21,6 +22,7 @@ from dashboard.presenters.audit import AuditChange, AuditList, AuditRow
 from dashboard.presenters.frame import Action, Paging, Search, Section
 from dashboard.presenters.home import ActivityItem, FirstStep, HomePage
 from dashboard.tasks import DEMO_LOCK
+from dashboard.texts import later
 from registry.access.roles import Actor
 from registry.audit.selectors import AuditEntry, AuditFilter, list_events
 from registry.drift import selectors as drift
@@ -31,25 +33,25 @@ from registry.subjects.selectors.remotes import list_mirrors
 
 SHOWN = 8
 AUDIT_ROWS = 50
-VERBS = {"INSERT": "added", "UPDATE": "changed", "DELETE": "removed"}
+VERBS = {"INSERT": later("added"), "UPDATE": later("changed"), "DELETE": later("removed")}
 TABLES = {
-    "subjects_registry": "registry",
-    "subjects_context": "context",
-    "subjects_subject": "subject",
-    "subjects_schema": "schema",
-    "subjects_schemaversion": "version",
-    "subjects_schemareference": "reference",
-    "subjects_config": "compatibility",
-    "subjects_mode": "mode",
-    "promotions_environment": "environment",
-    "promotions_promotionrequest": "promotion request",
-    "promotions_review": "review",
-    "promotions_release": "release",
-    "drift_source": "source",
-    "drift_finding": "finding",
-    "access_user": "person",
-    "access_rolegrant": "role",
-    "access_apitoken": "token",
+    "subjects_registry": later("registry"),
+    "subjects_context": later("context"),
+    "subjects_subject": later("subject"),
+    "subjects_schema": later("schema"),
+    "subjects_schemaversion": later("version"),
+    "subjects_schemareference": later("reference"),
+    "subjects_config": later("compatibility"),
+    "subjects_mode": later("mode"),
+    "promotions_environment": later("environment"),
+    "promotions_promotionrequest": later("promotion request"),
+    "promotions_review": later("review"),
+    "promotions_release": later("release"),
+    "drift_source": later("source"),
+    "drift_finding": later("finding"),
+    "access_user": later("person"),
+    "access_rolegrant": later("role"),
+    "access_apitoken": later("token"),
 }
 
 
@@ -66,7 +68,7 @@ def home_page(request: HttpRequest) -> HomePage:
     empty = not sources and not any(info.subjects for info in list_registries())
     loading = bool(cache.get(DEMO_LOCK))
     return HomePage(
-        frame=make_frame(request, title="Home", section=Section.HOME),
+        frame=make_frame(request, title=gettext("Home"), section=Section.HOME),
         signed_in=actor.user_id is not None,
         waiting=tuple(request_row(info, order) for info in waiting),
         notices=told,
@@ -80,7 +82,9 @@ def home_page(request: HttpRequest) -> HomePage:
         activity=_activity(list_events(limit=SHOWN * 10)),
         first_steps=_first_steps(request) if empty else (),
         demo=_demo_action(actor) if empty and not loading and settings.UNDER_UP else None,
-        demo_progress="The demo is loading: producers write, a query runs twice, then both are scanned. Load this page again in a minute."
+        demo_progress=gettext(
+            "The demo is loading: producers write, a query runs twice, then both are scanned. Load this page again in a minute."
+        )
         if loading
         else "",
     )
@@ -88,28 +92,35 @@ def home_page(request: HttpRequest) -> HomePage:
 
 def _demo_action(actor: Actor) -> Action:
     """Anybody at one's own machine may load the demo, signed in or not: it is offered under `up` alone."""
-    return Action(label="Load the demo", url=reverse("ui:demo_load"), method="post", tone="primary", icon="play")
+    return Action(
+        label=gettext("Load the demo"), url=reverse("ui:demo_load"), method="post", tone="primary", icon="play"
+    )
 
 
 def _first_steps(request: HttpRequest) -> tuple[FirstStep, ...]:
     host = f"{request.scheme}://{request.get_host()}"
     return (
         FirstStep(
-            title="Point a producer here",
-            sentence="Any client of Confluent's registry works unchanged.",
+            title=gettext("Point a producer here"),
+            sentence=gettext("Any client of Confluent's registry works unchanged."),
             command=f"schema.registry.url={host}",
         ),
         FirstStep(
-            title="Add a topic or a checkpoint",
-            sentence="It is scanned on a schedule and held against what is registered.",
-            action=Action(label="Add a source", url=reverse("ui:source_add")),
+            title=gettext("Add a topic or a checkpoint"),
+            sentence=gettext("It is scanned on a schedule and held against what is registered."),
+            action=Action(label=gettext("Add a source"), url=reverse("ui:source_add")),
         ),
         FirstStep(
-            title="Promote a version",
-            sentence="Somebody asks, somebody else approves, and prod has it.",
-            action=Action(label="Ask for a promotion", url=reverse("ui:promotion_request")),
+            title=gettext("Promote a version"),
+            sentence=gettext("Somebody asks, somebody else approves, and prod has it."),
+            action=Action(label=gettext("Ask for a promotion"), url=reverse("ui:promotion_request")),
         ),
     )
+
+
+def _changed(entry: AuditEntry) -> str:
+    what = {"what": TABLES.get(entry.table, entry.table), "done": VERBS[entry.operation]}
+    return gettext("%(what)s %(done)s") % what
 
 
 def _activity(entries: list[AuditEntry]) -> tuple[ActivityItem, ...]:
@@ -118,7 +129,7 @@ def _activity(entries: list[AuditEntry]) -> tuple[ActivityItem, ...]:
     newest = sorted(done.values(), key=lambda entry: -entry.id)[:SHOWN]
     return tuple(
         ActivityItem(
-            sentence=_capital(entry.why or f"{TABLES.get(entry.table, entry.table)} {VERBS[entry.operation]}"),
+            sentence=_capital(entry.why or _changed(entry)),
             who=entry.actor,
             at=entry.at,
             door=DOORS.get(entry.door, entry.door),
@@ -140,8 +151,8 @@ def audit_list(request: HttpRequest) -> AuditList:
     base = reverse("ui:audit")
     older = f"{base}?{urlencode({'q': query, 'before': entries[-1].id})}" if len(entries) == AUDIT_ROWS else ""
     return AuditList(
-        frame=make_frame(request, title="Audit", section=Section.AUDIT),
-        search=Search(url=base, query=query, label="Search who, what or why", placeholder="approver"),
+        frame=make_frame(request, title=gettext("Audit"), section=Section.AUDIT),
+        search=Search(url=base, query=query, label=gettext("Search who, what or why"), placeholder="approver"),
         rows=tuple(_audit_row(entry) for entry in entries),
         paging=Paging(
             first=1 if entries else 0, last=len(entries), previous_url=base if before else "", next_url=older
@@ -158,7 +169,7 @@ def _audit_row(entry: AuditEntry) -> AuditRow:
         door=entry.door,
         origin=entry.origin,
         sealed=entry.position,
-        what=f"{TABLES.get(entry.table, entry.table)} {VERBS[entry.operation]}",
+        what=_changed(entry),
         row=entry.row_id,
         why=entry.why,
         changes=tuple(

@@ -7,14 +7,16 @@ from typing import Final
 
 from django.conf import settings
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from dashboard.pages.frame import subjects_url
 from dashboard.pages.sources import coverage_of
-from dashboard.pages.sources_words import listed, plural
+from dashboard.pages.sources_words import listed
 from dashboard.presenters.frame import Link, Problem
 from dashboard.presenters.home import HealthItem
 from dashboard.presenters.looks import Health
 from dashboard.presenters.notifications import NoticeRow
+from dashboard.texts import counted, later
 from registry.access.roles import Actor, may
 from registry.drift.selectors import SourceInfo
 from registry.notifications.selectors import EntryInfo, list_entries
@@ -25,7 +27,11 @@ from registry.subjects.selectors.remotes import MirrorState
 
 SHOWN: Final = 8
 PROBLEMS: Final = 5
-_ENDED: Final = {"applied": "was applied", "rejected": "was rejected", "withdrawn": "was withdrawn"}
+_ENDED: Final = {
+    "applied": later("was applied"),
+    "rejected": later("was rejected"),
+    "withdrawn": later("was withdrawn"),
+}
 
 
 def notices(actor: Actor, shown: Collection[str]) -> tuple[NoticeRow, ...]:
@@ -55,10 +61,13 @@ def last_decision_of(actor: Actor) -> str:
     if found is None:
         return ""
     ended = _ENDED.get(found.state, found.state)
-    return (
-        f"The last decision: request {found.request} ({found.subject.qualified} to {found.target}) {ended}"
-        f" on {found.at:%Y-%m-%d %H:%M} UTC."
-    )
+    return gettext("The last decision: request %(request)s (%(qualified)s to %(target)s) %(ended)s on %(at)s UTC.") % {
+        "request": found.request,
+        "qualified": found.subject.qualified,
+        "target": found.target,
+        "ended": ended,
+        "at": f"{found.at:%Y-%m-%d %H:%M}",
+    }
 
 
 def readable(mirrors: Sequence[MirrorState], actor: Actor) -> list[MirrorState]:
@@ -78,12 +87,12 @@ def _registries(mirrors: Sequence[MirrorState]) -> HealthItem:
     failing = [each.registry for each in mirrors if each.error]
     synced = [each.synced_at for each in mirrors if each.synced_at]
     ours = len(known) - len(mirrors)
-    said = f"{ours} of ours answer{'s' if ours == 1 else ''}."
+    said = counted(ours, "%(n)s of ours answers.", "%(n)s of ours answer.")
     if mirrors:
-        said += f" {len(mirrors) - len(failing)} of {plural(len(mirrors), 'mirror')} up to date"
-        said += ", the oldest read" if synced else "."
+        fresh = len(mirrors) - len(failing)
+        said = f"{said} {_fresh(fresh, len(mirrors), dated=bool(synced))}"
     return HealthItem(
-        label="Registries",
+        label=gettext("Registries"),
         health=Health.DEGRADED if failing else Health.UP,
         sentence=said,
         at=min(synced, default=None),
@@ -93,9 +102,9 @@ def _registries(mirrors: Sequence[MirrorState]) -> HealthItem:
 def _scans(sources: Sequence[SourceInfo]) -> HealthItem:
     finished = [each.last_scan.finished_at for each in sources if each.last_scan and each.last_scan.finished_at]
     return HealthItem(
-        label="Scans",
+        label=gettext("Scans"),
         health=Health.OFF if not sources else Health.DEGRADED if _failed_scans(sources) else Health.UP,
-        sentence=coverage_of(list(sources)) or "No source yet.",
+        sentence=coverage_of(list(sources)) or gettext("No source yet."),
         at=max(finished, default=None),
         url=reverse("ui:sources"),
     )
@@ -103,16 +112,34 @@ def _scans(sources: Sequence[SourceInfo]) -> HealthItem:
 
 def _spark() -> HealthItem:
     is_set = bool(settings.SPARK_REMOTE)
-    said = "Set for scans." if is_set else "No Spark Connect server is set: nothing can be scanned."
-    return HealthItem(label="Spark", health=Health.UP if is_set else Health.OFF, sentence=said)
+    said = gettext("Set for scans.") if is_set else gettext("No Spark Connect server is set: nothing can be scanned.")
+    return HealthItem(label=gettext("Spark"), health=Health.UP if is_set else Health.OFF, sentence=said)
+
+
+def _fresh(fresh: int, mirrors: int, *, dated: bool) -> str:
+    """How many mirrors are up to date; where it is `dated`, the time of the oldest follows."""
+    if dated:
+        return counted(
+            mirrors,
+            "%(fresh)s of %(n)s mirror up to date, the oldest read",
+            "%(fresh)s of %(n)s mirrors up to date, the oldest read",
+            fresh=fresh,
+        )
+    return counted(
+        mirrors, "%(fresh)s of %(n)s mirror up to date.", "%(fresh)s of %(n)s mirrors up to date.", fresh=fresh
+    )
 
 
 def _jobs(sources: Sequence[SourceInfo], mirrors: Sequence[MirrorState], failed: Sequence[RequestInfo]) -> HealthItem:
-    names = [f"the scan of {each.name}" for each in _failed_scans(sources)]
-    names += [f"the mirror {each.registry}" for each in mirrors if each.error]
-    names += [f"request {each.id} to {each.target}" for each in failed]
-    said = f"{plural(len(names), 'job')} failed: {listed(names)}." if names else "None failed when it last ran."
-    return HealthItem(label="Jobs", health=Health.DEGRADED if names else Health.UP, sentence=said)
+    names = [gettext("the scan of %(each)s") % {"each": each.name} for each in _failed_scans(sources)]
+    names += [gettext("the mirror %(registry)s") % {"registry": each.registry} for each in mirrors if each.error]
+    names += [gettext("request %(id)s to %(target)s") % {"id": each.id, "target": each.target} for each in failed]
+    said = (
+        counted(len(names), "%(n)s job failed: %(jobs)s.", "%(n)s jobs failed: %(jobs)s.", jobs=listed(names))
+        if names
+        else gettext("None failed when it last ran.")
+    )
+    return HealthItem(label=gettext("Jobs"), health=Health.DEGRADED if names else Health.UP, sentence=said)
 
 
 def problems(
@@ -121,27 +148,31 @@ def problems(
     """What can't be read or went wrong half-way, each with the message that came and since when; the first of them."""
     found = [
         Problem(
-            what=f"Request {each.id} to {each.target} failed after a part of it was written.",
+            what=gettext("Request %(id)s to %(target)s failed after a part of it was written.")
+            % {"id": each.id, "target": each.target},
             detail=each.failure,
-            cure="Resume it, or give it up.",
-            links=(Link(label=f"Request {each.id}", url=reverse("ui:promotion", args=[each.id])),),
+            cure=gettext("Resume it, or give it up."),
+            links=(
+                Link(label=gettext("Request %(id)s") % {"id": each.id}, url=reverse("ui:promotion", args=[each.id])),
+            ),
         )
         for each in failed
     ]
     found += [
         Problem(
-            what=f"The mirror {each.registry} can’t be brought up to date.",
+            what=gettext("The mirror %(registry)s can’t be brought up to date.") % {"registry": each.registry},
             where=each.url,
             detail=each.error,
             since=each.failing_since,
-            links=(Link(label="What was read before", url=subjects_url(each.registry)),),
+            links=(Link(label=gettext("What was read before"), url=subjects_url(each.registry)),),
         )
         for each in mirrors
         if each.error
     ]
     found += [
         Problem(
-            what=f"The last scan of {each.name} failed: its findings are as they were before.",
+            what=gettext("The last scan of %(each)s failed: its findings are as they were before.")
+            % {"each": each.name},
             where=each.bootstrap or each.registry,
             detail=each.last_scan.error if each.last_scan else "",
             since=each.last_scan.finished_at if each.last_scan else None,

@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from dashboard.links import subject_url
 from dashboard.pages.frame import make_frame, page_actor, subjects_url
@@ -15,6 +16,7 @@ from dashboard.pages.sources_words import given_text
 from dashboard.presenters.business_words import Fact
 from dashboard.presenters.frame import Action, Choice, Crumb, Field, Problem, Section
 from dashboard.presenters.notes import BulkForm, BulkPage, BulkRow, NotePart, OwnerChip, TagChip
+from dashboard.texts import later
 from registry.access.roles import Actor, may_somewhere, refusal, require
 from registry.access.selectors import Owners, owner_names, owners_of, owners_of_many, patterns_of
 from registry.errors import SchemadeskError
@@ -30,13 +32,13 @@ from registry.subjects.services.notes import MOST, clean_tags
 ADD, REMOVE, OWN_USER, OWN_GROUP = "add", "remove", "own_user", "own_group"
 #: what is done to several subjects → its choice in the form, and the right that it takes
 CHANGES: Final = {
-    ADD: ("Add the tag", "subject.describe"),
-    REMOVE: ("Remove the tag", "subject.describe"),
-    OWN_USER: ("Make this person an owner", "people.manage"),
-    OWN_GROUP: ("Make this group an owner", "people.manage"),
+    ADD: (later("Add the tag"), "subject.describe"),
+    REMOVE: (later("Remove the tag"), "subject.describe"),
+    OWN_USER: (later("Make this person an owner"), "people.manage"),
+    OWN_GROUP: (later("Make this group an owner"), "people.manage"),
 }
 MOST_CHOICES: Final = 100
-REASON: Final = Field(name="reason", label="Why", kind="textarea", rows=2, help="For the audit.")
+REASON: Final = Field(name="reason", label=later("Why"), kind="textarea", rows=2, help=later("For the audit."))
 
 
 def note_part(
@@ -54,23 +56,25 @@ def note_part(
         fields=(
             Field(
                 name="tags",
-                label="Tags",
+                label=gettext("Tags"),
                 value=" ".join(shown.tags),
                 placeholder="PII sales",
-                help=f"Words with spaces between them, {MAX_TAGS} at most. Tags of personal data hide values.",
+                help=gettext("Words with spaces between them, %(max_tags)s at most. Tags of personal data hide values.")
+                % {"max_tags": MAX_TAGS},
             ),
             Field(
                 name="doc",
-                label="What it is",
+                label=gettext("What it is"),
                 kind="textarea",
                 rows=6,
                 value=shown.doc,
-                help=f"Plain text; an empty line begins a paragraph. {MAX_DOC:,} characters at most.",
+                help=gettext("Plain text; an empty line begins a paragraph. %(max_doc)s characters at most.")
+                % {"max_doc": f"{MAX_DOC:,}"},
             ),
             REASON,
         ),
         submit=Action(
-            label="Save the description",
+            label=gettext("Save the description"),
             url=f"{subject_url(registry.name, name.qualified)}describe",
             method="post",
             allowed=not reason,
@@ -124,7 +128,7 @@ def tag_choices(registry: Registry, chosen: str) -> tuple[Choice, ...]:
     if chosen and chosen.lower() not in listed:
         listed.append(chosen.lower())
     return (
-        Choice(value="", label="Any tag", selected=not chosen),
+        Choice(value="", label=gettext("Any tag"), selected=not chosen),
         *(
             Choice(value=tag, label=tag, selected=tag == chosen.lower(), count=counts.get(tag, 0))
             for tag in sorted(listed)
@@ -138,14 +142,14 @@ def owner_choices(registry: Registry, chosen: str) -> tuple[Choice, ...]:
     if chosen and chosen not in listed:
         listed.append(chosen)
     return (
-        Choice(value="", label="Any owner", selected=not chosen),
+        Choice(value="", label=gettext("Any owner"), selected=not chosen),
         *(Choice(value=value, label=_owner_word(value), selected=value == chosen) for value in listed),
     )
 
 
 def _owner_word(value: str) -> str:
     kind, _, name = value.partition(":")
-    return f"{name} (group)" if kind == "group" else name
+    return gettext("%(name)s (group)") % {"name": name} if kind == "group" else name
 
 
 def owned_patterns(registry: Registry, chosen: str) -> tuple[str, ...] | None:
@@ -194,10 +198,10 @@ def bulk_page(request: HttpRequest, registry: str, *, error: str = "") -> BulkPa
     return BulkPage(
         frame=make_frame(
             request,
-            title="Change several subjects",
+            title=gettext("Change several subjects"),
             section=Section.SUBJECTS,
             registry=registry,
-            crumbs=(Crumb(label="Subjects", url=subjects_url(registry)),),
+            crumbs=(Crumb(label=gettext("Subjects"), url=subjects_url(registry)),),
         ),
         sentence=f"{CHANGES[change][0]} “{value}”" if change in CHANGES else "",
         rows=rows,
@@ -208,7 +212,7 @@ def bulk_page(request: HttpRequest, registry: str, *, error: str = "") -> BulkPa
             *(("subject", name.qualified) for name in names),
         ),
         submit=Action(
-            label="Do it",
+            label=gettext("Do it"),
             url=reverse("ui:subjects_describe", args=[registry]),
             method="post",
             allowed=not problem,
@@ -217,7 +221,7 @@ def bulk_page(request: HttpRequest, registry: str, *, error: str = "") -> BulkPa
         ),
         back_url=subjects_url(registry),
         reason=REASON,
-        problem=Problem(what=problem, cure="Go back to the list and choose again.") if problem else None,
+        problem=Problem(what=problem, cure=gettext("Go back to the list and choose again.")) if problem else None,
     )
 
 
@@ -229,15 +233,18 @@ def chosen_subjects(texts: Sequence[str]) -> list[SubjectName]:
 def _wrong(change: str, value: str, names: Sequence[SubjectName]) -> str:
     """Why nothing can be done, as a sentence; empty where it can."""
     if change not in CHANGES:
-        return "Say what is to be done."
+        return gettext("Say what is to be done.")
     if not 1 <= len(names) <= MOST:
-        return f"Choose 1 to {MOST} subjects in the list, not {len(names)}."
+        return gettext("Choose 1 to %(most)s subjects in the list, not %(count)s.") % {
+            "most": MOST,
+            "count": len(names),
+        }
     if change in (ADD, REMOVE):
         try:
             clean_tags([value])
         except SchemadeskError as error:
             return error.message
-    return "" if value else "Name the owner."
+    return "" if value else gettext("Name the owner.")
 
 
 def _after(change: str, value: str, tags: tuple[str, ...]) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from dashboard.pages.frame import make_frame, page_actor
 from dashboard.presenters.frame import Action, Choice, Crumb, Field, Paging, Problem
@@ -37,7 +38,7 @@ def inbox_page(request: HttpRequest) -> InboxPage:
     before = number_in(request.GET.get("before", ""))
     found = selectors.list_entries(actor, unread=only_unread, before=before, limit=selectors.PAGE + 1)
     entries, more = found[: selectors.PAGE], len(found) > selectors.PAGE
-    frame = make_frame(request, title="Inbox")
+    frame = make_frame(request, title=gettext("Inbox"))
     return InboxPage(
         frame=frame,
         rows=tuple(
@@ -72,33 +73,33 @@ def subscriptions_page(request: HttpRequest, problem: SchemadeskError | None = N
     given = request.POST if request.method == "POST" else {}
     rows = selectors.list_subscriptions(page_actor(request))
     return SubscriptionsPage(
-        frame=make_frame(request, title="Subscriptions", crumbs=(Crumb(label="Inbox", url=reverse("ui:inbox")),)),
+        frame=make_frame(request, title=gettext("Subscriptions"), crumbs=(Crumb(label=gettext("Inbox"), url=reverse("ui:inbox")),)),
         rows=tuple(
             SubscriptionRow(
                 title=row.title,
                 registry_pattern=row.registry_pattern,
                 subject_pattern=row.subject_pattern,
                 wanted=row.wanted,
-                remove=Action(label="Remove", url=reverse("ui:unsubscribe", args=[row.id]), method="post"),
+                remove=Action(label=gettext("Remove"), url=reverse("ui:unsubscribe", args=[row.id]), method="post"),
             )
             for row in rows
         ),
         fields=(
-            _select("wanted", "I want", {"yes": "to be told", "no": "not to be told"}, given.get("wanted", "yes")),
+            _select("wanted", gettext("I want"), {"yes": gettext("to be told"), "no": gettext("not to be told")}, given.get("wanted", "yes")),
             _select(
-                "event", "Of", {ANY: "everything", **{name: EVENTS[name].title for name in SUBSCRIBABLE}},
+                "event", gettext("Of"), {ANY: gettext("everything"), **{name: EVENTS[name].title for name in SUBSCRIBABLE}},
                 given.get("event", ANY),
             ),
-            _pattern("registry_pattern", "In registries", given.get("registry_pattern", "*")),
-            _pattern("subject_pattern", "For subjects", given.get("subject_pattern", "*")),
+            _pattern("registry_pattern", gettext("In registries"), given.get("registry_pattern", "*")),
+            _pattern("subject_pattern", gettext("For subjects"), given.get("subject_pattern", "*")),
         ),
-        submit=Action(label="Subscribe", url=reverse("ui:subscriptions"), method="post", tone="primary"),
+        submit=Action(label=gettext("Subscribe"), url=reverse("ui:subscriptions"), method="post", tone="primary"),
         defaults=tuple(
             DefaultRow(title=event.title, concerns=ACTION_WORDS[event.concerns])
             for event in EVENTS.values()
             if event.concerns
         ),
-        problem=Problem(what=problem.message, cure="Nothing was saved.") if problem else None,
+        problem=Problem(what=problem.message, cure=gettext("Nothing was saved.")) if problem else None,
     )  # fmt: skip
 
 
@@ -109,5 +110,10 @@ def _select(name: str, label: str, choices: dict[str, str], chosen: str) -> Fiel
 
 def _pattern(name: str, label: str, value: str) -> Field:
     return Field(
-        name=name, label=label, value=value, code=True, required=True, help="A shell pattern: * is any, ? is one."
+        name=name,
+        label=label,
+        value=value,
+        code=True,
+        required=True,
+        help=gettext("A shell pattern: * is any, ? is one."),
     )

@@ -6,11 +6,13 @@ from collections.abc import Iterable
 
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from dashboard.pages.frame import make_frame
 from dashboard.pages.people_forms import change_forms
 from dashboard.presenters.frame import Problem, Search
 from dashboard.presenters.people import Change, GrantRow, GroupRow, OwnerRow, PeoplePage, PersonRow
+from dashboard.texts import joined, later
 from registry.access.selectors import (
     GrantInfo,
     GroupInfo,
@@ -24,7 +26,7 @@ from registry.access.services.places import place_words
 from registry.errors import SchemadeskError
 from registry.promotions.selectors import list_environments
 
-WAYS = {"password": "password", "oidc": "single sign-on"}
+WAYS = {"password": later("password"), "oidc": later("single sign-on")}
 
 
 def people_page(
@@ -34,8 +36,13 @@ def people_page(
     query = request.GET.get("q", "").strip()
     people, groups = list_people(text=query), list_groups()
     return PeoplePage(
-        frame=make_frame(request, title="People and groups"),
-        search=Search(url=reverse("ui:people"), query=query, label="Search people", placeholder="name or address"),
+        frame=make_frame(request, title=gettext("People and groups")),
+        search=Search(
+            url=reverse("ui:people"),
+            query=query,
+            label=gettext("Search people"),
+            placeholder=gettext("name or address"),
+        ),
         people=tuple(map(_person, people)),
         groups=tuple(map(_group, groups)),
         owners=tuple(map(_owner, list_ownerships())),
@@ -51,12 +58,14 @@ def people_page(
 
 
 def _person(info: PersonInfo) -> PersonRow:
-    do, label, tone = ("shut", "Shut the account", "danger") if info.active else ("open", "Open again", "plain")
+    do, label, tone = (
+        ("shut", gettext("Shut the account"), "danger") if info.active else ("open", gettext("Open again"), "plain")
+    )
     return PersonRow(
         username=info.username,
         email=info.email,
         active=info.active,
-        ways=" and ".join(WAYS[way] for way in info.signs_in_by) or "cannot sign in",
+        ways=joined(WAYS[way] for way in info.signs_in_by) or gettext("cannot sign in"),
         last_sign_in=info.last_sign_in,
         groups=info.groups,
         grants=_grants(info.grants),
@@ -71,7 +80,7 @@ def _grants(infos: Iterable[GrantInfo], *, of_group: bool = False) -> tuple[Gran
             role=info.role,
             where=place_words(info.registry, info.subject_pattern),
             through="" if of_group else info.group,
-            remove=Change(label="Take away", do=do, values=(("grant_id", str(info.grant_id)),))
+            remove=Change(label=gettext("Take away"), do=do, values=(("grant_id", str(info.grant_id)),))
             if of_group or not info.group
             else None,
         )
@@ -83,11 +92,13 @@ def _group(info: GroupInfo) -> GroupRow:
     return GroupRow(
         name=info.name,
         members=tuple(
-            (name, Change(label="Take out", do="leave", values=(("group", info.name), ("username", name))))
+            (name, Change(label=gettext("Take out"), do="leave", values=(("group", info.name), ("username", name))))
             for name in info.members
         ),
         grants=_grants(info.grants, of_group=True),
-        remove=Change(label="Remove the group", do="remove group", values=(("name", info.name),), tone="danger"),
+        remove=Change(
+            label=gettext("Remove the group"), do="remove group", values=(("name", info.name),), tone="danger"
+        ),
     )
 
 
@@ -96,5 +107,5 @@ def _owner(info: OwnershipInfo) -> OwnerRow:
         owner=info.username or info.group,
         is_group=bool(info.group),
         where=place_words(info.registry, info.subject_pattern),
-        remove=Change(label="End", do="disown", values=(("ownership_id", str(info.ownership_id)),)),
+        remove=Change(label=gettext("End"), do="disown", values=(("ownership_id", str(info.ownership_id)),)),
     )

@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from dashboard.links import subject_url
 from dashboard.pages.frame import make_frame, page_actor, subjects_url
@@ -16,6 +17,7 @@ from dashboard.pages.subjects import MODE_SENTENCES, level_order
 from dashboard.pages.what_if_form import scope_query, scoped_url, what_if_form
 from dashboard.presenters.frame import Action, Choice, Crumb, Fact, Field, Section
 from dashboard.presenters.policy import ChangeForm, ChangePart, PolicyPage, PolicyRow, WhyNot
+from dashboard.texts import later
 from registry.formats.compatibility import LEVELS
 from registry.promotions.can_promote import Reason
 from registry.promotions.changing import CONFIG, MODE, Changing, changing
@@ -29,23 +31,32 @@ from registry.subjects.selectors.remotes import mirror_of
 INHERITED: Final = ""
 #: setting → its label, and what a value of it says
 _SAID: Final[Mapping[str, tuple[str, Mapping[Any, str]]]] = {
-    "normalize": ("Normalize", {True: "texts that differ in order alone are one schema", False: "texts stay as sent"}),
-    "profile": ("Verdict by", {"semantic": "what data do", "confluent": "the established rules"}),
-    "policy": ("Rules beside the level", {}),
-    "alias": ("Alias: calls for it mean", {}),
-    "alias_for_deks": ("Alias for keys", {}),
-    "compatibility_policy": ("Compatibility policy", {}),
-    "compatibility_group": ("Compared within the group", {}),
-    "validate_fields": ("Reserved fields", {True: "are looked after", False: "aren’t looked after"}),
-    "validate_new_schemas": ("New schemas’ defaults", {True: "are checked", False: "aren’t checked"}),
-    "validate_rules": ("Rules", {True: "are checked", False: "aren’t checked"}),
+    "normalize": (
+        later("Normalize"),
+        {True: later("texts that differ in order alone are one schema"), False: later("texts stay as sent")},
+    ),
+    "profile": (later("Verdict by"), {"semantic": later("what data do"), "confluent": later("the established rules")}),
+    "policy": (later("Rules beside the level"), {}),
+    "alias": (later("Alias: calls for it mean"), {}),
+    "alias_for_deks": (later("Alias for keys"), {}),
+    "compatibility_policy": (later("Compatibility policy"), {}),
+    "compatibility_group": (later("Compared within the group"), {}),
+    "validate_fields": (
+        later("Reserved fields"),
+        {True: later("are looked after"), False: later("aren’t looked after")},
+    ),
+    "validate_new_schemas": (
+        later("New schemas’ defaults"),
+        {True: later("are checked"), False: later("aren’t checked")},
+    ),
+    "validate_rules": (later("Rules"), {True: later("are checked"), False: later("aren’t checked")}),
 }
 #: those that are objects: that they are set is said, and the API has them
 _OBJECTS: Final = {
-    "default_metadata": "Default metadata",
-    "override_metadata": "Override metadata",
-    "default_rule_set": "Default rules",
-    "override_rule_set": "Override rules",
+    "default_metadata": later("Default metadata"),
+    "override_metadata": later("Override metadata"),
+    "default_rule_set": later("Default rules"),
+    "override_rule_set": later("Override rules"),
 }
 _DEPTH: Final = {"registry": 0, "context": 1, "subject": 2}
 
@@ -57,14 +68,18 @@ def policy_page(request: HttpRequest, registry: str) -> PolicyPage:
     tree = policy_tree(place, cursor=cursor)
     base = reverse("ui:policy", args=[registry])
     count = sum(1 for item in tree.places if item.sets_something)
-    shown = f"{count} of {tree.total:,} exceptions are shown." if count < tree.total else ""
+    shown = (
+        gettext("%(count)s of %(total)s exceptions are shown.") % {"count": count, "total": f"{tree.total:,}"}
+        if count < tree.total
+        else ""
+    )
     return PolicyPage(
         frame=make_frame(
             request,
-            title="Policy",
+            title=gettext("Policy"),
             section=Section.POLICY,
             registry=registry,
-            crumbs=(Crumb(label="Subjects", url=subjects_url(registry)),),
+            crumbs=(Crumb(label=gettext("Subjects"), url=subjects_url(registry)),),
             url_in=lambda other: reverse("ui:policy", args=[other]),
             mirror=mirror_of(place),
         ),
@@ -82,10 +97,10 @@ def policy_page(request: HttpRequest, registry: str) -> PolicyPage:
 
 def _exceptions(total: int) -> str:
     if not total:
-        return "No context and no subject sets anything of its own: all inherit."
+        return gettext("No context and no subject sets anything of its own: all inherit.")
     if total == 1:
-        return "1 place sets something of its own; all others inherit."
-    return f"{total:,} places set something of their own; all others inherit."
+        return gettext("1 place sets something of its own; all others inherit.")
+    return gettext("%(total)s places set something of their own; all others inherit.") % {"total": f"{total:,}"}
 
 
 def policy_row(registry: str, place: PolicyPlace) -> PolicyRow:
@@ -117,15 +132,22 @@ def _inheriting(place: PolicyPlace) -> str:
     if place.kind == "subject" or not place.subjects:
         return ""
     if place.inheriting == place.subjects:
-        return f"All {place.subjects:,} subjects inherit." if place.subjects > 1 else "Its one subject inherits."
-    return f"{place.inheriting:,} of {place.subjects:,} subjects inherit."
+        return (
+            gettext("All %(subjects)s subjects inherit.") % {"subjects": f"{place.subjects:,}"}
+            if place.subjects > 1
+            else gettext("Its one subject inherits.")
+        )
+    return gettext("%(inheriting)s of %(subjects)s subjects inherit.") % {
+        "inheriting": f"{place.inheriting:,}",
+        "subjects": f"{place.subjects:,}",
+    }
 
 
 def _origin(origin: str, kind: str) -> str:
     if origin == kind:
-        return "set here"
-    return {"context": "inherited from the context", "registry": "inherited from the registry"}.get(
-        origin, "nothing is set, this is the default"
+        return gettext("set here")
+    return {"context": gettext("inherited from the context"), "registry": gettext("inherited from the registry")}.get(
+        origin, gettext("nothing is set, this is the default")
     )
 
 
@@ -168,21 +190,25 @@ def _change(request: HttpRequest, registry: Registry) -> ChangePart:
 def _config_form(registry: str, place: PolicyPlace, held: Changing) -> ChangeForm:
     own = place.own or OwnConfig()
     rest = (
-        _select("level", "Compatibility", own.level, {name: name for name in LEVELS}, _inherits(place, "level")),
-        _select("normalize", "Normalize", _switch(own.normalize), {"true": "yes", "false": "no"}),
-        _select("profile", "Verdict by", own.profile, {name: _SAID["profile"][1][name] for name in PROFILES}),
-        _select("policy", "Rules beside the level", own.policy, {name: name for name in POLICIES}),
+        _select(
+            "level", gettext("Compatibility"), own.level, {name: name for name in LEVELS}, _inherits(place, "level")
+        ),
+        _select(
+            "normalize", gettext("Normalize"), _switch(own.normalize), {"true": gettext("yes"), "false": gettext("no")}
+        ),
+        _select("profile", gettext("Verdict by"), own.profile, {name: _SAID["profile"][1][name] for name in PROFILES}),
+        _select("policy", gettext("Rules beside the level"), own.policy, {name: name for name in POLICIES}),
     )
     alias = Field(
         name="alias",
-        label="Alias",
+        label=gettext("Alias"),
         value=own.alias or "",
         code=True,
-        help="Calls for this subject mean the one that is named here.",
+        help=gettext("Calls for this subject mean the one that is named here."),
     )
     fields = (*rest, alias) if place.kind == "subject" else rest
     return _form(
-        "Settings",
+        gettext("Settings"),
         "config",
         fields,
         held.reasons(CONFIG, place.scope, place.mode.mode),
@@ -193,9 +219,9 @@ def _config_form(registry: str, place: PolicyPlace, held: Changing) -> ChangeFor
 
 def _mode_form(registry: str, place: PolicyPlace, held: Changing) -> ChangeForm:
     values = {name: f"{name}: {MODE_SENTENCES[name]}" for name in MODES}
-    fields = (_select("mode", "Mode", place.own_mode, values, _inherits(place, "mode")),)
+    fields = (_select("mode", gettext("Mode"), place.own_mode, values, _inherits(place, "mode")),)
     reasons = held.reasons(MODE, place.scope, place.mode.mode)
-    return _form("Mode", "mode", fields, reasons, registry, own=place.own_mode is not None)
+    return _form(gettext("Mode"), "mode", fields, reasons, registry, own=place.own_mode is not None)
 
 
 def _form(
@@ -204,7 +230,7 @@ def _form(
     why = tuple(WhyNot(code=item.code, sentence=item.sentence, cure=item.cure) for item in reasons)
     reason = why[0].sentence if why else ""
     reset = Action(
-        label="Reset to inherited",
+        label=gettext("Reset to inherited"),
         url=reverse("ui:policy_reset", args=[registry]),
         method="post",
         allowed=not why,
@@ -216,7 +242,7 @@ def _form(
         part=part,
         fields=fields,
         submit=Action(
-            label=f"Set the {'mode' if part == 'mode' else 'settings'}",
+            label=gettext("Set the mode") if part == "mode" else gettext("Set the settings"),
             url=reverse("ui:policy_change", args=[registry]),
             method="post",
             allowed=not why,
@@ -235,12 +261,14 @@ def _inherits(place: PolicyPlace, what: str) -> str:
         "mode": (place.own_mode, place.mode.mode, place.mode.origin),
     }[what]
     if own is None and origin != place.kind:
-        return f"inherited: {value} now"
+        return gettext("inherited: %(value)s now") % {"value": value}
     usual = DEFAULT_LEVEL if what == "level" else DEFAULT_MODE
-    return f"the default, {usual}" if place.kind == "registry" else "inherited"
+    return gettext("the default, %(usual)s") % {"usual": usual} if place.kind == "registry" else gettext("inherited")
 
 
-def _select(name: str, label: str, chosen: str | None, values: Mapping[str, str], none: str = "inherited") -> Field:
+def _select(
+    name: str, label: str, chosen: str | None, values: Mapping[str, str], none: str = later("inherited")
+) -> Field:
     choices = (
         Choice(value=INHERITED, label=none, selected=chosen is None),
         *(Choice(value=value, label=words, selected=value == chosen) for value, words in values.items()),
@@ -255,7 +283,11 @@ def _switch(value: bool | None) -> str | None:
 def place_words(registry: str, scope: SubjectName | None) -> str:
     """A place in words."""
     if scope is None:
-        return f"registry {registry}"
+        return gettext("registry %(registry)s") % {"registry": registry}
     if scope.subject:
-        return f"subject {scope.qualified}"
-    return "the default context" if scope.context == DEFAULT_CONTEXT else f"context {scope.context}"
+        return gettext("subject %(qualified)s") % {"qualified": scope.qualified}
+    return (
+        gettext("the default context")
+        if scope.context == DEFAULT_CONTEXT
+        else gettext("context %(context)s") % {"context": scope.context}
+    )

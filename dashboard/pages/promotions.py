@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from dashboard.pages.frame import environment_of, make_frame, page_actor
 from dashboard.pages.numbers import whole_number
@@ -16,6 +17,7 @@ from dashboard.pages.sources_words import given_text
 from dashboard.presenters.frame import Action, ActiveFilter, Choice, Filter, Link, Paging, Search, Section
 from dashboard.presenters.looks import RequestState
 from dashboard.presenters.promotions import RequestList, RequestRow
+from dashboard.texts import later
 from registry.access.roles import Actor, may_somewhere, refusal
 from registry.errors import InvalidInput
 from registry.promotions import selectors
@@ -26,7 +28,7 @@ from registry.subjects.names import SubjectName, parse_subject
 
 PAGE_ROWS: Final = 50
 STATES: Final = PromotionRequest.STATES
-WHOSE: Final = {"mine": "Mine", "waiting": "Waiting for me"}
+WHOSE: Final = {"mine": later("Mine"), "waiting": later("Waiting for me")}
 _FILTERS: Final = ("q", "state", "target", "who")
 
 
@@ -46,7 +48,7 @@ def request_row(info: RequestInfo, order: list[str]) -> RequestRow:
         requested_by=info.requested_by,
         requested_at=info.requested_at,
         verdict=worst(info.checks),
-        reviews=f"{given} of {needed}" if needed else "",
+        reviews=gettext("%(given)s of %(needed)s") % {"given": given, "needed": needed} if needed else "",
         blocked=what_blocks(info),
     )
 
@@ -54,23 +56,27 @@ def request_row(info: RequestInfo, order: list[str]) -> RequestRow:
 def what_of(info: RequestInfo) -> str:
     """What a request brings of the subject that it is named by."""
     if info.kind == PromotionRequest.ROLL_BACK:
-        return f"version {info.version} again"
+        return gettext("version %(version)s again") % {"version": info.version}
     if info.kind == PromotionRequest.ADOPT:
-        return f"version {info.version}, to adopt"
-    return f"version {info.version}" if info.version else "a proposed text"
+        return gettext("version %(version)s, to adopt") % {"version": info.version}
+    return gettext("version %(version)s") % {"version": info.version} if info.version else gettext("a proposed text")
 
 
 def what_blocks(info: RequestInfo) -> str:
     """What the request waits for, in one sentence; "" for a closed one."""
     if info.state == PromotionRequest.DRAFT:
-        return "A draft: submit it to ask for reviews."
+        return gettext("A draft: submit it to ask for reviews.")
     if info.state == PromotionRequest.IN_REVIEW:
         failing = next((check["sentence"] for check in info.failing), "")
         return failing or info.needed.nobody_can or info.needed.missing
     if info.state == PromotionRequest.APPROVED:
-        return f"The last attempt failed: {info.failure}" if info.failure else "Approved; somebody has to apply it."
+        return (
+            gettext("The last attempt failed: %(failure)s") % {"failure": info.failure}
+            if info.failure
+            else gettext("Approved; somebody has to apply it.")
+        )
     if info.state == PromotionRequest.SCHEDULED and info.apply_at:
-        return f"Applied at {at_utc(info.apply_at)}."
+        return gettext("Applied at %(at_utc)s.") % {"at_utc": at_utc(info.apply_at)}
     return info.failure if info.state == PromotionRequest.FAILED else ""
 
 
@@ -89,7 +95,7 @@ def request_list(request: HttpRequest) -> RequestList:
     base = reverse("ui:promotions")
     filtered = urlencode(_given(chosen))
     return RequestList(
-        frame=make_frame(request, title="Promotions", section=Section.PROMOTIONS),
+        frame=make_frame(request, title=gettext("Promotions"), section=Section.PROMOTIONS),
         search=_search(base, chosen, order),
         rows=tuple(request_row(info, order) for info in rows),
         paging=Paging(
@@ -101,7 +107,7 @@ def request_list(request: HttpRequest) -> RequestList:
             else "",
         ),
         request=ask_action(actor),
-        drafts=Link(label="Proposals", url=reverse("ui:proposals")),
+        drafts=Link(label=gettext("Proposals"), url=reverse("ui:proposals")),
     )
 
 
@@ -109,7 +115,7 @@ def ask_action(actor: Actor) -> Action:
     """The button that leads to the form of a new request."""
     allowed = may_somewhere(actor, "promotion.request")
     return Action(
-        label="Ask for a promotion",
+        label=gettext("Ask for a promotion"),
         url=reverse("ui:promotion_request"),
         allowed=allowed,
         reason="" if allowed else refusal(actor, "promotion.request"),
@@ -154,21 +160,28 @@ def _search(base: str, chosen: dict[str, str], order: list[str]) -> Search:
             *(Choice(value=value, label=label, selected=value == chosen[name]) for value, label in values.items()),
         )
 
-    states = {"open": "Open", **{state: state.capitalize() for state in STATES}}
-    labels = {"q": "subject", "state": "state", "target": "target", "who": "whose"}
+    states = {"open": gettext("Open"), **{state: RequestState.of(state).look.word for state in STATES}}
+    labels = {
+        "q": gettext("subject"),
+        "state": gettext("state"),
+        "target": gettext("target"),
+        "who": gettext("whose"),
+    }
     return Search(
         url=base,
         query=chosen["q"],
-        label="Search by subject",
+        label=gettext("Search by subject"),
         placeholder="orders-value",
         filters=(
-            Filter(name="state", label="State", choices=choices("state", "Any state", states)),
+            Filter(name="state", label=gettext("State"), choices=choices("state", gettext("Any state"), states)),
             Filter(
                 name="target",
-                label="Target",
-                choices=choices("target", "Any target", {name: f"to {name}" for name in order}),
+                label=gettext("Target"),
+                choices=choices(
+                    "target", gettext("Any target"), {name: gettext("to %(name)s") % {"name": name} for name in order}
+                ),
             ),
-            Filter(name="who", label="Whose", choices=choices("who", "Anybody’s", WHOSE)),
+            Filter(name="who", label=gettext("Whose"), choices=choices("who", gettext("Anybody’s"), WHOSE)),
         ),
         active=tuple(
             ActiveFilter(label=f"{labels[name]}: {value}", url=f"{base}?{urlencode(_given({**chosen, name: ''}))}")

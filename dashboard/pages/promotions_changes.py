@@ -7,11 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import urlencode
 
+from django.utils.translation import gettext
+
 from dashboard.pages.change_cards import present_comparison
 from dashboard.pages.promotions_plan import steps_of_plan, worst
 from dashboard.presenters.comparison import ChangeCard, Comparison
 from dashboard.presenters.frame import Link
 from dashboard.presenters.promotions_page import ItemLink
+from dashboard.texts import later
 from registry.access.roles import Actor, may
 from registry.errors import NotFound, SchemadeskError
 from registry.promotions.plan import ADOPT, Step
@@ -20,7 +23,7 @@ from registry.promotions.selectors.changes import compare_step, places_of, state
 
 MAX_ITEMS: Final = 50
 #: how a page names the place of a change that is of no field
-WHOLE: Final = "the whole schema"
+WHOLE: Final = later("the whole schema")
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,7 @@ def changes_of(info: RequestInfo, actor: Actor, asked: str, url: Callable[..., s
 
 
 def _nothing_written(info: RequestInfo) -> str:
-    return f"{info.target} has these schemas already, so no version is written."
+    return gettext("%(target)s has these schemas already, so no version is written.") % {"target": info.target}
 
 
 def _rank(info: RequestInfo, step: Step) -> tuple[int, bool]:
@@ -67,8 +70,17 @@ def _checks_of(info: RequestInfo, step: Step) -> list[Mapping[str, object]]:
 
 
 def _item(info: RequestInfo, step: Step, url: Callable[..., str], *, is_chosen: bool) -> ItemLink:
-    what = f"version {step.source_version}" if step.source_version else "the proposed text"
-    becomes = "is to be adopted" if step.kind == ADOPT else f"becomes version {step.target_version} of {info.target}"
+    what = (
+        gettext("version %(source_version)s") % {"source_version": step.source_version}
+        if step.source_version
+        else gettext("the proposed text")
+    )
+    becomes = (
+        gettext("is to be adopted")
+        if step.kind == ADOPT
+        else gettext("becomes version %(target_version)s of %(target)s")
+        % {"target_version": step.target_version, "target": info.target}
+    )
     return ItemLink(
         subject=step.subject,
         what=f"{what} {becomes}",
@@ -83,16 +95,22 @@ def compared(info: RequestInfo, actor: Actor, step: Step) -> tuple[Comparison | 
     """What the target had of the subject when the plan was made, against what would come; or why that can't be told."""
     secret = next((name for name in places_of(info, step) if not _may_read(actor, name, step.subject)), "")
     if secret:
-        return None, f"You may not read {step.subject} in {secret}, so its changes aren’t shown."
+        return None, gettext("You may not read %(subject)s in %(secret)s, so its changes aren’t shown.") % {
+            "subject": step.subject,
+            "secret": secret,
+        }
     try:
         found = compare_step(info, step)
     except NotFound as error:  # it was deleted since
-        return None, f"It can’t be compared any more: {error.message}"
+        return None, gettext("It can’t be compared any more: %(message)s") % {"message": error.message}
     except SchemadeskError as error:
-        return None, f"It can’t be compared: {error.message}"
+        return None, gettext("It can’t be compared: %(message)s") % {"message": error.message}
     if found is None:
-        has = "has no version of {} yet" if info.is_open else "had no version of {}"
-        return None, f"{info.target} {has.format(step.subject)}: everything is new there."
+        has = gettext("has no version of {} yet") if info.is_open else gettext("had no version of {}")
+        return None, gettext("%(target)s %(subject)s: everything is new there.") % {
+            "target": info.target,
+            "subject": has.format(step.subject),
+        }
     old, new = places_of(info, step)
     level = str(state_before(info, step).get("level", "BACKWARD"))
     return present_comparison(found, old, new, level=level), ""
@@ -115,7 +133,10 @@ def _discussed(
             card,
             comment_url=f"{url(**about)}#comment",
             threads=tuple(
-                Link(label="discussion" if thread.is_open else "discussion, resolved", url=f"#thread-{thread.id}")
+                Link(
+                    label=gettext("discussion") if thread.is_open else gettext("discussion, resolved"),
+                    url=f"#thread-{thread.id}",
+                )
                 for thread in found
             ),
         )

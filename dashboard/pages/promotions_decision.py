@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from dashboard.pages.promotions_plan import steps_of_plan
 from dashboard.presenters.frame import Action, Field
@@ -63,28 +64,35 @@ def review_form(info: RequestInfo, actor: Actor, environment: EnvironmentInfo) -
     base = _no_reviewer(info, actor, mine)
     blocking = [check for check in info.failing if check.get("code") not in AT_APPLYING]
     approve = base or _no_approval(info, actor, mine, blocking)
-    asks = "Needed: it breaks what is there." if info.is_breaking else "Needed to request changes and to reject."
+    asks = (
+        gettext("Needed: it breaks what is there.")
+        if info.is_breaking
+        else gettext("Needed to request changes and to reject.")
+    )
     overridable = [check["name"] for check in blocking if check.get("overridable")]
     return ReviewForm(
-        approve=action(info, "approve", "Approve", approve, tone="primary", icon="check"),
-        changes=action(info, "changes", "Request changes", base or _again(mine, Review.CHANGES), icon="pencil"),
-        reject=action(info, "reject", "Reject", base or _again(mine, Review.REJECT), tone="danger", icon="x"),
-        comment=Field(name="comment", label="Comment", kind="textarea", rows=3, help=asks),
+        approve=action(info, "approve", gettext("Approve"), approve, tone="primary", icon="check"),
+        changes=action(
+            info, "changes", gettext("Request changes"), base or _again(mine, Review.CHANGES), icon="pencil"
+        ),
+        reject=action(info, "reject", gettext("Reject"), base or _again(mine, Review.REJECT), tone="danger", icon="x"),
+        comment=Field(name="comment", label=gettext("Comment"), kind="textarea", rows=3, help=asks),
         plan_hash=info.plan_hash,
         override=Field(
             name="override",
-            label="Why in spite of failing checks",
+            label=gettext("Why in spite of failing checks"),
             kind="textarea",
             rows=2,
-            help=f"To approve although these fail: {', '.join(overridable)}.",
+            help=gettext("To approve although these fail: %(overridable)s.") % {"overridable": ", ".join(overridable)},
         )
         if overridable and not approve
         else None,
         typed=Field(
             name="typed",
-            label="To approve, type the subject’s name",
+            label=gettext("To approve, type the subject’s name"),
             code=True,
-            help=f"{info.subject.qualified}: it breaks, and {info.target} is closed.",
+            help=gettext("%(qualified)s: it breaks, and %(target)s is closed.")
+            % {"qualified": info.subject.qualified, "target": info.target},
         )
         if is_typed(info, environment) and not approve
         else None,
@@ -101,38 +109,44 @@ def _no_reviewer(info: RequestInfo, actor: Actor, mine: ReviewInfo | None) -> st
     if lacking and actor.user_id not in info.needed.named_ids:
         return lacking
     if actor.user_id == info.requested_by_id and not info.own_approval_allowed:
-        return "You asked for this; somebody else must review it."
-    return approval_refusal(actor) or "You can’t review this: your account has the requester’s address of mail."
+        return gettext("You asked for this; somebody else must review it.")
+    return approval_refusal(actor) or gettext(
+        "You can’t review this: your account has the requester’s address of mail."
+    )
 
 
 def _no_approval(
     info: RequestInfo, actor: Actor, mine: ReviewInfo | None, blocking: Sequence[Mapping[str, Any]]
 ) -> str:
     if info.state != PromotionRequest.IN_REVIEW:
-        return "It has the approvals that it needs."
+        return gettext("It has the approvals that it needs.")
     if reason := approval_refusal(actor) or _again(mine, Review.APPROVE):
         return reason
     if info.stale:
-        return f"The checks are stale: {info.stale} Run them again."
+        return gettext("The checks are stale: %(stale)s Run them again.") % {"stale": info.stale}
     hard = next((check for check in blocking if not check.get("overridable")), None)
     if hard is not None:
-        return f"A check fails that can’t be overridden: {hard['sentence']}"
+        return gettext("A check fails that can’t be overridden: %(sentence)s") % {"sentence": hard["sentence"]}
     if any(check.get("code") == _COMPATIBILITY for check in blocking):
         names = [check["subject"] for check in blocking if check.get("code") == _COMPATIBILITY and check["subject"]]
         lacking = refused(actor, "version.force", info, names or written(info))
-        return f"It breaks the level, which an administrator alone overrides: {lacking}" if lacking else ""
+        return (
+            gettext("It breaks the level, which an administrator alone overrides: %(lacking)s") % {"lacking": lacking}
+            if lacking
+            else ""
+        )
     return ""
 
 
 def _again(mine: ReviewInfo | None, verdict: str) -> str:
-    return "You have said so of this plan already." if mine is not None and mine.verdict == verdict else ""
+    return gettext("You have said so of this plan already.") if mine is not None and mine.verdict == verdict else ""
 
 
 def submit_action(info: RequestInfo, actor: Actor) -> Action | None:
     """The button that submits a draft."""
     if info.state != PromotionRequest.DRAFT:
         return None
-    return action(info, "submit", "Submit for review", tone="primary", icon="send")
+    return action(info, "submit", gettext("Submit for review"), tone="primary", icon="send")
 
 
 def recheck_action(info: RequestInfo, actor: Actor) -> Action | None:
@@ -141,7 +155,7 @@ def recheck_action(info: RequestInfo, actor: Actor) -> Action | None:
         return None
     names = [item.subject.qualified for item in info.items] or [info.subject.qualified]
     reason = refused(actor, "promotion.request", info, names)
-    return action(info, "recheck", "Run again", reason, icon="refresh-cw")
+    return action(info, "recheck", gettext("Run again"), reason, icon="refresh-cw")
 
 
 def withdraw_action(info: RequestInfo, actor: Actor) -> Action | None:
@@ -150,7 +164,7 @@ def withdraw_action(info: RequestInfo, actor: Actor) -> Action | None:
         return None
     if actor.user_id != info.requested_by_id and not may(actor, "registry.manage", registry=info.target):
         return None
-    return action(info, "withdraw", "Withdraw", icon="undo-2")
+    return action(info, "withdraw", gettext("Withdraw"), icon="undo-2")
 
 
 def apply_action(info: RequestInfo, actor: Actor) -> Action | None:
@@ -161,10 +175,14 @@ def apply_action(info: RequestInfo, actor: Actor) -> Action | None:
     if info.state == PromotionRequest.IN_REVIEW:
         if reason:
             return None
-        reason = f"It isn’t approved yet. {info.needed.nobody_can or info.needed.missing}".strip()
+        reason = (
+            gettext("It isn’t approved yet. %(value)s") % {"value": info.needed.nobody_can or info.needed.missing}
+        ).strip()
     elif not reason and info.failing:
-        reason = f"A check fails: {info.failing[0]['sentence']}"
-    return action(info, "apply", f"Apply to {info.target}", reason, tone="primary", icon="rocket")
+        reason = gettext("A check fails: %(sentence)s") % {"sentence": info.failing[0]["sentence"]}
+    return action(
+        info, "apply", gettext("Apply to %(target)s") % {"target": info.target}, reason, tone="primary", icon="rocket"
+    )
 
 
 def _no_apply(info: RequestInfo, actor: Actor) -> str:
@@ -176,7 +194,7 @@ def schedule_form(info: RequestInfo, actor: Actor) -> ScheduleForm | None:
     """Where a time to apply is set."""
     if info.state not in (PromotionRequest.APPROVED, PromotionRequest.SCHEDULED):
         return None
-    label = "Schedule" if info.state == PromotionRequest.APPROVED else "Change the time"
+    label = gettext("Schedule") if info.state == PromotionRequest.APPROVED else gettext("Change the time")
     now = timezone.now()
     start = info.apply_at or (now + timedelta(hours=1)).replace(minute=0)
     return ScheduleForm(
@@ -191,7 +209,7 @@ def unschedule_action(info: RequestInfo, actor: Actor) -> Action | None:
     if info.state != PromotionRequest.SCHEDULED:
         return None
     reason = "" if actor.user_id == info.requested_by_id else _no_apply(info, actor)
-    return action(info, "unschedule", "Don’t apply it then", reason, icon="undo-2")
+    return action(info, "unschedule", gettext("Don’t apply it then"), reason, icon="undo-2")
 
 
 def failed_actions(info: RequestInfo, actor: Actor) -> tuple[Action | None, Action | None]:
@@ -200,6 +218,6 @@ def failed_actions(info: RequestInfo, actor: Actor) -> tuple[Action | None, Acti
         return None, None
     reason = _no_apply(info, actor)
     return (
-        action(info, "resume", "Go on with what is left", reason, tone="primary", icon="play"),
-        action(info, "give_up", "Give up", reason, tone="danger", icon="x"),
+        action(info, "resume", gettext("Go on with what is left"), reason, tone="primary", icon="play"),
+        action(info, "give_up", gettext("Give up"), reason, tone="danger", icon="x"),
     )

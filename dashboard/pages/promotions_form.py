@@ -9,13 +9,15 @@ from typing import Any, Final
 
 from django.http import HttpRequest, QueryDict
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from dashboard.pages.frame import make_frame, page_actor
 from dashboard.pages.promotions_plan import check_rows, id_plan, plan_steps, worst
-from dashboard.pages.sources_words import given_text, plural
+from dashboard.pages.sources_words import given_text
 from dashboard.presenters.frame import Action, Choice, Crumb, Field, Problem, Section
 from dashboard.presenters.looks import Verdict
 from dashboard.presenters.promotions import PromotionForm
+from dashboard.texts import counted, later
 from registry.access.roles import Actor, may_somewhere, refusal
 from registry.errors import InvalidInput, SchemadeskError
 from registry.promotions import selectors, services
@@ -26,7 +28,7 @@ MAX_LINES: Final = 500
 #: stands between the environments of a way that the board offers
 WAY: Final = ">"
 _LATEST: Final = "latest"
-_ITEMS_HELP: Final = (
+_ITEMS_HELP: Final = later(
     "One subject a line, with a version after a space; without one the latest is meant."
     " What they refer to comes along by itself."
 )
@@ -46,7 +48,10 @@ class Asked:
         """The lines as subjects with versions. Raises InvalidInput, InvalidName."""
         lines = [line.strip() for line in self.lines.splitlines() if line.strip()]
         if len(lines) > MAX_LINES:
-            raise InvalidInput(f"These are {len(lines)} lines; {MAX_LINES} are read.")
+            raise InvalidInput(
+                gettext("These are %(count)s lines; %(max_lines)s are read.")
+                % {"count": len(lines), "max_lines": MAX_LINES}
+            )
         return [_item(line) for line in lines]
 
 
@@ -86,13 +91,13 @@ def request_form(request: HttpRequest, problem: SchemadeskError | None = None) -
     return PromotionForm(
         frame=make_frame(
             request,
-            title="Ask for a promotion",
+            title=gettext("Ask for a promotion"),
             section=Section.PROMOTIONS,
-            crumbs=(Crumb(label="Promotions", url=reverse("ui:promotions")),),
+            crumbs=(Crumb(label=gettext("Promotions"), url=reverse("ui:promotions")),),
         ),
         fields=_fields(asked, order),
-        submit=_send("Ask for review", actor),
-        draft=_send("Keep as a draft", actor),
+        submit=_send(gettext("Ask for review"), actor),
+        draft=_send(gettext("Keep as a draft"), actor),
         preview_url=reverse("ui:promotion_request"),
         with_config=asked.with_config,
         problem=Problem(what=shown.placed) if shown else None,
@@ -120,12 +125,12 @@ def _fields(asked: Asked, order: Sequence[str]) -> tuple[Field, ...]:
     rows = max(3, min(12, asked.lines.count("\n") + 2))
     return (
         Field(
-            name="items", label="What", kind="textarea", rows=rows, value=asked.lines, required=True, code=True,
+            name="items", label=gettext("What"), kind="textarea", rows=rows, value=asked.lines, required=True, code=True,
             placeholder="orders-value 3", help=_ITEMS_HELP,
         ),
-        Field(name="source", label="From", kind="select", choices=places(order[:-1], asked.source), required=True),
-        Field(name="target", label="To", kind="select", choices=places(order[1:], asked.target), required=True),
-        Field(name="reason", label="Why", kind="textarea", rows=3, value=asked.reason, help="What the reviewer should know."),
+        Field(name="source", label=gettext("From"), kind="select", choices=places(order[:-1], asked.source), required=True),
+        Field(name="target", label=gettext("To"), kind="select", choices=places(order[1:], asked.target), required=True),
+        Field(name="reason", label=gettext("Why"), kind="textarea", rows=3, value=asked.reason, help=gettext("What the reviewer should know.")),
     )  # fmt: skip
 
 
@@ -146,17 +151,26 @@ def _preview(plan: Plan, asked: Asked, given: QueryDict) -> dict[str, Any]:
 
 def _headline(plan: Plan, target: str) -> str:
     if not plan.has_work:
-        return f"{target} has all of this already"
+        return gettext("%(target)s has all of this already") % {"target": target}
     if plan.failing:
         overridable = all(check.overridable for check in plan.failing)
-        return "It could be asked for; it fails as it is" + (", and could be overridden" if overridable else "")
-    return f"{target} would take it"
+        return (
+            gettext("It could be asked for; it fails as it is, and could be overridden")
+            if overridable
+            else gettext("It could be asked for; it fails as it is")
+        )
+    return gettext("%(target)s would take it") % {"target": target}
 
 
 def _sentence(plan: Plan, target: str) -> str:
     if plan.failing and plan.has_work:
         return plan.failing[0].sentence
-    return f"{plural(sum(step.adds for step in plan.steps), 'version')} would be written to {target}."
+    return counted(
+        sum(step.adds for step in plan.steps),
+        "%(n)s version would be written to %(target)s.",
+        "%(n)s versions would be written to %(target)s.",
+        target=target,
+    )
 
 
 def _query(asked: Asked) -> str:

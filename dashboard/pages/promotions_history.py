@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from django.utils.translation import gettext
+
 from dashboard.pages.promotions import at_utc
 from dashboard.presenters.looks import RequestState
 from dashboard.presenters.promotions_page import StateMark, TimelineEntry
+from dashboard.texts import later
 from registry.audit.selectors import AuditEntry, AuditFilter, list_events
 from registry.promotions.models import PromotionRequest
 from registry.promotions.selectors import RequestInfo
@@ -20,24 +23,24 @@ _DRAFT, _REVIEW, _APPROVED = PromotionRequest.DRAFT, PromotionRequest.IN_REVIEW,
 _SCHEDULED, _APPLYING, _APPLIED = PromotionRequest.SCHEDULED, PromotionRequest.APPLYING, PromotionRequest.APPLIED
 _ENDED_BADLY: Final = (PromotionRequest.REJECTED, PromotionRequest.WITHDRAWN, PromotionRequest.FAILED)
 _SAID: Final = {
-    _DRAFT: "Kept as a draft",
-    _REVIEW: "In review",
-    _APPROVED: "Approved: it has the approvals that it needs",
-    _SCHEDULED: "Scheduled",
-    _APPLYING: "Being applied",
-    _APPLIED: "Applied",
-    PromotionRequest.REJECTED: "Rejected",
-    PromotionRequest.WITHDRAWN: "Withdrawn",
-    PromotionRequest.FAILED: "Applying it failed on the way",
+    _DRAFT: later("Kept as a draft"),
+    _REVIEW: later("In review"),
+    _APPROVED: later("Approved: it has the approvals that it needs"),
+    _SCHEDULED: later("Scheduled"),
+    _APPLYING: later("Being applied"),
+    _APPLIED: later("Applied"),
+    PromotionRequest.REJECTED: later("Rejected"),
+    PromotionRequest.WITHDRAWN: later("Withdrawn"),
+    PromotionRequest.FAILED: later("Applying it failed on the way"),
 }
-_REVIEWED: Final = {"approve": "Approval", "changes": "Changes requested", "reject": "Turned down"}
+_REVIEWED: Final = {"approve": later("Approval"), "changes": later("Changes requested"), "reject": later("Turned down")}
 _WAITS: Final = {
-    _DRAFT: "Waits to be submitted",
-    _REVIEW: "Waits for review",
-    _APPROVED: "Waits to be applied",
-    _SCHEDULED: "Waits for its time",
-    _APPLYING: "Is being applied",
-    PromotionRequest.FAILED: "Waits for somebody to go on or give up",
+    _DRAFT: later("Waits to be submitted"),
+    _REVIEW: later("Waits for review"),
+    _APPROVED: later("Waits to be applied"),
+    _SCHEDULED: later("Waits for its time"),
+    _APPLYING: later("Is being applied"),
+    PromotionRequest.FAILED: later("Waits for somebody to go on or give up"),
 }
 
 
@@ -95,10 +98,12 @@ def timeline(info: RequestInfo, events: Sequence[AuditEntry]) -> tuple[TimelineE
     """All that happened, oldest first, and what it waits for."""
     entries = [entry for event in events if (entry := _entry(info, event))]
     if not entries:
-        entries = [TimelineEntry(sentence="Asked for", at=info.requested_at, who=info.requested_by)]
+        entries = [TimelineEntry(sentence=gettext("Asked for"), at=info.requested_at, who=info.requested_by)]
     entries += [
         TimelineEntry(
-            sentence=f"{_REVIEWED[review.verdict]}{'' if review.counts else ' (of an earlier plan)'}",
+            sentence=_REVIEWED[review.verdict]
+            if review.counts
+            else gettext("%(said)s (of an earlier plan)") % {"said": _REVIEWED[review.verdict]},
             at=review.at,
             who=review.reviewer,
             comment=review.comment or review.override,
@@ -118,13 +123,18 @@ def _entry(info: RequestInfo, event: AuditEntry) -> TimelineEntry | None:
     if event.operation == "INSERT":
         draft = event.after.get("state") == _DRAFT
         return TimelineEntry(
-            sentence="Begun as a draft" if draft else "Asked for", at=event.at, who=event.actor, comment=info.reason
+            sentence=gettext("Begun as a draft") if draft else gettext("Asked for"),
+            at=event.at,
+            who=event.actor,
+            comment=info.reason,
         )
     moved = str(event.after.get("moved") or "")
     state = event.after.get("state")
     if moved:
         return TimelineEntry(
-            sentence="The plan moved: earlier approvals are void" if not state or state == _REVIEW else _SAID[state],
+            sentence=gettext("The plan moved: earlier approvals are void")
+            if not state or state == _REVIEW
+            else _SAID[state],
             at=event.at,
             who=event.actor,
             comment=moved,
@@ -138,7 +148,7 @@ def _entry(info: RequestInfo, event: AuditEntry) -> TimelineEntry | None:
         )
     if event.after.get("failure"):
         return TimelineEntry(
-            sentence="An attempt to apply it failed",
+            sentence=gettext("An attempt to apply it failed"),
             at=event.at,
             who=event.actor,
             comment=event.after["failure"],

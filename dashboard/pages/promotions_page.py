@@ -7,6 +7,7 @@ from typing import Final
 
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from dashboard.links import subject_url
 from dashboard.pages.frame import environment_of, make_frame, page_actor
@@ -34,7 +35,7 @@ from dashboard.pages.promotions_plan import (
     steps_of_plan,
     worst,
 )
-from dashboard.pages.sources_words import given_text, plural
+from dashboard.pages.sources_words import given_text
 from dashboard.presenters.frame import Action, Crumb, Fact, Link, Problem, Section
 from dashboard.presenters.looks import RequestState, ReviewState, Verdict
 from dashboard.presenters.promotions_page import (
@@ -45,6 +46,7 @@ from dashboard.presenters.promotions_page import (
     RuleRow,
     ThreadView,
 )
+from dashboard.texts import counted, joined, later
 from registry.access.roles import Actor, refusal
 from registry.promotions import selectors
 from registry.promotions.models import PromotionRequest
@@ -54,17 +56,23 @@ from registry.promotions.selectors.readable import readable_request
 
 _DRAWN: Final = ("view", "item")
 _TITLES: Final = {
-    PromotionRequest.PROMOTE: "Promote {subject} version {version}{more} to {target}",
-    PromotionRequest.PROPOSE: "Register a proposed text of {subject}{more} in {target}",
-    PromotionRequest.ROLL_BACK: "Roll {subject} back to version {version}{more} in {target}",
-    PromotionRequest.ADOPT: "Adopt {subject} version {version}{more} of {target}",
+    PromotionRequest.PROMOTE: later("Promote %(subject)s version %(version)s to %(target)s"),
+    PromotionRequest.PROPOSE: later("Register a proposed text of %(subject)s in %(target)s"),
+    PromotionRequest.ROLL_BACK: later("Roll %(subject)s back to version %(version)s in %(target)s"),
+    PromotionRequest.ADOPT: later("Adopt %(subject)s version %(version)s of %(target)s"),
+}
+_TITLES_OF_SEVERAL: Final = {
+    PromotionRequest.PROMOTE: later("Promote %(subject)s version %(version)s and %(more)s to %(target)s"),
+    PromotionRequest.PROPOSE: later("Register a proposed text of %(subject)s and %(more)s in %(target)s"),
+    PromotionRequest.ROLL_BACK: later("Roll %(subject)s back to version %(version)s and %(more)s in %(target)s"),
+    PromotionRequest.ADOPT: later("Adopt %(subject)s version %(version)s and %(more)s of %(target)s"),
 }
 _EVIDENCE: Final = {
-    "pass": "it reads what is in use",
-    "warn": "it can’t read all that is in use",
-    "fail": "it can’t read what is in use",
-    "skipped": "nothing is known",
-    "stale": "too old",
+    "pass": later("it reads what is in use"),
+    "warn": later("it can’t read all that is in use"),
+    "fail": later("it can’t read what is in use"),
+    "skipped": later("nothing is known"),
+    "stale": later("too old"),
 }
 
 
@@ -86,7 +94,7 @@ def promotion(request: HttpRequest, request_id: int) -> PromotionPage:
             title=f"#{info.id} {title_of(info)}",
             section=Section.PROMOTIONS,
             registry=info.target,
-            crumbs=(Crumb(label="Promotions", url=reverse("ui:promotions")),),
+            crumbs=(Crumb(label=gettext("Promotions"), url=reverse("ui:promotions")),),
         ),
         number=info.id,
         state=RequestState.of(info.state),
@@ -165,23 +173,25 @@ def promotion(request: HttpRequest, request_id: int) -> PromotionPage:
 
 def title_of(info: RequestInfo) -> str:
     """What the request is for, as a title."""
-    more = f" and {plural(len(info.items) - 1, 'other')}" if len(info.items) > 1 else ""
-    return _TITLES[info.kind].format(
-        subject=info.subject.qualified, version=info.version, target=info.target, more=more
-    )
+    others = len(info.items) - 1
+    title = _TITLES[info.kind] if not others else _TITLES_OF_SEVERAL[info.kind]
+    more = counted(others, "%(n)s other", "%(n)s others")
+    return title % {"subject": info.subject.qualified, "version": info.version, "target": info.target, "more": more}
 
 
 def _items_word(info: RequestInfo) -> str:
     if info.is_open:
-        return "would be written"
+        return gettext("would be written")
     many = sum(step.adds for step in steps_of_plan(info.plan)) > 1
-    done = "were written" if many else "was written"
-    return done if info.state == PromotionRequest.APPLIED else "would have been written"
+    done = gettext("were written") if many else gettext("was written")
+    return done if info.state == PromotionRequest.APPLIED else gettext("would have been written")
 
 
 def _verdict(info: RequestInfo) -> Verdict:
-    """Of a closed one that wasn't applied the plan is only history."""
+    """Of a closed one that wasn't applied the plan is only history; of one that can't be read nothing is known."""
     if not info.is_open and not info.releases:
+        return Verdict.UNKNOWN
+    if info.is_unreadable and not info.releases:
         return Verdict.UNKNOWN
     if info.state == PromotionRequest.FAILED:
         return Verdict.BREAKS
@@ -193,36 +203,70 @@ def _verdict(info: RequestInfo) -> Verdict:
 def headline_of(info: RequestInfo, verdict: Verdict) -> str:
     """The decision in a few words."""
     if info.state == PromotionRequest.APPLIED:
-        return f"Live in {info.target}"
+        return gettext("Live in %(target)s") % {"target": info.target}
     if not info.is_open:
-        return f"Closed: {info.state}"
+        return gettext("Closed: %(state)s") % {"state": info.state}
     if info.state == PromotionRequest.FAILED:
-        return "Applied in part"
+        return gettext("Applied in part")
     if verdict is Verdict.BREAKS:
         overridable = all(check.get("overridable") for check in info.failing)
-        breaks = f"It would break what {info.target} has" if info.is_breaking else "Checks fail"
-        return f"{breaks}{', and could be overridden' if overridable else ''}"
+        if not info.is_breaking:
+            return gettext("Checks fail, and could be overridden") if overridable else gettext("Checks fail")
+        said = (
+            gettext("It would break what %(target)s has, and could be overridden")
+            if overridable
+            else gettext("It would break what %(target)s has")
+        )
+        return said % {"target": info.target}
     if info.is_breaking:
-        return f"It breaks what {info.target} has, and was overridden"
-    return "Can be done, with care" if verdict is Verdict.CARE else "Can be done"
+        return gettext("It breaks what %(target)s has, and was overridden") % {"target": info.target}
+    if info.is_unreadable:
+        return gettext("Not known: its plan is damaged")
+    return gettext("Can be done, with care") if verdict is Verdict.CARE else gettext("Can be done")
 
 
 def sentence_of(info: RequestInfo) -> str:
     """The decision in a sentence: what is written, or what fails first."""
     if info.release:
-        there = f"{info.target} has it as version {info.release.version} with schema id {info.release.schema_id}."
+        there = gettext("%(target)s has it as version %(version)s with schema id %(schema_id)s.") % {
+            "target": info.target,
+            "version": info.release.version,
+            "schema_id": info.release.schema_id,
+        }
         more = len(info.releases) - 1
-        return f"{there} {plural(more, 'other version')} came with it." if more else there
+        came = counted(more, "%(n)s other version came with it.", "%(n)s other versions came with it.")
+        return f"{there} {came}" if more else there
     if info.failing:
         first, more = str(info.failing[0]["sentence"]), len(info.failing) - 1
-        return f"{first} {plural(more, 'other check')} fail{'s' if more == 1 else ''} too." if more else first
+        too = counted(more, "%(n)s other check fails too.", "%(n)s other checks fail too.")
+        return f"{first} {too}" if more else first
+    if info.is_unreadable:
+        return gettext("What would be written to %(target)s can’t be told.") % {"target": info.target}
     steps = steps_of_plan(info.plan)
     adding, settings = sum(step.adds for step in steps), sum(step.kind == CONFIG for step in steps)
-    parts = [f"{plural(adding, 'version')} would be written to {info.target}"] if adding else []
-    parts += [f"the settings of {plural(settings, 'subject')} would be changed"] if settings else []
-    parts += ["a release would be recorded"] if any(step.kind == ADOPT for step in steps) else []
-    said = " and ".join(parts) or f"Nothing would be written to {info.target}"
-    return f"{said[:1].upper()}{said[1:]}{'; nothing there breaks' if not info.is_breaking else ''}."
+    parts = [_written_to(adding, info.target)] if adding else []
+    parts += [_settings_of(settings)] if settings else []
+    parts += [gettext("a release would be recorded")] if any(step.kind == ADOPT for step in steps) else []
+    said = joined(parts) or gettext("Nothing would be written to %(target)s") % {"target": info.target}
+    said = f"{said[:1].upper()}{said[1:]}"
+    return f"{said}." if info.is_breaking else gettext("%(said)s; nothing there breaks.") % {"said": said}
+
+
+def _written_to(versions: int, target: str) -> str:
+    return counted(
+        versions,
+        "%(n)s version would be written to %(target)s",
+        "%(n)s versions would be written to %(target)s",
+        target=target,
+    )
+
+
+def _settings_of(subjects: int) -> str:
+    return counted(
+        subjects,
+        "the settings of %(n)s subject would be changed",
+        "the settings of %(n)s subjects would be changed",
+    )
 
 
 def _voided(info: RequestInfo) -> str:
@@ -230,10 +274,14 @@ def _voided(info: RequestInfo) -> str:
     if info.state not in (PromotionRequest.DRAFT, PromotionRequest.IN_REVIEW):
         return ""
     lost = sum(not review.counts and review.verdict == "approve" for review in info.reviews)
-    counted = f" {plural(lost, 'approval')} no longer count{'s' if lost == 1 else ''}." if lost else ""
     if info.moved:
-        return f"{info.moved}{counted}"
-    return f"{info.stale} Run the checks again: the plan below is an earlier one." if info.stale else ""
+        gone = counted(lost, "%(n)s approval no longer counts.", "%(n)s approvals no longer count.")
+        return f"{info.moved} {gone}" if lost else info.moved
+    return (
+        gettext("%(stale)s Run the checks again: the plan below is an earlier one.") % {"stale": info.stale}
+        if info.stale
+        else ""
+    )
 
 
 def _facts(info: RequestInfo) -> tuple[Fact, ...]:
@@ -241,38 +289,73 @@ def _facts(info: RequestInfo) -> tuple[Fact, ...]:
     steps = [
         step for step in steps_of_plan(info.plan) if step.subject == info.subject.qualified and step.target_version
     ]
-    facts = [Fact(label=f"Level at {info.target}", value=state["level"], code=True)] if state.get("level") else []
+    facts = (
+        [Fact(label=gettext("Level at %(target)s") % {"target": info.target}, value=state["level"], code=True)]
+        if state.get("level")
+        else []
+    )
     if steps and not info.releases:
-        facts.append(Fact(label="Becomes", value=f"version {steps[-1].target_version} of {info.target}"))
-    facts.append(Fact(label="Fingerprint", value=info.fingerprint_short, code=True))
+        facts.append(
+            Fact(
+                label=gettext("Becomes"),
+                value=gettext("version %(target_version)s of %(target)s")
+                % {"target_version": steps[-1].target_version, "target": info.target},
+            )
+        )
+    facts.append(Fact(label=gettext("Fingerprint"), value=info.fingerprint_short, code=True))
     data = next((check for check in info.checks if check.get("code") == "evidence.data"), None)
     if data:
-        facts.append(Fact(label="Evidence from data", value=_EVIDENCE[data["verdict"]]))
+        facts.append(Fact(label=gettext("Evidence from data"), value=_EVIDENCE[data["verdict"]]))
     return tuple(facts)
+
+
+def _reviews_by(environment: EnvironmentInfo) -> str:
+    needed = environment.reviews_needed
+    if environment.own_approval_allowed:
+        return counted(
+            needed,
+            "%(n)s approval by anybody with the right to review.",
+            "%(n)s approvals by anybody with the right to review.",
+        )
+    return counted(
+        needed,
+        "%(n)s approval by somebody else than the requester.",
+        "%(n)s approvals by somebody else than the requester.",
+    )
 
 
 def policy_of(environment: EnvironmentInfo) -> tuple[str, ...]:
     """What an environment asks of what comes in, in sentences."""
     lines = [
-        "Closed: it changes by releases alone." if environment.is_closed else "Open: it can be changed directly, too.",
-        f"{plural(environment.reviews_needed, 'approval')} by"
-        f" {'anybody with the right to review' if environment.own_approval_allowed else 'somebody else than the requester'}.",
+        gettext("Closed: it changes by releases alone.")
+        if environment.is_closed
+        else gettext("Open: it can be changed directly, too."),
+        _reviews_by(environment),
         *(f"{rule.sentence}." for rule in environment.rules),
     ]
     if environment.owners_only:
-        lines.append("Only owners of a subject ask for it here.")
+        lines.append(gettext("Only owners of a subject ask for it here."))
     lines.append(
-        "Open drift at a subject fails its requests."
+        gettext("Open drift at a subject fails its requests.")
         if environment.drift_blocks
-        else "Open drift at a subject is a warning alone."
+        else gettext("Open drift at a subject is a warning alone.")
     )
     lines += [
-        f"Frozen from {at_utc(freeze.starts_at)} to {at_utc(freeze.ends_at)}: {freeze.reason}"
+        gettext("Frozen from %(start)s to %(end)s: %(reason)s")
+        % {"start": at_utc(freeze.starts_at), "end": at_utc(freeze.ends_at), "reason": freeze.reason}
         for freeze in environment.freezes
     ]
     lines += [
-        f"Frozen: {rule.sentence}; {'now until' if rule.is_now else 'next from'}"
-        f" {at_utc(rule.ends_at if rule.is_now else rule.starts_at)}: {rule.reason}"
+        (
+            gettext("Frozen: %(rule)s; now until %(at)s: %(reason)s")
+            if rule.is_now
+            else gettext("Frozen: %(rule)s; next from %(at)s: %(reason)s")
+        )
+        % {
+            "rule": rule.sentence,
+            "at": at_utc(rule.ends_at if rule.is_now else rule.starts_at),
+            "reason": rule.reason,
+        }
         for rule in environment.recurring
     ]
     return tuple(lines)
@@ -281,10 +364,14 @@ def policy_of(environment: EnvironmentInfo) -> tuple[str, ...]:
 def _thread(
     thread: ThreadInfo, info: RequestInfo, actor: Actor, changes: Changes, url: Callable[..., str]
 ) -> ThreadView:
-    closed = "" if info.is_open else f"The request is {info.state}: its discussions are closed."
+    closed = (
+        "" if info.is_open else gettext("The request is %(state)s: its discussions are closed.") % {"state": info.state}
+    )
     part = closed or _no_part(thread, info, actor)
-    word, name, icon = ("Resolve", "resolve", "check") if thread.is_open else ("Open again", "reopen", "undo-2")
-    answer = closed or ("" if actor.user_id else "Sign in to take part.")
+    word, name, icon = (
+        (gettext("Resolve"), "resolve", "check") if thread.is_open else (gettext("Open again"), "reopen", "undo-2")
+    )
+    answer = closed or ("" if actor.user_id else gettext("Sign in to take part."))
     return ThreadView(
         number=thread.id,
         subject=thread.subject,
@@ -293,7 +380,7 @@ def _thread(
         resolved_by=thread.resolved_by,
         resolved_at=thread.resolved_at,
         comments=tuple(CommentRow(author=said.author, text=said.text, at=said.at) for said in thread.comments),
-        answer=_thread_action(info, thread, "answer", "Answer", answer, "") if info.is_open else None,
+        answer=_thread_action(info, thread, "answer", gettext("Answer"), answer, "") if info.is_open else None,
         switch=_thread_action(info, thread, name, word, part, icon) if info.is_open else None,
     )
 
@@ -316,7 +403,7 @@ def _no_part(thread: ThreadInfo, info: RequestInfo, actor: Actor) -> str:
     if actor.user_id in info.needed.named_ids:
         return ""
     lacking = refusal(actor, "promotion.review", registry=info.target, subject=info.subject.qualified)
-    return "Whoever began it, the requester or a reviewer resolves it." if lacking else ""
+    return gettext("Whoever began it, the requester or a reviewer resolves it.") if lacking else ""
 
 
 def _comment_form(request: HttpRequest, info: RequestInfo, actor: Actor, url: Callable[..., str]) -> CommentForm | None:
@@ -326,26 +413,39 @@ def _comment_form(request: HttpRequest, info: RequestInfo, actor: Actor, url: Ca
     subject, path = given_text(request.GET, "of"), given_text(request.GET, "about")
     if subject not in {step.subject for step in steps_of_plan(info.plan)}:
         subject, path = "", ""
-    reason = "" if actor.user_id else "Sign in to take part in the discussion."
-    form = action(info, "threads", "Open a discussion", reason, icon="message-square")
+    reason = "" if actor.user_id else gettext("Sign in to take part in the discussion.")
+    form = action(info, "threads", gettext("Open a discussion"), reason, icon="message-square")
     return CommentForm(open=form, subject=subject, path=path, whole_url=f"{url()}#comment")
 
 
 def _problem(info: RequestInfo) -> Problem | None:
-    """What went wrong when it was applied."""
+    """What went wrong when it was applied, or that its plan is damaged."""
+    if info.is_unreadable:
+        return Problem(
+            what=gettext("The stored plan of this request can’t be read"),
+            where=info.target,
+            cure=gettext("Run the checks again: the plan is made anew. What people said of it is whole.")
+            if info.is_open
+            else gettext("The request is closed, so that it stays as it is. What people said of it is whole."),
+        )
     if info.state == PromotionRequest.FAILED:
         done = sum(row.state == "done" for row in info.steps)
         return Problem(
-            what=f"{done} of {plural(len(info.steps), 'step')} {'is' if done == 1 else 'are'} done",
+            what=counted(
+                done,
+                "%(n)s of %(steps)s is done",
+                "%(n)s of %(steps)s are done",
+                steps=counted(len(info.steps), "%(n)s step", "%(n)s steps"),
+            ),
             where=info.target,
-            cure="Go on with what is left, or give up: what was written stays.",
+            cure=gettext("Go on with what is left, or give up: what was written stays."),
             detail=info.failure,
         )
     if info.state == PromotionRequest.APPROVED and info.failure:
         return Problem(
-            what="The last attempt to apply it failed; nothing was written",
+            what=gettext("The last attempt to apply it failed; nothing was written"),
             where=info.target,
-            cure="Repair what it says, and apply it again.",
+            cure=gettext("Repair what it says, and apply it again."),
             detail=info.failure,
         )
     return None
@@ -354,6 +454,6 @@ def _problem(info: RequestInfo) -> Problem | None:
 def packs_of(info: RequestInfo) -> tuple[Link, ...]:
     """The evidence pack, as files."""
     return (
-        Link(label="One HTML file", url=reverse("ui:promotion_evidence_html", args=[info.id])),
+        Link(label=gettext("One HTML file"), url=reverse("ui:promotion_evidence_html", args=[info.id])),
         Link(label="JSON", url=reverse("ui:promotion_evidence_json", args=[info.id])),
     )

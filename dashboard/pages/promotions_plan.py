@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from dashboard.pages.sources_words import plural
+from django.utils.translation import gettext
+
 from dashboard.presenters.looks import Check, StepState, Verdict
 from dashboard.presenters.promotions import CheckRow, IdPlan, IdRow, PlanStep
+from dashboard.texts import counted, later
 from registry.promotions.plan import (
     ADOPT,
     CONFIG,
@@ -31,11 +33,11 @@ VERDICTS: Final = {
 #: codes of the checks that say whom it concerns; the page shows them apart
 IMPACT: Final = ("referrers", "evidence.data", "evidence.state")
 _OUTLOOKS: Final = {
-    SAME_ID: ("the same", Verdict.OK),
-    GIVEN_ID: ("kept, by IMPORT", Verdict.OK),
+    SAME_ID: (later("the same"), Verdict.OK),
+    GIVEN_ID: (later("kept, by IMPORT"), Verdict.OK),
     OTHER_ID: ("differs", Verdict.CARE),
 }
-_UNKNOWN_ID: Final = ("told when it is written", Verdict.UNKNOWN)
+_UNKNOWN_ID: Final = (later("told when it is written"), Verdict.UNKNOWN)
 
 
 def worst(checks: Iterable[Mapping[str, Any]]) -> Verdict:
@@ -102,31 +104,64 @@ def applied_steps(rows: Sequence[StepInfo], source: str, target: str) -> tuple[P
 def _given(row: StepInfo) -> str:
     if row.version is None:
         return ""
-    return f"version {row.version}" + (f" with schema id {row.schema_id}" if row.schema_id is not None else "")
+    if row.schema_id is None:
+        return gettext("version %(version)s") % {"version": row.version}
+    return gettext("version %(version)s with schema id %(id)s") % {"version": row.version, "id": row.schema_id}
 
 
 def step_sentence(step: Step, source: str, target: str) -> str:
     """A step in words."""
-    becomes = f"as version {step.target_version} of {target}"
+    becomes = gettext("as version %(target_version)s of %(target)s") % {
+        "target_version": step.target_version,
+        "target": target,
+    }
     if step.kind == REGISTER and step.source_version:
-        return f"Register {step.subject} version {step.source_version} of {source} {becomes}"
+        return gettext("Register %(subject)s version %(source_version)s of %(source)s %(becomes)s") % {
+            "subject": step.subject,
+            "source_version": step.source_version,
+            "source": source,
+            "becomes": becomes,
+        }
     if step.kind == REGISTER:
-        return f"Register the proposed text of {step.subject} {becomes}"
+        return gettext("Register the proposed text of %(subject)s %(becomes)s") % {
+            "subject": step.subject,
+            "becomes": becomes,
+        }
     if step.kind == REPEAT:
-        return f"Repeat version {step.source_version} of {step.subject} {becomes}"
+        return gettext("Repeat version %(source_version)s of %(subject)s %(becomes)s") % {
+            "source_version": step.source_version,
+            "subject": step.subject,
+            "becomes": becomes,
+        }
     if step.kind == CONFIG:
-        return f"Set {', '.join(sorted(step.config or {})) or 'nothing'} of {step.subject} in {target}"
+        return gettext("Set %(settings)s of %(subject)s in %(target)s") % {
+            "settings": ", ".join(sorted(step.config or {})) or gettext("nothing"),
+            "subject": step.subject,
+            "target": target,
+        }
     if step.kind == ADOPT:
-        return f"Record the release of {step.subject} version {step.target_version}, which is in {target} already"
-    return f"{step.subject} is in {target} already, as version {step.target_version}"
+        return gettext(
+            "Record the release of %(subject)s version %(target_version)s, which is in %(target)s already"
+        ) % {"subject": step.subject, "target_version": step.target_version, "target": target}
+    return gettext("%(subject)s is in %(target)s already, as version %(target_version)s") % {
+        "subject": step.subject,
+        "target": target,
+        "target_version": step.target_version,
+    }
 
 
 def _detail(step: Step) -> str:
     if step.kind == CONFIG:
         return ", ".join(f"{name}: {value}" for name, value in sorted((step.config or {}).items()))
-    references = ", ".join(f"{ref.subject} version {ref.version}" for ref in step.references)
-    along = "" if step.asked or not step.adds else "comes along, because others refer to it"
-    parts = (f"refers to {references}" if references and step.adds else "", along)
+    references = ", ".join(
+        gettext("%(subject)s version %(version)s") % {"subject": ref.subject, "version": ref.version}
+        for ref in step.references
+    )
+    along = "" if step.asked or not step.adds else gettext("comes along, because others refer to it")
+    parts = (
+        gettext("refers to %(references)s") % {"references": references} if references and step.adds else "",
+        along,
+    )
     return "; ".join(part for part in parts if part)
 
 
@@ -141,26 +176,43 @@ def id_plan(steps: Sequence[Step], source: str, target: str) -> IdPlan | None:
     differing = sum(step.id_outlook == OTHER_ID for step in adding)
     unknown = sum(_id_of(step)[1] is Verdict.UNKNOWN for step in adding)
     if differing:
-        sentence, verdict = f"{differing} of {len(adding)} ids will differ from those in {source}.", Verdict.CARE
+        sentence, verdict = (
+            gettext("%(differing)s of %(count)s ids will differ from those in %(source)s.")
+            % {"differing": differing, "count": len(adding), "source": source},
+            Verdict.CARE,
+        )
     elif unknown:
-        sentence = f"{plural(unknown, 'id')} of {len(adding)}: {target} tells when it is written."
+        sentence = counted(
+            unknown,
+            "%(n)s id of %(all)s: %(target)s tells when it is written.",
+            "%(n)s ids of %(all)s: %(target)s tells when it is written.",
+            all=len(adding),
+            target=target,
+        )
         verdict = Verdict.UNKNOWN
     else:
-        sentence, verdict = f"All {len(adding)} ids will be the same as in {source}.", Verdict.OK
+        sentence, verdict = (
+            gettext("All %(count)s ids will be the same as in %(source)s.") % {"count": len(adding), "source": source},
+            Verdict.OK,
+        )
     return IdPlan(sentence=sentence, verdict=verdict, rows=rows)
 
 
 def _one_id(step: Step, source: str, target: str) -> str:
     if step.expected_id is None:
-        return f"{target} tells the id when it is written."
-    will = f"{target} will get id {step.expected_id}"
+        return gettext("%(target)s tells the id when it is written.") % {"target": target}
+    will = gettext("%(target)s will get id %(expected_id)s") % {"target": target, "expected_id": step.expected_id}
     if step.id_outlook == SAME_ID:
-        return f"{will} — same as {source or 'before'}."
+        return gettext("%(will)s — same as %(source)s.") % {"will": will, "source": source or gettext("before")}
     if step.id_outlook == GIVEN_ID:
-        return f"{will}, kept from {source} by IMPORT."
+        return gettext("%(will)s, kept from %(source)s by IMPORT.") % {"will": will, "source": source}
     if step.source_id is None:
         return f"{will}."
-    return f"{will}; it differs from {source or 'before'}, which has {step.source_id}."
+    return gettext("%(will)s; it differs from %(source)s, which has %(id)s.") % {
+        "will": will,
+        "source": source or gettext("before"),
+        "id": step.source_id,
+    }
 
 
 def _id_of(step: Step) -> tuple[str, Verdict]:

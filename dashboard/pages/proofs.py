@@ -8,15 +8,20 @@ from typing import Final
 
 from dashboard.presenters.proof import EditView, PartingNote, Proof, RenameView, bytes_view, json_text
 from dashboard.presenters.text_diff import text_diff
+from dashboard.texts import later
 from registry.formats.assessment import Parting, Rename
 from registry.formats.base import Answer, Witness
 
-DIRECTIONS: Final = {"BACKWARD": "New reader, old data", "FORWARD": "Old reader, new data"}
+#: suspected renames that a page draws unless all are asked for
+MAX_RENAMES: Final = 20
+#: characters of a text that is shown whole after each of several edits
+MAX_WHOLE: Final = 20_000
+DIRECTIONS: Final = {"BACKWARD": later("New reader, old data"), "FORWARD": later("Old reader, new data")}
 _PARTED: Final[dict[tuple[Answer, Answer], str]] = {
-    ("yes", "no"): "The rules accept it, the data change",
-    ("yes", "unknown"): "The rules accept it, the data don’t prove it",
-    ("no", "yes"): "The rules refuse it, no datum breaks",
-    ("no", "unknown"): "The rules refuse it, the data don’t prove it",
+    ("yes", "no"): later("The rules accept it, the data change"),
+    ("yes", "unknown"): later("The rules accept it, the data don’t prove it"),
+    ("no", "yes"): later("The rules refuse it, no datum breaks"),
+    ("no", "unknown"): later("The rules refuse it, the data don’t prove it"),
 }
 
 
@@ -49,10 +54,12 @@ def parting_note(parting: Parting, anchor: str) -> PartingNote:
     )
 
 
-def edit_view(anchor: str, title: str, before: str, after: str) -> EditView:
-    """An edit: the two texts compared, and the whole text after it."""
+def edit_view(anchor: str, title: str, before: str, after: str, *, limit: int | None = None) -> EditView:
+    """An edit: the two texts compared, and the whole text after it unless it is longer than `limit`."""
     shown = (before, after) if "\n" in before.strip() else (_laid_out(before), _laid_out(after))
-    return EditView(anchor=anchor, title=title, change=text_diff(*shown), text=after)
+    return EditView(
+        anchor=anchor, title=title, change=text_diff(*shown), text=after if limit is None or len(after) <= limit else ""
+    )
 
 
 def _laid_out(text: str) -> str:
@@ -63,16 +70,19 @@ def _laid_out(text: str) -> str:
         return text
 
 
-def rename_views(renames: Sequence[Rename], text: str) -> tuple[RenameView, ...]:
-    """Suspected renames, the likeliest first; `text` is the new schema's, which their edits change."""
-    ordered = sorted(renames, key=lambda item: -item.score)
+def rename_views(renames: Sequence[Rename], text: str, limit: int | None = None) -> tuple[RenameView, ...]:
+    """Suspected renames, the likeliest first and at most `limit`; `text` is the new schema's, which their edits change."""
+    ordered = sorted(renames, key=lambda item: -item.score)[:limit]
     return tuple(
         RenameView(
             path=item.path,
             sentence=f"{item.message[:1].upper()}{item.message[1:]}.",
             percent=round(item.score * 100),
             reasons=item.reasons,
-            edit=edit_view(f"rename-{number}", item.edit.title, text, item.edit.text) if item.edit else None,
+            edit=edit_view(f"rename-{number}", item.edit.title, text, item.edit.text, limit=MAX_WHOLE)
+            if item.edit
+            else None,
+            is_edit_tried=item.is_edit_tried,
         )
         for number, item in enumerate(ordered, start=1)
     )

@@ -9,18 +9,20 @@ from urllib.parse import urlencode
 
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from dashboard.links import subject_url
 from dashboard.pages.frame import environment_of, make_frame, page_actor
 from dashboard.pages.numbers import whole_number
 from dashboard.pages.promotions import request_row
 from dashboard.pages.promotions_plan import check_rows, worst
-from dashboard.pages.sources_words import given_text, plural
+from dashboard.pages.sources_words import given_text
 from dashboard.pages.subjects import pretty
 from dashboard.presenters.frame import Action, Choice, Crumb, Field, Link, Problem, Section
 from dashboard.presenters.looks import Verdict
 from dashboard.presenters.proposals import DraftList, DraftRow, ProposalPage, ProposalResult
 from dashboard.presenters.report import ReferenceField, SyntaxProblem, snippet
+from dashboard.texts import counted
 from registry.access.roles import Actor, may_somewhere, refusal, require
 from registry.drift.proposable import can_propose, propose_from, subject_of
 from registry.drift.selectors import get_finding
@@ -63,7 +65,10 @@ class Form:
         for name, subject, version in self.rows:
             number = -1 if version in _LATEST else whole_number(version, digits=10)
             if number is None:
-                raise InvalidReference(f"{version[:20]!r} is no version: a number or latest.", reference=name)
+                raise InvalidReference(
+                    gettext("%(version)s is no version: a number or latest.") % {"version": repr(version[:20])},
+                    reference=name,
+                )
             found.append(Reference(name, subject, number))
         return found
 
@@ -75,11 +80,11 @@ def draft_list(request: HttpRequest) -> DraftList:
     found = selectors.list_requests(state="open", viewer=actor.user_id)
     proposed = [info for info in found if info.kind == PromotionRequest.PROPOSE and may_see(actor, info)]
     return DraftList(
-        frame=make_frame(request, title="Proposals", section=Section.PROMOTIONS, crumbs=_crumbs()[:1]),
+        frame=make_frame(request, title=gettext("Proposals"), section=Section.PROMOTIONS, crumbs=_crumbs()[:1]),
         rows=tuple(_draft_row(info, order) for info in (selectors.list_drafts(actor.user_id) if actor.user_id else [])),
         open=tuple(request_row(info, order) for info in proposed),
         propose=Action(
-            label="Propose a schema",
+            label=gettext("Propose a schema"),
             url=reverse("ui:propose"),
             allowed=not reason,
             reason=reason,
@@ -95,8 +100,8 @@ def _refusal(actor: Actor) -> str:
 
 def _crumbs() -> tuple[Crumb, ...]:
     return (
-        Crumb(label="Promotions", url=reverse("ui:promotions")),
-        Crumb(label="Proposals", url=reverse("ui:proposals")),
+        Crumb(label=gettext("Promotions"), url=reverse("ui:promotions")),
+        Crumb(label=gettext("Proposals"), url=reverse("ui:proposals")),
     )
 
 
@@ -108,7 +113,7 @@ def _draft_row(info: DraftInfo, order: list[str]) -> DraftRow:
         format=_FORMAT_NAMES.get(info.schema_type, info.schema_type),
         origin=info.origin,
         changed_at=info.changed_at,
-        delete=_delete(info.id, "Throw away"),
+        delete=_delete(info.id, gettext("Throw away")),
     )
 
 
@@ -176,7 +181,7 @@ def _from_version(form: Form, place: str, version: str, actor: Actor, *, asked: 
         info.schema.schema_type,
         rows,
         reason=form.reason,
-        origin=f"from version {info.version} of {place}",
+        origin=gettext("from version %(version)s of %(place)s") % {"version": info.version, "place": place},
     )
 
 
@@ -187,8 +192,11 @@ def _after_finding(number: str, actor: Actor, order: Sequence[str]) -> Form:
     found = get_finding(whole_number(number) or 0)
     require(actor, "schema.read", registry=found.registry, subject=found.subject)
     target = found.registry if found.registry in order else next(iter(order), "")
-    seen = f"Seen in the data at {found.location}: {found.sentence} {found.remedy}".strip()
-    form = Form(target, subject_of(found), reason=seen, origin=f"after finding {found.id}")
+    seen = (
+        gettext("Seen in the data at %(location)s: %(sentence)s %(remedy)s")
+        % {"location": found.location, "sentence": found.sentence, "remedy": found.remedy}
+    ).strip()
+    form = Form(target, subject_of(found), reason=seen, origin=gettext("after finding %(id)s") % {"id": found.id})
     if not form.subject:
         return form
     filled = _from_version(form, found.registry, "latest", actor, asked=False)
@@ -206,7 +214,7 @@ def _after_finding(number: str, actor: Actor, order: Sequence[str]) -> Form:
         schema_type,
         filled.rows,
         reason=f"{seen} {note}".strip(),
-        origin=f"after finding {found.id}",
+        origin=gettext("after finding %(id)s") % {"id": found.id},
     )
 
 
@@ -223,19 +231,19 @@ def proposal_page(
             error = found
     reason = _refusal(actor)
     return ProposalPage(
-        frame=make_frame(request, title="Propose a schema", section=Section.PROMOTIONS, crumbs=_crumbs()),
+        frame=make_frame(request, title=gettext("Propose a schema"), section=Section.PROMOTIONS, crumbs=_crumbs()),
         **_fields(form, order),
         references=tuple(
             ReferenceField(number=number, name=name, subject=subject, version=version)
             for number, (name, subject, version) in enumerate([*form.rows, *[("", "", "")] * _EMPTY_ROWS], start=1)
         ),
         action_url=reverse("ui:propose"),
-        check=Action(label="Check", url=reverse("ui:propose")),
-        save=Action(label="Save as a draft", url=reverse("ui:propose"), allowed=not reason, reason=reason),
-        submit=Action(label="Submit for review", url=reverse("ui:propose"), allowed=not reason, reason=reason),
+        check=Action(label=gettext("Check"), url=reverse("ui:propose")),
+        save=Action(label=gettext("Save as a draft"), url=reverse("ui:propose"), allowed=not reason, reason=reason),
+        submit=Action(label=gettext("Submit for review"), url=reverse("ui:propose"), allowed=not reason, reason=reason),
         draft=form.draft,
         origin=form.origin,
-        delete=_delete(form.draft, "Throw the draft away") if form.draft else None,
+        delete=_delete(form.draft, gettext("Throw the draft away")) if form.draft else None,
         equal=_equal(plan, form) if plan else None,
         syntax=_syntax(form.text, error) if isinstance(error, InvalidSchema) else None,
         result=_result(plan, form) if plan else None,
@@ -262,20 +270,22 @@ def _fields(form: Form, order: Sequence[str]) -> dict[str, Any]:
     return {
         "registry": Field(
             name="registry",
-            label="For",
+            label=gettext("For"),
             kind="select",
             choices=chosen([(name, name) for name in order], form.registry),
             required=True,
         ),
-        "subject": Field(name="subject", label="Subject", value=form.subject, code=True, required=True),
-        "text": Field(name="schema", label="Text", value=form.text, kind="textarea", rows=18, code=True, required=True),
+        "subject": Field(name="subject", label=gettext("Subject"), value=form.subject, code=True, required=True),
+        "text": Field(
+            name="schema", label=gettext("Text"), value=form.text, kind="textarea", rows=18, code=True, required=True
+        ),
         "reason": Field(
             name="reason",
-            label="Why",
+            label=gettext("Why"),
             value=form.reason,
             kind="textarea",
             rows=3,
-            help="What the reviewer should know.",
+            help=gettext("What the reviewer should know."),
         ),
         "format_choices": chosen([(kind, _FORMAT_NAMES.get(kind, kind)) for kind in sorted(FORMATS)], form.schema_type),
     }
@@ -287,7 +297,8 @@ def _equal(plan: Plan, form: Form) -> Link | None:
         return None
     number = plan.steps[-1].target_version
     return Link(
-        label=f"version {number} of {form.registry}", url=subject_url(form.registry, form.subject, version=number)
+        label=gettext("version %(number)s of %(registry)s") % {"number": number, "registry": form.registry},
+        url=subject_url(form.registry, form.subject, version=number),
     )
 
 
@@ -295,18 +306,26 @@ def _result(plan: Plan, form: Form) -> ProposalResult:
     stored = plan.to_dict()["checks"]
     checks = [check for check in stored if plan.has_work or check["code"] != "something-to-do"]
     if not plan.has_work:
-        verdict, headline = Verdict.OK, f"{form.registry} has it already"
+        verdict, headline = Verdict.OK, gettext("%(registry)s has it already") % {"registry": form.registry}
     elif plan.failing:
         verdict = Verdict.BREAKS
-        headline = f"It would break what {form.registry} has" if plan.breaking else "Checks fail"
+        headline = (
+            gettext("It would break what %(registry)s has") % {"registry": form.registry}
+            if plan.breaking
+            else gettext("Checks fail")
+        )
     else:
-        verdict, headline = worst(checks), f"{form.registry} would take it"
+        verdict, headline = worst(checks), gettext("%(registry)s would take it") % {"registry": form.registry}
     return ProposalResult(
         verdict=verdict,
         headline=headline,
         sentence=plan.failing[0].sentence
         if plan.failing and plan.has_work
-        else f"{plural(sum(step.adds for step in plan.steps), 'version')} would be registered.",
+        else counted(
+            sum(step.adds for step in plan.steps),
+            "%(n)s version would be registered.",
+            "%(n)s versions would be registered.",
+        ),
         checks=check_rows(checks),
         report_url=subject_url(form.registry, form.subject, "report"),
     )
@@ -328,7 +347,7 @@ def _starts(form: Form, order: Sequence[str]) -> tuple[Link, ...]:
     url = reverse("ui:propose")
     return tuple(
         Link(
-            label=f"the newest version of {place}",
+            label=gettext("the newest version of %(place)s") % {"place": place},
             url=f"{url}?{urlencode({'registry': form.registry, 'subject': form.subject, 'from': f'{place}:latest'})}",
         )
         for place in order

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from django.http import HttpRequest
+from django.utils.translation import gettext
 
 from dashboard.links import subject_url
 from dashboard.pages.frame import make_frame, page_actor, subjects_url
@@ -46,11 +47,11 @@ def references_page(request: HttpRequest, registry: str, subject: str) -> Refere
     return ReferencesPage(
         frame=make_frame(
             request,
-            title="References",
+            title=gettext("References"),
             section=Section.SUBJECTS,
             registry=registry,
             crumbs=(
-                Crumb(label="Subjects", url=subjects_url(registry)),
+                Crumb(label=gettext("Subjects"), url=subjects_url(registry)),
                 Crumb(label=name.qualified, url=url, code=True),
             ),
             parts=subject_parts(registry, name, "references"),
@@ -87,9 +88,9 @@ def _referenced(registry: str, node: ReferenceNode) -> ReferenceItem:
     return ReferenceItem(
         name=node.subject.qualified,
         url=_url(registry, node),
-        sentence=f"version {node.version}, as {node.name}",
+        sentence=gettext("version %(version)s, as %(node)s") % {"version": node.version, "node": node.name},
         behind=_behind(node.version, node.latest),
-        broken=f"Version {node.version} was deleted." if node.broken else "",
+        broken=gettext("Version %(version)s was deleted.") % {"version": node.version} if node.broken else "",
         items=tuple(_referenced(registry, item) for item in node.nodes),
         more=_more(node.more),
     )
@@ -97,25 +98,34 @@ def _referenced(registry: str, node: ReferenceNode) -> ReferenceItem:
 
 def _dependant(registry: str, node: ReferenceNode, latest: int | None) -> ReferenceItem:
     pins = ", ".join(map(str, node.pins))
-    older = f" (its latest is {node.latest})" if node.latest not in (None, node.version) else ""
+    is_older = node.latest not in (None, node.version)
     gone = ", ".join(map(str, node.broken))
     return ReferenceItem(
         name=node.subject.qualified,
         url=_url(registry, node),
-        sentence=f"version {node.version}{older} means version {pins}",
+        sentence=(
+            gettext("version %(version)s (its latest is %(latest)s) means version %(pins)s")
+            if is_older
+            else gettext("version %(version)s means version %(pins)s")
+        )
+        % {"version": node.version, "latest": node.latest, "pins": pins},
         behind=_behind(max(node.pins, default=0), latest),
-        broken=f"Version {gone} was deleted." if node.broken else "",
+        broken=gettext("Version %(gone)s was deleted.") % {"gone": gone} if node.broken else "",
         items=tuple(_dependant(registry, item, node.latest) for item in node.nodes),
         more=_more(node.more),
     )
 
 
 def _behind(version: int, latest: int | None) -> str:
-    return f"The latest available is version {latest}." if latest is not None and latest > version else ""
+    return (
+        gettext("The latest available is version %(latest)s.") % {"latest": latest}
+        if latest is not None and latest > version
+        else ""
+    )
 
 
 def _more(count: int) -> str:
-    return f"and {count:,} more" if count else ""
+    return gettext("and %(n)s more") % {"n": f"{count:,}"} if count else ""
 
 
 def _url(registry: str, node: ReferenceNode) -> str:
@@ -209,25 +219,30 @@ class _Drawing:
     def _root(self, x: int, y: int) -> GraphBox:
         name = self.graph.subject.qualified
         latest = self.graph.latest
-        small = f"v{self.graph.version}" + (
-            f", latest is v{latest}" if latest not in (None, self.graph.version) else ""
-        )
+        small = f"v{self.graph.version}"
+        if latest not in (None, self.graph.version):
+            small = f"{small}, {gettext('latest is v%(latest)s') % {'latest': latest}}"
         url = subject_url(self.registry, name, version=self.graph.version)
-        return GraphBox(x=x, y=y, label=_short(name), small=small, title=f"{name} version {self.graph.version}", url=url, kind="root")  # fmt: skip
+        return GraphBox(x=x, y=y, label=_short(name), small=small, title=gettext("%(name)s version %(version)s") % {"name": name, "version": self.graph.version}, url=url, kind="root")  # fmt: skip
 
     def _box(self, x: int, y: int, step: int, node: ReferenceNode) -> GraphBox:
         beyond = f", +{node.more}" if abs(step) == len(_STEPS) and node.more else ""
         if step > 0:
             said = (
-                "deleted"
+                gettext("deleted")
                 if node.broken
-                else (f"latest is v{node.latest}" if _behind(node.version, node.latest) else "")
+                else (
+                    gettext("latest is v%(latest)s") % {"latest": node.latest}
+                    if _behind(node.version, node.latest)
+                    else ""
+                )
             )
             small = f"v{node.version}{f', {said}' if said else ''}{beyond}"
             item = _referenced(self.registry, node)
         else:
             pins = ", ".join(f"v{pin}" for pin in node.pins[:3])
-            small = f"v{node.version} means {pins}{', deleted' if node.broken else ''}{beyond}"
+            small = gettext("v%(version)s means %(pins)s") % {"version": node.version, "pins": pins}
+            small = f"{small}, {gettext('deleted')}{beyond}" if node.broken else f"{small}{beyond}"
             item = _dependant(self.registry, node, None)
         title = " ".join(filter(None, (f"{item.name}: {item.sentence}.", item.behind, item.broken)))
         kind = "broken" if node.broken else ""
@@ -236,18 +251,29 @@ class _Drawing:
     @staticmethod
     def _rest(x: int, y: int, column: _Column) -> GraphBox:
         what = "references" if column.step > 0 else "dependants"
-        title = f"{column.more:,} more, some of them in the list below"
+        title = gettext("%(more)s more, some of them in the list below") % {"more": f"{column.more:,}"}
         return GraphBox(
-            x=x, y=y, label=f"+{column.more:,}", small="see the list", title=title, url=LISTS[what], kind="more"
+            x=x,
+            y=y,
+            label=f"+{column.more:,}",
+            small=gettext("see the list"),
+            title=title,
+            url=LISTS[what],
+            kind="more",
         )
 
     def _description(self) -> str:
         out, into = len(self.graph.references) + self.graph.more_references, len(self.graph.dependants)
         into += self.graph.more_dependants
-        return (
-            f"{self.graph.subject.qualified} version {self.graph.version} refers to {out:,} and is referred to by"
-            f" {into:,}. What refers stands left of what it refers to. The same is in the list below."
-        )
+        return gettext(
+            "%(qualified)s version %(version)s refers to %(out)s and is referred to by %(into)s. What refers "
+            "stands left of what it refers to. The same is in the list below."
+        ) % {
+            "qualified": self.graph.subject.qualified,
+            "version": self.graph.version,
+            "out": f"{out:,}",
+            "into": f"{into:,}",
+        }
 
 
 _STEPS: Final = (1, 2)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from django.http import HttpRequest
+from django.utils.translation import gettext
 
 from dashboard.links import subject_url
 from dashboard.pages.data_evidence import data_evidence
@@ -18,6 +19,7 @@ from dashboard.pages.subject_parts import subject_parts
 from dashboard.pages.subjects import level_order, pretty
 from dashboard.presenters.frame import Choice, Crumb, Field, Problem, Section
 from dashboard.presenters.report import ReferenceField, ReportPage, SyntaxProblem, snippet
+from dashboard.texts import later
 from registry.errors import InvalidInput, InvalidReference, InvalidSchema, NotFound, SchemadeskError
 from registry.formats import FORMATS
 from registry.formats.base import Reference
@@ -33,8 +35,8 @@ MAX_REFERENCES: Final = 100
 _EMPTY_ROWS: Final = 2
 _FORMAT_NAMES: Final = {"AVRO": "Avro", "PROTOBUF": "Protobuf", "JSON": "JSON Schema"}
 _PROFILE_NAMES: Final[dict[Profile, str]] = {
-    "confluent": "the established rules (confluent)",
-    "semantic": "what the data do (semantic)",
+    "confluent": later("the established rules (confluent)"),
+    "semantic": later("what the data do (semantic)"),
 }
 _LATEST: Final = ("latest", "-1", "")
 
@@ -61,7 +63,10 @@ class _Form:
         for name, subject, version in self.rows:
             number = -1 if version in _LATEST else whole_number(version, digits=10)
             if number is None:
-                raise InvalidReference(f"{version[:20]!r} is no version: a number or latest.", reference=name)
+                raise InvalidReference(
+                    gettext("%(version)s is no version: a number or latest.") % {"version": repr(version[:20])},
+                    reference=name,
+                )
             found.append(Reference(name, subject, number))
         return found
 
@@ -93,11 +98,11 @@ def report_page(request: HttpRequest, registry: str, subject: str) -> ReportPage
     return ReportPage(
         frame=make_frame(
             request,
-            title="Check a new version",
+            title=gettext("Check a new version"),
             section=Section.SUBJECTS,
             registry=registry,
             crumbs=(
-                Crumb(label="Subjects", url=subjects_url(registry)),
+                Crumb(label=gettext("Subjects"), url=subjects_url(registry)),
                 Crumb(label=name.qualified, url=subject_url(registry, name.qualified), code=True),
             ),
             parts=subject_parts(registry, name, "report"),
@@ -111,13 +116,13 @@ def report_page(request: HttpRequest, registry: str, subject: str) -> ReportPage
         level_sentence=f"{LEVELS[config.level].description} {level_order(config.level)}.",
         schema=Field(
             name="schema",
-            label="Schema",
+            label=gettext("Schema"),
             value=form.text,
             kind="textarea",
             rows=16,
             code=True,
             required=True,
-            help="The whole text. It starts as the newest version: change it, or paste your own.",
+            help=gettext("The whole text. It starts as the newest version: change it, or paste your own."),
         ),
         format_choices=_chosen([(kind, _FORMAT_NAMES.get(kind, kind)) for kind in sorted(FORMATS)], form.schema_type),
         profile_choices=_chosen([(key, label) for key, label in _PROFILE_NAMES.items()], form.profile),
@@ -143,7 +148,10 @@ def report_file(request: HttpRequest, registry: str, subject: str) -> tuple[str,
         return None  # the page says what is wrong with the text
     if kind == "json":
         return json.dumps(found.to_dict(), indent=2), "application/json", "compatibility-report.json"
-    title = f"Compatibility of {name.qualified} in {registry}"
+    title = gettext("Compatibility of %(qualified)s in %(registry)s") % {
+        "qualified": name.qualified,
+        "registry": registry,
+    }
     return assessment_markdown(found, title=title), "text/markdown; charset=utf-8", "compatibility-report.md"
 
 
@@ -158,7 +166,10 @@ def _sent(request: HttpRequest) -> _Form:
     posted = request.POST
     columns = [[text.strip() for text in posted.getlist(f"ref_{part}")] for part in ("name", "subject", "version")]
     if len(columns[0]) > MAX_REFERENCES:
-        raise InvalidInput(f"More than {MAX_REFERENCES} references can't be sent by this form.")
+        raise InvalidInput(
+            gettext("More than %(max_references)s references can't be sent by this form.")
+            % {"max_references": MAX_REFERENCES}
+        )
     rows = tuple(row for row in zip(*columns, strict=False) if row[0] or row[1])
     # A browser sends line ends as CRLF; places in the text are counted as they were typed.
     text = posted.get("schema", "").replace("\r\n", "\n")

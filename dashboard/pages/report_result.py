@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from dashboard.links import subject_url
 from dashboard.pages.change_cards import finding_parting, sentence_of, shown_value, verdict_of
@@ -22,6 +23,7 @@ from dashboard.presenters.report import (
     ReportFinding,
     ReportResult,
 )
+from dashboard.texts import counted, later
 from registry.formats.assessment import Assessment, Patch
 from registry.formats.base import Witness
 from registry.formats.compatibility import LEVELS
@@ -33,22 +35,22 @@ from registry.subjects.selectors.comparison import Proposal
 #: findings that a page draws of each list; the files have all
 MAX_FINDINGS: Final = 200
 _PASSED: Final = {
-    "consumers first": "Deploy consumers first",
-    "producers first": "Deploy producers first",
-    "any order": "Deploy in any order",
-    "needs a new topic": "Nothing keeps readers and writers together: use a new topic",
+    "consumers first": later("Deploy consumers first"),
+    "producers first": later("Deploy producers first"),
+    "any order": later("Deploy in any order"),
+    "needs a new topic": later("Nothing keeps readers and writers together: use a new topic"),
 }
 _FAILED: Final = {
-    "consumers first": "Safe only with consumers first",
-    "producers first": "Safe only with producers first",
-    "any order": "Refused by the policy",
-    "needs a new topic": "Needs a new topic, or a repair",
+    "consumers first": later("Safe only with consumers first"),
+    "producers first": later("Safe only with producers first"),
+    "any order": later("Refused by the policy"),
+    "needs a new topic": later("Needs a new topic, or a repair"),
 }
-_PROFILES: Final = {"confluent": "by the established rules", "semantic": "by what the data do"}
+_PROFILES: Final = {"confluent": later("by the established rules"), "semantic": later("by what the data do")}
 _POLICY: Final = {
-    "accepted": (Verdict.OK, "Accepted"),
-    "accepted only with force": (Verdict.CARE, "Only with force"),
-    "rejected": (Verdict.BREAKS, "Rejected"),
+    "accepted": (Verdict.OK, later("Accepted")),
+    "accepted only with force": (Verdict.CARE, later("Only with force")),
+    "rejected": (Verdict.BREAKS, later("Rejected")),
 }
 _HEAVIEST: Final = ("refusal", "force", "advice")
 _ANSWERS: Final = {"yes": Verdict.OK, "no": Verdict.BREAKS, "unknown": Verdict.UNKNOWN}
@@ -110,16 +112,28 @@ def _overall(proposal: Proposal) -> Verdict:
 def _sentence(proposal: Proposal) -> str:
     report = proposal.assessment.report
     if not proposal.assessment.strip.matrix:
-        return "The subject has no version yet."
+        return gettext("The subject has no version yet.")
     if not report.versions:
-        said = f"{report.level} asks no version."
+        said = gettext("%(level)s asks no version.") % {"level": report.level}
     else:
-        asked = f"version {report.versions[0]}" if len(report.versions) == 1 else f"all {len(report.versions)} versions"
+        asked = (
+            gettext("version %(version)s") % {"version": report.versions[0]}
+            if len(report.versions) == 1
+            else gettext("all %(count)s versions") % {"count": len(report.versions)}
+        )
         broken = len(report.breaks)
-        found = f"{broken} problem{'s' if broken != 1 else ''}, all listed below." if broken else "nothing breaks."
-        said = f"Checked against {asked}: {found}"
+        found = (
+            counted(broken, "%(n)s problem, all listed below.", "%(n)s problems, all listed below.")
+            if broken
+            else gettext("nothing breaks.")
+        )
+        said = gettext("Checked against %(asked)s: %(found)s") % {"asked": asked, "found": found}
     if proposal.policy and not proposal.policy.is_accepted():
-        return f"{said} The policy {proposal.policy.policy} says: {proposal.policy.verdict}."
+        return gettext("%(said)s The policy %(policy)s says: %(verdict)s.") % {
+            "said": said,
+            "policy": proposal.policy.policy,
+            "verdict": proposal.policy.verdict,
+        }
     return said
 
 
@@ -135,7 +149,7 @@ def _matrix(registry: str, name: SubjectName, proposal: Proposal) -> tuple[Matri
         MatrixRow(
             version=row.version,
             url=subject_url(registry, name.qualified, version=row.version),
-            note="newest" if row.version == newest else "",
+            note=gettext("newest") if row.version == newest else "",
             new_reads_old=cell("BACKWARD", row.version, row.backward, row.is_backward),
             old_reads_new=cell("FORWARD", row.version, row.forward, row.is_forward),
         )
@@ -175,12 +189,14 @@ def _finding(anchor: str, same: Sequence[ReportItem], profile: Profile, *, asked
     return ReportFinding(
         anchor=anchor,
         rule=item.rule,
-        path=item.named_path or "the whole schema",
+        path=item.named_path or gettext("the whole schema"),
         verdict=verdict if asked or verdict is not Verdict.BREAKS else Verdict.CARE,
         sentence=sentence_of(item.message, item.named_path),
         direction=DIRECTIONS[item.direction],
         versions=tuple(sorted({found.against_version for found in same})),
-        place=f"line {item.line}, column {item.column}" if item.line is not None else "",
+        place=gettext("line %(line)s, column %(column)s") % {"line": item.line, "column": item.column}
+        if item.line is not None
+        else "",
         before=shown_value(item.before),
         after=shown_value(item.after),
         why=item.why,
@@ -216,7 +232,7 @@ def _policy_finding(anchor: str, same: Sequence[PolicyItem]) -> PolicyFinding:
     return PolicyFinding(
         anchor=anchor,
         rule=found.rule,
-        path=found.path or "the whole schema",
+        path=found.path or gettext("the whole schema"),
         weight=Weight.of(same[0].weight),
         sentence=sentence_of(found.message, found.path),
         versions=tuple(sorted({item.version for item in same if item.version is not None})),

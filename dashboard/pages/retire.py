@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from django.http import HttpRequest
+from django.utils.translation import gettext
 
 from dashboard.links import subject_url
 from dashboard.pages.frame import environment_of, make_frame, page_actor, subjects_url
@@ -24,6 +25,7 @@ from dashboard.presenters.retire import (
     RetireStep,
 )
 from dashboard.presenters.usage import EvidenceLine, InUse
+from dashboard.texts import later
 from registry.access.roles import Actor, refusal
 from registry.drift.retiring import SubjectRetirement, data_evidence, retirement_of
 from registry.drift.usage import VersionUse
@@ -37,12 +39,12 @@ from registry.subjects.selectors import presence_of
 from registry.subjects.selectors.places import get_registry
 from registry.subjects.services.retiring import CHOICES, DEPRECATE, HARD, RESTORE, RIGHTS, SOFT
 
-STEPS: Final = {"": "What is known", "choose": "What to do", "confirm": "Confirm"}
+STEPS: Final = {"": later("What is known"), "choose": later("What to do"), "confirm": later("Confirm")}
 LABELS: Final = {
-    DEPRECATE: "Deprecate",
-    SOFT: "Delete softly",
-    HARD: "Delete for good",
-    RESTORE: "Restore",
+    DEPRECATE: later("Deprecate"),
+    SOFT: later("Delete softly"),
+    HARD: later("Delete for good"),
+    RESTORE: later("Restore"),
 }
 ICONS: Final = {DEPRECATE: "clock", SOFT: "ban", HARD: "x", RESTORE: "undo-2"}
 SHOWN: Final = 20
@@ -61,7 +63,11 @@ class Meant:
     @property
     def what(self) -> str:
         """The thing, in words."""
-        return "the whole subject" if self.version is None else f"version {self.version}"
+        return (
+            gettext("the whole subject")
+            if self.version is None
+            else gettext("version %(version)s") % {"version": self.version}
+        )
 
     @property
     def live(self) -> list[VersionUse]:
@@ -100,7 +106,9 @@ def meant(request: HttpRequest, registry: str, subject: str) -> Meant:
     given = given_text(request.GET, "version")
     version = whole_number(given, digits=10) if given else None
     if given and version is None:
-        raise InvalidInput(f"{given[:20]!r} is no version: it is a number.", field="version")
+        raise InvalidInput(
+            gettext("%(given)s is no version: it is a number.") % {"given": repr(given[:20])}, field="version"
+        )
     found = retirement_of(place, name, ask=False)
     use = found.use.versions if version is None else (found.use.version(version),)
     return Meant(place, name, version, found, tuple(use))
@@ -120,7 +128,11 @@ def choose_page(request: HttpRequest, what: Meant) -> RetirePage:
 def confirm_page(request: HttpRequest, what: Meant, choice: str, problem: SchemadeskError | None = None) -> RetirePage:
     """Step 3: the form of one choice, with what was wrong with what it had. Raises InvalidInput for another choice."""
     if choice not in CHOICES:
-        raise InvalidInput(f"{choice[:40]!r} is nothing to choose: it is one of {', '.join(CHOICES)}.", field="do")
+        raise InvalidInput(
+            gettext("%(choice)s is nothing to choose: it is one of %(choices)s.")
+            % {"choice": repr(choice[:40]), "choices": ", ".join(CHOICES)},
+            field="do",
+        )
     reason = _refused(what, choice, page_actor(request))
     tone = "danger" if choice in (SOFT, HARD) else "primary"
     return _page(
@@ -166,11 +178,11 @@ def retire_frame(request: HttpRequest, place: Registry, name: SubjectName) -> Fr
     """The frame of every page of the wizard."""
     return make_frame(
         request,
-        title=f"Retire {name.qualified}",
+        title=gettext("Retire %(qualified)s") % {"qualified": name.qualified},
         section=Section.SUBJECTS,
         registry=place.name,
         crumbs=(
-            Crumb(label="Subjects", url=subjects_url(place.name)),
+            Crumb(label=gettext("Subjects"), url=subjects_url(place.name)),
             Crumb(label=name.qualified, url=subject_url(place.name, name.qualified), code=True),
         ),
         parts=subject_parts(place.name, name, "retire"),
@@ -181,10 +193,11 @@ def retire_frame(request: HttpRequest, place: Registry, name: SubjectName) -> Fr
 def _scopes(what: Meant) -> tuple[Link, ...]:
     """The other things that could be meant."""
     base = what.found.use
-    whole = (Link(label="the whole subject", url=subject_url(base.registry, base.subject, "retire")),)
+    whole = (Link(label=gettext("the whole subject"), url=subject_url(base.registry, base.subject, "retire")),)
     each = tuple(
         Link(
-            label=f"version {use.version}", url=subject_url(base.registry, base.subject, "retire", version=use.version)
+            label=gettext("version %(version)s") % {"version": use.version},
+            url=subject_url(base.registry, base.subject, "retire", version=use.version),
         )
         for use in reversed(base.versions)
         if use.version != what.version
@@ -202,7 +215,8 @@ def _evidence(what: Meant) -> RetireEvidence:
     places = [
         RetirePlace(
             environment=environment_of(name, order, url=subject_url(name, what.name.qualified)),
-            sentence=f"has it as version {_listed(sorted(n for n, print_ in versions.items() if print_ in prints))}",
+            sentence=gettext("has it as version %(listed)s")
+            % {"listed": _listed(sorted(n for n, print_ in versions.items() if print_ in prints))},
         )
         for name, versions in sorted(held.items(), key=lambda item: order.index(item[0]) if item[0] in order else 99)
         if prints & set(versions.values())
@@ -251,11 +265,11 @@ def _refused(what: Meant, choice: str, actor: Actor) -> str:
     if is_kept(what.place, actor)[0]:
         return closed_refusal(action, what.place, subject)
     if choice == HARD and what.live:
-        return f"Delete {what.what} softly first."
+        return gettext("Delete %(what)s softly first.") % {"what": what.what}
     if choice in (DEPRECATE, SOFT) and not what.live:
-        return "It is soft-deleted already."
+        return gettext("It is soft-deleted already.")
     if choice in (SOFT, HARD) and what.referrers:
-        return f"{what.referrers[0]} refers to it: delete or change that first."
+        return gettext("%(referrers)s refers to it: delete or change that first.") % {"referrers": what.referrers[0]}
     return ""
 
 
@@ -263,39 +277,59 @@ def _consequence(what: Meant, choice: str) -> str:
     """What a choice brings about, in a sentence or two."""
     ids = _ids(what.unshared)
     if choice == DEPRECATE:
-        return (
+        return gettext(
             "Nothing stops working. Readers get the message and the date in a header, people on pages; owners are told."
         )
     if choice == RESTORE:
-        return "What is soft-deleted lives again with its numbers and ids, if the level holds with what came since."
-    shared = "" if len(what.unshared) == len(what.use) else " What other subjects have as well stays readable."
+        return gettext(
+            "What is soft-deleted lives again with its numbers and ids, if the level holds with what came since."
+        )
+    all_its_own = len(what.unshared) == len(what.use)
     if choice == SOFT:
-        readable = f"Messages with {ids} stay readable" if ids else "All messages stay readable"
-        return f"Nothing new can be written with it by name. {readable} by id, and it can be restored."
+        readable = (
+            gettext("Messages with %(ids)s stay readable") % {"ids": ids}
+            if ids
+            else gettext("All messages stay readable")
+        )
+        return gettext("Nothing new can be written with it by name. %(readable)s by id, and it can be restored.") % {
+            "readable": readable
+        }
     if not ids:
-        return "It can’t be restored. Its schema ids belong to other subjects too, so messages stay readable."
-    return f"It can’t be restored. Messages with {ids} become unreadable for good: {_how_many(what)}.{shared}"
+        return gettext("It can’t be restored. Its schema ids belong to other subjects too, so messages stay readable.")
+    said = gettext("It can’t be restored. Messages with %(ids)s become unreadable for good: %(how_many)s.") % {
+        "ids": ids,
+        "how_many": _how_many(what),
+    }
+    return said if all_its_own else f"{said} {gettext('What other subjects have as well stays readable.')}"
 
 
 def _how_many(what: Meant) -> str:
     seen = sum(use.messages for use in what.unshared)
     retirement = what.found.subject if what.version is None else what.found.versions[what.version]
     if seen:
-        until = f", some until {retirement.date:%Y-%m-%d} at least" if retirement.date else ""
-        return f"{seen:,} were seen by the scans{until}"
+        if not retirement.date:
+            return gettext("%(seen)s were seen by the scans") % {"seen": f"{seen:,}"}
+        return gettext("%(seen)s were seen by the scans, some until %(date)s at least") % {
+            "seen": f"{seen:,}",
+            "date": f"{retirement.date:%Y-%m-%d}",
+        }
     if not any(topic.is_own for topic in what.found.use.coverage):
-        return "how many there are isn’t known, as none of its topics is scanned"
-    return "none was seen by the scans"
+        return gettext("how many there are isn’t known, as none of its topics is scanned")
+    return gettext("none was seen by the scans")
 
 
 def _ids(use: Sequence[VersionUse]) -> str:
     numbers = sorted({each.schema_id for each in use})
-    return f"schema id {_listed(numbers)}" if numbers else ""
+    return gettext("schema id %(listed)s") % {"listed": _listed(numbers)} if numbers else ""
 
 
 def _listed(numbers: Sequence[int]) -> str:
     shown = ", ".join(map(str, numbers[:5]))
-    return f"{shown} and {len(numbers) - 5} more" if len(numbers) > 5 else shown
+    return (
+        gettext("%(shown)s and %(number)s more") % {"shown": shown, "number": len(numbers) - 5}
+        if len(numbers) > 5
+        else shown
+    )
 
 
 def _fields(request: HttpRequest, what: Meant, choice: str) -> tuple[Field, ...]:
@@ -305,19 +339,19 @@ def _fields(request: HttpRequest, what: Meant, choice: str) -> tuple[Field, ...]
     if choice == DEPRECATE:
         return (
             Field(
-                name="message", label="Why, and what to use instead", kind="textarea", rows=3, required=True,
-                value=given("message"), help="Readers get it in a header, people on pages, owners in their inbox.",
+                name="message", label=gettext("Why, and what to use instead"), kind="textarea", rows=3, required=True,
+                value=given("message"), help=gettext("Readers get it in a header, people on pages, owners in their inbox."),
             ),
-            Field(name="ends_at", label="To be used until", kind="date", value=given("ends_at")),
+            Field(name="ends_at", label=gettext("To be used until"), kind="date", value=given("ends_at")),
         )  # fmt: skip
     typed = Field(
-        name="confirmed", label=f"Type {what.name.qualified} to confirm", required=True, code=True,
+        name="confirmed", label=gettext("Type %(qualified)s to confirm") % {"qualified": what.name.qualified}, required=True, code=True,
         value=given("confirmed"),
     )  # fmt: skip
     reason = Field(
-        name="force", label="Reason to do it all the same", value=given("force"),
-        help="Where it is or may be in use; it takes the right to force versions, and stands in the audit."
+        name="force", label=gettext("Reason to do it all the same"), value=given("force"),
+        help=gettext("Where it is or may be in use; it takes the right to force versions, and stands in the audit.")
         if choice == HARD
-        else "Where the level wouldn’t hold; it takes the right to force versions, and stands in the audit.",
+        else gettext("Where the level wouldn’t hold; it takes the right to force versions, and stands in the audit."),
     )  # fmt: skip
     return {SOFT: (typed,), HARD: (typed, reason), RESTORE: (reason,)}[choice]

@@ -9,14 +9,16 @@ from urllib.parse import urlencode
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from dashboard.links import subject_url
 from dashboard.pages.frame import make_frame, page_actor, subjects_url
 from dashboard.pages.numbers import whole_number
 from dashboard.pages.retire import ICONS, LABELS, SHOWN, retire_frame
-from dashboard.pages.sources_words import given_text, plural
+from dashboard.pages.sources_words import given_text
 from dashboard.presenters.frame import Action, Crumb, Paging, Section
 from dashboard.presenters.retire import OrphanRow, OrphansPage, ReadBack, RetirePage
+from dashboard.texts import counted, later
 from registry.access.roles import refusal
 from registry.drift.orphans import Orphans, orphans_of
 from registry.errors import InvalidInput, NotFound
@@ -28,10 +30,10 @@ from registry.subjects.services.retiring import CHOICES, DEPRECATE, HARD, RESTOR
 
 #: choice → what was done, and how a version is then
 DONE: Final = {
-    DEPRECATE: ("deprecated", "is deprecated"),
-    SOFT: ("deleted softly", "is soft-deleted"),
-    HARD: ("deleted for good", "isn’t there"),
-    RESTORE: ("restored", "is there"),
+    DEPRECATE: ("deprecated", later("is deprecated")),
+    SOFT: (later("deleted softly"), later("is soft-deleted")),
+    HARD: (later("deleted for good"), later("isn’t there")),
+    RESTORE: ("restored", later("is there")),
 }
 ORPHANS: Final = 50
 
@@ -49,21 +51,25 @@ def done_page(request: HttpRequest, registry: str, subject: str) -> RetirePage:
     choice = given_text(request.GET, "did")
     numbers, ids = (_numbers(given_text(request.GET, field)) for field in ("versions", "ids"))
     if choice not in CHOICES or not numbers:
-        raise InvalidInput("The address names nothing that was done.", field="did")
+        raise InvalidInput(gettext("The address names nothing that was done."), field="did")
     states = _states(place, name)
-    found = {number: states.get(number, "isn’t there") for number in numbers}
+    found = {number: states.get(number, gettext("isn’t there")) for number in numbers}
     word, wanted = DONE[choice]
     good = all(state == wanted for state in found.values())
-    lines = [f"Version {number} {state}." for number, state in found.items()]
+    lines = [
+        gettext("Version %(number)s %(state)s.") % {"number": number, "state": state} for number, state in found.items()
+    ]
     lines += [_of_id(place, name, number) for number in ids] if choice == HARD else []
     return RetirePage(
         frame=retire_frame(request, place, name),
         subject=name.qualified,
-        what=f"{plural(len(numbers), 'version')} of it",
+        what=counted(len(numbers), "%(n)s version of it", "%(n)s versions of it"),
         steps=(),
         back_url=subject_url(place.name, name.qualified) if states else subjects_url(place.name),
         read_back=ReadBack(
-            headline=f"Read back: {word}" if good else f"Read back: not all of it is {word}",
+            headline=gettext("Read back: %(word)s") % {"word": word}
+            if good
+            else gettext("Read back: not all of it is %(word)s") % {"word": word},
             good=good,
             lines=tuple(lines),
             at=timezone.now(),
@@ -86,7 +92,11 @@ def _states(place: Registry, name: SubjectName) -> dict[int, str]:
     except NotFound:
         return {}
     return {
-        number: "is soft-deleted" if deleted else f"is {standing}" if standing else "is there"
+        number: gettext("is soft-deleted")
+        if deleted
+        else gettext("is %(standing)s") % {"standing": standing}
+        if standing
+        else gettext("is there")
         for number, deleted, standing in rows
     }
 
@@ -95,8 +105,10 @@ def _of_id(place: Registry, name: SubjectName, number: int) -> str:
     try:
         get_schema(place, number, context=name.context)
     except NotFound:
-        return f"Schema id {number} isn’t there: messages with it can’t be read."
-    return f"Schema id {number} is there still, since something else has it: messages with it can be read."
+        return gettext("Schema id %(number)s isn’t there: messages with it can’t be read.") % {"number": number}
+    return gettext(
+        "Schema id %(number)s is there still, since something else has it: messages with it can be read."
+    ) % {"number": number}
 
 
 def _restore(request: HttpRequest, place: Registry, name: SubjectName, numbers: Sequence[int]) -> Action:
@@ -121,10 +133,10 @@ def orphans_page(request: HttpRequest, registry: str) -> OrphansPage:
     return OrphansPage(
         frame=make_frame(
             request,
-            title="Subjects that nothing needs",
+            title=gettext("Subjects that nothing needs"),
             section=Section.SUBJECTS,
             registry=place.name,
-            crumbs=(Crumb(label="Subjects", url=subjects_url(place.name)),),
+            crumbs=(Crumb(label=gettext("Subjects"), url=subjects_url(place.name)),),
             url_in=lambda other: reverse("ui:orphans", args=[other]),
         ),
         sentence=_rests_on(found),
@@ -136,7 +148,7 @@ def orphans_page(request: HttpRequest, registry: str) -> OrphansPage:
                 versions=row.versions,
                 newest=row.newest,
                 since=row.since,
-                retire=Action(label="Retire …", url=subject_url(place.name, row.subject.qualified, "retire")),
+                retire=Action(label=gettext("Retire …"), url=subject_url(place.name, row.subject.qualified, "retire")),
             )
             for row in found.rows
         ),
@@ -153,8 +165,10 @@ def orphans_page(request: HttpRequest, registry: str) -> OrphansPage:
 
 def _rests_on(found: Orphans) -> str:
     if not found.topics:
-        return "No topic of this registry’s sources was ever looked at, so nothing is known of what is needed."
-    return (
-        f"This rests on {plural(found.topics, 'topic')}, of which messages of {found.read:,} were read. What other topics"
-        " carry isn’t known."
+        return gettext("No topic of this registry’s sources was ever looked at, so nothing is known of what is needed.")
+    return counted(
+        found.topics,
+        "This rests on %(n)s topic, of which messages of %(read)s were read. What other topics carry isn’t known.",
+        "This rests on %(n)s topics, of which messages of %(read)s were read. What other topics carry isn’t known.",
+        read=f"{found.read:,}",
     )

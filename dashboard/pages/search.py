@@ -8,11 +8,15 @@ from urllib.parse import urlencode
 
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.translation import gettext, ngettext
 
+from dashboard import texts
 from dashboard.links import subject_url
 from dashboard.pages.frame import environment_of, make_frame, page_actor
+from dashboard.pages.subjects import field_url
 from dashboard.presenters.frame import Action, ActiveFilter, Field, Link, Problem, Section
 from dashboard.presenters.search import OperatorRow, PastedPart, ResultGroup, ResultRow, SearchPage
+from dashboard.texts import later
 from registry.errors import InvalidInput
 from registry.promotions.selectors import list_environments
 from registry.search.found import (
@@ -42,13 +46,13 @@ from registry.subjects.names import DEFAULT_CONTEXT
 PAGE_ROWS: Final = 50
 #: group → what it is called, and its icon
 GROUPS: Final[Mapping[str, tuple[str, str]]] = {
-    SUBJECTS: ("Subjects", "layers"),
-    FIELDS: ("Fields", "list-tree"),
-    TYPES: ("Types", "braces"),
-    DOCS: ("Fields by description", "file-text"),
-    IDS: ("Ids", "scan-search"),
-    REQUESTS: ("Requests", "git-pull-request-arrow"),
-    TAGS: ("Tags", "circle-dot"),
+    SUBJECTS: (later("Subjects"), "layers"),
+    FIELDS: (later("Fields"), "list-tree"),
+    TYPES: (later("Types"), "braces"),
+    DOCS: (later("Fields by description"), "file-text"),
+    IDS: (later("Ids"), "scan-search"),
+    REQUESTS: (later("Requests"), "git-pull-request-arrow"),
+    TAGS: (later("Tags"), "circle-dot"),
 }
 
 
@@ -65,7 +69,7 @@ def search_page(request: HttpRequest) -> SearchPage:
         if given.strip():
             pasted = _pasted(find_pasted(given, by=actor), given, order)
         elif request.method == "POST":
-            raise InvalidInput("Paste a schema, or a message that names its schema, as hexadecimal or base64.")
+            raise InvalidInput(gettext("Paste a schema, or a message that names its schema, as hexadecimal or base64."))
         elif only:
             cursor = request.GET.get("cursor", "")
             page = search_group(text, only, by=actor, cursor=cursor, limit=PAGE_ROWS)
@@ -76,7 +80,7 @@ def search_page(request: HttpRequest) -> SearchPage:
     except InvalidInput as error:
         problem = Problem(what=error.message)
     return SearchPage(
-        frame=make_frame(request, title="Search", section=Section.SEARCH),
+        frame=make_frame(request, title=gettext("Search"), section=Section.SEARCH),
         url=reverse("ui:search"),
         query=text,
         chips=() if problem or given else _chips(text),
@@ -92,15 +96,17 @@ def search_page(request: HttpRequest) -> SearchPage:
         pasted=pasted,
         paste=Field(
             name="pasted",
-            label="A schema or a message",
+            label=gettext("A schema or a message"),
             kind="textarea",
             rows=6,
             code=True,
             value=given[:10_000] if request.method == "POST" else "",
-            help="A schema finds the subjects that have it and those nearest to it; a message, as hexadecimal or base64,"
-            " the version that wrote it. Nothing of it is kept.",
+            help=gettext(
+                "A schema finds the subjects that have it and those nearest to it; a message, as hexadecimal or base64,"
+                " the version that wrote it. Nothing of it is kept."
+            ),
         ),
-        submit=Action(label="Find", url=reverse("ui:search"), method="post"),
+        submit=Action(label=gettext("Find"), url=reverse("ui:search"), method="post"),
         asked=bool(text or given),
     )
 
@@ -141,13 +147,20 @@ def counted(total: int | None, *, more: bool) -> str:
 
 
 def _subject(hit: SubjectHit, order: list[str]) -> ResultRow:
-    shared = (f"{hit.shared:,} shared names, {hit.share:.0%} of both",) if hit.shared else ()
-    size = () if hit.problem else (f"{hit.field_count:,} field{'' if hit.field_count == 1 else 's'}",)
+    shared = (
+        (
+            gettext("%(shared)s shared names, %(share)s of both")
+            % {"shared": f"{hit.shared:,}", "share": f"{hit.share:.0%}"},
+        )
+        if hit.shared
+        else ()
+    )
+    size = () if hit.problem else (texts.counted(hit.field_count, "%(n)s field", "%(n)s fields"),)
     return ResultRow(
         title=hit.subject,
         url=subject_url(hit.registry, hit.subject),
         place=environment_of(hit.registry, order),
-        facts=(f"version {hit.version}", hit.schema_type, *size, *shared),
+        facts=(gettext("version %(version)s") % {"version": hit.version}, hit.schema_type, *size, *shared),
         tags=hit.tags,
         text=hit.doc,
         problem=hit.problem,
@@ -158,11 +171,11 @@ def _subject(hit: SubjectHit, order: list[str]) -> ResultRow:
 def _field(hit: FieldHit, order: list[str]) -> ResultRow:
     return ResultRow(
         title=hit.path,
-        url=subject_url(hit.registry, hit.subject, version=hit.version) + f"#field-{hit.position}",
+        url=field_url(hit.registry, hit.subject, hit.version, hit.position),
         place=environment_of(hit.registry, order),
         above=hit.subject,
         above_url=subject_url(hit.registry, hit.subject),
-        facts=(hit.type, f"version {hit.version}"),
+        facts=(hit.type, gettext("version %(version)s") % {"version": hit.version}),
         tags=hit.tags,
         text=hit.doc,
         similar=hit.similar,
@@ -171,24 +184,36 @@ def _field(hit: FieldHit, order: list[str]) -> ResultRow:
 
 def _type(hit: TypeHit, order: list[str]) -> ResultRow:
     query = Query((Term("type", hit.type),)).text
-    return ResultRow(title=hit.type, url=_url(query), facts=(f"{counted(hit.field_count, more=hit.more)} fields",))
+    return ResultRow(
+        title=hit.type,
+        url=_url(query),
+        facts=(gettext("%(field_count)s fields") % {"field_count": counted(hit.field_count, more=hit.more)},),
+    )
 
 
 def _id(hit: IdHit, order: list[str]) -> ResultRow:
-    context = () if hit.context == DEFAULT_CONTEXT else (f"context {hit.context}",)
+    context = () if hit.context == DEFAULT_CONTEXT else (gettext("context %(context)s") % {"context": hit.context},)
     return ResultRow(
-        title=f"{hit.subject} version {hit.version}",
+        title=gettext("%(subject)s version %(version)s") % {"subject": hit.subject, "version": hit.version},
         url=subject_url(hit.registry, hit.subject, version=hit.version),
         place=environment_of(hit.registry, order),
-        facts=(f"schema id {hit.schema_id}", *context, *(("soft-deleted",) if hit.deleted else ())),
-        text=f"GUID {hit.guid}",
+        facts=(
+            gettext("schema id %(schema_id)s") % {"schema_id": hit.schema_id},
+            *context,
+            *(("soft-deleted",) if hit.deleted else ()),
+        ),
+        text=gettext("GUID %(guid)s") % {"guid": hit.guid},
     )
 
 
 def _request(hit: RequestHit, order: list[str]) -> ResultRow:
-    version = f" version {hit.version}" if hit.version else ""
+    about = (
+        gettext("%(subject)s version %(version)s") % {"subject": hit.subject, "version": hit.version}
+        if hit.version
+        else hit.subject
+    )
     return ResultRow(
-        title=f"#{hit.id} {hit.subject}{version}",
+        title=f"#{hit.id} {about}",
         url=reverse("ui:promotion", args=[hit.id]),
         place=environment_of(hit.target, order),
         facts=(hit.kind, hit.state),
@@ -199,7 +224,8 @@ def _request(hit: RequestHit, order: list[str]) -> ResultRow:
 def _tag(hit: TagHit, order: list[str]) -> ResultRow:
     query = Query((Term("tag", hit.tag),)).text
     subjects = counted(hit.subject_count, more=hit.more)
-    return ResultRow(title=hit.tag, url=_url(query), facts=(f"{subjects} subject{'' if subjects == '1' else 's'}",))
+    fact = ngettext("%(n)s subject", "%(n)s subjects", 1 if subjects == "1" else 2) % {"n": subjects}
+    return ResultRow(title=hit.tag, url=_url(query), facts=(fact,))
 
 
 _ROWS: Final[Mapping[type, Callable[[Any, list[str]], ResultRow]]] = {
@@ -215,24 +241,33 @@ _ROWS: Final[Mapping[type, Callable[[Any, list[str]], ResultRow]]] = {
 # -- pasted -------------------------------------------------------------------------------------------------------------
 
 
+def _marked(kind: str, value: object) -> str:
+    said = gettext("its schema has the id %(value)s") if kind == "id" else gettext("its schema has the GUID %(value)s")
+    return said % {"value": value}
+
+
 def _pasted(found: Pasted, given: str, order: list[str]) -> PastedPart:
     if found.what == "message":
         return PastedPart(
-            what="A message",
-            facts=(f"its schema has the {'id' if found.mark.kind == 'id' else 'GUID'} {found.mark.value}",)
-            if found.mark
-            else (),
+            what=gettext("A message"),
+            facts=(_marked(found.mark.kind, found.mark.value),) if found.mark else (),
             problem=Problem(what=found.problem) if found.problem else None,
             equal=_rows(found.ids, order),
             decode_url=reverse("ui:decode"),
             message=given,
         )
     return PastedPart(
-        what="A schema",
-        facts=(f"{found.schema_type}, {found.fields:,} names of fields", f"fingerprint {found.fingerprint}")
+        what=gettext("A schema"),
+        facts=(
+            gettext("%(schema_type)s, %(fields)s names of fields")
+            % {"schema_type": found.schema_type, "fields": f"{found.fields:,}"},
+            gettext("fingerprint %(fingerprint)s") % {"fingerprint": found.fingerprint},
+        )
         if not found.problem
         else (),
-        problem=Problem(what="The pasted text looks like a schema and can't be read as one.", detail=found.problem)
+        problem=Problem(
+            what=gettext("The pasted text looks like a schema and can't be read as one."), detail=found.problem
+        )
         if found.problem
         else None,
         equal=_rows(found.equal, order),

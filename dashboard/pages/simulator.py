@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from django.http import HttpRequest
+from django.utils.translation import gettext
 
 from dashboard.links import subject_url
 from dashboard.pages.frame import make_frame, subjects_url
@@ -14,13 +15,14 @@ from dashboard.pages.simulator_parts import modify_part, read_part
 from dashboard.pages.subject_parts import subject_parts
 from dashboard.presenters.frame import Crumb, Problem, Section
 from dashboard.presenters.simulator import ModifyPart, ReadPart, SimulatorPage
+from dashboard.texts import later
 from registry.errors import InvalidVersion, NotFound, SchemadeskError, VersionNotFound
 from registry.subjects import selectors
 from registry.subjects.names import SubjectName, parse_subject
 from registry.subjects.selectors.places import Registry, get_registry
 from registry.subjects.selectors.resolution import MAX_VERSIONS_TOGETHER
 
-PARTS = (("read", "What a reader gets"), ("modify", "Read, modify, write back"))
+PARTS = (("read", later("What a reader gets")), ("modify", later("Read, modify, write back")))
 #: versions that count as in use until somebody chooses
 USUAL_IN_USE = 4
 
@@ -37,7 +39,11 @@ def simulator_page(request: HttpRequest, registry: str, subject: str) -> Simulat
     part = "modify" if request.GET.get("part") == "modify" else "read"
     page = _empty(request, registry, name, part, kind)
     if part == "modify" and len(offered) < 2:
-        return replace(page, too_few=f"Version {offered[0]} is the only one in {kind}: nothing can lose its fields.")
+        return replace(
+            page,
+            too_few=gettext("Version %(offered)s is the only one in %(kind)s: nothing can lose its fields.")
+            % {"offered": offered[0], "kind": kind},
+        )
     try:
         if part == "read":
             return replace(page, read=_read(request, place, name, offered))
@@ -53,11 +59,11 @@ def _empty(request: HttpRequest, registry: str, name: SubjectName, part: str, ki
     return SimulatorPage(
         frame=make_frame(
             request,
-            title="Simulate on data",
+            title=gettext("Simulate on data"),
             section=Section.SUBJECTS,
             registry=registry,
             crumbs=(
-                Crumb(label="Subjects", url=subjects_url(registry)),
+                Crumb(label=gettext("Subjects"), url=subjects_url(registry)),
                 Crumb(label=name.qualified, url=subject_url(registry, name.qualified), code=True),
             ),
             parts=subject_parts(registry, name, "simulate"),
@@ -109,7 +115,13 @@ def _number(text: str, offered: Sequence[int]) -> int:
         return offered[0]
     number = whole_number(text, digits=10)
     if number is None:
-        raise InvalidVersion(f"The specified version '{text[:40]}' is not a valid version id.", version=text[:40])
+        raise InvalidVersion(
+            gettext("The specified version '%(text)s' is not a valid version id.") % {"text": text[:40]},
+            version=text[:40],
+        )
     if number not in offered:
-        raise VersionNotFound(f"Version {number} not found among the live ones of the newest format.", version=number)
+        raise VersionNotFound(
+            gettext("Version %(number)s not found among the live ones of the newest format.") % {"number": number},
+            version=number,
+        )
     return number

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from django.http import HttpRequest
+from django.utils.translation import gettext, ngettext
 
 from dashboard.pages.simulator_round import MAX_DATUM, Trial, fates_of, place_label, read_json, round_of
 from dashboard.presenters.frame import Choice, Field
@@ -20,6 +21,7 @@ from dashboard.presenters.simulator import (
     ReadPart,
     RemedyLine,
 )
+from dashboard.texts import counted, later
 from registry.errors import InvalidDatum
 from registry.formats.base import Resolution
 from registry.formats.hazard import Reset
@@ -30,9 +32,9 @@ from registry.subjects.selectors.resolution import MAX_VERSIONS_TOGETHER
 #: the address of a page of the subject: (page, **query)
 Address = Callable[..., str]
 
-MAX_HAZARDS: Final = 200
+MAX_HAZARDS: Final = 60
 MAX_PLACES: Final = 200
-_WORDS: Final = {Fate.KEPT: "kept", Fate.FILLED: "filled from the default", Fate.DROPPED: "dropped", Fate.CONVERTED: "converted"}  # fmt: skip
+_WORDS: Final = {Fate.KEPT: later("kept"), Fate.FILLED: later("filled from the default"), Fate.DROPPED: later("dropped"), Fate.CONVERTED: later("converted")}  # fmt: skip
 
 
 def read_part(
@@ -76,7 +78,9 @@ def modify_part(
     query = {"part": "modify", "use": list(in_use), "written_by": written_by, "modified_by": modified_by}
     rows = _hazard_rows(resets, (written_by, modified_by), in_use, address)
     return ModifyPart(
-        boxes=tuple(Choice(value=str(n), label=f"Version {n}", selected=n in in_use) for n in offered),
+        boxes=tuple(
+            Choice(value=str(n), label=gettext("Version %(n)s") % {"n": n}, selected=n in in_use) for n in offered
+        ),
         in_use=tuple(in_use),
         limit=MAX_VERSIONS_TOGETHER,
         hazards=rows[:MAX_HAZARDS],
@@ -98,29 +102,33 @@ def modify_part(
 
 
 _POINTER: Final = Field(
-    name="pointer", label="Field that is changed", kind="select", required=True, help="As the client in the middle sees it."
+    name="pointer", label=later("Field that is changed"), kind="select", required=True, help=later("As the client in the middle sees it.")
 )  # fmt: skip
 _VALUE: Final = Field(
-    name="value", label="Its new value", code=True, required=True, help="JSON; a word that is none is taken as text."
+    name="value",
+    label=later("Its new value"),
+    code=True,
+    required=True,
+    help=later("JSON; a word that is none is taken as text."),
 )
 
 
 def _datum_field(text: str, version: int, errors: tuple[str, ...]) -> Field:
     return Field(
         name="datum",
-        label=f"Datum of version {version}",
+        label=gettext("Datum of version %(version)s") % {"version": version},
         value=text,
         kind="textarea",
         rows=max(5, min(16, text.count("\n") + 2)),
         code=True,
         required=True,
         errors=errors,
-        help="As JSON. Fields that are left out have their default.",
+        help=gettext("As JSON. Fields that are left out have their default."),
     )
 
 
 def _choices(numbers: Sequence[int], chosen: int) -> tuple[Choice, ...]:
-    return tuple(Choice(value=str(n), label=f"Version {n}", selected=n == chosen) for n in numbers)
+    return tuple(Choice(value=str(n), label=gettext("Version %(n)s") % {"n": n}, selected=n == chosen) for n in numbers)
 
 
 def _datum(request: HttpRequest, versions: TrialVersions, writer: int) -> tuple[Any, str]:
@@ -136,15 +144,24 @@ def _datum(request: HttpRequest, versions: TrialVersions, writer: int) -> tuple[
 
 
 def _reading(found: Resolution, writer: int, reader: int) -> Reading:
-    fates = None if found.error else fates_of(found.fields, f"Written by {writer}", f"Read by {reader}")
+    fates = (
+        None
+        if found.error
+        else fates_of(
+            found.fields,
+            gettext("Written by %(writer)s") % {"writer": writer},
+            gettext("Read by %(reader)s") % {"reader": reader},
+        )
+    )
     counts = Counter[str](item.outcome for item in found.fields)
     told = ", ".join(f"{counts[fate.code]} {word}" for fate, word in _WORDS.items() if counts[fate.code])
-    plural = "field" if sum(counts.values()) == 1 else "fields"
-    sentence = f"Fields: {told}." if told else "The whole datum is one value."
+    sentence = (
+        counted(sum(counts.values()), "%(n)s field: %(told)s.", "%(n)s fields: %(told)s.", told=told)
+        if told
+        else gettext("The whole datum is one value.")
+    )
     return Reading(
-        sentence="The reader stops."
-        if found.error
-        else sentence.replace("Fields:", f"{sum(counts.values())} {plural}:"),
+        sentence=gettext("The reader stops.") if found.error else sentence,
         written=json_text(found.datum),
         encoded=bytes_view(found.encoded, "bytes-written"),
         read="" if found.error else json_text(found.value),
@@ -205,11 +222,17 @@ def _stops(versions: TrialVersions, in_use: Sequence[int]) -> tuple[str, ...]:
                 if other != writer and versions.resolve(reader=other, writer=writer, datum=datum).error
             ]
         except InvalidDatum as error:
-            found.append(f"Version {writer}: {error.message}.")
+            found.append(gettext("Version %(version)s: %(error)s.") % {"version": writer, "error": error.message})
             continue
         if stopped:
-            readers = ", ".join(map(str, stopped))
-            found.append(f"Data of version {writer} can’t be read by version{'s' if stopped[1:] else ''} {readers}.")
+            found.append(
+                ngettext(
+                    "Data of version %(writer)s can’t be read by version %(readers)s.",
+                    "Data of version %(writer)s can’t be read by versions %(readers)s.",
+                    len(stopped),
+                )
+                % {"writer": writer, "readers": ", ".join(map(str, stopped))}
+            )
     return tuple(found)
 
 
@@ -218,6 +241,6 @@ def _places(seen: Any, chosen: str) -> tuple[Choice, ...]:
     pointers = [(pointer, value) for pointer, value in scalar_places(seen) if pointer][:MAX_PLACES]
     if chosen and chosen not in {pointer for pointer, _ in pointers}:
         pointers.append((chosen, None))
-    rows = [Choice(value="", label="nothing: it is written back as it was read", selected=not chosen)]
+    rows = [Choice(value="", label=gettext("nothing: it is written back as it was read"), selected=not chosen)]
     rows += [Choice(value=pointer, label=place_label(pointer), selected=pointer == chosen) for pointer, _ in pointers]
     return tuple(rows)

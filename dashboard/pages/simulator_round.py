@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from django.http import HttpRequest
+from django.utils.translation import gettext
 
 from dashboard.presenters.looks import Fate
 from dashboard.presenters.proof import bytes_view, json_text, short_json
@@ -20,7 +21,7 @@ from registry.formats.pointer import unescape
 from registry.subjects.selectors import TrialVersions
 
 MAX_DATUM: Final = 200_000
-MAX_FATES: Final = 300
+MAX_FATES: Final = 100
 #: bytes in a row where three steps stand side by side
 _NARROW: Final = 8
 
@@ -28,13 +29,19 @@ _NARROW: Final = 8
 def read_json(text: str) -> Any:
     """A datum that somebody typed. Raises InvalidDatum, which says where it stops being JSON."""
     if len(text) > MAX_DATUM:
-        raise InvalidDatum(f"The datum has {len(text):,} characters; {MAX_DATUM:,} are tried here.")
+        raise InvalidDatum(
+            gettext("The datum has %(n)s characters; %(max_datum)s are tried here.")
+            % {"n": f"{len(text):,}", "max_datum": f"{MAX_DATUM:,}"}
+        )
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
-        raise InvalidDatum(f"This isn’t JSON: line {error.lineno}, column {error.colno}: {error.msg}.") from None
+        raise InvalidDatum(
+            gettext("This isn’t JSON: line %(lineno)s, column %(colno)s: %(msg)s.")
+            % {"lineno": error.lineno, "colno": error.colno, "msg": error.msg}
+        ) from None
     except (RecursionError, ValueError) as error:  # nested too deep, or a number of thousands of digits
-        raise InvalidDatum(f"This JSON can't be read: {str(error)[:200]}.") from None
+        raise InvalidDatum(gettext("This JSON can't be read: %(error)s.") % {"error": str(error)[:200]}) from None
 
 
 @dataclass
@@ -112,16 +119,27 @@ def _loose(text: str) -> Any:
 def round_of(found: Simulation, written_by: int, modified_by: int) -> Round:
     """The three steps with what they reset."""
     steps = found.steps
-    did = f"changes {place_label(found.change.pointer)} to {short_json(found.change.value, 80)}" if found.change else ""
-    titles = (
-        (f"Client on version {written_by}", "writes the record"),
-        (
-            f"Client on version {modified_by}",
-            f"reads it, {did}, writes it back" if did else "reads it and writes it back",
-        ),
-        (f"Client on version {written_by}", "reads the record again"),
+    did = (
+        gettext("changes %(place_label)s to %(short_json)s")
+        % {"place_label": place_label(found.change.pointer), "short_json": short_json(found.change.value, 80)}
+        if found.change
+        else ""
     )
-    labels = (("", ""), ("Stored", f"Read by {modified_by}"), ("Stored", f"Read by {written_by}"))
+    titles = (
+        (gettext("Client on version %(written_by)s") % {"written_by": written_by}, gettext("writes the record")),
+        (
+            gettext("Client on version %(modified_by)s") % {"modified_by": modified_by},
+            gettext("reads it, %(did)s, writes it back") % {"did": did}
+            if did
+            else gettext("reads it and writes it back"),
+        ),
+        (gettext("Client on version %(written_by)s") % {"written_by": written_by}, gettext("reads the record again")),
+    )
+    labels = (
+        ("", ""),
+        (gettext("Stored"), gettext("Read by %(modified_by)s") % {"modified_by": modified_by}),
+        (gettext("Stored"), gettext("Read by %(written_by)s") % {"written_by": written_by}),
+    )
     views = []
     for number, (step, (who, what), (before, after)) in enumerate(zip(steps, titles, labels, strict=False), start=1):
         resets = found.resets if number == 3 else ()
@@ -173,7 +191,7 @@ def fates_of(
 
 
 def _reset_fate(item: FieldReset) -> FieldFate:
-    note = "back to its default" if item.is_default else ""
+    note = gettext("back to its default") if item.is_default else ""
     return FieldFate(
         path=item.path, fate=Fate.RESET, before=short_json(item.before), after=short_json(item.after), note=note
     )

@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from dashboard.pages.evidence import read_tables
 from dashboard.pages.finding_row import finding_row
@@ -20,7 +21,7 @@ from dashboard.pages.sources_words import (
     mode_of,
     notes_on,
     patterns_of,
-    plural,
+    read_by,
     schedule_of,
     sized,
     what_was_read,
@@ -29,6 +30,7 @@ from dashboard.presenters.drift import ScanProgress, ScanRow, SourceGroup, Sourc
 from dashboard.presenters.drift_parts import ClusterHead
 from dashboard.presenters.frame import Action, Crumb, Fact, Problem, Section
 from dashboard.presenters.looks import ScanState, SourceKind
+from dashboard.texts import counted, later, listing
 from registry.access.roles import refusal, require
 from registry.drift import selectors
 from registry.drift.selectors import ClusterInfo, ScanInfo, SourceInfo
@@ -36,12 +38,12 @@ from registry.errors import SourceNotFound
 from registry.promotions.selectors import list_environments
 from registry.streams.queries import query_of_source
 
-__all__ = ["coverage_of", "plural", "progress_of", "source_list", "source_page", "what_was_read"]
+__all__ = ["coverage_of", "progress_of", "source_list", "source_page", "what_was_read"]
 
 SHOWN_SCANS = 15
 SHOWN_FINDINGS = 8
 #: sources without a cluster stand under these titles
-TITLES = {"state_store": "State of Spark queries", "registry": "Registries"}
+TITLES = {"state_store": later("State of Spark queries"), "registry": later("Registries")}
 
 
 def source_list(request: HttpRequest) -> SourceList:
@@ -65,10 +67,10 @@ def source_list(request: HttpRequest) -> SourceList:
         groups += [SourceGroup(title=title, rows=rows)] if rows else []
     topics = selectors.topic_coverage([source.id for source in sources])
     return SourceList(
-        frame=make_frame(request, title="Sources", section=Section.SOURCES),
+        frame=make_frame(request, title=gettext("Sources"), section=Section.SOURCES),
         groups=tuple(groups),
-        add=_action("Add a source", reverse("ui:source_add"), manage, icon="plus", tone="primary"),
-        connect=_action("Connect a cluster", reverse("ui:cluster_add"), connect, icon="database"),
+        add=_action(gettext("Add a source"), reverse("ui:source_add"), manage, icon="plus", tone="primary"),
+        connect=_action(gettext("Connect a cluster"), reverse("ui:cluster_add"), connect, icon="database"),
         coverage=coverage_of(sources, topics),
     )
 
@@ -85,23 +87,27 @@ def cluster_head(cluster: ClusterInfo, *, manage: str, connect: str) -> ClusterH
     """A cluster above its sources; `manage` and `connect` say why its buttons are off."""
     security = cluster.security_protocol
     if cluster.sasl_mechanism:
-        security += f", {cluster.sasl_mechanism} as {cluster.username}"
+        signed_in = {"mechanism": cluster.sasl_mechanism, "user": cluster.username}
+        security = f"{security}, {gettext('%(mechanism)s as %(user)s') % signed_in}"
     if cluster.ca_pem:
-        security += ", its own authority"
-    in_use = f"{plural(cluster.sources, 'source')} read it; remove them first." if cluster.sources else ""
+        security = f"{security}, {gettext('its own authority')}"
+    in_use = read_by(cluster.sources) if cluster.sources else ""
     return ClusterHead(
         name=cluster.name,
         bootstrap=cluster.bootstrap,
         security=security,
-        edit=_action("Change", reverse("ui:cluster_edit", args=[cluster.id]), connect),
-        remove=_action("Remove", reverse("ui:cluster_remove", args=[cluster.id]), connect or in_use),
-        add=_action("Add a source", f"{reverse('ui:source_add')}?{urlencode({'cluster': cluster.name})}", manage),
+        edit=_action(gettext("Change"), reverse("ui:cluster_edit", args=[cluster.id]), connect),
+        remove=_action(gettext("Remove"), reverse("ui:cluster_remove", args=[cluster.id]), connect or in_use),
+        add=_action(
+            gettext("Add a source"), f"{reverse('ui:source_add')}?{urlencode({'cluster': cluster.name})}", manage
+        ),
     )
 
 
 def _source_row(request: HttpRequest, source: SourceInfo, order: list[str]) -> SourceRow:
     scan = source.last_scan
-    scope = f"{patterns_of(source)} · {plural(source.topics, 'topic')} found" if source.cluster else ""
+    found = counted(source.topics, "%(n)s topic found", "%(n)s topics found")
+    scope = f"{patterns_of(source)} · {found}" if source.cluster else ""
     return SourceRow(
         url=reverse("ui:source", args=[source.id]),
         kind=SourceKind.of(source.kind),
@@ -117,7 +123,7 @@ def _source_row(request: HttpRequest, source: SourceInfo, order: list[str]) -> S
         scan=scan_action(request, source),
         context=source.context,
         scope=scope,
-        how=", ".join(filter(None, (mode_of(source), schedule_of(source)))),
+        how=listing(filter(None, (mode_of(source), schedule_of(source)))),
     )
 
 
@@ -126,11 +132,14 @@ def scan_state(scan: ScanInfo | None) -> ScanState:
     return ScanState.of(scan.verdict) if scan else ScanState.NEVER
 
 
-def scan_action(request: HttpRequest, source: SourceInfo, label: str = "Scan now") -> Action:
+def scan_action(request: HttpRequest, source: SourceInfo, label: str = later("Scan now")) -> Action:
     """The button that scans a source; off while a scan runs."""
     reason = refusal(page_actor(request), "source.scan", registry=source.registry)
     if not reason and source.last_scan and source.last_scan.unfinished:
-        reason = f"Scan {source.last_scan.id} of it is {source.last_scan.state}."
+        reason = gettext("Scan %(id)s of it is %(state)s.") % {
+            "id": source.last_scan.id,
+            "state": source.last_scan.state,
+        }
     return Action(
         label=label,
         url=reverse("ui:source_scan", args=[source.id]),
@@ -158,7 +167,7 @@ def source_page(request: HttpRequest, source_id: int) -> SourcePage:
             title=title,
             section=Section.SOURCES,
             code=source.kind != "registry",
-            crumbs=(Crumb(label="Sources", url=reverse("ui:sources")),),
+            crumbs=(Crumb(label=gettext("Sources"), url=reverse("ui:sources")),),
         ),
         kind=SourceKind.of(source.kind),
         name=source.name,
@@ -190,35 +199,51 @@ def _asked_scan(request: HttpRequest, source: SourceInfo, scans: list[ScanInfo])
         return source.last_scan
     scan = next((each for each in scans if each.id == number), None) or selectors.get_scan(number)
     if scan.source_id != source.id:
-        raise SourceNotFound(f"Scan {number} isn't one of {source.name}.", scan=number)
+        raise SourceNotFound(
+            gettext("Scan %(number)s isn't one of %(source)s.") % {"number": number, "source": source.name}, scan=number
+        )
     return scan
 
 
 def _facts(source: SourceInfo) -> tuple[Fact, ...]:
-    facts = [Fact(label="Held against", value=source.registry)]
+    facts = [Fact(label=gettext("Held against"), value=source.registry)]
     if source.context:
-        facts.append(Fact(label="Context", value=source.context, code=True))
+        facts.append(Fact(label=gettext("Context"), value=source.context, code=True))
     if source.cluster:
         facts += [
-            Fact(label="Cluster", value=source.cluster),
-            Fact(label="Servers", value=source.bootstrap, code=True),
-            Fact(label="Topics", value=patterns_of(source), code=bool(source.include)),
-            Fact(label="Reads", value=mode_of(source)),
+            Fact(label=gettext("Cluster"), value=source.cluster),
+            Fact(label=gettext("Servers"), value=source.bootstrap, code=True),
+            Fact(label=gettext("Topics"), value=patterns_of(source), code=bool(source.include)),
+            Fact(label=gettext("Reads"), value=mode_of(source)),
             Fact(
-                label="At most",
-                value=f"{source.max_messages:,} messages, {sized(source.max_bytes)}, {source.max_seconds} s a scan",
+                label=gettext("At most"),
+                value=gettext("%(max_messages)s messages, %(sized)s, %(max_seconds)s s a scan")
+                % {
+                    "max_messages": f"{source.max_messages:,}",
+                    "sized": sized(source.max_bytes),
+                    "max_seconds": source.max_seconds,
+                },
             ),
-            Fact(label="Samples", value="kept, masked" if source.keep_samples else "not kept"),
+            Fact(
+                label=gettext("Samples"), value=gettext("kept, masked") if source.keep_samples else gettext("not kept")
+            ),
         ]
     if source.store:
-        who = f"as {source.store.access_key_id}, secret {source.store.secret}" if source.store.secret else "as anybody"
+        who = (
+            gettext("as %(access_key_id)s, secret %(secret)s")
+            % {"access_key_id": source.store.access_key_id, "secret": source.store.secret}
+            if source.store.secret
+            else gettext("as anybody")
+        )
         facts += [
-            Fact(label="Object store", value=f"{source.store.endpoint}, {source.store.region}", code=True),
-            Fact(label="Asked", value=who),
+            Fact(label=gettext("Object store"), value=f"{source.store.endpoint}, {source.store.region}", code=True),
+            Fact(label=gettext("Asked"), value=who),
         ]
     facts += [
-        Fact(label="Schedule", value=schedule_of(source)),
-        Fact(label="Resolves after", value=plural(source.clean_scans, "clean scan")),
+        Fact(label=gettext("Schedule"), value=schedule_of(source)),
+        Fact(
+            label=gettext("Resolves after"), value=counted(source.clean_scans, "%(n)s clean scan", "%(n)s clean scans")
+        ),
     ]
     return tuple(facts)
 
@@ -227,9 +252,11 @@ def _actions(request: HttpRequest, source: SourceInfo) -> tuple[Action, ...]:
     reason = refusal(page_actor(request), "source.manage", registry=source.registry)
     query = query_of_source(source.id) if source.kind == "state_store" else None
     return (
-        *((_action("The query and its state", reverse("ui:query", args=[query]), ""),) if query else ()),
-        _action("Change how it is scanned", reverse("ui:source_edit", args=[source.id]), reason, icon="pencil"),
-        _action("Remove", reverse("ui:source_remove", args=[source.id]), reason, icon="x", tone="danger"),
+        *((_action(gettext("The query and its state"), reverse("ui:query", args=[query]), ""),) if query else ()),
+        _action(
+            gettext("Change how it is scanned"), reverse("ui:source_edit", args=[source.id]), reason, icon="pencil"
+        ),
+        _action(gettext("Remove"), reverse("ui:source_remove", args=[source.id]), reason, icon="x", tone="danger"),
     )
 
 
@@ -251,9 +278,11 @@ def progress_of(request: HttpRequest, scan: ScanInfo, source: SourceInfo) -> Sca
         summary=what_was_read(scan),
         read=read_tables(scan.read) if scan.read else (),
         notes=notes_on(scan.read) if scan.read else (),
-        problem=Problem(what=scan.error, cure="Findings of earlier scans stay as they are.") if scan.error else None,
+        problem=Problem(what=scan.error, cure=gettext("Findings of earlier scans stay as they are."))
+        if scan.error
+        else None,
         cancel=Action(
-            label="Cancel the scan",
+            label=gettext("Cancel the scan"),
             url=reverse("ui:scan_cancel", args=[scan.id]),
             method="post",
             allowed=not reason,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from django.utils.translation import gettext, ngettext
+
 from dashboard.pages.sources_words import listed, sized
 from dashboard.presenters.drift_parts import (
     AdviceLine,
@@ -16,11 +18,22 @@ from dashboard.presenters.drift_parts import (
     TaskState,
 )
 from dashboard.presenters.frame import Fact
+from dashboard.texts import joined, later, listing
 from registry.drift.selectors import ScanInfo
 
 SHOWN_TABLES: Final = 200
-OPERATIONS: Final = {"c": "insert", "u": "update", "d": "delete", "r": "snapshot", "t": "truncate"}
-SIDES: Final = {"table": "the table", "registered": "the registered schema", "events": "the events"}
+OPERATIONS: Final = {
+    "c": later("insert"),
+    "u": later("update"),
+    "d": later("delete"),
+    "r": later("snapshot"),
+    "t": later("truncate"),
+}
+SIDES: Final = {
+    "table": later("the table"),
+    "registered": later("the registered schema"),
+    "events": later("the events"),
+}
 
 
 def connector_of(scan: ScanInfo) -> ConnectorView | None:
@@ -62,56 +75,68 @@ def task_state(told: Any) -> TaskState:
 
 def _facts(connector: Mapping[str, Any], database: Mapping[str, Any] | None) -> tuple[Fact, ...]:
     converters = connector.get("converters", {})
-    transforms = ", ".join(
-        f"{each['type']}{'' if each.get('understood') else ' (not understood)'}"
+    transforms = listing(
+        each["type"] if each.get("understood") else gettext("%(type)s (not understood)") % {"type": each["type"]}
         for each in connector.get("transforms", ())
     )
-    skipped = ", ".join(OPERATIONS.get(op, op) for op in connector.get("skipped_operations", ()))
+    skipped = listing(OPERATIONS.get(op, op) for op in connector.get("skipped_operations", ()))
     facts = (
-        ("Worker", connector.get("worker"), True),
-        ("Topic prefix", connector.get("prefix"), True),
-        ("Key converter", converters.get("key"), True),
-        ("Value converter", converters.get("value"), True),
-        ("Transforms", transforms or "none", bool(transforms)),
-        ("Skips", skipped or "nothing", False),
-        ("Tombstones", "written after deletes" if connector.get("tombstones") else "not written", False),
-        ("Snapshot", connector.get("snapshot_mode"), False),
-        ("Database", _database(database), False),
+        (gettext("Worker"), connector.get("worker"), True),
+        (gettext("Topic prefix"), connector.get("prefix"), True),
+        (gettext("Key converter"), converters.get("key"), True),
+        (gettext("Value converter"), converters.get("value"), True),
+        (gettext("Transforms"), transforms or gettext("none"), bool(transforms)),
+        (gettext("Skips"), skipped or gettext("nothing"), False),
+        (
+            gettext("Tombstones"),
+            gettext("written after deletes") if connector.get("tombstones") else gettext("not written"),
+            False,
+        ),
+        (gettext("Snapshot"), connector.get("snapshot_mode"), False),
+        (gettext("Database"), _database(database), False),
     )
     return tuple(Fact(label=label, value=str(value), code=code) for label, value, code in facts if value)
 
 
 def _database(database: Mapping[str, Any] | None) -> str:
     if database is None:
-        return "its catalog isn’t read"
-    cut = "; not all of it was read" if database.get("cut") else ""
-    return f"{database.get('name')}, PostgreSQL {database.get('version')}, wal_level {database.get('wal_level')}{cut}"
+        return gettext("its catalog isn’t read")
+    said = f"{database.get('name')}, PostgreSQL {database.get('version')}, wal_level {database.get('wal_level')}"
+    return gettext("%(said)s; not all of it was read") % {"said": said} if database.get("cut") else said
 
 
 def _slot(slot: Mapping[str, Any]) -> tuple[Fact, ...]:
     lag, safe = slot.get("lag_bytes"), slot.get("safe_bytes")
     return (
-        Fact(label="Slot", value=str(slot.get("name")), code=True),
-        Fact(label="In use", value="yes" if slot.get("active") else "no"),
-        Fact(label="Lag", value="not known" if lag is None else f"{sized(lag)} of write-ahead log"),
-        Fact(label="Log", value=str(slot.get("wal_status") or "not known")),
-        Fact(label="Room left", value="no limit is set" if safe is None else sized(safe)),
+        Fact(label=gettext("Slot"), value=str(slot.get("name")), code=True),
+        Fact(label=gettext("In use"), value=gettext("yes") if slot.get("active") else gettext("no")),
+        Fact(
+            label=gettext("Lag"),
+            value=gettext("not known")
+            if lag is None
+            else gettext("%(sized)s of write-ahead log") % {"sized": sized(lag)},
+        ),
+        Fact(label=gettext("Log"), value=str(slot.get("wal_status") or gettext("not known"))),
+        Fact(label=gettext("Room left"), value=gettext("no limit is set") if safe is None else sized(safe)),
     )
 
 
 def _slot_care(slot: Mapping[str, Any]) -> str:
     """What is wrong with the slot; empty where nothing is."""
     if slot.get("wal_status") == "lost":
-        return "The log that the slot needs is gone: the connector has to take a new snapshot."
+        return gettext("The log that the slot needs is gone: the connector has to take a new snapshot.")
     if not slot.get("active"):
-        return "Nobody reads the slot: the database keeps its log, and its disk fills, until somebody does."
+        return gettext("Nobody reads the slot: the database keeps its log, and its disk fills, until somebody does.")
     return ""
 
 
 def _table(table: Mapping[str, Any]) -> CapturedTable:
     events = table.get("events", {})
     counts = [(label, int(events.get(op, 0))) for op, label in OPERATIONS.items()]
-    counts += [("tombstone", int(table.get("tombstones", 0))), ("key change", int(table.get("key_changes", 0)))]
+    counts += [
+        (gettext("tombstone"), int(table.get("tombstones", 0))),
+        (gettext("key change"), int(table.get("key_changes", 0))),
+    ]
     behind = [SIDES.get(side, side) for side in table.get("behind", ())]
     known = [SIDES.get(side, side) for side in table.get("known", ())]
     return CapturedTable(
@@ -123,7 +148,9 @@ def _table(table: Mapping[str, Any]) -> CapturedTable:
         published=bool(table.get("published")),
         refused=tuple(map(str, table.get("refused", ()))),
         known=listed(known),
-        behind=f"{' and '.join(behind)} {'is' if len(behind) == 1 else 'are'} behind" if behind else "",
+        behind=ngettext("%(sides)s is behind", "%(sides)s are behind", len(behind)) % {"sides": joined(behind)}
+        if behind
+        else "",
         changes=tuple(_change(change) for change in table.get("changes", ())),
         left_out=tuple(f"{each['column']}: {each['why']}" for each in table.get("left_out", ())),
         operations=tuple((label, number) for label, number in counts if number),

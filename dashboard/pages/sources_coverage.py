@@ -5,9 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from django.utils import timezone
+from django.utils.translation import gettext
 
-from dashboard.pages.sources_words import listed, plural
+from dashboard.pages.sources_words import listed
+from dashboard.texts import counted
 from registry.drift.selectors import LATELY, SourceInfo, TopicCoverage
+
+
+def _sources(sources: Sequence[SourceInfo], *, are_all: bool) -> str:
+    fresh = sum(1 for source in sources if _is_fresh(source))
+    if are_all:
+        return counted(
+            len(sources),
+            "%(fresh)s of %(n)s source scanned in the last 24 h",
+            "%(fresh)s of %(n)s sources scanned in the last 24 h",
+            fresh=fresh,
+        )
+    return counted(
+        len(sources),
+        "%(fresh)s of %(n)s other source scanned in the last 24 h",
+        "%(fresh)s of %(n)s other sources scanned in the last 24 h",
+        fresh=fresh,
+    )
 
 
 def coverage_of(sources: Sequence[SourceInfo], topics: TopicCoverage | None = None) -> str:
@@ -15,19 +34,27 @@ def coverage_of(sources: Sequence[SourceInfo], topics: TopicCoverage | None = No
     if not sources:
         return ""
     parts = []
-    counted = list(sources)
+    others = list(sources)
     if topics is not None and topics.topics:
-        parts.append(f"{topics.fresh:,} of {plural(topics.topics, 'topic')} scanned in the last 24 h")
+        parts.append(
+            counted(
+                topics.topics,
+                "%(fresh)s of %(n)s topic scanned in the last 24 h",
+                "%(fresh)s of %(n)s topics scanned in the last 24 h",
+                fresh=f"{topics.fresh:,}",
+            )
+        )
         if topics.unreadable:
-            parts.append(f"{len(topics.unreadable)} unreadable: {listed(list(topics.unreadable))}")
-        counted = [source for source in sources if not source.cluster]
-    if counted:
-        what = "sources" if counted == list(sources) else "other sources"
-        fresh = sum(1 for source in counted if _is_fresh(source))
-        parts.append(f"{fresh} of {len(counted)} {what if len(counted) != 1 else what[:-1]} scanned in the last 24 h")
+            parts.append(
+                gettext("%(count)s unreadable: %(listed)s")
+                % {"count": len(topics.unreadable), "listed": listed(list(topics.unreadable))}
+            )
+        others = [source for source in sources if not source.cluster]
+    if others:
+        parts.append(_sources(others, are_all=others == list(sources)))
     failed = [source.name for source in sources if source.last_scan and source.last_scan.state == "failed"]
     if failed:
-        parts.append(f"{len(failed)} can’t be read: {listed(failed)}")
+        parts.append(gettext("%(count)s can’t be read: %(listed)s") % {"count": len(failed), "listed": listed(failed)})
     return f"{'; '.join(parts)}."
 
 

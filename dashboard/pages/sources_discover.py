@@ -7,13 +7,15 @@ from typing import Final
 
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from dashboard.pages.frame import make_frame, page_actor
 from dashboard.pages.sources_fields import discover_groups
 from dashboard.pages.sources_values import STORE
-from dashboard.pages.sources_words import given_text, listed, plural
+from dashboard.pages.sources_words import given_text, listed
 from dashboard.presenters.discovery import DiscoverPage, FoundRow
 from dashboard.presenters.frame import Action, Crumb, Problem, Section
+from dashboard.texts import counted
 from registry.access.roles import refusal
 from registry.checkpoints import Checkpoint, Discovery, Found
 from registry.drift.selectors import list_sources
@@ -33,13 +35,13 @@ def discover_page(request: HttpRequest, found: Discovery | None, problem: Schema
     return DiscoverPage(
         frame=make_frame(
             request,
-            title="Find checkpoints",
+            title=gettext("Find checkpoints"),
             section=Section.SOURCES,
-            crumbs=(Crumb(label="Sources", url=reverse("ui:sources")),),
+            crumbs=(Crumb(label=gettext("Sources"), url=reverse("ui:sources")),),
         ),
         groups=discover_groups(given),
-        submit=_action("Search", "ui:source_discover", reason, icon="search"),
-        add=_action("Add and scan", "ui:source_add", reason, icon="plus"),
+        submit=_action(gettext("Search"), "ui:source_discover", reason, icon="search"),
+        add=_action(gettext("Add and scan"), "ui:source_add", reason, icon="plus"),
         back_url=f"{reverse('ui:source_add')}?kind=state_store",
         said=_said(found) if found else "",
         rows=tuple(_row(each, given, known) for each in found.found) if found else (),
@@ -76,13 +78,17 @@ def _row(found: Found, given: Mapping[str, str], known: Mapping[str, int]) -> Fo
 
 def _summary(checkpoint: Checkpoint) -> str:
     variables = sum(len(each.variables) for each in checkpoint.operators)
-    operators = listed(sorted({each.description for each in checkpoint.operators})) or "no stateful operator"
+    operators = listed(sorted({each.description for each in checkpoint.operators})) or gettext("no stateful operator")
     batch = checkpoint.last_committed_batch
-    done = "no batch committed" if batch is None else f"batch {batch:,}"
-    return f"{operators}; {plural(variables, 'state variable')}; {done}"
+    done = gettext("no batch committed") if batch is None else gettext("batch %(n)s") % {"n": f"{batch:,}"}
+    return f"{operators}; {counted(variables, '%(n)s state variable', '%(n)s state variables')}; {done}"
 
 
 def _said(found: Discovery) -> str:
-    counted = f"{plural(len(found.found), 'checkpoint')} in {plural(found.folders, 'folder')}"
-    ended = f"; the search ended at its bound: {found.ended_early}" if found.ended_early else ""
-    return f"{counted}{ended}."
+    said = gettext("%(checkpoints)s in %(folders)s") % {
+        "checkpoints": counted(len(found.found), "%(n)s checkpoint", "%(n)s checkpoints"),
+        "folders": counted(found.folders, "%(n)s folder", "%(n)s folders"),
+    }
+    if not found.ended_early:
+        return f"{said}."
+    return gettext("%(said)s; the search ended at its bound: %(bound)s.") % {"said": said, "bound": found.ended_early}

@@ -7,6 +7,7 @@ from typing import Final
 
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from dashboard.pages.frame import make_frame, page_actor
 from dashboard.pages.sources_fields import (
@@ -20,18 +21,20 @@ from dashboard.pages.sources_fields import (
     text_field,
 )
 from dashboard.pages.sources_values import STORE
-from dashboard.pages.sources_words import plural
 from dashboard.presenters.drift import SourceForm
 from dashboard.presenters.drift_parts import ConfirmPage, FieldGroup
 from dashboard.presenters.frame import Action, Crumb, Link, Problem, Section
 from dashboard.presenters.looks import SourceKind
+from dashboard.texts import counted, later
 from registry.access.roles import refusal, require
 from registry.drift import selectors
 from registry.drift.selectors import SourceInfo
 from registry.drift.sources import SOURCES
 from registry.errors import SchemadeskError
 
-_LEDE: Final = "Patterns hold from the next scan on: topics that they leave out keep their findings and positions."
+_LEDE: Final = later(
+    "Patterns hold from the next scan on: topics that they leave out keep their findings and positions."
+)
 
 
 def source_form(request: HttpRequest, problem: SchemadeskError | None) -> SourceForm:
@@ -43,9 +46,9 @@ def source_form(request: HttpRequest, problem: SchemadeskError | None) -> Source
     return SourceForm(
         frame=make_frame(
             request,
-            title="Add a source",
+            title=gettext("Add a source"),
             section=Section.SOURCES,
-            crumbs=(Crumb(label="Sources", url=reverse("ui:sources")),),
+            crumbs=(Crumb(label=gettext("Sources"), url=reverse("ui:sources")),),
         ),
         kind=kind,
         kinds=tuple(
@@ -53,7 +56,7 @@ def source_form(request: HttpRequest, problem: SchemadeskError | None) -> Source
         ),
         groups=groups_of(kind, given),
         submit=Action(
-            label="Add and scan",
+            label=gettext("Add and scan"),
             url=reverse("ui:source_add"),
             method="post",
             allowed=not reason,
@@ -69,7 +72,7 @@ def source_form(request: HttpRequest, problem: SchemadeskError | None) -> Source
 def _also(kind: SourceKind) -> Link | None:
     if kind is not SourceKind.STATE_STORE:
         return None
-    return Link(label="Find checkpoints below a folder", url=reverse("ui:source_discover"))
+    return Link(label=gettext("Find checkpoints below a folder"), url=reverse("ui:source_discover"))
 
 
 def edit_form(request: HttpRequest, source_id: int, problem: SchemadeskError | None) -> SourceForm:
@@ -78,12 +81,13 @@ def edit_form(request: HttpRequest, source_id: int, problem: SchemadeskError | N
     actor = page_actor(request)
     require(actor, "schema.read", registry=source.registry)
     given: Mapping[str, str] = request.POST if request.method == "POST" else _stored(source)
-    groups = [FieldGroup(title="Schedule", fields=(schedule_field(given),))]
+    groups = [FieldGroup(title=gettext("Schedule"), fields=(schedule_field(given),))]
     if source.cluster:
         groups = [
-            FieldGroup(title="What is read", fields=patterns_fields(given)),
+            FieldGroup(title=gettext("What is read"), fields=patterns_fields(given)),
             FieldGroup(
-                title="How", fields=(text_field(given, "context", "Context"), mode_field(given), schedule_field(given))
+                title=gettext("How"),
+                fields=(text_field(given, "context", gettext("Context")), mode_field(given), schedule_field(given)),
             ),
             bounds_fields(given),
         ]
@@ -92,7 +96,7 @@ def edit_form(request: HttpRequest, source_id: int, problem: SchemadeskError | N
     return SourceForm(
         frame=make_frame(
             request,
-            title=f"Change {source.name}",
+            title=gettext("Change %(source)s") % {"source": source.name},
             section=Section.SOURCES,
             crumbs=_crumbs(source),
         ),
@@ -100,7 +104,7 @@ def edit_form(request: HttpRequest, source_id: int, problem: SchemadeskError | N
         kinds=(),
         groups=tuple(groups),
         submit=Action(
-            label="Save",
+            label=gettext("Save"),
             url=reverse("ui:source_edit", args=[source.id]),
             method="post",
             allowed=not reason,
@@ -115,7 +119,7 @@ def edit_form(request: HttpRequest, source_id: int, problem: SchemadeskError | N
 
 def _crumbs(source: SourceInfo) -> tuple[Crumb, ...]:
     return (
-        Crumb(label="Sources", url=reverse("ui:sources")),
+        Crumb(label=gettext("Sources"), url=reverse("ui:sources")),
         Crumb(label=source.name, url=reverse("ui:source", args=[source.id]), code=True),
     )
 
@@ -140,16 +144,34 @@ def remove_page(request: HttpRequest, source_id: int, problem: SchemadeskError |
     actor = page_actor(request)
     require(actor, "schema.read", registry=source.registry)
     reason = refusal(actor, "source.manage", registry=source.registry)
-    losses = [f"its findings, {source.open_findings:,} of them open, with every decision on them", "its scans"]
+    losses = [
+        gettext("its findings, %(open_findings)s of them open, with every decision on them")
+        % {"open_findings": f"{source.open_findings:,}"},
+        gettext("its scans"),
+    ]
     if source.cluster:
-        losses.append(f"the read positions of {plural(source.topics, 'topic')}, and what they tell of versions in use")
+        losses.append(
+            counted(
+                source.topics,
+                "the read positions of %(n)s topic, and what they tell of versions in use",
+                "the read positions of %(n)s topics, and what they tell of versions in use",
+            )
+        )
     return ConfirmPage(
-        frame=make_frame(request, title=f"Remove {source.name}", section=Section.SOURCES, crumbs=_crumbs(source)),
-        sentence=f"{source.name} will no longer be scanned. This can’t be taken back.",
+        frame=make_frame(
+            request,
+            title=gettext("Remove %(name)s") % {"name": source.name},
+            section=Section.SOURCES,
+            crumbs=_crumbs(source),
+        ),
+        sentence=gettext("%(source)s will no longer be scanned. This can’t be taken back.") % {"source": source.name},
         losses=tuple(losses),
-        stays=("the data: nothing is written to topics, checkpoints or databases", "the audit of what was decided"),
+        stays=(
+            gettext("the data: nothing is written to topics, checkpoints or databases"),
+            gettext("the audit of what was decided"),
+        ),
         confirm=Action(
-            label="Remove the source",
+            label=gettext("Remove the source"),
             url=reverse("ui:source_remove", args=[source.id]),
             method="post",
             allowed=not reason,

@@ -7,13 +7,15 @@ from urllib.parse import urlencode
 
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from dashboard.links import subject_url
 from dashboard.pages.numbers import whole_number
-from dashboard.pages.sources_words import lasting, patterns_of, plural, sized
+from dashboard.pages.sources_words import lasting, patterns_of, sized
 from dashboard.presenters.drift_parts import TopicRow, TopicSide, TopicTable
 from dashboard.presenters.frame import ActiveFilter, Choice, Filter, Link, Paging, Search
 from dashboard.presenters.looks import ScanState
+from dashboard.texts import counted, later, listing
 from registry.drift.selectors import SourceInfo, TopicInfo
 
 PAGE: Final = 50
@@ -24,11 +26,11 @@ STRATEGIES: Final = {
     "topic_record_name": "TopicRecordName",
 }
 SHOW: Final = {
-    "": "All topics",
-    "problem": "Unreadable",
-    "findings": "With findings",
-    "unread": "Never read",
-    "gone": "Gone",
+    "": later("All topics"),
+    "problem": later("Unreadable"),
+    "findings": later("With findings"),
+    "unread": later("Never read"),
+    "gone": later("Gone"),
 }
 
 
@@ -61,8 +63,8 @@ def topic_table(request: HttpRequest, source: SourceInfo, topics: list[TopicInfo
         search=Search(
             url=base,
             query=query,
-            label="Search topics",
-            filters=(Filter(name="show", label="Which topics", choices=choices),),
+            label=gettext("Search topics"),
+            filters=(Filter(name="show", label=gettext("Which topics"), choices=choices),),
             active=active,
         ),
         rows=tuple(_row(source, topic) for topic in page),
@@ -98,7 +100,7 @@ def _row(source: SourceInfo, topic: TopicInfo) -> TopicRow:
         sides=tuple(
             TopicSide(
                 side=side,
-                strategies=", ".join(STRATEGIES.get(name, name) for name in topic.strategies.get(side, ())),
+                strategies=listing(STRATEGIES.get(name, name) for name in topic.strategies.get(side, ())),
                 subjects=tuple(
                     Link(label=name, url=subject_url(source.registry, name)) for name in topic.subjects.get(side, ())
                 ),
@@ -125,12 +127,15 @@ def _state(topic: TopicInfo) -> ScanState:
 def keeps(topic: TopicInfo) -> str:
     """What lets a topic's data go, in words."""
     if topic.compacted:
-        return "compacted"
+        return gettext("compacted")
     if topic.retention_ms is None:
-        return "not known"
-    by_time = "for ever" if topic.retention_ms < 0 else lasting(max(1, topic.retention_ms // 1000))
+        return gettext("not known")
+    by_time = gettext("for ever") if topic.retention_ms < 0 else lasting(max(1, topic.retention_ms // 1000))
     if topic.retention_bytes is not None and topic.retention_bytes >= 0:
-        return f"{by_time}, {sized(topic.retention_bytes)} a partition"
+        return gettext("%(by_time)s, %(sized)s a partition") % {
+            "by_time": by_time,
+            "sized": sized(topic.retention_bytes),
+        }
     return by_time
 
 
@@ -139,4 +144,9 @@ def _read_to(topic: TopicInfo) -> str:
     parts = [f"{number}@{offset}" for number, offset in sorted(topic.positions.items())]
     if len(parts) <= SHOWN_PARTITIONS:
         return " ".join(parts)
-    return f"{' '.join(parts[:SHOWN_PARTITIONS])} and {plural(len(parts) - SHOWN_PARTITIONS, 'more partition')}"
+    return counted(
+        len(parts) - SHOWN_PARTITIONS,
+        "%(shown)s and %(n)s more partition",
+        "%(shown)s and %(n)s more partitions",
+        shown=" ".join(parts[:SHOWN_PARTITIONS]),
+    )

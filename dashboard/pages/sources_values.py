@@ -6,9 +6,12 @@ from collections.abc import Mapping
 from datetime import UTC, date, datetime, time
 from typing import Any, Final
 
+from django.utils.translation import gettext
+
 from dashboard.pages.numbers import whole_number
 from dashboard.pages.sources_fields import NUMBERS
 from dashboard.pages.sources_words import given_text
+from dashboard.texts import later
 from registry.errors import InvalidInput
 
 TEXTS: Final = (
@@ -76,15 +79,18 @@ def connector_values(post: Mapping[str, str]) -> dict[str, Any]:
 def _number(text: str, name: str) -> int:
     number = whole_number(text.strip(), digits=14)
     if number is None:
-        raise InvalidInput(f"{text.strip()[:20]!r} is not a number of {_UNITS.get(name, 'units')} ({name}).")
+        raise InvalidInput(
+            gettext("%(text)s is not a number of %(unit)s (%(name)s).")
+            % {"text": repr(text.strip()[:20]), "unit": _UNITS.get(name, gettext("units")), "name": name}
+        )
     return number
 
 
 _UNITS: Final = {
-    "every_seconds": "seconds",
-    "window_seconds": "seconds",
-    "max_seconds": "seconds",
-    "max_bytes": "bytes",
+    "every_seconds": later("seconds"),
+    "window_seconds": later("seconds"),
+    "max_seconds": later("seconds"),
+    "max_bytes": later("bytes"),
 }
 
 
@@ -95,5 +101,7 @@ def end_of_day(text: str) -> datetime | None:
     try:
         day = date.fromisoformat(text.strip())
     except ValueError:
-        raise InvalidInput(f"{text.strip()[:20]!r} is not a date; write it as 2026-12-31.") from None
+        raise InvalidInput(
+            gettext("%(text)s is not a date; write it as 2026-12-31.") % {"text": repr(text.strip()[:20])}
+        ) from None
     return datetime.combine(day, time.max, tzinfo=UTC)

@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from django.utils.translation import gettext
+
+from dashboard.texts import counted, later, listing
 from registry.drift.selectors import ScanInfo, SourceInfo
 
 MODES: Final = {
-    "since_last": "since the last scan",
-    "tail": "the newest messages",
-    "window": "a window of time",
-    "full": "everything",
+    "since_last": later("since the last scan"),
+    "tail": later("the newest messages"),
+    "window": later("a window of time"),
+    "full": later("everything"),
 }
-BOUNDS: Final = {"messages": "messages", "bytes": "bytes", "seconds": "time", "deadline": "time"}
+BOUNDS: Final = {
+    "messages": later("messages"),
+    "bytes": later("bytes"),
+    "seconds": later("time"),
+    "deadline": later("time"),
+}
 SHOWN: Final = 5
-_UNITS: Final = ((86_400, "day"), (3600, "hour"), (60, "minute"), (1, "second"))
+_UNITS: Final[tuple[tuple[int, Callable[[int], str]], ...]] = (
+    (86_400, lambda number: counted(number, "%(n)s day", "%(n)s days")),
+    (3600, lambda number: counted(number, "%(n)s hour", "%(n)s hours")),
+    (60, lambda number: counted(number, "%(n)s minute", "%(n)s minutes")),
+    (1, lambda number: counted(number, "%(n)s second", "%(n)s seconds")),
+)
 
 
 def given_text(given: Mapping[str, str], name: str, usual: str = "") -> str:
@@ -23,21 +36,23 @@ def given_text(given: Mapping[str, str], name: str, usual: str = "") -> str:
     return given.get(name, usual).replace("\0", "").strip()
 
 
-def plural(number: int, word: str) -> str:
-    """A number with its noun."""
-    return f"{number:,} {word}{'' if number == 1 else 's'}"
+def read_by(sources: int) -> str:
+    """Why a cluster that sources read can't be removed."""
+    return counted(sources, "%(n)s source read it; remove them first.", "%(n)s sources read it; remove them first.")
 
 
 def listed(names: list[str]) -> str:
     """The first names, and how many more there are."""
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return ", ".join(names[:SHOWN]) + more
+    shown = listing(names[:SHOWN])
+    if len(names) <= SHOWN:
+        return shown
+    return gettext("%(shown)s and %(n)s more") % {"shown": shown, "n": len(names) - SHOWN}
 
 
 def lasting(seconds: int) -> str:
     """A time in its largest whole unit: "5 minutes", "90 seconds", "1 day"."""
-    size, unit = next((size, unit) for size, unit in _UNITS if seconds % size == 0)
-    return plural(seconds // size, unit)
+    size, said = next((size, said) for size, said in _UNITS if seconds % size == 0)
+    return said(seconds // size)
 
 
 def sized(number: int) -> str:
@@ -52,7 +67,9 @@ def sized(number: int) -> str:
 
 def schedule_of(source: SourceInfo) -> str:
     """When it is scanned."""
-    return f"every {lasting(source.every_seconds)}" if source.every_seconds else "on demand"
+    if not source.every_seconds:
+        return gettext("on demand")
+    return gettext("every %(time)s") % {"time": lasting(source.every_seconds)}
 
 
 def mode_of(source: SourceInfo) -> str:
@@ -60,16 +77,22 @@ def mode_of(source: SourceInfo) -> str:
     if not source.cluster:
         return ""
     if source.mode == "tail":
-        return f"the newest {source.tail_messages:,} messages of each partition"
+        return gettext("the newest %(tail_messages)s messages of each partition") % {
+            "tail_messages": f"{source.tail_messages:,}"
+        }
     if source.mode == "window":
-        return f"the last {lasting(source.window_seconds)}"
+        return gettext("the last %(lasting)s") % {"lasting": lasting(source.window_seconds)}
     return MODES[source.mode]
 
 
 def patterns_of(source: SourceInfo) -> str:
     """Which topics, by the patterns that were given."""
-    text = listed(list(source.include)) if source.include else "all topics"
-    return f"{text}, without {listed(list(source.exclude))}" if source.exclude else text
+    text = listed(list(source.include)) if source.include else gettext("all topics")
+    return (
+        gettext("%(text)s, without %(listed)s") % {"text": text, "listed": listed(list(source.exclude))}
+        if source.exclude
+        else text
+    )
 
 
 def what_was_read(scan: ScanInfo) -> str:
@@ -78,49 +101,101 @@ def what_was_read(scan: ScanInfo) -> str:
     if read is None:
         return ""
     if read.get("nothing"):
-        return "nothing to read"
-    bound = (
-        f"; stopped by its bound of {BOUNDS.get(reached, reached)}" if (reached := read.get("bound_reached")) else ""
-    )
-    return f"{_amount(read)} in {read.get('seconds', 0)} s{bound}"
+        return gettext("nothing to read")
+    said = gettext("%(amount)s in %(seconds)s s") % {"amount": _amount(read), "seconds": read.get("seconds", 0)}
+    if not (reached := read.get("bound_reached")):
+        return said
+    return gettext("%(said)s; stopped by its bound of %(bound)s") % {
+        "said": said,
+        "bound": BOUNDS.get(reached, reached),
+    }
 
 
 def _amount(read: dict[str, Any]) -> str:
     if "advice" in read:
         broken = sum(1 for line in read["advice"] if line.get("followed") == "no")
-        return f"{plural(len(read['advice']), 'piece')} of advice held against the registry, {broken} not followed"
+        return counted(
+            len(read["advice"]),
+            "%(n)s piece of advice held against the registry, %(broken)s not followed",
+            "%(n)s pieces of advice held against the registry, %(broken)s not followed",
+            broken=broken,
+        )
     if "topics_asked" in read:
-        topics = plural(read["topics_asked"], "topic")
+        topics = counted(read["topics_asked"], "%(n)s topic", "%(n)s topics")
         if not read["messages"]:
-            return f"no new message in {topics}"
-        return f"{plural(read['messages'], 'new message')} in {read['topics_read']:,} of {topics}"
+            return gettext("no new message in %(topics)s") % {"topics": topics}
+        return counted(
+            read["messages"],
+            "%(n)s new message in %(read)s of %(topics)s",
+            "%(n)s new messages in %(read)s of %(topics)s",
+            read=f"{read['topics_read']:,}",
+            topics=topics,
+        )
     if "messages" in read:
-        return f"{read['messages']:,} messages of {plural(len(read.get('partitions', ())), 'partition')}"
-    return f"{plural(len(read.get('variables', ())), 'state variable')}, {read.get('rows', 0):,} rows"
+        return counted(
+            len(read.get("partitions", ())),
+            "%(messages)s messages of %(n)s partition",
+            "%(messages)s messages of %(n)s partitions",
+            messages=f"{read['messages']:,}",
+        )
+    return counted(
+        len(read.get("variables", ())),
+        "%(n)s state variable, %(rows)s rows",
+        "%(n)s state variables, %(rows)s rows",
+        rows=f"{read.get('rows', 0):,}",
+    )
 
 
 def notes_on(read: dict[str, Any]) -> tuple[str, ...]:
     """What a scan left out or couldn't read, one sentence each."""
     notes = []
     if reached := read.get("bound_reached"):
-        notes.append(f"The scan reached its bound of {BOUNDS.get(reached, reached)}: the next one goes on from there.")
+        notes.append(
+            gettext("The scan reached its bound of %(reached)s: the next one goes on from there.")
+            % {"reached": BOUNDS.get(reached, reached)}
+        )
     if problem := read.get("rows_problem"):
         notes.append(f"{problem[:1].upper()}{problem[1:].rstrip('.')}.")
     if names := _names(read.get("unreadable"), "topic"):
-        notes.append(f"{plural(len(names), 'topic')} couldn’t be read: {listed(names)}. The reasons are below.")
+        notes.append(
+            counted(
+                len(names),
+                "%(n)s topic couldn’t be read: %(names)s. The reasons are below.",
+                "%(n)s topics couldn’t be read: %(names)s. The reasons are below.",
+                names=listed(names),
+            )
+        )
     if gone := [str(name) for name in read.get("gone", ())]:
-        notes.append(f"The cluster no longer has {listed(gone)}; their findings stay.")
+        notes.append(gettext("The cluster no longer has %(listed)s; their findings stay.") % {"listed": listed(gone)})
     if restarted := [str(name) for name in read.get("restarted", ())]:
-        notes.append(f"{listed(restarted)} began again at lower offsets, so they were read from their start.")
+        notes.append(
+            gettext("%(listed)s began again at lower offsets, so they were read from their start.")
+            % {"listed": listed(restarted)}
+        )
     if expired := read.get("expired"):
         lost = sum(row["end"] - row["start"] for row in expired)
-        notes.append(f"{plural(lost, 'message')} had expired before a scan could read them: nothing is known of them.")
+        notes.append(
+            counted(
+                lost,
+                "%(n)s message had expired before a scan could read them: nothing is known of them.",
+                "%(n)s messages had expired before a scan could read them: nothing is known of them.",
+            )
+        )
     if unused := read.get("schemas_not_used"):
-        notes.append(f"{plural(len(unused), 'schema')} couldn’t be used for decoding: see below.")
+        notes.append(
+            counted(
+                len(unused),
+                "%(n)s schema couldn’t be used for decoding: see below.",
+                "%(n)s schemas couldn’t be used for decoding: see below.",
+            )
+        )
     if unread := [str(name) for name in read.get("looked_at", {}).get("connectors_not_read", ())]:
-        notes.append(f"The configuration of {listed(unread)} couldn’t be read.")
+        notes.append(gettext("The configuration of %(listed)s couldn’t be read.") % {"listed": listed(unread)})
     notes += [
-        f"{plural(number, 'more row')} of {name} were not kept." for name, number in read.get("left_out", {}).items()
+        counted(
+            number, "%(n)s more row of %(name)s were not kept.", "%(n)s more rows of %(name)s were not kept.", name=name
+        )
+        for name, number in read.get("left_out", {}).items()
     ]
     return tuple(notes)
 

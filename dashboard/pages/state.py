@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from dashboard.pages.frame import make_frame, page_actor
 from dashboard.pages.sources_fields import checkpoint_places, store_groups
@@ -46,23 +47,25 @@ def check_form(
     reason = refusal(actor, "state.check")
     known, path = _places(given, checkpoint)
     return StateCheckForm(
-        frame=make_frame(request, title="Check a restart", section=Section.SOURCES, crumbs=_crumbs()),
+        frame=make_frame(request, title=gettext("Check a restart"), section=Section.SOURCES, crumbs=_crumbs()),
         known=known,
         path=path,
         store=store_groups(given),
         plan=Field(
             name="plan",
-            label="Planned state",
+            label=gettext("Planned state"),
             value=plan,
             kind="textarea",
             required=True,
             rows=16,
             code=True,
             placeholder=_EXAMPLE,
-            help="All state variables that the next version declares, with schemas as Spark DDL or StructType JSON.",
+            help=gettext(
+                "All state variables that the next version declares, with schemas as Spark DDL or StructType JSON."
+            ),
         ),
         submit=Action(
-            label="Check",
+            label=gettext("Check"),
             url=reverse("ui:state_check_new"),
             method="post",
             allowed=not reason,
@@ -80,18 +83,22 @@ def _places(given: Mapping[str, Any], checkpoint: str) -> tuple[Field | None, Fi
     paths = sorted({source.name for source in list_sources() if source.kind == "state_store"})
     chosen = checkpoint or str(given.get("checkpoint", ""))
     typed = str(given.get("path", "")) or (chosen if chosen not in paths else "")
-    choices = [Choice(value="", label="– none –"), *(Choice(value=p, label=p, selected=p == chosen) for p in paths)]
+    choices = [
+        Choice(value="", label=gettext("– none –")),
+        *(Choice(value=p, label=p, selected=p == chosen) for p in paths),
+    ]
     path = Field(
         name="path",
-        label="Another checkpoint folder or address" if paths else "Checkpoint folder or address",
+        label=gettext("Another checkpoint folder or address") if paths else gettext("Checkpoint folder or address"),
         value=typed,
         code=True,
         required=not paths,
-        help=f"What the query has as its checkpointLocation. {checkpoint_places()}.",
+        help=gettext("What the query has as its checkpointLocation. %(checkpoint_places)s.")
+        % {"checkpoint_places": checkpoint_places()},
     )
     if not paths:
         return None, path
-    return Field(name="checkpoint", label="Known checkpoint", kind="select", choices=tuple(choices)), path
+    return Field(name="checkpoint", label=gettext("Known checkpoint"), kind="select", choices=tuple(choices)), path
 
 
 def _problem(error: SchemadeskError | None) -> Problem | None:
@@ -104,7 +111,7 @@ def _recent(info: StateCheckInfo) -> Link:
 
 
 def _crumbs() -> tuple[Crumb, ...]:
-    return (Crumb(label="Sources", url=reverse("ui:sources")),)
+    return (Crumb(label=gettext("Sources"), url=reverse("ui:sources")),)
 
 
 def report_page(request: HttpRequest, check_id: int) -> StateReport:
@@ -114,18 +121,23 @@ def report_page(request: HttpRequest, check_id: int) -> StateReport:
     operator = report["operator"]
     number = f"{operator['number']} ({operator['description']})"
     facts = [
-        Fact(label="Checkpoint", value=info.checkpoint, code=True),
-        Fact(label="Query", value=info.query_id, code=True),
-        Fact(label="Last batch", value="none yet" if report["last_batch"] is None else f"{report['last_batch']:,}"),
-        Fact(label="Operator", value=number),
-        Fact(label="Encoding", value=operator["encoding"], code=True),
-        Fact(label="Language", value="Scala" if report["language"] == "scala" else "Python"),
+        Fact(label=gettext("Checkpoint"), value=info.checkpoint, code=True),
+        Fact(label=gettext("Query"), value=info.query_id, code=True),
+        Fact(
+            label=gettext("Last batch"),
+            value=gettext("none yet") if report["last_batch"] is None else f"{report['last_batch']:,}",
+        ),
+        Fact(label=gettext("Operator"), value=number),
+        Fact(label=gettext("Encoding"), value=operator["encoding"], code=True),
+        Fact(label=gettext("Language"), value="Scala" if report["language"] == "scala" else "Python"),
     ]
     is_kept = report["verdict"] == "no evolution possible"
     new = reverse("ui:state_check_new")
-    crumbs = (*_crumbs(), Crumb(label="Check a restart", url=new))
+    crumbs = (*_crumbs(), Crumb(label=gettext("Check a restart"), url=new))
     return StateReport(
-        frame=make_frame(request, title=f"State check {info.id}", section=Section.SOURCES, crumbs=crumbs),
+        frame=make_frame(
+            request, title=gettext("State check %(id)s") % {"id": info.id}, section=Section.SOURCES, crumbs=crumbs
+        ),
         look=VERDICT_LOOKS.get(report["verdict"], UNKNOWN),
         sentence=report["sentence"],
         error=report["error"],
@@ -142,27 +154,28 @@ def report_page(request: HttpRequest, check_id: int) -> StateReport:
         plan=info.plan,
         exports=tuple(
             Link(label=label, url=f"{reverse('ui:state_check_export', args=[info.id])}?format={kind}")
-            for label, kind in (("Markdown", "markdown"), ("JSON", "json"), ("Text", "text"))
+            for label, kind in (("Markdown", "markdown"), ("JSON", "json"), (gettext("Text"), "text"))
         ),
-        again=Action(label="Change it and check again", url=f"{new}?again={info.id}", icon="pencil"),
+        again=Action(label=gettext("Change it and check again"), url=f"{new}?again={info.id}", icon="pencil"),
     )
 
 
 def _variable(number: int, given: Mapping[str, Any], *, is_kept: bool) -> StateVariable:
-    kind = f"{given['kind']}{', with time to live' if given['ttl'] else ''}"
+    kind = gettext("%(kind)s, with time to live") % {"kind": given["kind"]} if given["ttl"] else given["kind"]
     budget = given["budget"]
-    key = f"keyed by {given['user_key']}; " if given["user_key"] else ""
+    if given["user_key"]:
+        kind = gettext("keyed by %(key)s; %(kind)s") % {"key": given["user_key"], "kind": kind}
     return StateVariable(
         anchor=f"v{number}",
         name=given["name"],
-        kind=f"{key}{kind}" if key else kind,
+        kind=kind,
         look=STATUS_LOOKS.get(given["status"], UNKNOWN),
         sentence=given["sentence"],
         stored=given["stored"] or "",
         planned=given["planned"] or "",
         changes=tuple(present_change(each) for each in given["changes"][:DRAWN_CHANGES]),
         hidden_changes=max(0, len(given["changes"]) - DRAWN_CHANGES),
-        budget=f"{budget['before']} → {budget['after']} of {budget['allowed']}" if budget else "",
+        budget=gettext("%(before)s → %(after)s of %(allowed)s") % budget if budget else "",
         place=given["place"],
         is_kept=is_kept,
     )
@@ -185,9 +198,13 @@ def present_change(given: Mapping[str, Any]) -> StateChange:
 
 def _budgets(report: Mapping[str, Any]) -> Sequence[Budget]:
     """The fullest budgets of variables, and the one of schema files."""
-    found = [(f"Value schemas of {e['name']}", e["budget"]) for e in report["variables"] if e["budget"]]
+    found = [
+        (gettext("Value schemas of %(name)s") % {"name": e["name"]}, e["budget"])
+        for e in report["variables"]
+        if e["budget"]
+    ]
     found.sort(key=lambda pair: -pair[1]["after"] / max(1, pair[1]["allowed"]))
-    files = [("Schema files", report["files"])] if report["files"] else []
+    files = [(gettext("Schema files"), report["files"])] if report["files"] else []
     return [
         Budget(
             label=label,

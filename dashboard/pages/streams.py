@@ -8,11 +8,11 @@ from urllib.parse import urlencode
 
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from dashboard.links import subject_url
 from dashboard.pages.frame import environment_of, make_frame, page_actor
 from dashboard.pages.numbers import whole_number
-from dashboard.pages.sources_words import plural
 from dashboard.presenters.frame import Action, Crumb, Fact, Link, Paging, Problem, Section
 from dashboard.presenters.looks import Look
 from dashboard.presenters.streams import (
@@ -24,21 +24,22 @@ from dashboard.presenters.streams import (
     RunRow,
     VariableRow,
 )
+from dashboard.texts import counted, later
 from registry.access.roles import Actor, may, refusal, require
 from registry.promotions.selectors import list_environments
 from registry.streams.infos import BudgetInfo, InputInfo, QueryInfo, VariableInfo
 from registry.streams.queries import PAGE, get_query, list_queries, list_variables
 
 MOST: Final = 10_000
-READS: Final = Look("ok", "circle-check", "Read")
-DAMAGED: Final = Look("breaks", "octagon-x", "Damaged")
-EVOLVES: Final = Look("ok", "circle-check", "Can evolve")
-FIXED: Final = Look("unknown", "lock", "Fixed")
-REMOVED: Final = Look("unknown", "minus", "Removed")
+READS: Final = Look("ok", "circle-check", later("Read"))
+DAMAGED: Final = Look("breaks", "octagon-x", later("Damaged"))
+EVOLVES: Final = Look("ok", "circle-check", later("Can evolve"))
+FIXED: Final = Look("unknown", "lock", later("Fixed"))
+REMOVED: Final = Look("unknown", "minus", later("Removed"))
 #: from the highest share down: the first that is reached counts, as the findings have it
 _BUDGETS: Final = (
-    (0.90, Look("breaks", "octagon-x", "Nearly used up")),
-    (0.75, Look("care", "triangle-alert", "Getting full")),
+    (0.90, Look("breaks", "octagon-x", later("Nearly used up"))),
+    (0.75, Look("care", "triangle-alert", later("Getting full"))),
 )
 
 
@@ -60,7 +61,7 @@ def query_list(request: HttpRequest) -> QueryList:
     here = reverse("ui:queries")
     reason = refusal(actor, "source.manage")
     return QueryList(
-        frame=make_frame(request, title="Streaming queries", section=Section.QUERIES),
+        frame=make_frame(request, title=gettext("Streaming queries"), section=Section.QUERIES),
         rows=tuple(_row(each, order) for each in page),
         paging=Paging(
             first=offset + 1 if page else 0,
@@ -69,7 +70,7 @@ def query_list(request: HttpRequest) -> QueryList:
             next_url=f"{here}?offset={offset + PAGE}" if len(found) > PAGE else "",
         ),
         add=Action(
-            label="Add a checkpoint",
+            label=gettext("Add a checkpoint"),
             url=f"{reverse('ui:source_add')}?kind=state_store",
             allowed=not reason,
             reason=reason,
@@ -85,7 +86,7 @@ def check_action(actor: Actor, path: str = "") -> Action:
     reason = refusal(actor, "state.check")
     url = reverse("ui:state_check_new")
     return Action(
-        label="Check a restart",
+        label=gettext("Check a restart"),
         url=f"{url}?{urlencode({'checkpoint': path})}" if path else url,
         allowed=not reason,
         reason=reason,
@@ -100,7 +101,7 @@ def _row(query: QueryInfo, order: list[str]) -> QueryRow:
         path=query.path,
         environment=environment_of(query.registry, order),
         state=DAMAGED if query.problems else READS,
-        variables=plural(query.variables, "variable"),
+        variables=counted(query.variables, "%(n)s variable", "%(n)s variables"),
         encoding=query.encoding,
         budget=meter(query.worst),
         inputs=input_links(query.registry, query.inputs),
@@ -113,7 +114,11 @@ def meter(budget: BudgetInfo | None) -> BudgetMeter | None:
     """A budget as it is drawn."""
     if budget is None:
         return None
-    label = f"Value schemas of {budget.variable}" if budget.variable else f"Schema files of operator {budget.operator}"
+    label = (
+        gettext("Value schemas of %(variable)s") % {"variable": budget.variable}
+        if budget.variable
+        else gettext("Schema files of operator %(operator)s") % {"operator": budget.operator}
+    )
     return BudgetMeter(
         label=label,
         used=budget.used,
@@ -154,15 +159,17 @@ def query_page(request: HttpRequest, query_id: int) -> QueryPage:
         runs=tuple(
             RunRow(
                 batches=f"{each['first_batch']:,}–{each['last_batch']:,}",
-                provider=each["provider"] or "Spark’s default",
+                provider=each["provider"] or gettext("Spark’s default"),
                 encoding=each["encoding"],
             )
             for each in query.runs
         ),
         scanned_at=query.scanned_at,
         actions=(
-            Action(label="Source and scans", url=reverse("ui:source", args=[query.source_id]), icon="scan-search"),
-            Action(label="Findings", url=findings, icon="triangle-alert"),
+            Action(
+                label=gettext("Source and scans"), url=reverse("ui:source", args=[query.source_id]), icon="scan-search"
+            ),
+            Action(label=gettext("Findings"), url=findings, icon="triangle-alert"),
             check_action(actor, query.path),
         ),
     )
@@ -170,32 +177,44 @@ def query_page(request: HttpRequest, query_id: int) -> QueryPage:
 
 def crumbs() -> tuple[Crumb, ...]:
     """The way to a query."""
-    return (Crumb(label="Queries", url=reverse("ui:queries")),)
+    return (Crumb(label=gettext("Queries"), url=reverse("ui:queries")),)
 
 
 def _facts(query: QueryInfo) -> tuple[Fact, ...]:
     planned, committed = query.last_planned_batch, query.last_committed_batch
     return (
-        Fact(label="Checkpoint", value=query.path, code=True),
-        Fact(label="Query", value=query.query_id, code=True),
-        Fact(label="Last batch", value="none yet" if planned is None else f"{planned:,} planned"),
-        Fact(label="Committed", value="none yet" if committed is None else f"{committed:,}"),
-        Fact(label="Provider", value=query.provider or "Spark’s default"),
-        Fact(label="Encoding", value=query.encoding, code=True),
+        Fact(label=gettext("Checkpoint"), value=query.path, code=True),
+        Fact(label=gettext("Query"), value=query.query_id, code=True),
+        Fact(
+            label=gettext("Last batch"),
+            value=gettext("none yet")
+            if planned is None
+            else gettext("%(planned)s planned") % {"planned": f"{planned:,}"},
+        ),
+        Fact(label=gettext("Committed"), value=gettext("none yet") if committed is None else f"{committed:,}"),
+        Fact(label=gettext("Provider"), value=query.provider or gettext("Spark’s default")),
+        Fact(label=gettext("Encoding"), value=query.encoding, code=True),
     )
 
 
 def _operator(query: QueryInfo, operator: Mapping[str, Any], variables: Sequence[VariableInfo]) -> OperatorPanel:
     mine = [each for each in variables if each.operator == operator["number"]]
-    facts = [Fact(label="Partitions", value=f"{operator['partitions']:,}")]
+    facts = [Fact(label=gettext("Partitions"), value=f"{operator['partitions']:,}")]
     if operator["time_mode"]:
-        facts.append(Fact(label="Time mode", value=operator["time_mode"]))
+        facts.append(Fact(label=gettext("Time mode"), value=operator["time_mode"]))
     if operator["timers"]:
-        facts.append(Fact(label="Timers", value=f"{operator['timers']['timers']:,} registered"))
+        facts.append(
+            Fact(
+                label=gettext("Timers"), value=gettext("%(n)s registered") % {"n": f"{operator['timers']['timers']:,}"}
+            )
+        )
     files = operator["schema_files"]
     return OperatorPanel(
-        title=f"Operator {operator['number']}: {operator['description']}",
-        sentence=f"No evolution is possible here: {operator['why_fixed']}." if operator["why_fixed"] else "",
+        title=gettext("Operator %(number)s: %(description)s")
+        % {"number": operator["number"], "description": operator["description"]},
+        sentence=gettext("No evolution is possible here: %(operator)s.") % {"operator": operator["why_fixed"]}
+        if operator["why_fixed"]
+        else "",
         facts=tuple(facts),
         variables=tuple(_variable_row(query, each) for each in mine),
         budget=meter(BudgetInfo("schema_files", operator["number"], "", files, query.allowed_schema_files))
@@ -211,7 +230,7 @@ def _variable_row(query: QueryInfo, variable: VariableInfo) -> VariableRow:
         name=variable.label,
         kind=kind_words(variable),
         look=look,
-        rows="not read" if variable.rows is None else f"{variable.rows:,}",
+        rows=gettext("not read") if variable.rows is None else f"{variable.rows:,}",
         versions=variable.versions,
         budget=meter(variable.budget),
     )
@@ -219,4 +238,5 @@ def _variable_row(query: QueryInfo, variable: VariableInfo) -> VariableRow:
 
 def kind_words(variable: VariableInfo) -> str:
     """What kind of state it is, and whether entries expire."""
-    return f"{variable.kind.replace('_', ' ')}{', with time to live' if variable.ttl else ''}"
+    kind = variable.kind.replace("_", " ")
+    return gettext("%(kind)s, with time to live") % {"kind": kind} if variable.ttl else kind

@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from dashboard.pages.change_cards import present_comparison
 from dashboard.pages.frame import make_frame, page_actor
@@ -54,7 +55,7 @@ def compare_page(request: HttpRequest, query_id: int, variable_id: int) -> State
     return StateComparePage(
         frame=make_frame(
             request,
-            title=f"Compare version {old.version} and version {new.version}",
+            title=gettext("Compare version %(old)s and version %(new)s") % {"old": old.version, "new": new.version},
             section=Section.QUERIES,
             crumbs=(*crumbs(), query_crumb(query), Crumb(label=variable.label, url=place, code=True)),
         ),
@@ -80,18 +81,29 @@ def ddl_lines(version: SchemaInfo) -> str:
         value = [ddl(json.dumps({"type": "struct", "fields": [each]})) for each in fields]
     except (ValueError, KeyError, TypeError, RecursionError):
         value = [version.value_schema]
-    keys = [f"key: {ddl(version.key_schema)}"]
+    keys = [gettext("key: %(ddl)s") % {"ddl": ddl(version.key_schema)}]
     if version.map_key_schema:
-        keys.append(f"map key: {ddl(version.map_key_schema)}")
+        keys.append(gettext("map key: %(ddl)s") % {"ddl": ddl(version.map_key_schema)})
     return "\n".join([*keys, *value])
 
 
 def _sentence(variable: VariableInfo, old: SchemaInfo, new: SchemaInfo, changes: int) -> str:
     if not changes:
-        return "Rows written with the older version read as they were written."
-    by = "by name, as Avro does" if variable.encoding == "avro" else "by position, as values don't evolve here"
-    when = "" if new.batch is None else f" from batch {new.batch:,} on"
-    return f"Spark reads rows of version {old.version} with version {new.version}{when}, field {by}."
+        return gettext("Rows written with the older version read as they were written.")
+    by = (
+        gettext("by name, as Avro does")
+        if variable.encoding == "avro"
+        else gettext("by position, as values don't evolve here")
+    )
+    said = {"old": old.version, "new": new.version, "by": by}
+    if new.batch is None:
+        return gettext("Spark reads rows of version %(old)s with version %(new)s, field %(by)s.") % said
+    return gettext(
+        "Spark reads rows of version %(old)s with version %(new)s from batch %(batch)s on, field %(by)s."
+    ) % {
+        **said,
+        "batch": f"{new.batch:,}",
+    }
 
 
 def _avro(
@@ -100,7 +112,10 @@ def _avro(
     """The comparison of the derived Avro schemas, as for a subject's versions; a problem where there is none."""
     for side in (old, new):
         if not side.avro_schema:
-            return None, Problem(what=f"Version {side.version} has no Avro form: {side.why_no_avro}")
+            return None, Problem(
+                what=gettext("Version %(version)s has no Avro form: %(why_no_avro)s")
+                % {"version": side.version, "why_no_avro": side.why_no_avro}
+            )
     infos = [_as_version(query, variable, side) for side in (old, new)]
     try:
         before, after = (engines.parse("AVRO", side.avro_schema, is_new=False) for side in (old, new))
@@ -113,7 +128,9 @@ def _avro(
             forward=engines.check(after, [(old.version, before)], "FORWARD"),
         )
     except SchemadeskError as error:
-        return None, Problem(what=f"The derived Avro schemas can't be compared: {error.message}")
+        return None, Problem(
+            what=gettext("The derived Avro schemas can't be compared: %(message)s") % {"message": error.message}
+        )
     shown = present_comparison(found, query.registry, query.registry, level="BACKWARD")
     # The two sides are no versions of a subject: their addresses are the variable's own.
     place = reverse("ui:state_variable", args=[query.id, variable.id])

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from dashboard.links import subject_url
 from dashboard.pages.frame import make_frame, page_actor
@@ -28,6 +29,7 @@ from dashboard.presenters.frame import Choice, Crumb, Fact, Link, Section
 from dashboard.presenters.looks import Look
 from dashboard.presenters.state import EFFECT_LOOKS
 from dashboard.presenters.streams import FieldRow, SchemaRow, VariablePage
+from dashboard.texts import later
 from registry.access.roles import require
 from registry.checkpoints.plans.ddl_text import to_ddl
 from registry.errors import InvalidSchema, NotFound
@@ -36,11 +38,11 @@ from registry.formats.policies.spark_state.rules import EFFECTS
 from registry.streams.infos import FieldInfo, QueryInfo, SchemaInfo, VariableInfo
 from registry.streams.queries import get_query, get_variable
 
-SAFE: Final = Look("ok", "circle-check", "Safe")
+SAFE: Final = Look("ok", "circle-check", later("Safe"))
 DRAWN_VERSIONS: Final = 200
 NAMED_CHANGES: Final = 3
 #: said wherever a variable has evolved
-NOT_KNOWABLE: Final = (
+NOT_KNOWABLE: Final = later(
     "not knowable: Spark’s reader gives every row in the newest form, whichever version it is stored in"
 )
 
@@ -92,7 +94,11 @@ def query_crumb(query: QueryInfo) -> Crumb:
 def choices(variable: VariableInfo, chosen: SchemaInfo | None) -> tuple[Choice, ...]:
     """The versions of a select, newest first."""
     return tuple(
-        Choice(value=str(each.version), label=f"version {each.version}", selected=each is chosen)
+        Choice(
+            value=str(each.version),
+            label=gettext("version %(version)s") % {"version": each.version},
+            selected=each is chosen,
+        )
         for each in reversed(variable.schemas)
     )
 
@@ -101,7 +107,9 @@ def version_of(variable: VariableInfo, number: int | None) -> SchemaInfo:
     """One version. Raises NotFound."""
     found = next((each for each in variable.schemas if each.version == number), None)
     if found is None:
-        raise NotFound(f"State variable {variable.label[:200]} has no such version.", version=number)
+        raise NotFound(
+            gettext("State variable %(label)s has no such version.") % {"label": variable.label[:200]}, version=number
+        )
     return found
 
 
@@ -143,7 +151,7 @@ def _rows(query: QueryInfo, variable: VariableInfo, selected: SchemaInfo | None)
                 compare_url=f"{compare}?from={before.version}&to={each.version}" if before else "",
                 schema_id=each.schema_id,
                 batch="–" if each.batch is None else f"{each.batch:,}",
-                start="–" if each.start is None else f"start {each.start}",
+                start="–" if each.start is None else gettext("start %(start)s") % {"start": each.start},
                 written_at=each.written_at,
                 carries=tuple(
                     Link(
@@ -160,23 +168,23 @@ def _rows(query: QueryInfo, variable: VariableInfo, selected: SchemaInfo | None)
 
 def _summary(before: SchemaInfo | None, new: SchemaInfo, changes: Sequence[StateChange]) -> str:
     if before is None:
-        return "first version"
+        return gettext("first version")
     told = [each.message for each in changes[:NAMED_CHANGES]]
     if len(changes) > NAMED_CHANGES:
-        told.append(f"and {len(changes) - NAMED_CHANGES} more")
+        told.append(gettext("and %(n)s more") % {"n": len(changes) - NAMED_CHANGES})
     if not told:
         is_key = (before.key_schema, before.map_key_schema) != (new.key_schema, new.map_key_schema)
-        told = ["its key changed" if is_key else "no field changed"]
+        told = [gettext("its key changed") if is_key else gettext("no field changed")]
     return "; ".join(told)
 
 
 def _schemas(version: SchemaInfo) -> list[tuple[str, str]]:
-    shown = [("Value", ddl(version.value_schema)), ("Key", ddl(version.key_schema))]
+    shown = [(gettext("Value"), ddl(version.value_schema)), (gettext("Key"), ddl(version.key_schema))]
     if version.map_key_schema:
-        shown.append(("Map key", ddl(version.map_key_schema)))
+        shown.append((gettext("Map key"), ddl(version.map_key_schema)))
     if version.avro_schema:
         text = json.dumps(json.loads(version.avro_schema), indent=2, ensure_ascii=False)
-        shown.append(("The Avro schema that Spark derives", text))
+        shown.append((gettext("The Avro schema that Spark derives"), text))
     return shown
 
 
@@ -184,47 +192,66 @@ def ddl(schema: str) -> str:
     """A schema as DDL, a field a line; as it is where it isn't one."""
     try:
         value: Any = json.loads(schema)
-        return to_ddl(value) or "(no fields)"
+        return to_ddl(value) or gettext("(no fields)")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, InvalidSchema):
         return schema
 
 
 def _facts(query: QueryInfo, variable: VariableInfo) -> list[Fact]:
     facts = [
-        Fact(label="Query", value=query.name, code=True),
-        Fact(label="Operator", value=str(variable.operator)),
-        Fact(label="Kind", value=kind_words(variable)),
-        Fact(label="Encoding", value=variable.encoding, code=True),
+        Fact(label=gettext("Query"), value=query.name, code=True),
+        Fact(label=gettext("Operator"), value=str(variable.operator)),
+        Fact(label=gettext("Kind"), value=kind_words(variable)),
+        Fact(label=gettext("Encoding"), value=variable.encoding, code=True),
     ]
     if variable.removed_at is not None:
-        facts.append(Fact(label="Removed", value=f"with batch {variable.removed_at:,}"))
+        facts.append(
+            Fact(
+                label=gettext("Removed"),
+                value=gettext("with batch %(removed_at)s") % {"removed_at": f"{variable.removed_at:,}"},
+            )
+        )
     return facts
 
 
 def _rows_facts(variable: VariableInfo) -> list[Fact]:
     if variable.rows is None:
         return []
-    facts = [Fact(label="Rows", value=f"{variable.rows:,}")]
+    facts = [Fact(label=gettext("Rows"), value=f"{variable.rows:,}")]
     if variable.keys is not None:
-        about = "about " if variable.kind in ("list", "map") else ""
-        facts.append(Fact(label="Keys", value=f"{about}{variable.keys:,}"))
+        keys = f"{variable.keys:,}"
+        is_rough = variable.kind in ("list", "map")
+        facts.append(Fact(label=gettext("Keys"), value=gettext("about %(n)s") % {"n": keys} if is_rough else keys))
     if variable.bytes is not None:
-        facts.append(Fact(label="Size", value=f"{sized(variable.bytes)} as read, before compression"))
+        facts.append(
+            Fact(
+                label=gettext("Size"),
+                value=gettext("%(sized)s as read, before compression") % {"sized": sized(variable.bytes)},
+            )
+        )
     if variable.rows_batch is not None and variable.rows_batch >= 0:
-        facts.append(Fact(label="As of", value=f"batch {variable.rows_batch:,}"))
+        facts.append(Fact(label=gettext("As of"), value=gettext("batch %(n)s") % {"n": f"{variable.rows_batch:,}"}))
     if variable.expiry:
         ends = [_time(variable.expiry.get(end)) for end in ("earliest", "latest")]
-        facts.append(Fact(label="Expires", value=f"{ends[0]} to {ends[1]}"))
-        facts.append(Fact(label="Without expiry", value=f"{variable.expiry.get('without') or 0:,}"))
+        facts.append(
+            Fact(label=gettext("Expires"), value=gettext("%(first)s to %(last)s") % {"first": ends[0], "last": ends[1]})
+        )
+        facts.append(Fact(label=gettext("Without expiry"), value=f"{variable.expiry.get('without') or 0:,}"))
     if len(variable.schemas) > 1:
-        facts.append(Fact(label="Rows stored in an earlier version", value=NOT_KNOWABLE))
+        facts.append(Fact(label=gettext("Rows stored in an earlier version"), value=NOT_KNOWABLE))
     return facts
 
 
 def _time(milliseconds: Any) -> str:
     if not isinstance(milliseconds, int) or not 0 <= milliseconds < 253_402_300_800_000:
-        return "never"
+        return gettext("never")
     return f"{datetime.fromtimestamp(milliseconds / 1000, UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def _range(ends: Sequence[str]) -> str:
+    if len(ends) == 2 and ends[0] != ends[1]:
+        return gettext("%(first)s to %(last)s") % {"first": ends[0], "last": ends[1]}
+    return ends[0] if ends else ""
 
 
 def _field(field: FieldInfo) -> FieldRow:
@@ -233,8 +260,9 @@ def _field(field: FieldInfo) -> FieldRow:
     return FieldRow(
         path=field.path,
         type=field.type,
-        filled=f"{field.rows - field.nulls:,} of {field.rows:,}",
+        filled=gettext("%(number)s of %(rows)s")
+        % {"number": f"{field.rows - field.nulls:,}", "rows": f"{field.rows:,}"},
         percent=percent,
-        range=" to ".join(dict.fromkeys(ends)),
+        range=_range(ends),
         size="" if field.bytes is None else sized(field.bytes),
     )

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from dashboard.links import subject_url
 from dashboard.presenters.frame import Action, Choice, Field
 from dashboard.presenters.subject_life import LifeMark, LifeState, StandingPart
+from dashboard.texts import later
 from registry.access.roles import Actor, refusal
 from registry.promotions.models import PromotionRequest
 from registry.promotions.selectors import VersionLife
@@ -19,12 +21,12 @@ from registry.subjects.selectors.standing import Standing
 GOOD: Final = "good"
 #: standing → its choice in the form
 CHOICES: Final = {
-    VersionStanding.DEPRECATED: "Deprecated: use another one, until the end at most",
-    VersionStanding.RETIRED: "Retired: not for new data; reading goes on",
-    VersionStanding.QUARANTINED: "In quarantine: came without a request, and isn’t trusted",
+    VersionStanding.DEPRECATED: later("Deprecated: use another one, until the end at most"),
+    VersionStanding.RETIRED: later("Retired: not for new data; reading goes on"),
+    VersionStanding.QUARANTINED: later("In quarantine: came without a request, and isn’t trusted"),
 }
 ADOPT_FIELD: Final = Field(
-    name="reason", label="How it came here, and why it should stay", kind="textarea", rows=2, required=True
+    name="reason", label=later("How it came here, and why it should stay"), kind="textarea", rows=2, required=True
 )
 
 
@@ -34,8 +36,10 @@ def marks_of(life: VersionLife) -> tuple[LifeMark, ...]:
     marks += [
         LifeMark(
             state=LifeState.of(each.state),
-            word=f"{LifeState.of(each.state).look.word} for {each.target}",
-            sentence=f"Request {each.id} to {each.kind} it in {each.target} is {each.state}.",
+            word=gettext("%(word)s for %(target)s")
+            % {"word": LifeState.of(each.state).look.word, "target": each.target},
+            sentence=gettext("Request %(id)s to %(kind)s it in %(target)s is %(state)s.")
+            % {"id": each.id, "kind": each.kind, "target": each.target, "state": each.state},
             url=reverse("ui:promotion", args=[each.id]),
         )
         for each in life.requests
@@ -49,15 +53,17 @@ def _ghost() -> LifeMark:
     return LifeMark(
         state=LifeState.GHOST,
         word=LifeState.GHOST.look.word,
-        sentence="It came here without a request. Have it adopted, or put it in quarantine.",
+        sentence=gettext("It came here without a request. Have it adopted, or put it in quarantine."),
     )
 
 
 def standing_mark(standing: Standing) -> LifeMark:
     """What was decided of a version."""
     state = LifeState.of(standing.standing)
-    until = f" until {standing.ends_at:%Y-%m-%d}" if standing.ends_at else ""
-    return LifeMark(state=state, word=f"{state.look.word}{until}", sentence=standing.message)
+    word = str(state.look.word)
+    if standing.ends_at:
+        word = gettext("%(state)s until %(date)s") % {"state": word, "date": f"{standing.ends_at:%Y-%m-%d}"}
+    return LifeMark(state=state, word=word, sentence=standing.message)
 
 
 def standing_part(actor: Actor, registry: str, name: SubjectName, life: VersionLife) -> StandingPart:
@@ -67,8 +73,13 @@ def standing_part(actor: Actor, registry: str, name: SubjectName, life: VersionL
     releases = tuple(
         LifeMark(
             state=LifeState.RELEASED,
-            word=f"Released to {each.environment}",
-            sentence=f"As version {each.version}, by {each.released_by} on {each.released_at:%Y-%m-%d %H:%M} UTC.",
+            word=gettext("Released to %(environment)s") % {"environment": each.environment},
+            sentence=gettext("As version %(version)s, by %(released_by)s on %(released_at)s UTC.")
+            % {
+                "version": each.version,
+                "released_by": each.released_by,
+                "released_at": f"{each.released_at:%Y-%m-%d %H:%M}",
+            },
             url=reverse("ui:promotion", args=[each.request]),
         )
         for each in life.releases
@@ -79,8 +90,10 @@ def standing_part(actor: Actor, registry: str, name: SubjectName, life: VersionL
         marks=(*releases, *marks_of(life)),
         says=_says(standing),
         fields=_fields(standing),
-        submit=Action(label="Set", url=url, method="post", allowed=not reason, reason=reason),
-        clear=Action(label="Back into good standing", url=url, method="post", allowed=not reason, reason=reason)
+        submit=Action(label=gettext("Set"), url=url, method="post", allowed=not reason, reason=reason),
+        clear=Action(
+            label=gettext("Back into good standing"), url=url, method="post", allowed=not reason, reason=reason
+        )
         if standing is not None
         else None,
         adopt=_adopt(actor, registry, name, life),
@@ -91,10 +104,16 @@ def standing_part(actor: Actor, registry: str, name: SubjectName, life: VersionL
 def _says(standing: Standing | None) -> tuple[str, ...]:
     if standing is None:
         return ()
-    since = (
-        f"{LifeState.of(standing.standing).look.word} since {standing.decided_at:%Y-%m-%d}, by {standing.decided_by}."
+    since = gettext("%(word)s since %(decided_at)s, by %(decided_by)s.") % {
+        "word": LifeState.of(standing.standing).look.word,
+        "decided_at": f"{standing.decided_at:%Y-%m-%d}",
+        "decided_by": standing.decided_by,
+    }
+    until = (
+        (gettext("To be used until %(ends_at)s at most.") % {"ends_at": f"{standing.ends_at:%Y-%m-%d}"},)
+        if standing.ends_at
+        else ()
     )
-    until = (f"To be used until {standing.ends_at:%Y-%m-%d} at most.",) if standing.ends_at else ()
     return (since, *until, standing.message)
 
 
@@ -102,22 +121,22 @@ def _fields(standing: Standing | None) -> tuple[Field, ...]:
     chosen = standing.standing if standing else VersionStanding.DEPRECATED
     choices = tuple(Choice(value=value, label=label, selected=value == chosen) for value, label in CHOICES.items())
     return (
-        Field(name="standing", label="Standing", kind="select", choices=choices, required=True),
+        Field(name="standing", label=gettext("Standing"), kind="select", choices=choices, required=True),
         Field(
             name="message",
-            label="Why, and what to use instead",
+            label=gettext("Why, and what to use instead"),
             kind="textarea",
             rows=2,
             value=standing.message if standing else "",
             required=True,
-            help="Readers get it in a header, people on pages.",
+            help=gettext("Readers get it in a header, people on pages."),
         ),
         Field(
             name="ends_at",
-            label="To be used until",
+            label=gettext("To be used until"),
             kind="date",
             value=f"{standing.ends_at:%Y-%m-%d}" if standing and standing.ends_at else "",
-            help="For a deprecated version.",
+            help=gettext("For a deprecated version."),
         ),
     )
 
@@ -128,4 +147,4 @@ def _adopt(actor: Actor, registry: str, name: SubjectName, life: VersionLife) ->
         return None
     reason = refusal(actor, "promotion.request", registry=registry, subject=name.qualified)
     url = f"{subject_url(registry, name.qualified)}adopt"
-    return Action(label="Ask for its adoption", url=url, method="post", allowed=not reason, reason=reason)
+    return Action(label=gettext("Ask for its adoption"), url=url, method="post", allowed=not reason, reason=reason)

@@ -8,6 +8,7 @@ from urllib.parse import quote, urlencode
 
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from dashboard.links import subject_url
 from dashboard.pages.frame import environment_of, make_frame, page_actor, subjects_url
@@ -55,7 +56,7 @@ def subject_list(request: HttpRequest, registry: str) -> SubjectList:
     chosen = {"q": query, "format": schema_type, "level": level, "tag": tag, "owner": owner}
     return SubjectList(
         frame=make_frame(
-            request, title="Subjects", section=Section.SUBJECTS, registry=registry, mirror=mirror_of(place)
+            request, title=gettext("Subjects"), section=Section.SUBJECTS, registry=registry, mirror=mirror_of(place)
         ),
         registry=registry,
         search=_search(place, base, chosen),
@@ -70,10 +71,18 @@ def subject_list(request: HttpRequest, registry: str) -> SubjectList:
 
 def _search(place: Registry, base: str, chosen: dict[str, str]) -> Search:
     filters = (
-        Filter(name="format", label="Format", choices=_choices(sorted(FORMATS), chosen["format"], "Any format")),
-        Filter(name="level", label="Compatibility", choices=_choices(LEVELS, chosen["level"], "Any level")),
-        Filter(name="tag", label="Tag", choices=tag_choices(place, chosen["tag"])),
-        Filter(name="owner", label="Owner", choices=owner_choices(place, chosen["owner"])),
+        Filter(
+            name="format",
+            label=gettext("Format"),
+            choices=_choices(sorted(FORMATS), chosen["format"], gettext("Any format")),
+        ),
+        Filter(
+            name="level",
+            label=gettext("Compatibility"),
+            choices=_choices(LEVELS, chosen["level"], gettext("Any level")),
+        ),
+        Filter(name="tag", label=gettext("Tag"), choices=tag_choices(place, chosen["tag"])),
+        Filter(name="owner", label=gettext("Owner"), choices=owner_choices(place, chosen["owner"])),
     )
     active = tuple(
         ActiveFilter(label=f"{name}: {value}", url=_with(base, {**chosen, name: ""}))
@@ -81,7 +90,12 @@ def _search(place: Registry, base: str, chosen: dict[str, str]) -> Search:
         if value
     )
     return Search(
-        url=base, query=chosen["q"], label="Search subjects", placeholder="orders", filters=filters, active=active
+        url=base,
+        query=chosen["q"],
+        label=gettext("Search subjects"),
+        placeholder="orders",
+        filters=filters,
+        active=active,
     )
 
 
@@ -165,7 +179,7 @@ def _row(
         version_count=row.live_versions,
         open_findings=findings.get(name, 0),
         findings_url=reverse("ui:findings") + "?" + urlencode({"q": name}),
-        pending=f"request {request}" if request else "",
+        pending=gettext("request %(request)s") % {"request": request} if request else "",
         pending_url=reverse("ui:promotion", args=[request]) if request else "",
         changed_at=row.changed_at,
         changed_by=row.changed_by,

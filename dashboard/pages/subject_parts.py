@@ -9,18 +9,23 @@ from django.urls import reverse
 
 from dashboard.links import subject_url
 from dashboard.presenters.frame import Part
+from dashboard.texts import later
 from registry.subjects.names import SubjectName
 
 #: pages of the subject's own: which page of `dashboard.links.PAGES`, and its label
 _OWN: Final = (
-    ("", "Versions"),
-    ("compare", "Compare"),
-    ("report", "Check"),
-    ("usage", "Usage"),
-    ("references", "References"),
+    ("", later("Versions")),
+    ("compare", later("Compare")),
+    ("report", later("Check")),
+    ("usage", later("Usage")),
+    ("references", later("References")),
 )
 #: lists of other things that are looked through for the subject: the address's name, its parameter, its label
-_LISTS: Final = (("findings", "q", "Drift"), ("promotions", "q", "Requests"), ("audit", "q", "Activity"))
+_LISTS: Final = (
+    ("findings", "q", later("Drift")),
+    ("promotions", "q", later("Requests")),
+    ("audit", "q", later("Activity")),
+)
 
 
 def subject_parts(registry: str, name: SubjectName, here: str) -> tuple[Part, ...]:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
+from typing import Final
 from urllib.parse import quote, urlencode
 
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from dashboard.links import subject_url
 from dashboard.pages.frame import environment_of, make_frame, page_actor, subjects_url
 from dashboard.pages.notes import note_part, tag_chips
+from dashboard.pages.numbers import whole_number
 from dashboard.pages.references import reference_lists
 from dashboard.pages.subject_life import marks_of, standing_part
 from dashboard.pages.subject_parts import subject_parts
 from dashboard.pages.what_if_form import what_if_form
-from dashboard.presenters.frame import Action, Choice, Crumb, Problem, Section
+from dashboard.presenters.frame import Action, Choice, Crumb, Paging, Problem, Section
 from dashboard.presenters.looks import Verdict
 from dashboard.presenters.subjects import (
     FieldRow,
@@ -27,6 +30,7 @@ from dashboard.presenters.subjects import (
     SubjectPage,
     VersionRow,
 )
+from dashboard.texts import later
 from registry.access.roles import refusal
 from registry.drift.selectors import open_findings_by_subject
 from registry.formats.compatibility import LEVELS
@@ -39,24 +43,38 @@ from registry.subjects.selectors.remotes import mirror_of
 from registry.subjects.selectors.tags import tags_of_info, tags_of_outline
 
 LANE_VERSIONS = 12
-TABS = (("structure", "Structure"), ("source", "Source"), ("references", "References"), ("settings", "Settings"))
+#: fields of the structure, and lines of the source, that a page draws: more would be too heavy for it
+FIELD_ROWS: Final = 100
+SOURCE_LINES: Final = 1_000
+TABS = (
+    ("structure", later("Structure")),
+    ("source", later("Source")),
+    ("references", later("References")),
+    ("settings", later("Settings")),
+)
 ORDER_WORDS = {
-    "consumers first": "Deploy consumers first",
-    "producers first": "Deploy producers first",
-    "any order": "Deploy in any order",
+    "consumers first": later("Deploy consumers first"),
+    "producers first": later("Deploy producers first"),
+    "any order": later("Deploy in any order"),
 }
-DOORS = {"confluent": "REST API", "product": "product API", "ui": "this site", "task": "a task", "command": "command"}
+DOORS = {
+    "confluent": later("REST API"),
+    "product": later("product API"),
+    "ui": later("this site"),
+    "task": later("a task"),
+    "command": "command",
+}
 MODE_SENTENCES = {
-    "READWRITE": "Versions can be registered.",
-    "READONLY": "Nothing can be registered here but by a release.",
-    "READONLY_OVERRIDE": "Nothing can be registered here, releases included.",
-    "IMPORT": "Only versions with given ids can be registered.",
+    "READWRITE": later("Versions can be registered."),
+    "READONLY": later("Nothing can be registered here but by a release."),
+    "READONLY_OVERRIDE": later("Nothing can be registered here, releases included."),
+    "IMPORT": later("Only versions with given ids can be registered."),
 }
 
 
 def level_order(level: str) -> str:
     """The headline that a level implies."""
-    return ORDER_WORDS.get(LEVELS[level].upgrade_order, "No order is safe")
+    return ORDER_WORDS.get(LEVELS[level].upgrade_order, gettext("No order is safe"))
 
 
 def subject_page(request: HttpRequest, registry: str, subject: str, *, given: Note | None = None) -> SubjectPage:
@@ -82,7 +100,7 @@ def subject_page(request: HttpRequest, registry: str, subject: str, *, given: No
             section=Section.SUBJECTS,
             registry=registry,
             code=True,
-            crumbs=(Crumb(label="Subjects", url=subjects_url(registry)),),
+            crumbs=(Crumb(label=gettext("Subjects"), url=subjects_url(registry)),),
             parts=subject_parts(registry, name, ""),
             url_in=lambda other: subject_url(other, name.qualified),
             mirror=mirror_of(place),
@@ -109,27 +127,32 @@ def subject_page(request: HttpRequest, registry: str, subject: str, *, given: No
         if selected.version in lives
         else None,
         compare_from=tuple(
-            Choice(value=str(n), label=f"Version {n}", selected=n == numbers[min(1, len(numbers) - 1)]) for n in numbers
+            Choice(
+                value=str(n), label=gettext("Version %(n)s") % {"n": n}, selected=n == numbers[min(1, len(numbers) - 1)]
+            )
+            for n in numbers
         ),
-        compare_to=tuple(Choice(value=str(n), label=f"Version {n}", selected=n == numbers[0]) for n in numbers),
+        compare_to=tuple(
+            Choice(value=str(n), label=gettext("Version %(n)s") % {"n": n}, selected=n == numbers[0]) for n in numbers
+        ),
         promote=_promote(request, registry, name, selected.version) if live else None,
         open_findings=open_findings_by_subject(place.name).get(name.qualified, 0),
         findings_url=reverse("ui:findings") + "?" + urlencode({"q": name.qualified}),
         problem=None
         if live
         else Problem(
-            what="All versions of this subject are soft-deleted.",
-            cure="Register the schema again to bring it back under a new version number.",
+            what=gettext("All versions of this subject are soft-deleted."),
+            cure=gettext("Register the schema again to bring it back under a new version number."),
         ),
     )
 
 
 def _origin(origin: str) -> str:
     return {
-        "subject": "set for this subject",
-        "context": "inherited from the context",
-        "registry": "inherited from the registry",
-    }.get(origin, "nothing is set, this is the default")
+        "subject": gettext("set for this subject"),
+        "context": gettext("inherited from the context"),
+        "registry": gettext("inherited from the registry"),
+    }.get(origin, gettext("nothing is set, this is the default"))
 
 
 def _promote(request: HttpRequest, registry: str, name: SubjectName, version: int) -> Action | None:
@@ -139,7 +162,7 @@ def _promote(request: HttpRequest, registry: str, name: SubjectName, version: in
     reason = refusal(page_actor(request), "promotion.request", subject=name.qualified)
     query = urlencode({"source": registry, "subject": name.qualified, "version": version})
     return Action(
-        label="Promote…",
+        label=gettext("Promote…"),
         url=f"{reverse('ui:promotion_request')}?{query}",
         allowed=not reason,
         reason=reason,
@@ -169,7 +192,7 @@ def _version_rows(
                 version=info.version,
                 schema_id=info.schema.schema_id,
                 url=subject_url(registry.name, name.qualified, version=info.version),
-                summary=summary.sentence if summary else "first version",
+                summary=summary.sentence if summary else gettext("first version"),
                 verdict=(Verdict.OK if summary.is_compatible else Verdict.BREAKS) if summary else None,
                 compare_url=subject_url(
                     registry.name, name.qualified, "compare", from_=summary.previous, to=info.version
@@ -179,7 +202,9 @@ def _version_rows(
                 fingerprint=info.schema.fingerprint,
                 registered_at=info.created_at,
                 registered_by=info.created_by,
-                via=f"request {request}" if request else DOORS.get(info.door, info.door),
+                via=gettext("request %(request)s") % {"request": request}
+                if request
+                else DOORS.get(info.door, info.door),
                 live_in=tuple(environment_of(place, order) for place in order if place in where),
                 selected=info.version == selected,
                 deleted=info.deleted,
@@ -238,14 +263,18 @@ def _selected(
     tab = request.GET.get("tab", "structure")
     tab = tab if tab in dict(TABS) else "structure"
     url = subject_url(registry.name, name.qualified, version=info.version)
+    fields, paging = _fields(request, registry, name, info, note) if tab == "structure" else ((), None)
+    source, source_hidden = _cut(pretty(info)) if tab == "source" else ("", 0)
     return SelectedVersion(
         version=info.version,
         schema_id=info.schema.schema_id,
         format=info.schema.schema_type,
         tab=tab,
         tab_urls=tuple((code, label, f"{url}&tab={code}") for code, label in TABS),
-        fields=_fields(registry, name, info, note) if tab == "structure" else (),
-        source=pretty(info) if tab == "source" else "",
+        fields=fields,
+        fields_paging=paging,
+        source=source,
+        source_hidden=source_hidden,
         raw_url=_raw_url(registry.name, name, info.version),
         references=tuple(
             ReferenceRow(
@@ -272,16 +301,34 @@ def pretty(info: selectors.VersionInfo) -> str:
     return json.dumps(json.loads(info.schema.text), indent=2, ensure_ascii=False)
 
 
+def _cut(text: str) -> tuple[str, int]:
+    """The first lines of a text, and how many more there are."""
+    lines = text.split("\n")
+    return "\n".join(lines[:SOURCE_LINES]), max(0, len(lines) - SOURCE_LINES)
+
+
+def field_url(registry: str, subject: str, version: int, position: int) -> str:
+    """Where the field at a position (from 1) of a version is drawn."""
+    begin = (max(1, position) - 1) // FIELD_ROWS * FIELD_ROWS
+    return subject_url(registry, subject, version=version, fields=begin or None) + f"#field-{position}"
+
+
 def _raw_url(registry: str, name: SubjectName, version: int) -> str:
     return f"/registries/{quote(registry, safe='')}/subjects/{quote(name.qualified, safe='')}/versions/{version}/schema"
 
 
-def _fields(registry: Registry, name: SubjectName, info: selectors.VersionInfo, note: Note) -> tuple[FieldRow, ...]:
+def _fields(
+    request: HttpRequest, registry: Registry, name: SubjectName, info: selectors.VersionInfo, note: Note
+) -> tuple[tuple[FieldRow, ...], Paging | None]:
+    """The fields of the page that the address asks for; and where the others are, if there are others."""
     origins = selectors.field_origins(registry, name)
     page, place = reverse("ui:field"), {"registry": registry.name, "subject": name.qualified}
     outline = selectors.outline_of(registry, name, info.version)
     tags = tags_of_outline(info.schema.schema_type, outline, info.schema.metadata, note).fields
-    return tuple(
+    begin = (whole_number(request.GET.get("fields", "")) or 0) // FIELD_ROWS * FIELD_ROWS
+    begin = begin if begin < len(outline) else 0
+    drawn = list(enumerate(zip(outline, tags, strict=True), start=1))[begin : begin + FIELD_ROWS]
+    rows = tuple(
         FieldRow(
             name=field.name,
             path=field.path,
@@ -297,7 +344,20 @@ def _fields(registry: Registry, name: SubjectName, info: selectors.VersionInfo, 
             tags=tag_chips("", held.tags),
             personal=held.is_personal,
         )
-        for number, (field, held) in enumerate(zip(outline, tags, strict=True), start=1)
+        for number, (field, held) in drawn
+    )
+    if len(outline) <= FIELD_ROWS:
+        return rows, None
+    urls = [
+        subject_url(registry.name, name.qualified, version=info.version, fields=at or None)
+        for at in (begin - FIELD_ROWS, begin + FIELD_ROWS)
+    ]
+    return rows, Paging(
+        first=begin + 1,
+        last=begin + len(rows),
+        total=len(outline),
+        previous_url=urls[0] if begin else "",
+        next_url=urls[1] if begin + len(rows) < len(outline) else "",
     )
 
 
@@ -305,14 +365,14 @@ def _settings(registry: Registry, name: SubjectName) -> tuple[Setting, ...]:
     config, mode = selectors.effective_config(registry, name), selectors.effective_mode(registry, name)
     return (
         Setting(
-            label="Compatibility",
+            label=gettext("Compatibility"),
             value=config.level,
             origin=_origin(config.origin),
             sentence=f"{LEVELS[config.level].description} {level_order(config.level)}.",
             own=config.origin == "subject",
         ),
         Setting(
-            label="Mode",
+            label=gettext("Mode"),
             value=mode.mode,
             origin=_origin(mode.origin),
             sentence=MODE_SENTENCES[mode.mode],

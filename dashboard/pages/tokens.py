@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from dashboard.pages.frame import make_frame, page_actor
 from dashboard.presenters.frame import Action, Choice, Field, Problem
@@ -30,10 +31,10 @@ def token_page(
     infos = list_tokens(user_id=None if everybody else actor.user_id)
     base = reverse("ui:tokens")
     return TokenPage(
-        frame=make_frame(request, title="API tokens"),
+        frame=make_frame(request, title=gettext("API tokens")),
         rows=tuple(_row(info) for info in infos),
         fields=_fields(request.POST if problem else {}),
-        submit=Action(label="Make the token", url=base, method="post", tone="primary", icon="plus"),
+        submit=Action(label=gettext("Make the token"), url=base, method="post", tone="primary", icon="plus"),
         everybody=everybody,
         other_url=(base if everybody else f"{base}?of=everybody") if manages else "",
         made=made.secret if made else "",
@@ -54,47 +55,55 @@ def _row(info: TokenInfo) -> TokenRow:
         expires_at=info.expires_at,
         used_at=info.last_used_at,
         used_from=info.last_used_from,
-        revoke=Action(label="Revoke", url=address, method="post", tone="danger") if info.state == "live" else None,
+        revoke=Action(label=gettext("Revoke"), url=address, method="post", tone="danger")
+        if info.state == "live"
+        else None,
     )
 
 
 def _fields(given: Mapping[str, str]) -> tuple[Field, ...]:
     scope, registry = given.get("scope", "read"), given.get("registry", "")
     return (
-        Field(name="name", label="What it is for", value=given.get("name", ""), required=True, placeholder="orders CI"),
+        Field(
+            name="name",
+            label=gettext("What it is for"),
+            value=given.get("name", ""),
+            required=True,
+            placeholder="orders CI",
+        ),
         Field(
             name="scope",
-            label="Scope",
+            label=gettext("Scope"),
             kind="select",
             required=True,
             choices=tuple(
                 Choice(value=name, label=f"{name}: {words}", selected=name == scope)
                 for name, words in SCOPE_WORDS.items()
             ),
-            help="It never may more than you may yourself.",
+            help=gettext("It never may more than you may yourself."),
         ),
         Field(
             name="registry",
-            label="Registry",
+            label=gettext("Registry"),
             kind="select",
             choices=(
-                Choice(value="", label="all", selected=not registry),
+                Choice(value="", label=gettext("all"), selected=not registry),
                 *(Choice(value=name, label=name, selected=name == registry) for name in list_environments()),
             ),
         ),
         Field(
             name="subject_pattern",
-            label="Subjects",
+            label=gettext("Subjects"),
             value=given.get("subject_pattern", "*"),
-            help="A pattern like orders-*; * is all.",
+            help=gettext("A pattern like orders-*; * is all."),
             code=True,
         ),
         Field(
             name="days",
-            label="Days that it is good for",
+            label=gettext("Days that it is good for"),
             value=given.get("days", str(DEFAULT_DAYS)),
             kind="number",
             required=True,
-            help=f"{MAX_DAYS} at most.",
+            help=gettext("%(max_days)s at most.") % {"max_days": MAX_DAYS},
         ),
     )

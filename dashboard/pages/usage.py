@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from dashboard.links import subject_url
 from dashboard.pages.frame import make_frame, subjects_url
@@ -26,6 +27,7 @@ from dashboard.presenters.usage import (
     UsagePage,
     VersionUsage,
 )
+from dashboard.texts import later
 from registry.drift.retirement import Retirement
 from registry.drift.retiring import SubjectRetirement, retirement_of
 from registry.drift.usage import Coverage, TopicUse, VersionUse
@@ -36,7 +38,7 @@ from registry.subjects.selectors.places import get_registry
 SHOWN_REASONS: Final = 12
 SHOWN_TOPICS: Final = 50
 SHOWN_PARTITIONS: Final = 50
-FRAMINGS: Final = {"id": "schema id", "guid": "GUID", "content_type": "content type"}
+FRAMINGS: Final = {"id": later("schema id"), "guid": later("GUID"), "content_type": later("content type")}
 
 
 def usage_url(registry: str, subject: str) -> str:
@@ -57,11 +59,11 @@ def usage_page(request: HttpRequest, registry: str, subject: str) -> UsagePage:
     return UsagePage(
         frame=make_frame(
             request,
-            title=f"Use of {name.qualified}",
+            title=gettext("Use of %(qualified)s") % {"qualified": name.qualified},
             section=Section.SUBJECTS,
             registry=place.name,
             crumbs=(
-                Crumb(label="Subjects", url=subjects_url(place.name)),
+                Crumb(label=gettext("Subjects"), url=subjects_url(place.name)),
                 Crumb(label=name.qualified, url=subject_url(place.name, name.qualified), code=True),
             ),
             parts=subject_parts(place.name, name, "usage"),
@@ -79,7 +81,10 @@ def usage_page(request: HttpRequest, registry: str, subject: str) -> UsagePage:
         asked_at=found.asked_at,
         data_as_of=min((topic.checked_at for topic in own if topic.checked_at), default=None),
         problems=tuple(
-            Problem(what=f"Not all could be asked: {problem}", cure="What the last scans kept is used instead.")
+            Problem(
+                what=gettext("Not all could be asked: %(problem)s") % {"problem": problem},
+                cure=gettext("What the last scans kept is used instead."),
+            )
             for problem in found.problems
         ),
     )
@@ -158,9 +163,9 @@ def _topic(use: TopicUse) -> TopicUseRow:
 
 def _share(share: float | None) -> str:
     if share is None:
-        return "not known"
+        return gettext("not known")
     if 0 < share < 0.001:
-        return "under 0.1 %"
+        return gettext("under 0.1 %")
     return "100 %" if share == 1 else f"{share * 100:.1f} %"
 
 
@@ -181,7 +186,7 @@ def _coverage(topic: Coverage) -> CoverageRow:
 
 def _keeps(topic: Coverage) -> str:
     if topic.compacted:
-        return "compacted"
+        return gettext("compacted")
     if topic.retention_ms is None:
-        return "not known"
-    return "for ever" if topic.retention_ms < 0 else lasting(max(1, topic.retention_ms // 1000))
+        return gettext("not known")
+    return gettext("for ever") if topic.retention_ms < 0 else lasting(max(1, topic.retention_ms // 1000))

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from dashboard.pages.frame import make_frame, page_actor
 from dashboard.pages.notifications import number_in, older
@@ -20,20 +21,21 @@ from dashboard.presenters.notifications import (
     WebhookRow,
     WebhooksPage,
 )
+from dashboard.texts import later
 from registry.access.roles import Actor, refusal
 from registry.errors import SchemadeskError
 from registry.notifications import selectors
 from registry.notifications.events import DISABLED, EVENTS, SUBSCRIBABLE
 from registry.notifications.selectors import DeliveryInfo, WebhookInfo
 
-ON: Final = Look("ok", "circle-check", "On")
-FAILING: Final = Look("care", "triangle-alert", "Failing")
-OFF: Final = Look("unknown", "circle-slash", "Off")
+ON: Final = Look("ok", "circle-check", later("On"))
+FAILING: Final = Look("care", "triangle-alert", later("Failing"))
+OFF: Final = Look("unknown", "circle-slash", later("Off"))
 DELIVERIES: Final = {
-    "queued": Look("unknown", "hourglass", "Queued"),
-    "sending": Look("unknown", "send", "Sending"),
-    "delivered": Look("ok", "circle-check", "Delivered"),
-    "failed": Look("breaks", "octagon-x", "Given up"),
+    "queued": Look("unknown", "hourglass", later("Queued")),
+    "sending": Look("unknown", "send", later("Sending")),
+    "delivered": Look("ok", "circle-check", later("Delivered")),
+    "failed": Look("breaks", "octagon-x", later("Given up")),
 }
 
 
@@ -42,7 +44,7 @@ def webhooks_page(request: HttpRequest) -> WebhooksPage:
     actor = page_actor(request)
     rows = selectors.list_webhooks(actor)
     return WebhooksPage(
-        frame=make_frame(request, title="Webhooks"),
+        frame=make_frame(request, title=gettext("Webhooks")),
         rows=tuple(
             WebhookRow(
                 name=info.name,
@@ -55,7 +57,7 @@ def webhooks_page(request: HttpRequest) -> WebhooksPage:
             )
             for info in rows
         ),
-        add=Action(label="Add a webhook", url=reverse("ui:webhook_add"), tone="primary", icon="plus"),
+        add=Action(label=gettext("Add a webhook"), url=reverse("ui:webhook_add"), tone="primary", icon="plus"),
     )
 
 
@@ -66,16 +68,21 @@ def _state(info: WebhookInfo) -> Look:
 
 
 def _events(info: WebhookInfo) -> str:
-    return ", ".join(selectors.title_of(event) for event in info.events) or "All events"
+    return ", ".join(selectors.title_of(event) for event in info.events) or gettext("All events")
 
 
 def _place(info: WebhookInfo) -> str:
-    subjects = "all subjects" if info.subject_pattern == "*" else f"subjects {info.subject_pattern}"
-    return f"{subjects} in {'all registries' if info.registry_pattern == '*' else info.registry_pattern}"
+    subjects = (
+        gettext("all subjects")
+        if info.subject_pattern == "*"
+        else gettext("subjects %(pattern)s") % {"pattern": info.subject_pattern}
+    )
+    registries = gettext("all registries") if info.registry_pattern == "*" else info.registry_pattern
+    return gettext("%(subjects)s in %(registries)s") % {"subjects": subjects, "registries": registries}
 
 
 def _crumbs(info: WebhookInfo | None = None) -> tuple[Crumb, ...]:
-    top = (Crumb(label="Webhooks", url=reverse("ui:webhooks")),)
+    top = (Crumb(label=gettext("Webhooks"), url=reverse("ui:webhooks")),)
     return (*top, Crumb(label=info.name, url=reverse("ui:webhook", args=[info.id]))) if info else top
 
 
@@ -87,27 +94,27 @@ def webhook_form(request: HttpRequest, webhook: str = "", *, problem: Schemadesk
     given = sent_fields(request) if request.method == "POST" else _stored(info)
     url = reverse("ui:webhook_edit", args=[info.id]) if info else reverse("ui:webhook_add")
     return WebhookForm(
-        frame=make_frame(request, title=f"Change {info.name}" if info else "Add a webhook", crumbs=_crumbs(info)),
+        frame=make_frame(request, title=gettext("Change %(info)s") % {"info": info.name} if info else gettext("Add a webhook"), crumbs=_crumbs(info)),
         fields=(
-            Field(name="name", label="Name", value=given["name"], required=True, help="How people call it here."),
+            Field(name="name", label=gettext("Name"), value=given["name"], required=True, help=gettext("How people call it here.")),
             Field(
-                name="url", label="Address", value=given["url"], required=True, code=True,
+                name="url", label=gettext("Address"), value=given["url"], required=True, code=True,
                 placeholder="https://ci.example.com/hooks/schemas",
-                help="http:// or https://, without a query. Redirects aren’t followed.",
+                help=gettext("http:// or https://, without a query. Redirects aren’t followed."),
             ),
-            Field(name="registry_pattern", label="Registries", value=given["registry_pattern"], required=True, code=True),
+            Field(name="registry_pattern", label=gettext("Registries"), value=given["registry_pattern"], required=True, code=True),
             Field(
-                name="subject_pattern", label="Subjects", value=given["subject_pattern"], required=True, code=True,
-                help="A shell pattern: * is any, ? is one.",
+                name="subject_pattern", label=gettext("Subjects"), value=given["subject_pattern"], required=True, code=True,
+                help=gettext("A shell pattern: * is any, ? is one."),
             ),
         ),
         events=tuple(
             Choice(value=event, label=EVENTS[event].title, selected=event in given["events"])
             for event in (*SUBSCRIBABLE, DISABLED)
         ),
-        submit=Action(label="Save" if info else "Add", url=url, method="post", tone="primary"),
+        submit=Action(label=gettext("Save") if info else gettext("Add"), url=url, method="post", tone="primary"),
         back_url=reverse("ui:webhook", args=[info.id]) if info else reverse("ui:webhooks"),
-        problem=Problem(what=problem.message, cure="Nothing was saved.") if problem else None,
+        problem=Problem(what=problem.message, cure=gettext("Nothing was saved.")) if problem else None,
     )  # fmt: skip
 
 
@@ -166,13 +173,13 @@ def _actions(info: WebhookInfo, reason: str) -> tuple[Action, ...]:
             allowed=not (reason or why_not), reason=reason or why_not,
         )  # fmt: skip
 
-    off = "" if info.active else "It is switched off."
+    off = "" if info.active else gettext("It is switched off.")
     return (
-        act("Send a test message", "webhook_test", why_not=off),
-        act("Change", "webhook_edit", method="get"),
-        act("Switch off" if info.active else "Switch on", "webhook_switch"),
-        act("Rotate the key", "webhook_rotate"),
-        act("Remove", "webhook_remove", method="get", tone="danger"),
+        act(gettext("Send a test message"), "webhook_test", why_not=off),
+        act(gettext("Change"), "webhook_edit", method="get"),
+        act(gettext("Switch off") if info.active else gettext("Switch on"), "webhook_switch"),
+        act(gettext("Rotate the key"), "webhook_rotate"),
+        act(gettext("Remove"), "webhook_remove", method="get", tone="danger"),
     )
 
 
@@ -188,14 +195,14 @@ def _delivery(item: DeliveryInfo, info: WebhookInfo, reason: str) -> DeliveryRow
         tries=tuple(
             TryRow(
                 at=one.at,
-                result=one.error or f"The server answered {one.status}.",
+                result=one.error or gettext("The server answered %(status)s.") % {"status": one.status},
                 excerpt=one.excerpt,
                 seconds=f"{one.seconds:.2f} s",
             )
             for one in item.tries
         ),
         replay=Action(
-            label="Send again", url=reverse("ui:webhook_replay", args=[info.id, item.id]), method="post",
+            label=gettext("Send again"), url=reverse("ui:webhook_replay", args=[info.id, item.id]), method="post",
             allowed=not reason, reason=reason,
         )
         if done
@@ -209,12 +216,12 @@ def remove_page(request: HttpRequest, webhook: str) -> ConfirmPage:
     info = selectors.get_webhook(actor, webhook)
     reason = _refusal(actor, info)
     return ConfirmPage(
-        frame=make_frame(request, title=f"Remove {info.name}", crumbs=_crumbs(info)),
-        sentence=f"Nothing more is sent to {info.host} through this webhook, messages that wait included.",
-        losses=("its delivery log", "its key: a webhook that is made again has another"),
-        stays=("what was sent", "the record of the removal in the audit log"),
+        frame=make_frame(request, title=gettext("Remove %(info)s") % {"info": info.name}, crumbs=_crumbs(info)),
+        sentence=gettext("Nothing more is sent to %(host)s through this webhook, messages that wait included.") % {"host": info.host},
+        losses=(gettext("its delivery log"), gettext("its key: a webhook that is made again has another")),
+        stays=(gettext("what was sent"), gettext("the record of the removal in the audit log")),
         confirm=Action(
-            label="Remove the webhook", url=reverse("ui:webhook_remove", args=[info.id]), method="post",
+            label=gettext("Remove the webhook"), url=reverse("ui:webhook_remove", args=[info.id]), method="post",
             allowed=not reason, reason=reason, tone="danger",
         ),
         back_url=reverse("ui:webhook", args=[info.id]),

@@ -6,6 +6,7 @@ from typing import Final
 
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from dashboard.links import subject_url
 from dashboard.pages.frame import make_frame, page_actor, subjects_url
@@ -16,6 +17,7 @@ from dashboard.pages.what_if_form import scoped_url, what_if_form
 from dashboard.presenters.frame import Crumb, Section
 from dashboard.presenters.looks import Verdict
 from dashboard.presenters.policy import FailingRow, RequestChange, TrialRow, WhatIfOutcome, WhatIfPage
+from dashboard.texts import counted
 from registry.errors import InvalidCompatibility, InvalidName
 from registry.formats.compatibility import LEVELS
 from registry.promotions.selectors.what_if import RequestsUnder, requests_under
@@ -41,15 +43,15 @@ def what_if_page(request: HttpRequest, registry: str, scope: SubjectName | None)
         except (InvalidCompatibility, InvalidName) as refused:
             error = refused.message
     crumbs = [
-        Crumb(label="Subjects", url=subjects_url(registry)),
-        Crumb(label="Policy", url=reverse("ui:policy", args=[registry])),
+        Crumb(label=gettext("Subjects"), url=subjects_url(registry)),
+        Crumb(label=gettext("Policy"), url=reverse("ui:policy", args=[registry])),
     ]
     if scope is not None and scope.subject:
         crumbs.append(Crumb(label=scope.qualified, url=subject_url(registry, scope.qualified), code=True))
     return WhatIfPage(
         frame=make_frame(
             request,
-            title="What if",
+            title=gettext("What if"),
             section=Section.POLICY,
             registry=registry,
             crumbs=tuple(crumbs),
@@ -65,15 +67,24 @@ def what_if_page(request: HttpRequest, registry: str, scope: SubjectName | None)
 
 
 def _outcome(registry: str, found: WhatIf, under: RequestsUnder | None) -> WhatIfOutcome:
-    judged = _count(found.transitions, "existing transition")
+    judged = counted(found.transitions, "%(n)s existing transition", "%(n)s existing transitions")
     is_all = not found.cursor and not found.stopped and all(item.is_whole for item in found.subjects)
     if found.failing:
         verdict = Verdict.BREAKS
-        sentence = f"With {found.level}, {found.failing:,} of {judged} would fail."
+        sentence = gettext("With %(level)s, %(failing)s of %(judged)s would fail.") % {
+            "level": found.level,
+            "failing": f"{found.failing:,}",
+            "judged": judged,
+        }
     else:
         verdict = Verdict.OK if is_all else Verdict.UNKNOWN
-        none = f"none of {judged} would fail" if found.transitions else "there is no transition to look at"
-        sentence = f"With {found.level}, {none}{'' if is_all else ' of those that were looked at'}."
+        said = {"level": found.level, "judged": judged}
+        if not found.transitions:
+            sentence = gettext("With %(level)s, there is no transition to look at.") % said
+        elif is_all:
+            sentence = gettext("With %(level)s, none of %(judged)s would fail.") % said
+        else:
+            sentence = gettext("With %(level)s, none of %(judged)s would fail of those that were looked at.") % said
     return WhatIfOutcome(
         verdict=verdict,
         sentence=sentence,
@@ -83,7 +94,7 @@ def _outcome(registry: str, found: WhatIf, under: RequestsUnder | None) -> WhatI
         requests_sentence=_requests_said(under) if under else "",
         requests=tuple(
             RequestChange(
-                label=f"Request {item.request}",
+                label=gettext("Request %(number)s") % {"number": item.request},
                 url=reverse("ui:promotion", args=[item.request]),
                 sentence=f"{item.subject} {item.sentence}",
                 verdict=Verdict.BREAKS if item.passes_now else Verdict.OK,
@@ -100,28 +111,58 @@ def _outcome(registry: str, found: WhatIf, under: RequestsUnder | None) -> WhatI
 def _progress(found: WhatIf) -> str:
     if found.scope is not None and found.scope.subject:
         return ""
-    looked = f"Looked at {found.looked_at:,} of {_count(found.total, 'subject')}"
+    looked = counted(
+        found.total,
+        "Looked at %(looked)s of %(n)s subject",
+        "Looked at %(looked)s of %(n)s subjects",
+        looked=f"{found.looked_at:,}",
+    )
     if not found.keeping:
         return f"{looked}."
-    keep = "has a level of its own and keeps it" if found.keeping == 1 else "have a level of their own and keep it"
-    return f"{looked}; {found.keeping:,} more {keep}."
+    return counted(
+        found.keeping,
+        "%(looked)s; %(n)s more has a level of its own and keeps it.",
+        "%(looked)s; %(n)s more have a level of their own and keep it.",
+        looked=looked,
+    )
 
 
 def _trial(registry: str, trial: SubjectTrial) -> TrialRow:
     name = trial.subject.qualified
     failing = trial.failing[:MAX_FAILING]
-    notes = [f"Version {item.version} can’t be judged: {item.sentence}" for item in trial.unjudged[:MAX_FAILING]]
+    notes = [
+        gettext("Version %(version)s can’t be judged: %(sentence)s")
+        % {"version": item.version, "sentence": item.sentence}
+        for item in trial.unjudged[:MAX_FAILING]
+    ]
     if trial.left_out:
-        notes.append(f"{_count(trial.left_out, 'older version')} weren’t looked at.")
+        notes.append(
+            counted(trial.left_out, "%(n)s older version weren’t looked at.", "%(n)s older versions weren’t looked at.")
+        )
     elif trial.judged + len(trial.unjudged) < trial.transitions:
-        notes.append(f"{trial.judged:,} of {_count(trial.transitions, 'transition')} were looked at, newest first.")
+        notes.append(
+            counted(
+                trial.transitions,
+                "%(judged)s of %(n)s transition were looked at, newest first.",
+                "%(judged)s of %(n)s transitions were looked at, newest first.",
+                judged=f"{trial.judged:,}",
+            )
+        )
     if len(trial.failing) > MAX_FAILING:
-        notes.append(f"{len(trial.failing) - MAX_FAILING:,} more fail; the API lists all.")
+        notes.append(
+            gettext("%(number)s more fail; the API lists all.") % {"number": f"{len(trial.failing) - MAX_FAILING:,}"}
+        )
     return TrialRow(
         name=name,
         url=subject_url(registry, name),
         level=trial.level,
-        sentence=f"{len(trial.failing):,} of {_count(trial.judged, 'transition')} would fail; {trial.level} is in force.",
+        sentence=counted(
+            trial.judged,
+            "%(failing)s of %(n)s transition would fail; %(level)s is in force.",
+            "%(failing)s of %(n)s transitions would fail; %(level)s is in force.",
+            failing=f"{len(trial.failing):,}",
+            level=trial.level,
+        ),
         failing=tuple(
             FailingRow(
                 version=item.version,
@@ -137,22 +178,21 @@ def _trial(registry: str, trial: SubjectTrial) -> TrialRow:
 
 
 def _against(numbers: tuple[int, ...]) -> str:
-    more = f" and {len(numbers) - 1} more" if len(numbers) > 1 else ""
-    return f"version {numbers[0]}{more}"
+    said = {"version": numbers[0], "n": len(numbers) - 1}
+    if len(numbers) == 1:
+        return gettext("version %(version)s") % said
+    return gettext("version %(version)s and %(n)s more") % said
 
 
 def _requests_said(under: RequestsUnder) -> str:
     if not under.total:
-        return "No request is open here."
+        return gettext("No request is open here.")
     changed = len(under.changed)
-    counted = (
-        f"{under.looked_at:,} of {_count(under.total, 'open request')}"
-        if under.stopped
-        else _count(under.total, "open request")
-    )
-    said = f"Of {counted}, {changed or 'none'} would be judged otherwise."
+    requests = counted(under.total, "%(n)s open request", "%(n)s open requests")
+    if under.stopped:
+        requests = gettext("%(looked)s of %(requests)s") % {"looked": f"{under.looked_at:,}", "requests": requests}
+    said = gettext("Of %(requests)s, %(changed)s would be judged otherwise.") % {
+        "requests": requests,
+        "changed": changed or gettext("none"),
+    }
     return f"{said} {under.stopped}".strip()
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -11,77 +11,83 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from django.utils.translation import gettext
+
 from dashboard.presenters.comparison import ChangeCard, Comparison
 from dashboard.presenters.notes import TagChip
+from dashboard.texts import later
 
 LONGEST: Final = 200
 _STEPS: Final = re.compile(r"\[\]|\{\}")
 #: between two words of a name that is written in one
 _HUMPS: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _BETWEEN: Final = re.compile(r"[\W_]+")
-_TECHNICAL: Final = "changes in form alone, not in meaning"
+_TECHNICAL: Final = later("changes in form alone, not in meaning")
 #: rule of a difference → what happens to the fact
 PHRASES: Final[Mapping[str, str]] = {
-    "FIELD_ADDED": "is new",
-    "FIELD_REMOVED": "is no longer there",
-    "FIELD_RENAMED": "gets another name",
-    "FIELD_RENAME_SUSPECTED": "may have got another name",
-    "PROPERTY_RENAME_SUSPECTED": "may have got another name",
-    "FIELD_RENUMBERED": "is written in another place, so old data are misread",
-    "NULL_ADDED": "becomes optional",
-    "NULL_REMOVED": "must always be filled",
-    "REQUIRED_ADDED": "must always be given",
-    "REQUIRED_REMOVED": "becomes optional",
-    "LABEL_CHANGED": "may be there another number of times",
-    "TYPE_WIDENED": "takes a wider range of values",
-    "TYPE_NARROWED": "takes a narrower range of values",
-    "TYPE_EXCHANGED": "is written as another kind of value",
-    "TYPE_CHANGED": "becomes another kind of value",
-    "TYPE_ADDED": "takes one more kind of value",
-    "TYPE_REMOVED": "takes one kind of value less",
-    "UNION_INTRODUCED": "may be of several kinds",
-    "UNION_DISSOLVED": "is of one kind only",
-    "UNION_BRANCH_ADDED": "takes one more kind of value",
-    "UNION_BRANCH_REMOVED": "takes one kind of value less",
-    "ENUM_SYMBOL_ADDED": "gets one more choice",
-    "ENUM_SYMBOL_REMOVED": "loses a choice",
-    "ENUM_VALUE_ADDED": "gets one more choice",
-    "ENUM_VALUE_REMOVED": "loses a choice",
-    "ENUM_VALUE_RENAMED": "calls a choice otherwise",
-    "ENUM_ADDED": "is limited to a list of choices",
-    "ENUM_REMOVED": "is no longer limited to a list of choices",
-    "DEFAULT_ADDED": "gets a value that stands in where none is given",
-    "DEFAULT_REMOVED": "loses the value that stood in where none was given",
-    "DEFAULT_CHANGED": "gets another value that stands in where none is given",
-    "LOGICAL_TYPE_ADDED": "gets a meaning, such as a date or an amount",
-    "LOGICAL_TYPE_REMOVED": "loses its meaning, such as a date or an amount",
-    "LOGICAL_TYPE_CHANGED": "gets another meaning, such as a date or an amount",
-    "FORMAT_ADDED": "must be written in a certain way",
-    "FORMAT_CHANGED": "must be written in another way",
-    "FORMAT_REMOVED": "may be written in any way",
-    "PATTERN_ADDED": "must be written in a certain way",
-    "PATTERN_CHANGED": "must be written in another way",
-    "PATTERN_REMOVED": "may be written in any way",
-    "DOC_ADDED": "is described now",
-    "DOC_REMOVED": "is no longer described",
-    "DOC_CHANGED": "is described otherwise",
-    "DESCRIPTION_ADDED": "is described now",
-    "DESCRIPTION_REMOVED": "is no longer described",
-    "DESCRIPTION_CHANGED": "is described otherwise",
-    "DEPRECATED": "should no longer be used",
-    "DEPRECATED_ADDED": "should no longer be used",
-    "NO_LONGER_DEPRECATED": "may be used again",
-    "DEPRECATED_REMOVED": "may be used again",
-    "MESSAGE_ADDED": "is a new kind of record",
-    "MESSAGE_REMOVED": "is no longer a kind of record",
+    "FIELD_ADDED": later("is new"),
+    "FIELD_REMOVED": later("is no longer there"),
+    "FIELD_RENAMED": later("gets another name"),
+    "FIELD_RENAME_SUSPECTED": later("may have got another name"),
+    "PROPERTY_RENAME_SUSPECTED": later("may have got another name"),
+    "FIELD_RENUMBERED": later("is written in another place, so old data are misread"),
+    "NULL_ADDED": later("becomes optional"),
+    "NULL_REMOVED": later("must always be filled"),
+    "REQUIRED_ADDED": later("must always be given"),
+    "REQUIRED_REMOVED": later("becomes optional"),
+    "LABEL_CHANGED": later("may be there another number of times"),
+    "TYPE_WIDENED": later("takes a wider range of values"),
+    "TYPE_NARROWED": later("takes a narrower range of values"),
+    "TYPE_EXCHANGED": later("is written as another kind of value"),
+    "TYPE_CHANGED": later("becomes another kind of value"),
+    "TYPE_ADDED": later("takes one more kind of value"),
+    "TYPE_REMOVED": later("takes one kind of value less"),
+    "UNION_INTRODUCED": later("may be of several kinds"),
+    "UNION_DISSOLVED": later("is of one kind only"),
+    "UNION_BRANCH_ADDED": later("takes one more kind of value"),
+    "UNION_BRANCH_REMOVED": later("takes one kind of value less"),
+    "ENUM_SYMBOL_ADDED": later("gets one more choice"),
+    "ENUM_SYMBOL_REMOVED": later("loses a choice"),
+    "ENUM_VALUE_ADDED": later("gets one more choice"),
+    "ENUM_VALUE_REMOVED": later("loses a choice"),
+    "ENUM_VALUE_RENAMED": later("calls a choice otherwise"),
+    "ENUM_ADDED": later("is limited to a list of choices"),
+    "ENUM_REMOVED": later("is no longer limited to a list of choices"),
+    "DEFAULT_ADDED": later("gets a value that stands in where none is given"),
+    "DEFAULT_REMOVED": later("loses the value that stood in where none was given"),
+    "DEFAULT_CHANGED": later("gets another value that stands in where none is given"),
+    "LOGICAL_TYPE_ADDED": later("gets a meaning, such as a date or an amount"),
+    "LOGICAL_TYPE_REMOVED": later("loses its meaning, such as a date or an amount"),
+    "LOGICAL_TYPE_CHANGED": later("gets another meaning, such as a date or an amount"),
+    "FORMAT_ADDED": later("must be written in a certain way"),
+    "FORMAT_CHANGED": later("must be written in another way"),
+    "FORMAT_REMOVED": later("may be written in any way"),
+    "PATTERN_ADDED": later("must be written in a certain way"),
+    "PATTERN_CHANGED": later("must be written in another way"),
+    "PATTERN_REMOVED": later("may be written in any way"),
+    "DOC_ADDED": later("is described now"),
+    "DOC_REMOVED": later("is no longer described"),
+    "DOC_CHANGED": later("is described otherwise"),
+    "DESCRIPTION_ADDED": later("is described now"),
+    "DESCRIPTION_REMOVED": later("is no longer described"),
+    "DESCRIPTION_CHANGED": later("is described otherwise"),
+    "DEPRECATED": later("should no longer be used"),
+    "DEPRECATED_ADDED": later("should no longer be used"),
+    "NO_LONGER_DEPRECATED": later("may be used again"),
+    "DEPRECATED_REMOVED": later("may be used again"),
+    "MESSAGE_ADDED": later("is a new kind of record"),
+    "MESSAGE_REMOVED": later("is no longer a kind of record"),
 }
 #: how a limit of JSON Schema changes, by the end of the rule
 _LIMITS: Final[Mapping[str, str]] = {
-    "_RAISED": "gets a higher limit",
-    "_LOWERED": "gets a lower limit",
+    "_RAISED": later("gets a higher limit"),
+    "_LOWERED": later("gets a lower limit"),
 }
 #: Avro calls what it doesn't know a property, JSON Schema a field
-_OF_JSON: Final[Mapping[str, str]] = {"PROPERTY_ADDED": "is new", "PROPERTY_REMOVED": "is no longer there"}
+_OF_JSON: Final[Mapping[str, str]] = {
+    "PROPERTY_ADDED": later("is new"),
+    "PROPERTY_REMOVED": later("is no longer there"),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,10 +109,13 @@ def in_business_words(shown: Comparison, facts: Mapping[str, Fact], schema_type:
 def _card(card: ChangeCard, facts: Mapping[str, Fact], schema_type: str) -> ChangeCard:
     fact = _fact(card.path, facts)
     tagged = ", ".join(tag.word for tag in fact.tags)
-    sentence = f"{fact_name(card.path)} {phrase_of(card.rule, schema_type)}"
+    said = {"field": fact_name(card.path), "phrase": phrase_of(card.rule, schema_type)}
+    sentence = gettext("%(field)s %(phrase)s") % said
     return replace(
         card,
-        business=f"{sentence} – tagged {tagged}" if tagged else sentence,
+        business=gettext("%(sentence)s – tagged %(tagged)s") % {"sentence": sentence, "tagged": tagged}
+        if tagged
+        else sentence,
         meaning=fact.doc if len(fact.doc) <= LONGEST else f"{fact.doc[: LONGEST - 1]}…",
         tags=fact.tags,
     )
@@ -125,7 +134,7 @@ def fact_name(path: str) -> str:
     parts = [part for part in _STEPS.sub("", path).split(".") if part and part != "$"]
     words = [word for part in parts[-2:] for word in _BETWEEN.split(_HUMPS.sub(" ", part)) if word]
     text = " ".join(word if word.isupper() and len(word) > 1 else word.lower() for word in words)
-    return text[:1].upper() + text[1:] if text else "The whole record"
+    return text[:1].upper() + text[1:] if text else gettext("The whole record")
 
 
 def _fact(path: str, facts: Mapping[str, Fact]) -> Fact:

@@ -94,7 +94,8 @@ class Comparison:
     `verdict` the overall one. `same_meaning` says that only formatting or docs differ. `problem` stands where one side
     can't be parsed or the formats differ: the text is still shown. `partings` say where rules and data part over the
     whole pair, `renames` are suspected ones, `unchanged` what both sides have alike. `formatting_differs` says that the
-    texts as submitted differ, `unproved` why there are no proofs, `hidden_changes` how many cards aren't drawn.
+    texts as submitted differ, `unproved` why there are no proofs, `hidden_changes` how many cards aren't drawn,
+    `hidden_renames` how many suspected renames.
     """
 
     old: Side
@@ -116,6 +117,7 @@ class Comparison:
     formatting_differs: bool = False
     unproved: str = ""
     hidden_changes: int = 0
+    hidden_renames: int = 0
 
     @property
     def total(self) -> int:

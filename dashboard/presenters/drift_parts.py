@@ -7,36 +7,37 @@ from datetime import datetime
 
 from dashboard.presenters.frame import Action, Environment, Fact, Field, Frame, Link, Paging, Problem, Search
 from dashboard.presenters.looks import ScanState, Shown
+from dashboard.texts import later
 
 
 class TableState(Shown):
     """How table, registered schema and events of a captured table stand to each other; UNKNOWN is never green."""
 
-    IN_STEP = ("in_step", "ok", "circle-check", "In step")
-    DRIFT = ("drift", "breaks", "octagon-x", "Differ")
-    UNKNOWN = ("unknown", "unknown", "circle-dashed", "Not known")
-    SHARED = ("shared", "unknown", "circle-slash", "Not compared")
+    IN_STEP = ("in_step", "ok", "circle-check", later("In step"))
+    DRIFT = ("drift", "breaks", "octagon-x", later("Differ"))
+    UNKNOWN = ("unknown", "unknown", "circle-dashed", later("Not known"))
+    SHARED = ("shared", "unknown", "circle-slash", later("Not compared"))
 
 
 class Followed(Shown):
     """Whether a piece of advice is followed."""
 
-    YES = ("yes", "ok", "circle-check", "Followed")
-    NO = ("no", "breaks", "octagon-x", "Not followed")
-    NOT_KNOWN = ("not known", "unknown", "circle-question-mark", "Not known")
-    DOES_NOT_APPLY = ("does not apply", "unknown", "circle-slash", "Doesn’t apply")
+    YES = ("yes", "ok", "circle-check", later("Followed"))
+    NO = ("no", "breaks", "octagon-x", later("Not followed"))
+    NOT_KNOWN = ("not known", "unknown", "circle-question-mark", later("Not known"))
+    DOES_NOT_APPLY = ("does not apply", "unknown", "circle-slash", later("Doesn’t apply"))
 
 
 class TaskState(Shown):
     """The state of a connector or of one of its tasks, as Kafka Connect tells it."""
 
-    RUNNING = ("RUNNING", "ok", "circle-check", "Running")
-    PAUSED = ("PAUSED", "care", "clock", "Paused")
-    FAILED = ("FAILED", "breaks", "octagon-x", "Failed")
-    STOPPED = ("STOPPED", "care", "ban", "Stopped")
-    UNASSIGNED = ("UNASSIGNED", "care", "hourglass", "Not assigned")
-    RESTARTING = ("RESTARTING", "info", "loader", "Restarting")
-    OTHER = ("", "unknown", "circle-dashed", "Not known")
+    RUNNING = ("RUNNING", "ok", "circle-check", later("Running"))
+    PAUSED = ("PAUSED", "care", "clock", later("Paused"))
+    FAILED = ("FAILED", "breaks", "octagon-x", later("Failed"))
+    STOPPED = ("STOPPED", "care", "ban", later("Stopped"))
+    UNASSIGNED = ("UNASSIGNED", "care", "hourglass", later("Not assigned"))
+    RESTARTING = ("RESTARTING", "info", "loader", later("Restarting"))
+    OTHER = ("", "unknown", "circle-dashed", later("Not known"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

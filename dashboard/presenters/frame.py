@@ -7,6 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from dashboard.presenters.looks import EnvironmentKind
+from dashboard.texts import later
 
 
 class Section(StrEnum):
@@ -173,7 +174,7 @@ class Search:
 
     url: str
     query: str = ""
-    label: str = "Search"
+    label: str = later("Search")
     placeholder: str = ""
     filters: tuple[Filter, ...] = ()
     active: tuple[ActiveFilter, ...] = ()

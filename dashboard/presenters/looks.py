@@ -6,6 +6,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Self
 
+from django.utils.translation import gettext
+
+from dashboard.texts import later
+
 
 @dataclass(frozen=True, slots=True)
 class Look:
@@ -42,90 +46,93 @@ class Shown(Enum):
 class Verdict(Shown):
     """What a check or a change comes to; UNKNOWN is for what was not looked at and is never green."""
 
-    OK = ("ok", "ok", "circle-check", "Compatible")
-    CARE = ("care", "care", "triangle-alert", "Needs care")
-    BREAKS = ("breaks", "breaks", "octagon-x", "Incompatible")
-    UNKNOWN = ("unknown", "unknown", "circle-dashed", "Not checked")
+    OK = ("ok", "ok", "circle-check", later("Compatible"))
+    CARE = ("care", "care", "triangle-alert", later("Needs care"))
+    BREAKS = ("breaks", "breaks", "octagon-x", later("Incompatible"))
+    UNKNOWN = ("unknown", "unknown", "circle-dashed", later("Not checked"))
 
     @property
     def direction_word(self) -> str:
         """The verdict said of one direction: does the reader cope with the data?"""
-        return {"ok": "works", "care": "with care", "breaks": "fails"}.get(self.code, "not checked")
+        words = {"ok": gettext("works"), "care": gettext("with care"), "breaks": gettext("fails")}
+        return words.get(self.code, gettext("not checked"))
 
     @property
     def change_word(self) -> str:
         """The verdict said of one change."""
-        return {"ok": "Safe", "care": "Needs care", "breaks": "Breaking"}.get(self.code, "Not checked")
+        return {"ok": gettext("Safe"), "care": gettext("Needs care"), "breaks": gettext("Breaking")}.get(
+            self.code, gettext("Not checked")
+        )
 
 
 class Check(Shown):
     """A check of a promotion request."""
 
-    PASSED = ("pass", "ok", "circle-check", "Passed")
-    WARNED = ("warn", "care", "triangle-alert", "Warning")
-    FAILED = ("fail", "breaks", "octagon-x", "Failed")
-    SKIPPED = ("skipped", "unknown", "circle-slash", "Skipped")
-    STALE = ("stale", "care", "hourglass", "Stale")
+    PASSED = ("pass", "ok", "circle-check", later("Passed"))
+    WARNED = ("warn", "care", "triangle-alert", later("Warning"))
+    FAILED = ("fail", "breaks", "octagon-x", later("Failed"))
+    SKIPPED = ("skipped", "unknown", "circle-slash", later("Skipped"))
+    STALE = ("stale", "care", "hourglass", later("Stale"))
 
 
 class Severity(Shown):
     """How much a finding matters."""
 
-    BREAK = ("break", "breaks", "octagon-x", "Break")
-    RISK = ("risk", "care", "triangle-alert", "Risk")
-    NOTICE = ("notice", "info", "info", "Notice")
+    BREAK = ("break", "breaks", "octagon-x", later("Break"))
+    RISK = ("risk", "care", "triangle-alert", later("Risk"))
+    NOTICE = ("notice", "info", "info", later("Notice"))
 
 
 class FindingState(Shown):
     """Where a finding stands."""
 
-    OPEN = ("open", "care", "circle-dot", "Open")
-    ACKNOWLEDGED = ("acknowledged", "info", "eye", "Acknowledged")
-    RESOLVED = ("resolved", "ok", "circle-check", "Resolved")
+    OPEN = ("open", "care", "circle-dot", later("Open"))
+    ACKNOWLEDGED = ("acknowledged", "info", "eye", later("Acknowledged"))
+    RESOLVED = ("resolved", "ok", "circle-check", later("Resolved"))
 
 
 class ScanState(Shown):
     """Where a scan stands; EMPTY is a scan that ended well but read nothing: that is "not scanned", never green."""
 
-    NEVER = ("never", "unknown", "circle-dashed", "Not scanned")
-    QUEUED = ("queued", "info", "clock", "Queued")
-    RUNNING = ("running", "info", "loader", "Running")
-    DONE = ("scanned", "ok", "circle-check", "Scanned")
-    EMPTY = ("not scanned", "unknown", "circle-dashed", "Not scanned")
-    FAILED = ("failed", "breaks", "octagon-x", "Failed")
-    CANCELLED = ("cancelled", "care", "ban", "Cancelled")
+    NEVER = ("never", "unknown", "circle-dashed", later("Not scanned"))
+    QUEUED = ("queued", "info", "clock", later("Queued"))
+    RUNNING = ("running", "info", "loader", later("Running"))
+    DONE = ("scanned", "ok", "circle-check", later("Scanned"))
+    EMPTY = ("not scanned", "unknown", "circle-dashed", later("Not scanned"))
+    FAILED = ("failed", "breaks", "octagon-x", later("Failed"))
+    CANCELLED = ("cancelled", "care", "ban", later("Cancelled"))
 
 
 class RequestState(Shown):
     """Where a promotion request stands."""
 
-    DRAFT = ("draft", "unknown", "pencil", "Draft")
-    IN_REVIEW = ("in review", "info", "message-square", "In review")
-    APPROVED = ("approved", "ok", "shield-check", "Approved")
-    SCHEDULED = ("scheduled", "info", "clock", "Scheduled")
-    APPLYING = ("applying", "info", "loader", "Applying")
-    APPLIED = ("applied", "ok", "circle-check", "Applied")
-    REJECTED = ("rejected", "breaks", "circle-x", "Rejected")
-    WITHDRAWN = ("withdrawn", "unknown", "undo-2", "Withdrawn")
-    FAILED = ("failed", "breaks", "octagon-x", "Failed")
+    DRAFT = ("draft", "unknown", "pencil", later("Draft"))
+    IN_REVIEW = ("in review", "info", "message-square", later("In review"))
+    APPROVED = ("approved", "ok", "shield-check", later("Approved"))
+    SCHEDULED = ("scheduled", "info", "clock", later("Scheduled"))
+    APPLYING = ("applying", "info", "loader", later("Applying"))
+    APPLIED = ("applied", "ok", "circle-check", later("Applied"))
+    REJECTED = ("rejected", "breaks", "circle-x", later("Rejected"))
+    WITHDRAWN = ("withdrawn", "unknown", "undo-2", later("Withdrawn"))
+    FAILED = ("failed", "breaks", "octagon-x", later("Failed"))
 
 
 class StepState(Shown):
     """Where a step of a plan stands that is being applied, or was."""
 
-    WAITING = ("waiting", "unknown", "clock", "Not begun")
-    RUNNING = ("running", "info", "loader", "Running")
-    DONE = ("done", "ok", "circle-check", "Done")
-    FAILED = ("failed", "breaks", "octagon-x", "Failed")
+    WAITING = ("waiting", "unknown", "clock", later("Not begun"))
+    RUNNING = ("running", "info", "loader", later("Running"))
+    DONE = ("done", "ok", "circle-check", later("Done"))
+    FAILED = ("failed", "breaks", "octagon-x", later("Failed"))
 
 
 class Outlook(Shown):
     """Whether a subject could be promoted to the next environment."""
 
-    YES = ("yes", "ok", "circle-check", "Can be promoted")
-    NEEDS_APPROVAL = ("needs approval", "info", "message-square", "Needs approval")
-    NO = ("no", "breaks", "ban", "Blocked")
-    UNKNOWN = ("unknown", "unknown", "circle-dashed", "Not known yet")
+    YES = ("yes", "ok", "circle-check", later("Can be promoted"))
+    NEEDS_APPROVAL = ("needs approval", "info", "message-square", later("Needs approval"))
+    NO = ("no", "breaks", "ban", later("Blocked"))
+    UNKNOWN = ("unknown", "unknown", "circle-dashed", later("Not known yet"))
 
     @property
     def ink(self) -> str:
@@ -136,73 +143,73 @@ class Outlook(Shown):
 class ReviewState(Shown):
     """What a reviewer said."""
 
-    APPROVED = ("approve", "ok", "check", "Approved")
-    CHANGES = ("changes", "care", "pencil", "Changes requested")
-    REJECTED = ("reject", "breaks", "x", "Rejected")
-    DISMISSED = ("dismissed", "unknown", "undo-2", "Dismissed")
-    WAITING = ("waiting", "unknown", "clock", "Waiting")
+    APPROVED = ("approve", "ok", "check", later("Approved"))
+    CHANGES = ("changes", "care", "pencil", later("Changes requested"))
+    REJECTED = ("reject", "breaks", "x", later("Rejected"))
+    DISMISSED = ("dismissed", "unknown", "undo-2", later("Dismissed"))
+    WAITING = ("waiting", "unknown", "clock", later("Waiting"))
 
 
 class ChangeKind(Shown):
     """What happened to a path between two versions."""
 
-    ADDED = ("added", "plain", "plus", "Added")
-    REMOVED = ("removed", "plain", "minus", "Removed")
-    CHANGED = ("changed", "plain", "pencil", "Changed")
-    RENAMED = ("renamed", "plain", "arrow-left-right", "Renamed")
-    MOVED = ("moved", "plain", "arrow-left-right", "Moved")
+    ADDED = ("added", "plain", "plus", later("Added"))
+    REMOVED = ("removed", "plain", "minus", later("Removed"))
+    CHANGED = ("changed", "plain", "pencil", later("Changed"))
+    RENAMED = ("renamed", "plain", "arrow-left-right", later("Renamed"))
+    MOVED = ("moved", "plain", "arrow-left-right", later("Moved"))
 
 
 class Weight(Shown):
     """What a policy's finding demands."""
 
-    ADVICE = ("advice", "info", "info", "Advice")
-    FORCE = ("force", "care", "triangle-alert", "Only with force")
-    REFUSAL = ("refusal", "breaks", "octagon-x", "Refused")
+    ADVICE = ("advice", "info", "info", later("Advice"))
+    FORCE = ("force", "care", "triangle-alert", later("Only with force"))
+    REFUSAL = ("refusal", "breaks", "octagon-x", later("Refused"))
 
 
 class Evidence(Shown):
     """What data say of a finding, or of a whole report."""
 
-    ON_PAPER = ("on_paper", "info", "file-text", "On paper only")
-    CONFIRMED = ("confirmed", "breaks", "octagon-x", "Confirmed")
-    CONTRADICTED = ("contradicted", "breaks", "triangle-alert", "Fine on paper, not in data")
-    PARTLY = ("partly", "care", "triangle-alert", "For a part")
-    UNPROVED = ("unproved", "plain", "circle-question-mark", "Not shown by data")
+    ON_PAPER = ("on_paper", "info", "file-text", later("On paper only"))
+    CONFIRMED = ("confirmed", "breaks", "octagon-x", later("Confirmed"))
+    CONTRADICTED = ("contradicted", "breaks", "triangle-alert", later("Fine on paper, not in data"))
+    PARTLY = ("partly", "care", "triangle-alert", later("For a part"))
+    UNPROVED = ("unproved", "plain", "circle-question-mark", later("Not shown by data"))
 
 
 class Fate(Shown):
     """What became of a field's value when another version read it; RESET is a change that nobody made."""
 
-    KEPT = ("kept", "plain", "check", "Kept")
-    FILLED = ("filled", "info", "plus", "Filled from default")
-    DROPPED = ("dropped", "care", "minus", "Dropped")
-    CONVERTED = ("converted", "info", "arrow-left-right", "Converted")
-    RESET = ("reset", "breaks", "undo-2", "Silently reset")
+    KEPT = ("kept", "plain", "check", later("Kept"))
+    FILLED = ("filled", "info", "plus", later("Filled from default"))
+    DROPPED = ("dropped", "care", "minus", later("Dropped"))
+    CONVERTED = ("converted", "info", "arrow-left-right", later("Converted"))
+    RESET = ("reset", "breaks", "undo-2", later("Silently reset"))
 
 
 class EnvironmentKind(Shown):
     """What an environment is for; PRODUCTION tints the frame."""
 
-    DEVELOPMENT = ("development", "env-dev", "circle-dot", "development")
-    STAGING = ("staging", "env-staging", "circle-dot", "staging")
-    PRODUCTION = ("production", "env-prod", "lock", "production")
-    OTHER = ("other", "env-other", "circle-dot", "other")
+    DEVELOPMENT = ("development", "env-dev", "circle-dot", later("development"))
+    STAGING = ("staging", "env-staging", "circle-dot", later("staging"))
+    PRODUCTION = ("production", "env-prod", "lock", later("production"))
+    OTHER = ("other", "env-other", "circle-dot", later("other"))
 
 
 class SourceKind(Shown):
     """What a source reads."""
 
-    KAFKA_TOPIC = ("kafka", "plain", "rows-3", "Kafka topics")
-    STATE_STORE = ("state_store", "plain", "layers", "Spark state store")
-    DEBEZIUM = ("debezium", "plain", "rows-3", "Debezium connector")
-    REGISTRY = ("registry", "plain", "layers", "Registry settings")
+    KAFKA_TOPIC = ("kafka", "plain", "rows-3", later("Kafka topics"))
+    STATE_STORE = ("state_store", "plain", "layers", later("Spark state store"))
+    DEBEZIUM = ("debezium", "plain", "rows-3", later("Debezium connector"))
+    REGISTRY = ("registry", "plain", "layers", later("Registry settings"))
 
 
 class Health(Shown):
     """Whether a part of the house answers."""
 
-    UP = ("up", "ok", "circle-check", "Up")
-    DEGRADED = ("degraded", "care", "triangle-alert", "Degraded")
-    DOWN = ("down", "breaks", "octagon-x", "Down")
-    OFF = ("off", "unknown", "circle-dashed", "Not started")
+    UP = ("up", "ok", "circle-check", later("Up"))
+    DEGRADED = ("degraded", "care", "triangle-alert", later("Degraded"))
+    DOWN = ("down", "breaks", "octagon-x", later("Down"))
+    OFF = ("off", "unknown", "circle-dashed", later("Not started"))

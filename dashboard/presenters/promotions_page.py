@@ -9,6 +9,7 @@ from dashboard.presenters.comparison import Comparison
 from dashboard.presenters.frame import Action, Environment, Fact, Field, Frame, Link, Problem
 from dashboard.presenters.looks import RequestState, ReviewState, Verdict
 from dashboard.presenters.promotions import CheckRow, IdPlan, PlanStep
+from dashboard.texts import later
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,7 +186,7 @@ class PromotionPage:
     facts: tuple[Fact, ...] = ()
     states: tuple[StateMark, ...] = ()
     items: tuple[ItemLink, ...] = ()
-    items_word: str = "would be written"
+    items_word: str = later("would be written")
     items_hidden: int = 0
     comparison: Comparison | None = None
     comparison_note: str = ""

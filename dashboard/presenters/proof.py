@@ -6,6 +6,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import gettext
+
 from dashboard.presenters.text_diff import TextDiff
 
 SHOWN_BYTES = 512
@@ -64,7 +66,8 @@ class PartingNote:
 class EditView:
     """An edit as text: what it does, the change, and the whole text after it; `anchor` is unique on the page.
 
-    A text in one line is laid out for the change; `text` is as the edit leaves it.
+    A text in one line is laid out for the change; `text` is as the edit leaves it, "" where it is too long to be shown
+    beside others.
     """
 
     anchor: str
@@ -75,13 +78,17 @@ class EditView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenameView:
-    """A suspected rename: how sure, why, and (None where there is none) the edit that makes it a known one."""
+    """A suspected rename: how sure, why, and (None where there is none) the edit that makes it a known one.
+
+    `is_edit_tried` is False where none was looked for.
+    """
 
     path: str
     sentence: str
     percent: int
     reasons: tuple[str, ...]
     edit: EditView | None = None
+    is_edit_tried: bool = True
 
 
 def bytes_view(encoded: str, anchor: str, *, width: int = _ROW) -> Bytes:
@@ -104,7 +111,12 @@ def json_text(value: Any, *, indent: int | None = 2, limit: int = SHOWN_CHARACTE
     text = json.dumps(value, indent=indent, ensure_ascii=False, default=str)
     if not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text):
         text = json.dumps(value, indent=indent, default=str)
-    return text if len(text) <= limit else f"{text[:limit]}\n… {len(text) - limit:,} more characters"
+    return (
+        text
+        if len(text) <= limit
+        else gettext("%(text)s\n… %(number)s more characters")
+        % {"text": text[:limit], "number": f"{len(text) - limit:,}"}
+    )
 
 
 def short_json(value: Any, limit: int = 200) -> str:

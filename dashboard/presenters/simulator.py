@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from dashboard.presenters.frame import Choice, Field, Frame, Problem
 from dashboard.presenters.looks import Fate
 from dashboard.presenters.proof import Bytes
+from dashboard.texts import later
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,8 +26,8 @@ class FateTable:
     """The fields of one reading; `hidden` are not drawn."""
 
     rows: tuple[FieldFate, ...]
-    before_label: str = "Written"
-    after_label: str = "Read"
+    before_label: str = later("Written")
+    after_label: str = later("Read")
     hidden: int = 0
 
 

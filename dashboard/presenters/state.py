@@ -9,33 +9,34 @@ from typing import Final
 from dashboard.presenters.drift_parts import FieldGroup
 from dashboard.presenters.frame import Action, Fact, Field, Frame, Link, Problem
 from dashboard.presenters.looks import Look
+from dashboard.texts import later
 
 #: the verdict of a whole check
 VERDICT_LOOKS: Final = {
-    "fine": Look("ok", "circle-check", "Fine"),
-    "loses data": Look("care", "triangle-alert", "Loses data"),
-    "fails later": Look("breaks", "octagon-x", "Fails later"),
-    "refused": Look("breaks", "octagon-x", "Refused"),
-    "no evolution possible": Look("breaks", "ban", "No evolution possible"),
+    "fine": Look("ok", "circle-check", later("Fine")),
+    "loses data": Look("care", "triangle-alert", later("Loses data")),
+    "fails later": Look("breaks", "octagon-x", later("Fails later")),
+    "refused": Look("breaks", "octagon-x", later("Refused")),
+    "no evolution possible": Look("breaks", "ban", later("No evolution possible")),
 }
 #: the status of a variable
 STATUS_LOOKS: Final = {
-    "unchanged": Look("unknown", "check", "Unchanged"),
-    "added": Look("ok", "plus", "Added"),
-    "removed": Look("care", "minus", "Removed"),
-    "evolves": Look("ok", "circle-check", "Evolves"),
-    "accepted but loses data": Look("care", "triangle-alert", "Loses data"),
-    "accepted but fails later": Look("breaks", "octagon-x", "Fails later"),
-    "refused": Look("breaks", "octagon-x", "Refused"),
+    "unchanged": Look("unknown", "check", later("Unchanged")),
+    "added": Look("ok", "plus", later("Added")),
+    "removed": Look("care", "minus", later("Removed")),
+    "evolves": Look("ok", "circle-check", later("Evolves")),
+    "accepted but loses data": Look("care", "triangle-alert", later("Loses data")),
+    "accepted but fails later": Look("breaks", "octagon-x", later("Fails later")),
+    "refused": Look("breaks", "octagon-x", later("Refused")),
 }
 #: the effect of one change
 EFFECT_LOOKS: Final = {
-    "note": Look("info", "info", "Note"),
-    "loses data": Look("care", "triangle-alert", "Loses data"),
-    "fails later": Look("breaks", "octagon-x", "Fails later"),
-    "refused": Look("breaks", "octagon-x", "Refused"),
+    "note": Look("info", "info", later("Note")),
+    "loses data": Look("care", "triangle-alert", later("Loses data")),
+    "fails later": Look("breaks", "octagon-x", later("Fails later")),
+    "refused": Look("breaks", "octagon-x", later("Refused")),
 }
-UNKNOWN: Final = Look("unknown", "circle-dashed", "Not known")
+UNKNOWN: Final = Look("unknown", "circle-dashed", later("Not known"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,22 +6,23 @@ from dataclasses import dataclass
 
 from dashboard.presenters.frame import Action, Field
 from dashboard.presenters.looks import Shown
+from dashboard.texts import later
 
 
 class LifeState(Shown):
     """What became of a version."""
 
-    DRAFT = ("draft", "unknown", "pencil", "Draft")
-    ASKED = ("in review", "info", "git-pull-request-arrow", "In review")
-    APPROVED = ("approved", "info", "circle-check", "Approved")
-    SCHEDULED = ("scheduled", "info", "clock", "Scheduled")
-    APPLYING = ("applying", "info", "loader", "Being applied")
-    FAILED = ("failed", "breaks", "octagon-x", "Failed half-way")
-    RELEASED = ("released", "ok", "rocket", "Released")
-    GHOST = ("ghost", "care", "circle-question-mark", "Ghost")
-    DEPRECATED = ("deprecated", "care", "hourglass", "Deprecated")
-    RETIRED = ("retired", "unknown", "circle-slash", "Retired")
-    QUARANTINED = ("quarantined", "breaks", "ban", "In quarantine")
+    DRAFT = ("draft", "unknown", "pencil", later("Draft"))
+    ASKED = ("in review", "info", "git-pull-request-arrow", later("In review"))
+    APPROVED = ("approved", "info", "circle-check", later("Approved"))
+    SCHEDULED = ("scheduled", "info", "clock", later("Scheduled"))
+    APPLYING = ("applying", "info", "loader", later("Being applied"))
+    FAILED = ("failed", "breaks", "octagon-x", later("Failed half-way"))
+    RELEASED = ("released", "ok", "rocket", later("Released"))
+    GHOST = ("ghost", "care", "circle-question-mark", later("Ghost"))
+    DEPRECATED = ("deprecated", "care", "hourglass", later("Deprecated"))
+    RETIRED = ("retired", "unknown", "circle-slash", later("Retired"))
+    QUARANTINED = ("quarantined", "breaks", "ban", later("In quarantine"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -160,7 +160,8 @@ class Setting:
 class SelectedVersion:
     """The version below the table. `tab` is "structure", "source", "references" or "settings"; the urls choose each.
 
-    `source` is the canonical text as it is shown; `problem` stands where the text can't be parsed, the source still shows.
+    `source` is the canonical text as it is shown, without `source_hidden` lines at its end; `fields` are those of one
+    page. `problem` stands where the text can't be parsed, the source still shows.
     """
 
     version: int
@@ -169,10 +170,11 @@ class SelectedVersion:
     tab: str
     tab_urls: tuple[tuple[str, str, str], ...]
     fields: tuple[FieldRow, ...] = ()
-    fields_hidden: int = 0
+    fields_paging: Paging | None = None
     root: str = ""
     root_doc: str = ""
     source: str = ""
+    source_hidden: int = 0
     raw_url: str = ""
     references: tuple[ReferenceRow, ...] = ()
     referenced_by: tuple[ReferenceRow, ...] = ()

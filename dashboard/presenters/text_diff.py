@@ -12,7 +12,7 @@ from dashboard.presenters.line_match import changes
 CONTEXT = 3
 """Unchanged lines kept around a change."""
 MAX_ROWS = 4000
-"""Rows that a page draws; what is beyond is counted in `hidden_rows`."""
+"""Rows that are ever drawn; what is beyond is counted in `hidden_rows`."""
 MAX_WORDWISE = 400
 """Longest line (characters) whose inside is compared too: beyond, the whole line counts as changed."""
 
@@ -74,8 +74,8 @@ def lines_of(text: str) -> list[str]:
     return lines if lines[-1] else lines[:-1]
 
 
-def text_diff(old: str, new: str, *, context: int = CONTEXT) -> TextDiff:
-    """The difference of two texts, `context` unchanged lines around each change, at most MAX_ROWS rows."""
+def text_diff(old: str, new: str, *, context: int = CONTEXT, limit: int = MAX_ROWS) -> TextDiff:
+    """The difference of two texts, `context` unchanged lines around each change, at most `limit` rows."""
     before, after = lines_of(old), lines_of(new)
     rows: list[Row] = []
     added = removed = 0
@@ -87,8 +87,8 @@ def text_diff(old: str, new: str, *, context: int = CONTEXT) -> TextDiff:
         removed += i2 - i1
         added += j2 - j1
         rows.extend(_changed(before[i1:i2], after[j1:j2], i1, j1))
-    hidden = max(0, len(rows) - MAX_ROWS)
-    kept = tuple(rows[:MAX_ROWS])
+    hidden = max(0, len(rows) - limit)
+    kept = tuple(rows[:limit])
     return TextDiff(rows=kept, unified=tuple(_unified(kept)), added=added, removed=removed, hidden_rows=hidden)
 
 

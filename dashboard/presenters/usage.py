@@ -7,23 +7,24 @@ from datetime import datetime
 
 from dashboard.presenters.frame import Action, Field, Frame, Link, Problem
 from dashboard.presenters.looks import Shown
+from dashboard.texts import later
 
 
 class Retire(Shown):
     """Whether a version can be retired; UNKNOWN is never green."""
 
-    NO = ("no", "care", "ban", "Can’t be retired")
-    UNKNOWN = ("unknown", "unknown", "circle-dashed", "Not known")
-    NOT_BEFORE = ("not_before", "info", "clock", "Not yet")
-    YES = ("yes", "ok", "circle-check", "Can be retired")
+    NO = ("no", "care", "ban", later("Can’t be retired"))
+    UNKNOWN = ("unknown", "unknown", "circle-dashed", later("Not known"))
+    NOT_BEFORE = ("not_before", "info", "clock", later("Not yet"))
+    YES = ("yes", "ok", "circle-check", later("Can be retired"))
 
 
 class InUse(Shown):
     """What one piece of evidence says of the use."""
 
-    YES = ("yes", "care", "circle-dot", "In use")
-    NO = ("no", "ok", "circle-check", "Not in use")
-    UNKNOWN = ("unknown", "unknown", "circle-dashed", "Not known")
+    YES = ("yes", "care", "circle-dot", later("In use"))
+    NO = ("no", "ok", "circle-check", later("Not in use"))
+    UNKNOWN = ("unknown", "unknown", "circle-dashed", later("Not known"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

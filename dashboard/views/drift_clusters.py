@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods
 
 from dashboard.pages import clusters
@@ -29,7 +30,7 @@ def cluster_edit(request: HttpRequest, cluster_id: int) -> HttpResponse:
 def _form(request: HttpRequest, number: int | None) -> HttpResponse:
     actor = page_actor(request)
     if actor.user_id is None:
-        raise NotSignedIn("Sign in to connect a cluster.")
+        raise NotSignedIn(gettext("Sign in to connect a cluster."))
     require(actor, "schema.read")
     problem, answered = None, ""
     if request.method == "POST":
@@ -51,12 +52,12 @@ def _keep(request: HttpRequest, number: int | None, fields: dict[str, str]) -> H
     actor = page_actor(request)
     if number is None:
         services.connect_cluster(by=actor, **fields)
-        messages.success(request, f"{fields['name']} is connected.")
+        messages.success(request, gettext("%(name)s is connected.") % {"name": fields["name"]})
     else:
         known = clusters.cluster_at(number)
         changes = {**fields, "rename": fields["name"]}
         services.update_cluster(by=actor, **{**changes, "name": known.name})
-        messages.success(request, "Saved.")
+        messages.success(request, gettext("Saved."))
     return redirect("ui:sources")
 
 
@@ -71,7 +72,7 @@ def cluster_remove(request: HttpRequest, cluster_id: int) -> HttpResponse:
         except Conflict as error:
             problem = error
         else:
-            messages.success(request, "The cluster is removed.")
+            messages.success(request, gettext("The cluster is removed."))
             return redirect("ui:sources")
     page = clusters.remove_page(request, cluster_id, problem)
     return render(request, "drift/confirm.html", {"page": page}, status=409 if problem else 200)

@@ -10,13 +10,15 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from dashboard.pages import findings, findings_mutes, findings_one
 from dashboard.pages.frame import page_actor
 from dashboard.pages.numbers import whole_number
 from dashboard.pages.sources_values import end_of_day
-from dashboard.pages.sources_words import given_text, plural
+from dashboard.pages.sources_words import given_text
+from dashboard.texts import counted
 from dashboard.views.parts import render_page
 from registry.drift import services
 from registry.errors import Conflict, Forbidden, InvalidInput, NotFound, SchemadeskError
@@ -39,21 +41,23 @@ def finding_page(request: HttpRequest, finding_id: int) -> HttpResponse:
 @require_POST
 def finding_acknowledge(request: HttpRequest, finding_id: int) -> HttpResponse:
     """Take note of it, with a reason, until a day."""
-    return _decided(request, finding_id, lambda: _acknowledge(request, finding_id), "Acknowledged.")
+    return _decided(request, finding_id, lambda: _acknowledge(request, finding_id), gettext("Acknowledged."))
 
 
 @require_POST
 def finding_reopen(request: HttpRequest, finding_id: int) -> HttpResponse:
     """Open it again."""
     actor = page_actor(request)
-    return _decided(request, finding_id, lambda: services.reopen(finding_id=finding_id, by=actor), "Open again.")
+    return _decided(
+        request, finding_id, lambda: services.reopen(finding_id=finding_id, by=actor), gettext("Open again.")
+    )
 
 
 @require_POST
 def finding_assign(request: HttpRequest, finding_id: int) -> HttpResponse:
     """Give it to somebody, or to nobody."""
     to = given_text(request.POST, "to")
-    done = f"Assigned to {to}." if to else "Assigned to nobody."
+    done = gettext("Assigned to %(to)s.") % {"to": to} if to else gettext("Assigned to nobody.")
     return _decided(request, finding_id, lambda: _assign(request, finding_id), done)
 
 
@@ -86,13 +90,27 @@ def findings_decide(request: HttpRequest) -> HttpResponse:
     numbers = [number for text in request.POST.getlist("finding") if (number := whole_number(text)) is not None]
     try:
         if not numbers:
-            raise InvalidInput("Choose findings first.")
+            raise InvalidInput(gettext("Choose findings first."))
         if len(numbers) > MOST_AT_ONCE:
-            raise InvalidInput(f"{len(numbers)} findings are too many at once; choose up to {MOST_AT_ONCE}.")
+            raise InvalidInput(
+                gettext("%(count)s findings are too many at once; choose up to %(most_at_once)s.")
+                % {"count": len(numbers), "most_at_once": MOST_AT_ONCE}
+            )
         _decide_all(request, numbers, decide)
     except InvalidInput as error:
         messages.error(request, error.message)
     return redirect(_back(request))
+
+
+#: what is said of those that were decided on, and of those that couldn't be
+_ACKNOWLEDGED: Final = (
+    lambda number: counted(number, "%(n)s finding acknowledged.", "%(n)s findings acknowledged."),
+    lambda number: counted(number, "%(n)s more couldn’t be acknowledged.", "%(n)s more couldn’t be acknowledged."),
+)
+_ASSIGNED: Final = (
+    lambda number: counted(number, "%(n)s finding assigned.", "%(n)s findings assigned."),
+    lambda number: counted(number, "%(n)s more couldn’t be assigned.", "%(n)s more couldn’t be assigned."),
+)
 
 
 def _decide_all(request: HttpRequest, numbers: Sequence[int], decide: Callable[[HttpRequest, int], None]) -> None:
@@ -104,13 +122,13 @@ def _decide_all(request: HttpRequest, numbers: Sequence[int], decide: Callable[[
             done += 1
         except (Conflict, NotFound, Forbidden) as error:
             left.append(error.message)
-    what = "acknowledged" if decide is _acknowledge else "assigned"
+    one_by_one = _ACKNOWLEDGED if decide is _acknowledge else _ASSIGNED
     if done:
-        messages.success(request, f"{plural(done, 'finding')} {what}.")
+        messages.success(request, one_by_one[0](done))
     for sentence in left[:3]:
         messages.warning(request, sentence)
     if len(left) > 3:
-        messages.warning(request, f"{len(left) - 3} more couldn’t be {what}.")
+        messages.warning(request, one_by_one[1](len(left) - 3))
 
 
 def _back(request: HttpRequest) -> str:
@@ -140,7 +158,9 @@ def mute_list(request: HttpRequest) -> HttpResponse:
         except SchemadeskError as error:
             problem = error
         else:
-            messages.success(request, "Muted. The findings are kept and counted, and stand in no list of open ones.")
+            messages.success(
+                request, gettext("Muted. The findings are kept and counted, and stand in no list of open ones.")
+            )
             return redirect("ui:mutes")
     page = findings_mutes.mute_page(request, problem)
     return render(request, "drift/mutes.html", {"page": page}, status=422 if problem else 200)
@@ -150,5 +170,5 @@ def mute_list(request: HttpRequest) -> HttpResponse:
 def mute_end(request: HttpRequest, mute_id: int) -> HttpResponse:
     """End a mute."""
     services.unmute(mute_id=mute_id, by=page_actor(request))
-    messages.success(request, "The mute is ended: its findings are seen again.")
+    messages.success(request, gettext("The mute is ended: its findings are seen again."))
     return redirect("ui:mutes")

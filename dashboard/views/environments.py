@@ -9,6 +9,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.dateparse import parse_time
+from django.utils.translation import gettext
 from django.views.decorators.http import require_POST, require_safe
 
 from dashboard.pages.board import board as board_page
@@ -64,7 +65,7 @@ def change(request: HttpRequest, registry: str) -> HttpResponse:
             **switched(request),
         )
 
-    return _act(request, registry, run, "The rules are changed.")
+    return _act(request, registry, run, gettext("The rules are changed."))
 
 
 @require_POST
@@ -84,7 +85,7 @@ def rules(request: HttpRequest, registry: str) -> HttpResponse:
             count=_number(request, "count"),
         )
 
-    return _act(request, registry, run, "The rule holds from now on.")
+    return _act(request, registry, run, gettext("The rule holds from now on."))
 
 
 @require_POST
@@ -92,7 +93,10 @@ def rule_remove(request: HttpRequest, registry: str, rule_id: int) -> HttpRespon
     """Ask for it no longer."""
     actor = page_actor(request)
     return _act(
-        request, registry, lambda: services.remove_review_rule(rule_id=rule_id, by=actor), "The rule holds no more."
+        request,
+        registry,
+        lambda: services.remove_review_rule(rule_id=rule_id, by=actor),
+        gettext("The rule holds no more."),
     )
 
 
@@ -111,7 +115,7 @@ def freezes(request: HttpRequest, registry: str) -> HttpResponse:
             reason=given_text(request.POST, "why_frozen"),
         )
 
-    return _act(request, registry, run, "The freeze window is set.")
+    return _act(request, registry, run, gettext("The freeze window is set."))
 
 
 @require_POST
@@ -119,7 +123,10 @@ def freeze_remove(request: HttpRequest, registry: str, freeze_id: int) -> HttpRe
     """End a freeze, or take it back."""
     actor = page_actor(request)
     return _act(
-        request, registry, lambda: services.remove_freeze(freeze_id=freeze_id, by=actor), "The freeze is ended."
+        request,
+        registry,
+        lambda: services.remove_freeze(freeze_id=freeze_id, by=actor),
+        gettext("The freeze is ended."),
     )
 
 
@@ -147,7 +154,7 @@ def recurring_freezes(request: HttpRequest, registry: str) -> HttpResponse:
             **rule,
         )
 
-    return _act(request, registry, run, "The freeze is set, and comes again.")
+    return _act(request, registry, run, gettext("The freeze is set, and comes again."))
 
 
 @require_POST
@@ -158,7 +165,7 @@ def recurring_freeze_remove(request: HttpRequest, registry: str, freeze_id: int)
         request,
         registry,
         lambda: services.remove_recurring_freeze(freeze_id=freeze_id, by=actor),
-        "The freeze comes no more.",
+        gettext("The freeze comes no more."),
     )
 
 
@@ -176,7 +183,7 @@ def break_glass(request: HttpRequest, registry: str) -> HttpResponse:
             minutes=_number(request, "minutes"),
         )
 
-    return _act(request, registry, run, "The glass is broken: what you change here now is counted and told.")
+    return _act(request, registry, run, gettext("The glass is broken: what you change here now is counted and told."))
 
 
 @require_POST
@@ -187,7 +194,7 @@ def break_glass_close(request: HttpRequest, registry: str, break_glass_id: int) 
         request,
         registry,
         lambda: services.close_break_glass(break_glass_id=break_glass_id, by=actor),
-        "Closed. Somebody else has to confirm it within a day of its opening.",
+        gettext("Closed. Somebody else has to confirm it within a day of its opening."),
     )
 
 
@@ -199,7 +206,7 @@ def break_glass_confirm(request: HttpRequest, registry: str, break_glass_id: int
         request,
         registry,
         lambda: services.confirm_break_glass(break_glass_id=break_glass_id, by=actor, comment=comment),
-        "Confirmed.",
+        gettext("Confirmed."),
     )
 
 
@@ -210,7 +217,10 @@ def _clock(request: HttpRequest, field: str) -> time:
     except ValueError:
         found = None
     if found is None:
-        raise InvalidInput(f"{field} takes a time like 16:00, not {text[:20]!r}.", field=field)
+        raise InvalidInput(
+            gettext("%(field)s takes a time like 16:00, not %(text)s.") % {"field": field, "text": repr(text[:20])},
+            field=field,
+        )
     return found
 
 
@@ -218,5 +228,8 @@ def _number(request: HttpRequest, field: str) -> int:
     text = given_text(request.POST, field)
     found = whole_number(text, digits=4)
     if found is None:
-        raise InvalidInput(f"{field} takes a whole number, not {text[:20]!r}.", field=field)
+        raise InvalidInput(
+            gettext("%(field)s takes a whole number, not %(text)s.") % {"field": field, "text": repr(text[:20])},
+            field=field,
+        )
     return found

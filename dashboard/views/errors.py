@@ -8,20 +8,22 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.shortcuts import render
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from dashboard.pages.frame import make_frame
 from dashboard.presenters.frame import Frame, Link, MessagePage, Problem
+from dashboard.texts import later
 from registry.api.product.errors import status_of
 from registry.errors import InvalidSchema, NotSignedIn, SchemadeskError
 
 PAGES = "/ui/"
 TITLES = {
-    400: "Bad request",
-    403: "Not allowed",
-    404: "Not found",
-    409: "Not possible as things are",
-    422: "That can't be used",
-    503: "A part doesn't answer",
+    400: later("Bad request"),
+    403: later("Not allowed"),
+    404: later("Not found"),
+    409: later("Not possible as things are"),
+    422: later("That can't be used"),
+    503: later("A part doesn't answer"),
 }
 
 
@@ -35,13 +37,17 @@ def error_page(request: HttpRequest, error: Exception) -> HttpResponse | None:
         return None
     if isinstance(error, NotSignedIn) and request.method == "GET":
         return HttpResponseRedirect(f"{settings.LOGIN_URL}?{urlencode({'next': request.get_full_path()})}")
-    where = f"line {error.line}, column {error.column}" if isinstance(error, InvalidSchema) and error.line else ""
-    problem = Problem(what=error.message, where=where, links=(Link(label="Home", url=PAGES),))
+    where = (
+        gettext("line %(line)s, column %(column)s") % {"line": error.line, "column": error.column}
+        if isinstance(error, InvalidSchema) and error.line
+        else ""
+    )
+    problem = Problem(what=error.message, where=where, links=(Link(label=gettext("Home"), url=PAGES),))
     return _message(request, 403 if status == 401 else status, problem)
 
 
 def _message(request: HttpRequest, status: int, problem: Problem) -> HttpResponse:
-    title = TITLES.get(status, "Something went wrong")
+    title = TITLES.get(status, gettext("Something went wrong"))
     page = MessagePage(frame=make_frame(request, title=title), status=status, problem=problem)
     return render(request, "errors/message.html", {"page": page}, status=status)
 
@@ -49,14 +55,14 @@ def _message(request: HttpRequest, status: int, problem: Problem) -> HttpRespons
 def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     """A page below /ui/, JSON elsewhere."""
     if request.path.startswith(PAGES):
-        return _message(request, 404, Problem(what="There is no page at this address.", where=request.path))
+        return _message(request, 404, Problem(what=gettext("There is no page at this address."), where=request.path))
     return JsonResponse({"error_code": 404, "message": "HTTP 404 Not Found"}, status=404)
 
 
 def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     """A page below /ui/, JSON elsewhere."""
     if request.path.startswith(PAGES):
-        return _message(request, 400, Problem(what="The request can't be understood."))
+        return _message(request, 400, Problem(what=gettext("The request can't be understood.")))
     return JsonResponse({"error_code": 400, "message": "HTTP 400 Bad Request"}, status=400)
 
 
@@ -64,7 +70,9 @@ def permission_denied(request: HttpRequest, exception: Exception | None = None) 
     """A page below /ui/, JSON elsewhere."""
     if request.path.startswith(PAGES):
         return _message(
-            request, 403, Problem(what="This isn't allowed.", cure="Load the page again and try once more.")
+            request,
+            403,
+            Problem(what=gettext("This isn't allowed."), cure=gettext("Load the page again and try once more.")),
         )
     return JsonResponse({"error_code": 403, "message": "HTTP 403 Forbidden"}, status=403)
 
@@ -74,7 +82,10 @@ def server_error(request: HttpRequest) -> HttpResponse:
     if not request.path.startswith(PAGES):
         return JsonResponse({"error_code": 500, "message": "Internal Server Error"}, status=500)
     problem = Problem(
-        what="An unforeseen error. It is in the server's log.", cure="Try again; if it stays, tell who runs this."
+        what=gettext("An unforeseen error. It is in the server's log."),
+        cure=gettext("Try again; if it stays, tell who runs this."),
     )
-    page = MessagePage(frame=Frame(title="Something went wrong", now=timezone.now()), status=500, problem=problem)
+    page = MessagePage(
+        frame=Frame(title=gettext("Something went wrong"), now=timezone.now()), status=500, problem=problem
+    )
     return render(request, "errors/message.html", {"page": page}, status=500)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
 from dashboard.pages.fields import field_page
@@ -20,6 +21,8 @@ def field(request: HttpRequest) -> HttpResponse:
     registry, subject, path = (given_text(request.GET, name) for name in ("registry", "subject", "path"))
     require(page_actor(request), "schema.read", registry=registry, subject=parse_subject(subject).qualified)
     if not (registry and path):
-        raise InvalidInput("Name a registry, a subject and the path of a field: /ui/fields?registry=…&subject=…&path=…")
+        raise InvalidInput(
+            gettext("Name a registry, a subject and the path of a field: /ui/fields?registry=…&subject=…&path=…")
+        )
     page = field_page(request, registry, subject, path)
     return render(request, "fields/field.html", {"page": page}, status=404 if page.problem else 200)

@@ -7,6 +7,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext
 from django.views.decorators.http import require_POST, require_safe
 
 from dashboard.pages import home as pages
@@ -30,9 +31,9 @@ def home(request: HttpRequest) -> HttpResponse:
 def demo_load(request: HttpRequest) -> HttpResponse:
     """Start the demo in the background; only under `up` on one's own machine."""
     if not settings.UNDER_UP:
-        raise NotAllowed("The demo is loaded under `manage.py up` alone.")
+        raise NotAllowed(gettext("The demo is loaded under `manage.py up` alone."))
     run_demo.delay()
-    messages.info(request, "The demo is loading; its first findings come in about a minute.")
+    messages.info(request, gettext("The demo is loading; its first findings come in about a minute."))
     return redirect("ui:home")
 
 

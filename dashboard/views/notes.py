@@ -8,13 +8,15 @@ from django.contrib import messages
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext
 from django.views.decorators.http import require_POST
 
 from dashboard.links import subject_url
 from dashboard.pages import notes as pages
 from dashboard.pages.frame import page_actor, subjects_url
-from dashboard.pages.sources_words import given_text, plural
+from dashboard.pages.sources_words import given_text
 from dashboard.pages.subjects import subject_page
+from dashboard.texts import counted
 from registry.access.roles import Actor, require
 from registry.access.services import add_owner
 from registry.errors import Conflict, InvalidInput, NotFound
@@ -43,7 +45,7 @@ def describe(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
         messages.error(request, error.message)
         page = subject_page(request, registry, subject, given=Note(tuple(tags), doc))
         return render(request, "subjects/subject.html", {"page": page}, status=422)
-    messages.success(request, "The description is saved.")
+    messages.success(request, gettext("The description is saved."))
     return redirect(subject_url(registry, name.qualified) + "#note")
 
 
@@ -57,7 +59,10 @@ def describe_several(request: HttpRequest, registry: str) -> HttpResponse:
         except (Conflict, InvalidInput, NotFound) as error:
             page = pages.bulk_page(request, registry, error=error.message)
         else:
-            messages.success(request, f"{plural(len(page.rows), 'subject')}: {page.sentence}.")
+            done = counted(
+                len(page.rows), "%(n)s subject: %(change)s.", "%(n)s subjects: %(change)s.", change=page.sentence
+            )
+            messages.success(request, done)
             return redirect(subjects_url(registry))
     return render(request, "subjects/describe.html", {"page": page}, status=422 if page.problem else 200)
 

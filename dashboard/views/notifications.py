@@ -6,6 +6,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from dashboard.pages import notifications as pages
@@ -26,7 +27,7 @@ def mark_read(request: HttpRequest) -> HttpResponse:
     entry = pages.number_in(request.POST.get("entry", ""))
     up_to = pages.number_in(request.POST.get("up_to", ""))
     if (entry is None) == (up_to is None):
-        raise InvalidInput("Name one entry, or up to which all were read.")
+        raise InvalidInput(gettext("Name one entry, or up to which all were read."))
     services.mark_read(by=page_actor(request), entries=None if entry is None else [entry], up_to=up_to)
     back = request.POST.get("next", "")
     return redirect(back if url_has_allowed_host_and_scheme(back, allowed_hosts={request.get_host()}) else "ui:inbox")
@@ -48,7 +49,7 @@ def subscriptions(request: HttpRequest) -> HttpResponse:
         except (InvalidInput, NotAllowed) as error:
             problem = error
         else:
-            messages.success(request, "Saved.")
+            messages.success(request, gettext("Saved."))
             return redirect("ui:subscriptions")
     page = pages.subscriptions_page(request, problem)
     return render(request, "notifications/subscriptions.html", {"page": page}, status=status_of(problem))
@@ -65,5 +66,5 @@ def status_of(problem: SchemadeskError | None) -> int:
 def unsubscribe(request: HttpRequest, subscription_id: int) -> HttpResponse:
     """Remove a subscription."""
     services.unsubscribe(subscription_id=subscription_id, by=page_actor(request))
-    messages.success(request, "Removed.")
+    messages.success(request, gettext("Removed."))
     return redirect("ui:subscriptions")

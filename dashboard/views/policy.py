@@ -7,6 +7,7 @@ from typing import Any, Final
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext
 from django.views.decorators.http import require_POST, require_safe
 
 from dashboard.pages.frame import page_actor
@@ -62,7 +63,10 @@ def change(request: HttpRequest, registry: str) -> HttpResponse:
                 given["normalize"] = _SWITCH.get(given["normalize"], given["normalize"])
             unset = [name for name, value in given.items() if value == ""]
             set_config(**where, unset=unset, **{name: value for name, value in given.items() if value != ""})
-        messages.success(request, f"Done: this counts for {place_words(registry, scope)} now.")
+        messages.success(
+            request,
+            gettext("Done: this counts for %(place_words)s now.") % {"place_words": place_words(registry, scope)},
+        )
     except (Conflict, InvalidInput, SubjectConfigNotFound, SubjectModeNotFound) as error:
         messages.error(request, error.message)
     return redirect(_back(registry, scope))
@@ -75,7 +79,10 @@ def reset(request: HttpRequest, registry: str) -> HttpResponse:
     try:
         undo = delete_mode if part == MODE else delete_config
         undo(registry=registry, subject=scope, by=page_actor(request))
-        messages.success(request, f"Taken back: {place_words(registry, scope)} inherits again.")
+        messages.success(
+            request,
+            gettext("Taken back: %(place_words)s inherits again.") % {"place_words": place_words(registry, scope)},
+        )
     except (Conflict, InvalidInput, SubjectConfigNotFound, SubjectModeNotFound) as error:
         messages.error(request, error.message)
     return redirect(_back(registry, scope))

@@ -12,12 +12,14 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.dateparse import parse_datetime
+from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from dashboard.pages import evidence_pack, promotions_decision, promotions_form, promotions_page
 from dashboard.pages import promotions as pages
 from dashboard.pages.frame import page_actor
 from dashboard.pages.sources_words import given_text
+from dashboard.texts import later
 from dashboard.views.parts import render_page
 from registry.errors import (
     Conflict,
@@ -35,15 +37,15 @@ from registry.promotions.selectors.readable import readable_request
 from registry.promotions.services.current import refuse_strangers
 
 SAID: Final = {
-    "draft": "Kept as your draft.",
-    "in review": "It is in review.",
-    "approved": "Approved. It can be applied now.",
-    "scheduled": "Scheduled.",
-    "applying": "It is being applied; load this page again in a moment.",
-    "rejected": "Turned down.",
-    "applied": "Applied: it is live in the target.",
-    "withdrawn": "Withdrawn.",
-    "failed": "Applying it failed on the way.",
+    "draft": later("Kept as your draft."),
+    "in review": later("It is in review."),
+    "approved": later("Approved. It can be applied now."),
+    "scheduled": later("Scheduled."),
+    "applying": later("It is being applied; load this page again in a moment."),
+    "rejected": later("Turned down."),
+    "applied": later("Applied: it is live in the target."),
+    "withdrawn": later("Withdrawn."),
+    "failed": later("Applying it failed on the way."),
 }
 
 
@@ -59,7 +61,7 @@ def promotion_request(request: HttpRequest) -> HttpResponse:
     """The form that asks for a promotion, with a preview of its plan; sent, it leads to the new request."""
     actor = page_actor(request)
     if actor.user_id is None:
-        raise NotSignedIn("Sign in to ask for a promotion.")
+        raise NotSignedIn(gettext("Sign in to ask for a promotion."))
     problem = None
     if request.method == "POST":
         asked = promotions_form.asked_of(request.POST, selectors.list_environments())
@@ -77,7 +79,12 @@ def promotion_request(request: HttpRequest) -> HttpResponse:
         except SchemadeskError as error:
             problem = error
         else:
-            messages.success(request, f"Request {number} {'is your draft' if draft else 'waits for a reviewer'}.")
+            said = (
+                gettext("Request %(number)s is your draft.")
+                if draft
+                else gettext("Request %(number)s waits for a reviewer.")
+            )
+            messages.success(request, said % {"number": number})
             return redirect("ui:promotion", number)
     page = promotions_form.request_form(request, problem)
     return render(request, "promotions/request.html", {"page": page}, status=422 if problem else 200)
@@ -146,7 +153,7 @@ def approve(request: HttpRequest, request_id: int) -> HttpResponse:
             plan_hash=given_text(request.POST, "plan_hash"),
             override=given_text(request.POST, "override"),
         )
-        return "Your approval is recorded; it needs more than yours." if state == "in review" else SAID[state]
+        return gettext("Your approval is recorded; it needs more than yours.") if state == "in review" else SAID[state]
 
     return _act(request, request_id, decide)
 
@@ -157,7 +164,8 @@ def _require_typed(request: HttpRequest, request_id: int) -> None:
         return
     if given_text(request.POST, "typed") != info.subject.qualified:
         raise InvalidInput(
-            f"It breaks what {info.target} has: type {info.subject.qualified} to approve it all the same."
+            gettext("It breaks what %(target)s has: type %(qualified)s to approve it all the same.")
+            % {"target": info.target, "qualified": info.subject.qualified}
         )
 
 
@@ -168,7 +176,7 @@ def changes(request: HttpRequest, request_id: int) -> HttpResponse:
 
     def decide() -> str:
         services.request_changes(request_id=request_id, by=actor, comment=comment)
-        return "Changes are requested; the requester is told."
+        return gettext("Changes are requested; the requester is told.")
 
     return _act(request, request_id, decide)
 
@@ -198,7 +206,7 @@ def recheck(request: HttpRequest, request_id: int) -> HttpResponse:
 
     def run() -> str:
         state = services.recheck(request_id=request_id, by=page_actor(request))
-        return f"The checks were run again; it is {state}."
+        return gettext("The checks were run again; it is %(state)s.") % {"state": state}
 
     return _act(request, request_id, run)
 
@@ -218,8 +226,10 @@ def schedule(request: HttpRequest, request_id: int) -> HttpResponse:
         move_on = given_text(request.POST, "move_on") == "1"
         services.schedule(request_id=request_id, by=page_actor(request), at=at, move_on=move_on)
         found = selectors.get_request(request_id).apply_at or at
-        moved = f" {pages.at_utc(at)} is frozen there." if found != at else ""
-        return f"It will be applied at {pages.at_utc(found)}.{moved}"
+        said = gettext("It will be applied at %(at)s.") % {"at": pages.at_utc(found)}
+        if found == at:
+            return said
+        return f"{said} {gettext('%(at)s is frozen there.') % {'at': pages.at_utc(at)}}"
 
     return _act(request, request_id, run)
 
@@ -231,7 +241,10 @@ def utc_moment(text: str, field: str) -> datetime:
     except ValueError:
         found = None
     if found is None:
-        raise InvalidInput(f"{text[:40]!r} is no time: write it like 2026-12-31T18:00, in UTC.", field=field)
+        raise InvalidInput(
+            gettext("%(text)s is no time: write it like 2026-12-31T18:00, in UTC.") % {"text": repr(text[:40])},
+            field=field,
+        )
     return found.replace(tzinfo=UTC) if found.tzinfo is None else found
 
 
@@ -241,7 +254,7 @@ def unschedule(request: HttpRequest, request_id: int) -> HttpResponse:
 
     def run() -> str:
         services.unschedule(request_id=request_id, by=page_actor(request))
-        return "It isn’t scheduled any more; somebody has to apply it."
+        return gettext("It isn’t scheduled any more; somebody has to apply it.")
 
     return _act(request, request_id, run)
 
@@ -258,7 +271,7 @@ def give_up(request: HttpRequest, request_id: int) -> HttpResponse:
 
     def run() -> str:
         services.give_up(request_id=request_id, by=page_actor(request))
-        return "Given up; what was written stays."
+        return gettext("Given up; what was written stays.")
 
     return _act(request, request_id, run)
 
@@ -275,7 +288,7 @@ def threads(request: HttpRequest, request_id: int) -> HttpResponse:
             subject=given_text(request.POST, "subject"),
             path=given_text(request.POST, "path"),
         )
-        return "The discussion is open."
+        return gettext("The discussion is open.")
 
     subject = given_text(request.POST, "subject")
     shown = f"?{urlencode({'item': subject})}" if subject else ""
@@ -288,7 +301,7 @@ def thread_answer(request: HttpRequest, request_id: int, thread_id: int) -> Http
 
     def run() -> str:
         services.answer(thread_id=thread_id, by=page_actor(request), text=given_text(request.POST, "text"))
-        return "Answered."
+        return gettext("Answered.")
 
     return _act(request, request_id, run, f"#thread-{thread_id}")
 
@@ -299,7 +312,7 @@ def thread_resolve(request: HttpRequest, request_id: int, thread_id: int) -> Htt
 
     def run() -> str:
         services.resolve(thread_id=thread_id, by=page_actor(request))
-        return "Resolved."
+        return gettext("Resolved.")
 
     return _act(request, request_id, run, f"#thread-{thread_id}")
 
@@ -310,6 +323,6 @@ def thread_reopen(request: HttpRequest, request_id: int, thread_id: int) -> Http
 
     def run() -> str:
         services.reopen(thread_id=thread_id, by=page_actor(request))
-        return "Open again."
+        return gettext("Open again.")
 
     return _act(request, request_id, run, f"#thread-{thread_id}")

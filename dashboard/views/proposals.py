@@ -7,6 +7,7 @@ from dataclasses import replace
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from dashboard.pages.frame import page_actor
@@ -38,7 +39,7 @@ def propose(request: HttpRequest) -> HttpResponse:
     """The editor; sent, it checks the text, keeps it as a draft, or asks for its review."""
     actor = page_actor(request)
     if actor.user_id is None:
-        raise NotSignedIn("Sign in to propose a schema.")
+        raise NotSignedIn(gettext("Sign in to propose a schema."))
     if request.method != "POST":
         return _page(request, form_started(request, actor))
     form, do = form_sent(request), request.POST.get("do", "check")
@@ -68,7 +69,7 @@ def _saved(request: HttpRequest, form: Form, actor: Actor) -> HttpResponse:
         references=form.references(),
         origin=form.origin,
     )
-    messages.success(request, "Saved as your draft; nobody else sees it.")
+    messages.success(request, gettext("Saved as your draft; nobody else sees it."))
     return redirect("ui:draft", number)
 
 
@@ -83,7 +84,7 @@ def _submitted(request: HttpRequest, form: Form, actor: Actor) -> HttpResponse:
         reason=form.reason,
         draft_id=form.draft,
     )
-    messages.success(request, f"Request {number} waits for a reviewer.")
+    messages.success(request, gettext("Request %(number)s waits for a reviewer.") % {"number": number})
     return redirect("ui:promotion", number)
 
 
@@ -93,7 +94,7 @@ def draft(request: HttpRequest, draft_id: int) -> HttpResponse:
     actor = page_actor(request)
     require_author(actor)
     if actor.user_id is None:
-        raise NotSignedIn("Sign in to see your drafts.")
+        raise NotSignedIn(gettext("Sign in to see your drafts."))
     form = form_of_draft(selectors.get_draft(draft_id, user_id=actor.user_id))
     return _page(request, replace(form, draft=draft_id))
 
@@ -102,5 +103,5 @@ def draft(request: HttpRequest, draft_id: int) -> HttpResponse:
 def draft_delete(request: HttpRequest, draft_id: int) -> HttpResponse:
     """Throw a draft away."""
     services.delete_draft(draft_id=draft_id, by=page_actor(request))
-    messages.success(request, "The draft is gone.")
+    messages.success(request, gettext("The draft is gone."))
     return redirect("ui:proposals")

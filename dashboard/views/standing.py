@@ -7,6 +7,7 @@ from typing import Final
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.utils.translation import gettext
 from django.views.decorators.http import require_POST
 
 from dashboard.links import subject_url
@@ -32,7 +33,7 @@ def standing(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
     try:
         if wanted == GOOD:
             clear_standing(registry=registry, subject=name, version=version, by=actor)
-            messages.success(request, f"Version {version} is in good standing again.")
+            messages.success(request, gettext("Version %(version)s is in good standing again.") % {"version": version})
         else:
             set_standing(
                 registry=registry,
@@ -43,7 +44,11 @@ def standing(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
                 ends_at=end_of_day(request.POST.get("ends_at", "")),
                 by=actor,
             )
-            messages.success(request, f"Version {version} is {wanted}. Readers are told in a header.")
+            messages.success(
+                request,
+                gettext("Version %(version)s is %(wanted)s. Readers are told in a header.")
+                % {"version": version, "wanted": wanted},
+            )
     except (Conflict, InvalidInput) as error:
         messages.error(request, error.message)
     return redirect(_back(registry, name, version))
@@ -65,7 +70,11 @@ def adopt(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
     except (Conflict, InvalidInput) as error:
         messages.error(request, error.message)
         return redirect(_back(registry, name, version))
-    messages.success(request, f"Request {number} asks for the adoption of version {version}.")
+    messages.success(
+        request,
+        gettext("Request %(number)s asks for the adoption of version %(version)s.")
+        % {"number": number, "version": version},
+    )
     return redirect("ui:promotion", number)
 
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_safe
 
 from dashboard.pages import state
@@ -36,7 +37,7 @@ def check_new(request: HttpRequest) -> HttpResponse:
     path = state.chosen_checkpoint(request.POST)
     try:
         if not path:
-            raise InvalidInput("Choose a checkpoint, or give its folder.")
+            raise InvalidInput(gettext("Choose a checkpoint, or give its folder."))
         given: dict[str, Any] = {"checkpoint": path, "store": store_values(request.POST), "by": page_actor(request)}
         if request.POST.get("do") == "load":
             return _form(request, state.check_form(request, plan=start_plan(**given)))
@@ -73,7 +74,10 @@ def check_export(request: HttpRequest, check_id: int) -> HttpResponse:
     require(page_actor(request), "schema.read")
     kind = request.GET.get("format", "json")
     if kind not in _TYPES:
-        raise InvalidInput(f"A report comes as {', '.join(_TYPES)}, not as {kind[:40]!r}.")
+        raise InvalidInput(
+            gettext("A report comes as %(types)s, not as %(kind)s.")
+            % {"types": ", ".join(_TYPES), "kind": repr(kind[:40])}
+        )
     content_type, suffix = _TYPES[kind]
     response = HttpResponse(_content(get_state_check(check_id), kind), content_type=content_type)
     response["Content-Disposition"] = f'attachment; filename="state-check-{check_id}.{suffix}"'

@@ -10,6 +10,7 @@ from dashboard.pages import comparison, references, report, simulator, subjects
 from dashboard.pages.frame import page_actor
 from dashboard.pages.subject_list import subject_list as list_page
 from dashboard.presenters.comparison_markdown import comparison_markdown
+from dashboard.texts import for_everybody
 from dashboard.views.parts import render_page
 from registry.access.roles import require
 from registry.subjects.names import parse_subject
@@ -39,9 +40,12 @@ def subject_page(request: HttpRequest, registry: str, subject: str) -> HttpRespo
 def compare(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
     """Two versions side by side."""
     _require_read(request, registry, subject)
+    if request.GET.get("as") == "markdown":
+        with for_everybody():
+            page = comparison.compare_page(request, registry, subject)
+            if page.comparison:
+                return _plain_text(comparison_markdown(page.subject, page.comparison))
     page = comparison.compare_page(request, registry, subject)
-    if request.GET.get("as") == "markdown" and page.comparison:
-        return _plain_text(comparison_markdown(page.subject, page.comparison))
     answer = render_page(request, "subjects/compare.html", page, {"text": "text"} if page.comparison else {})
     answer.status_code = 404 if page.problem else 200
     return answer
@@ -56,7 +60,8 @@ def _plain_text(text: str) -> HttpResponse:
 def compatibility_report(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
     """A proposed schema against all versions; nothing is registered."""
     _require_read(request, registry, subject)
-    file = report.report_file(request, registry, subject) if request.method == "POST" else None
+    with for_everybody():
+        file = report.report_file(request, registry, subject) if request.method == "POST" else None
     if file:
         text, kind, name = file
         headers = {"Content-Disposition": f'attachment; filename="{name}"'}

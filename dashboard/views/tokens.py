@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
@@ -43,5 +44,5 @@ def tokens(request: HttpRequest) -> HttpResponse:
 def revoke(request: HttpRequest, token_id: int) -> HttpResponse:
     """End a token at once."""
     revoke_token(token_id=token_id, by=page_actor(request))
-    messages.success(request, "Revoked: the next call with it is refused.")
+    messages.success(request, gettext("Revoked: the next call with it is refused."))
     return redirect("ui:tokens")

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from dashboard.pages import webhooks as pages
@@ -62,7 +63,7 @@ def webhook_edit(request: HttpRequest, webhook: str) -> HttpResponse:
         except (InvalidInput, Conflict, NotAllowed) as error:
             problem = error
         else:
-            messages.success(request, "Saved.")
+            messages.success(request, gettext("Saved."))
             return redirect("ui:webhook", webhook)
     page = pages.webhook_form(request, webhook, problem=problem)
     return render(request, "notifications/webhook_form.html", {"page": page}, status=status_of(problem))
@@ -73,7 +74,7 @@ def webhook_remove(request: HttpRequest, webhook: str) -> HttpResponse:
     """What removing means; sent, it is removed."""
     if request.method == "POST":
         services.remove_webhook(webhook=webhook, by=page_actor(request))
-        messages.success(request, "The webhook is removed.")
+        messages.success(request, gettext("The webhook is removed."))
         return redirect("ui:webhooks")
     return render(request, "drift/confirm.html", {"page": pages.remove_page(request, webhook)})
 
@@ -100,7 +101,7 @@ def webhook_test(request: HttpRequest, webhook: str) -> HttpResponse:
     return _act(
         request,
         webhook,
-        "A test message is on its way.",
+        gettext("A test message is on its way."),
         lambda: services.send_test(webhook=webhook, by=page_actor(request)),
     )
 
@@ -110,7 +111,7 @@ def webhook_switch(request: HttpRequest, webhook: str) -> HttpResponse:
     """Switch it off, or on again."""
     actor = page_actor(request)
     on = not selectors.get_webhook(actor, webhook).active
-    said = "Switched on: what waited is on its way." if on else "Switched off."
+    said = gettext("Switched on: what waited is on its way.") if on else gettext("Switched off.")
     return _act(
         request,
         webhook,
@@ -125,6 +126,6 @@ def webhook_replay(request: HttpRequest, webhook: str, delivery_id: int) -> Http
     return _act(
         request,
         webhook,
-        "It is sent again, with the same webhook-id.",
+        gettext("It is sent again, with the same webhook-id."),
         lambda: services.replay(webhook=webhook, delivery_id=delivery_id, by=page_actor(request)),
     )

@@ -67,13 +67,17 @@ class Parting:
 
 @dataclass(frozen=True, slots=True)
 class Rename:
-    """A field dropped and one added that look like one renamed, and the edit that would make it known as such."""
+    """A field dropped and one added that look like one renamed, and the edit that would make it known as such.
+
+    `is_edit_tried` is False where none was looked for, of very many.
+    """
 
     path: str
     message: str
     score: float
     reasons: tuple[str, ...]
     edit: Edit | None
+    is_edit_tried: bool = True
 
     def to_dict(self) -> dict[str, Any]:
         """The suspicion as JSON values."""

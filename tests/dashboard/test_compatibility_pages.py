@@ -13,6 +13,7 @@ from urllib.parse import quote
 import pytest
 from django.test import Client
 
+from dashboard.pages.change_cards import MAX_CARDS
 from registry.access.models import RoleGrant, User
 from registry.access.roles import Actor
 from registry.errors import SchemaTooCostly
@@ -197,10 +198,10 @@ def test_very_many_changes_are_drawn_on_demand(reader: Client, content: Actor) -
         fields = [{"name": f"f{number}", "type": kind} for number in range(230)]
         register_version(registry="dev", subject=name, text=json.dumps({**V1, "fields": fields}), by=content)
     page = reader.get("/ui/registries/dev/subjects/wide-value/compare").content.decode()
-    assert page.count("data-change") == 200
+    assert page.count("data-change") == MAX_CARDS
     hidden = re.findall(r"(\d+) more changes aren’t drawn, none worse than these.", page)
     more = html.unescape(re.findall(r'href="([^"]+)">Show all of them', page)[0])
-    assert reader.get(more).content.decode().count("data-change") == 200 + int(hidden[0]) >= 230
+    assert reader.get(more).content.decode().count("data-change") == MAX_CARDS + int(hidden[0]) >= 230
 
 
 def test_htmx_gets_the_text_alone(reader: Client, content: Actor) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Callable
 from datetime import timedelta
@@ -11,6 +12,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from dashboard.pages.subjects import field_url
 from registry.access.models import User
 from registry.access.roles import Actor, system_actor
 from registry.drift.models import Cluster, Finding, Scan, Source
@@ -272,3 +274,34 @@ def test_a_version_that_is_none_is_named(
     answer = browser("reader").get(f"{SUBJECT}compare?to={number}")
     assert answer.status_code == 404
     assert "is not a valid version id" in answer.content.decode()
+
+
+def test_a_wide_schema_is_drawn_in_pages_and_its_text_in_part(
+    browser: Callable[[str], Client], content: dict[str, int]
+) -> None:
+    fields = [{"name": f"field_{number}", "type": "string"} for number in range(1, 251)]
+    name = SubjectName(".", "wide-value")
+    register_version(registry="dev", subject=name, text=json.dumps({**V1, "fields": fields}), by=system_actor("tests"))
+    client, address = browser("reader"), "/ui/registries/dev/subjects/wide-value/"
+    first, second, wrong = (client.get(f"{address}?fields={at}").content.decode() for at in ("", "100", "9000"))
+    assert 'id="field-100"' in first and 'id="field-101"' not in first
+    assert "1–100" in first and "of 250" in first
+    assert 'id="field-101"' in second and 'id="field-200"' in second and 'id="field-100"' not in second
+    assert 'id="field-1"' in wrong
+    assert field_url("dev", "wide-value", 1, 101).endswith("fields=100#field-101")
+    assert field_url("dev", "wide-value", 1, 100).endswith("version=1#field-100")
+    text = client.get(f"{address}?tab=source").content.decode()
+    assert "field_200" in text and "field_250" not in text
+    assert "Open the whole text" in text
+
+
+def test_pages_are_packed_and_answers_of_the_apis_are_not(
+    browser: Callable[[str], Client], content: dict[str, int]
+) -> None:
+    client, takes = browser("reader"), {"accept-encoding": "gzip"}
+    page = client.get("/ui/registries/dev/subjects", headers=takes)
+    assert page["Content-Encoding"] == "gzip"
+    assert b"orders-value" in gzip.decompress(page.content)
+    assert "Accept-Encoding" in page["Vary"]
+    assert "Content-Encoding" not in client.get("/ui/registries/dev/subjects")
+    assert "Content-Encoding" not in client.get("/api/v1/registries/dev/policy", headers=takes)

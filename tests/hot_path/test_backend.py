@@ -215,3 +215,33 @@ def test_a_file_that_was_removed_switches_it_off(generation: Generation, paramet
         until(lambda: listener.until == 0.0)
     finally:
         listener.stop()
+
+
+def test_a_lost_connection_takes_those_that_wait_in_the_pool_with_it() -> None:
+    """After a restart of the server one request of a process fails, not one for each connection of the pool."""
+    options = {**connection.settings_dict["OPTIONS"], "pool": {"min_size": 1, "max_size": 4}}
+    # As under `up`: nobody asks a connection whether it lives before it is given to a request.
+    pooled = {**connection.settings_dict, "OPTIONS": options, "CONN_HEALTH_CHECKS": False}
+    found = [DatabaseWrapper({**pooled}, alias="pooled") for _ in range(3)]
+    try:
+        pids = []
+        for wrapper in found:
+            with wrapper.cursor() as cursor:
+                cursor.execute("SELECT pg_backend_pid()")
+                pids += cursor.fetchone()
+        for wrapper in found:
+            wrapper.close()
+        assert len(set(pids)) == 3
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT bool_and(pg_terminate_backend(pid, 60000)) FROM unnest(%s::int[]) AS pid", [pids])
+            assert cursor.fetchone() == (True,)
+        with pytest.raises(OperationalError):
+            run(found[0], "SELECT 1")
+        for wrapper in found:
+            wrapper.close()
+        for wrapper in found:
+            run(wrapper, "SELECT 1")
+    finally:
+        for wrapper in found:
+            wrapper.close()
+        found[0].close_pool()

@@ -44,6 +44,8 @@ NAMES: Final = frozenset(
         "ScheduleForm.value",
         "ScheduleForm.minimum",
         "ResultGroup.code",
+        "ChangeForm.part",
+        "GraphEdge.path",
     }
 )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 from pathlib import Path
 
@@ -18,6 +19,13 @@ def test_committed_css_is_the_built_one() -> None:
 
 def test_committed_sprite_is_the_built_one() -> None:
     assert styles.SPRITE_TARGET.read_text() == styles.build_sprite(), "run: python -m dashboard.styles"
+
+
+@pytest.mark.parametrize("path", styles.PACKED, ids=lambda path: path.name)
+def test_what_is_sent_packed_is_the_same_and_much_smaller(path: Path) -> None:
+    packed = styles.packed(path)
+    assert gzip.decompress(packed.read_bytes()) == path.read_bytes(), "run: python -m dashboard.styles"
+    assert packed.stat().st_size < path.stat().st_size / 2
 
 
 def test_a_missing_command_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,13 +6,16 @@ What the console complained about fails a story, and so does whatever the Conten
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from registry.access.roles import Actor
-from registry.promotions.models import PromotionRequest, Release
+from registry.promotions.models import FreezeWindow, PromotionRequest, Release
+from registry.promotions.services import scheduling
 from registry.subjects.models import SchemaVersion, VersionStanding
 from registry.subjects.names import SubjectName
 from registry.subjects.services import set_config
@@ -134,6 +137,70 @@ def test_a_version_is_deprecated_and_everybody_sees_it(steward: Actor, sits_down
     expect(reader.locator("#standing")).to_contain_text("Version 2 has the note.")
     expect(reader.locator("#standing")).to_contain_text("it takes the role admin or steward")
     expect(reader.get_by_role("button", name="Set")).to_have_count(0)
+
+
+@pytest.mark.requirement("CARD-4", "ORA-1")
+def test_a_ghost_is_adopted(steward: Actor, sits_down: SitsDown) -> None:
+    at_desk = sits_down("steward")
+    at_desk.goto(STAGING)
+    expect(at_desk.locator("#standing")).to_contain_text("It came here without a request")
+    at_desk.get_by_label("How it came here").fill("A producer registered it on its first start.")
+    at_desk.get_by_role("button", name="Ask for its adoption").click()
+    expect(at_desk.locator("h1")).to_contain_text("Adopt orders-value")
+
+    approver = sits_down("approver")
+    approver.goto("/ui/promotions?who=waiting")
+    approver.locator("#list").get_by_role("link", name="orders-value").first.click()
+    expect(approver.locator("main")).to_contain_text("A producer registered it on its first start.")
+    approve(approver, approver.url)
+    approver.get_by_role("button", name="Apply to staging").click()
+    expect(approver.locator(".head-meta")).to_contain_text("Applied")
+    at_desk.goto(STAGING)
+    expect(at_desk.locator("#standing")).not_to_contain_text("It came here without a request")
+    assert versions_in("staging") == [1], "nothing is registered by an adoption"
+
+
+@pytest.mark.requirement("CARD-4", "ORA-1")
+def test_a_frozen_environment_refuses_and_then_takes_an_exception_or_a_later_window(
+    steward: Actor, sits_down: SitsDown
+) -> None:
+    register(V2, steward)
+    address = ask(sits_down("steward"), 2)
+    approver = sits_down("approver")
+    approve(approver, address)
+
+    # the books are closed: nothing is applied, and the page says until when and why
+    admin = sits_down("admin")
+    now = timezone.now()
+    admin.goto("/ui/environments/staging")
+    admin.locator("summary", has_text="Add a freeze window").click()
+    form = admin.locator("form[action$='/freezes']")
+    form.get_by_label("From (UTC)").fill(moment(now - timedelta(hours=1)))
+    form.get_by_label("To (UTC)").fill(moment(now + timedelta(hours=2)))
+    form.get_by_label("Why").fill("The books are closed.")
+    form.get_by_role("button").click()
+    expect(admin.locator("main")).to_contain_text("The books are closed.")
+    approver.get_by_role("button", name="Apply to staging").click()
+    expect(approver.locator("main")).to_contain_text("The books are closed.")
+    expect(approver.locator(".head-meta")).to_contain_text("Approved")
+    assert versions_in("staging") == [1], "it was refused, and stays approved"
+
+    # a later window: it is scheduled for when the freeze is over, and that time comes
+    approver.get_by_label("Apply later, at").fill(moment(now + timedelta(hours=3)))
+    approver.get_by_role("button", name="Schedule").click()
+    expect(approver.locator(".head-meta")).to_contain_text("Scheduled")
+    assert FreezeWindow.objects.update(starts_at=now - timedelta(hours=4), ends_at=now - timedelta(hours=1)) == 1
+    assert PromotionRequest.objects.update(apply_at=now - timedelta(minutes=1)) == 1
+    (number,) = scheduling.claim_due()
+    scheduling.apply_due(request_id=number)
+    approver.reload()
+    expect(approver.locator(".verdict-title").first).to_have_text("Live in staging")
+    assert versions_in("staging") == [1, 2]
+
+
+def moment(at: datetime) -> str:
+    """As a field of a date and a time is filled."""
+    return at.strftime("%Y-%m-%dT%H:%M")
 
 
 @pytest.mark.requirement("CARD-4", "ORA-1")

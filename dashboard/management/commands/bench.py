@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from django.core.management.base import BaseCommand, CommandError, OutputWrapper
 
-from dashboard.bench import board, dataset, engines, registry, scan, search, state
+from dashboard.bench import board, dataset, endurance, engines, growth, pages, registry, scan, search, state
 from dashboard.bench.page import write_section
 from dashboard.bench.timing import machine
 from registry.errors import SchemadeskError
@@ -152,6 +152,48 @@ def _search(options: Mapping[str, Any], out: OutputWrapper) -> str:
     return search.section(rows, options["note"])
 
 
+def _pages(options: Mapping[str, Any], out: OutputWrapper) -> str:
+    rows = []
+    try:
+        out.write(pages.in_columns(pages.HEAD))
+        for row in pages.measure(options, out.write):
+            out.write(pages.in_columns(pages.cells(row)))
+            out.flush()
+            rows.append(row)
+    except SchemadeskError as error:
+        raise CommandError(error.message) from error
+    if failed := [row for row in rows if row.failed]:
+        raise CommandError(f"{len(failed)} of {len(rows)} pages failed: nothing is written.")
+    return pages.section(rows, pages.size_of(options), options["note"])
+
+
+def _endurance(options: Mapping[str, Any], out: OutputWrapper) -> str:
+    rows = []
+    try:
+        size = endurance.size_of(options)
+        out.write(endurance.in_columns(endurance.HEAD))
+        for row in endurance.measure(size, out.write):
+            out.write(endurance.in_columns(endurance.cells(row)))
+            out.flush()
+            rows.append(row)
+    except SchemadeskError as error:
+        raise CommandError(error.message) from error
+    return endurance.section(rows, size, options["note"])
+
+
+def _growth(options: Mapping[str, Any], out: OutputWrapper) -> str:
+    parts = []
+    try:
+        size = growth.size_of(options)
+        for part in growth.measure(size, out.write, indexed=not options["no_index"]):
+            out.write(growth.in_columns(part))
+            out.flush()
+            parts.append(part)
+    except SchemadeskError as error:
+        raise CommandError(error.message) from error
+    return growth.section(parts, size, options["note"])
+
+
 _WIDTHS: Final = (16, 20, 11, 9, 10, 10, 9, 10, 15)
 
 
@@ -188,6 +230,11 @@ SUBJECTS: Final[Mapping[str, Subject]] = {
     "state": Subject(
         "checkpoints: their metadata without Spark, their rows with it", "State stores", _state_arguments, _state
     ),
+    "endurance": Subject(
+        "half an hour of mixed load, with restarts and a kill", "Endurance", endurance.add_arguments, _endurance
+    ),
+    "growth": Subject("a million versions beside a small registry", "Growth", growth.add_arguments, _growth),
+    "pages": Subject("every page in a browser, over 100,000 subjects", "Pages", pages.add_arguments, _pages),
     "scan": Subject("scans of topics, from a broker through Spark to findings", "Scans", _scan_arguments, _scan),
 }
 

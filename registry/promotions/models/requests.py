@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from typing import Any
+
 from django.conf import settings
 from django.db import models
 from django.utils import timezone
 
 from registry.promotions.models.environments import Environment
+from registry.promotions.stored_plan import readable
 
 PERSON = settings.AUTH_USER_MODEL
 
@@ -53,6 +57,16 @@ class PromotionRequest(models.Model):
     claim_until = models.DateTimeField(null=True, blank=True)
     closed_at = models.DateTimeField(null=True, blank=True)
     failure = models.TextField(blank=True)
+
+    @classmethod
+    def from_db(
+        cls, db: str | None, field_names: Collection[str], values: Collection[Any], **modes: Any
+    ) -> PromotionRequest:
+        """The row, its plan readable: a damaged one is an empty one."""
+        row = super().from_db(db, field_names, values, **modes)
+        if "plan" in row.__dict__:
+            row.plan = readable(row.plan)
+        return row
 
     class Meta:
         ordering = ["-id"]

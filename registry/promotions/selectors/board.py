@@ -24,6 +24,7 @@ from registry.promotions.selectors.board_keys import (
 )
 from registry.subjects.models import SchemaVersion
 from registry.subjects.names import SubjectName, parse_subject
+from registry.subjects.patterns import escaped
 
 __all__ = [
     "BEHIND",
@@ -128,7 +129,7 @@ def _patterns(text: str) -> list[str]:
     if len(text) > MAX_TEXT or "\0" in text:
         raise InvalidInput(f"Search with at most {MAX_TEXT} characters, and without NUL.")
     words = text.split()[:MAX_WORDS]
-    return ["%" + "".join(f"\\{char}" if char in "\\%_" else char for char in word) + "%" for word in words] or ["%"]
+    return [f"%{escaped(word)}%" for word in words] or ["%"]
 
 
 def _frozen(environments: Sequence[Environment]) -> dict[int, str]:

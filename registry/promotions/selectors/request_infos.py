@@ -12,6 +12,7 @@ from registry.promotions.models import ApplyStep, PromotionRequest, Release, Req
 from registry.promotions.overrides import overridden, reason_of
 from registry.promotions.plan import FAIL
 from registry.promotions.staleness import stale
+from registry.promotions.stored_plan import readable
 from registry.subjects.names import SubjectName
 
 
@@ -167,6 +168,11 @@ class RequestInfo:
         return bool(self.plan.get("breaking"))
 
     @property
+    def is_unreadable(self) -> bool:
+        """Whether the stored plan is damaged: what is here of it is empty."""
+        return bool(self.plan.get("unreadable"))
+
+    @property
     def is_open(self) -> bool:
         """Whether anything can still become of it."""
         return self.state in PromotionRequest.OPEN_STATES
@@ -176,7 +182,7 @@ def infos_of(rows: Sequence[PromotionRequest]) -> list[RequestInfo]:
     """The values of rows that were fetched with all that they show."""
     for row in rows:
         if hasattr(row, "light_plan"):
-            row.plan = row.light_plan
+            row.plan = readable(row.light_plan)
     reviewed = [row for row in rows if row.state not in PromotionRequest.CLOSED_STATES]
     needed = needed_for_many(reviewed) if reviewed else {}
     return [_info(row, needed.get(row.pk, Needed())) for row in rows]

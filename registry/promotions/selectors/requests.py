@@ -19,6 +19,7 @@ from registry.promotions.selectors.request_infos import (
     infos_of,
 )
 from registry.promotions.selectors.waiting import OPEN, filtered, waiting_numbers
+from registry.promotions.stored_plan import STEPS
 from registry.subjects.names import SubjectName
 
 __all__ = [
@@ -125,12 +126,13 @@ def _limit(limit: int) -> int:
 
 
 class _LightPlan(Func):
-    """A stored plan without the texts of its steps."""
+    """A stored plan without the texts of its steps; of a damaged one what there is, or null."""
 
     template = (
-        "(%(expressions)s - 'steps' - 'reports' - 'target' || jsonb_build_object('steps', (SELECT coalesce(jsonb_agg("
+        "(CASE jsonb_typeof(%(expressions)s) WHEN 'object' THEN %(expressions)s - 'steps' - 'reports' - 'target'"  # noqa: S608  our own words
+        " || jsonb_build_object('steps', (SELECT coalesce(jsonb_agg("
         "step - 'text' - 'metadata' - 'rule_set' - 'references' ORDER BY place), '[]') FROM jsonb_array_elements("
-        "%(expressions)s -> 'steps') WITH ORDINALITY AS steps (step, place))))"
+        f"{STEPS}) WITH ORDINALITY AS steps (step, place) WHERE jsonb_typeof(step) = 'object')) END)"
     )
     output_field = JSONField()
 

@@ -8,6 +8,7 @@ from django.db.models import Count, F, Func, JSONField, QuerySet
 
 from registry.promotions.eligible import Reviewing
 from registry.promotions.models import PromotionRequest, RequestItem, Review, ReviewRule
+from registry.promotions.stored_plan import STEPS
 from registry.subjects.names import SubjectName
 
 #: the states of a list filter that stand for several
@@ -95,8 +96,8 @@ class _OutlinedPlan(Func):
     """Of a stored plan the kinds and subjects of its steps, and whether it is breaking."""
 
     template = (
-        "jsonb_build_object('breaking', %(expressions)s -> 'breaking', 'steps', (SELECT coalesce(jsonb_agg("
+        "jsonb_build_object('breaking', %(expressions)s -> 'breaking', 'steps', (SELECT coalesce(jsonb_agg("  # noqa: S608  ours
         "jsonb_build_object('kind', coalesce(step -> 'kind', '\"register\"'), 'subject', step -> 'subject')), '[]')"
-        " FROM jsonb_array_elements(%(expressions)s -> 'steps') AS steps (step)))"
+        f" FROM jsonb_array_elements({STEPS}) AS steps (step) WHERE jsonb_typeof(step) = 'object'))"
     )
     output_field = JSONField()

@@ -16,6 +16,7 @@ from registry.formats.compatibility import Level, level_named
 from registry.formats.report import Report
 from registry.promotions.models import PromotionRequest, RequestItem
 from registry.promotions.plan import ADDING
+from registry.promotions.stored_plan import STEPS
 from registry.subjects import engines
 from registry.subjects.contracts import Contract, property_of
 from registry.subjects.models import Registry, Schema, Subject
@@ -114,9 +115,10 @@ class _Adding(Func):
     """Of a stored plan the steps that add a version, without their texts."""
 
     template = (
-        "(SELECT coalesce(jsonb_agg(jsonb_build_object('kind', coalesce(step -> 'kind', '\"register\"'), 'subject',"
+        "(SELECT coalesce(jsonb_agg(jsonb_build_object('kind', coalesce(step -> 'kind', '\"register\"'), 'subject',"  # noqa: S608
         " step -> 'subject', 'fingerprint', step -> 'fingerprint', 'metadata', step -> 'metadata') ORDER BY place),"
-        " '[]') FROM jsonb_array_elements(%(expressions)s -> 'steps') WITH ORDINALITY AS steps (step, place))"
+        f" '[]') FROM jsonb_array_elements({STEPS}) WITH ORDINALITY AS steps (step, place)"
+        " WHERE jsonb_typeof(step) = 'object')"
     )
     output_field = JSONField()
 

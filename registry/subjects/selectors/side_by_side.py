@@ -20,6 +20,8 @@ from registry.subjects.selectors.versions import parse_version, version_infos, v
 
 #: findings of a direction that are proved; the others are told without a witness
 MAX_WITNESSES: Final = 50
+#: fields that are compared again for the edits of suspected renames: each edit takes as many as the schema has
+MAX_FIELDS_EDITED: Final = 2_000
 
 
 @dataclass(frozen=True)
@@ -127,11 +129,27 @@ def _proved(found: ProvedComparison, old: ParsedSchema, new: ParsedSchema, versi
         backward=reports["BACKWARD"],
         forward=reports["FORWARD"],
         partings=tuple(partings),
-        renames=tuple(
-            Rename(item.path, item.message, item.score, item.reasons, engines.accept_rename(old, new, item))
-            for item in found.differences or ()
-            if item.score is not None
-        ),
+        renames=_renames(found, old, new),
+    )
+
+
+def _renames(found: ProvedComparison, old: ParsedSchema, new: ParsedSchema) -> tuple[Rename, ...]:
+    """The suspected renames, the likeliest first; of large schemas only the first get an edit."""
+    suspected = [(item.score, item) for item in found.differences or () if item.score is not None]
+    if not suspected:
+        return ()
+    suspected.sort(key=lambda pair: -pair[0])
+    tries = max(1, MAX_FIELDS_EDITED // max(1, len(engines.outline(new))))
+    return tuple(
+        Rename(
+            item.path,
+            item.message,
+            score,
+            item.reasons,
+            engines.accept_rename(old, new, item) if place < tries else None,
+            is_edit_tried=place < tries,
+        )
+        for place, (score, item) in enumerate(suspected)
     )
 
 

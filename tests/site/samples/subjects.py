@@ -302,7 +302,7 @@ SELECTED = SelectedVersion(
     tab="structure",
     tab_urls=tabs(3),
     fields=FIELDS,
-    fields_hidden=0,
+    fields_paging=Paging(first=1, last=8, total=2_000, next_url="/gallery/subject?fields=100"),
     root="com.example.shop.Order",
     root_doc="An order as the shop accepted it.",
     source=NEW,

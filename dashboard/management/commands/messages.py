@@ -1,0 +1,48 @@
+"""`manage.py messages`: collect the texts of the site, and compile their translations."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+
+class Command(BaseCommand):
+    """Writes the template catalogue, brings every language's catalogue up to date, and compiles those that are sound."""
+
+    help = "Collect the texts that people see into locale/, and compile the translations."
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """A language to begin with, or only a look."""
+        parser.add_argument("--begin", metavar="LANGUAGE", help="make a catalogue for a language, such as de or pt_BR")
+        parser.add_argument("--check", action="store_true", help="write nothing; fail where something is out of date")
+
+    def handle(self, *args: object, **options: Any) -> None:
+        """Name what was written. Raises CommandError for translations that can't be used, and for stale files."""
+        try:
+            from dashboard import catalogue
+        except ImportError as error:
+            raise CommandError("messages needs Babel, which is among the packages for development") from error
+        if options["check"]:
+            return self._check()
+        catalogue.FOLDER.mkdir(exist_ok=True)
+        catalogue.TEMPLATE.write_text(catalogue.template_text())
+        self.stdout.write(f"{catalogue.TEMPLATE.relative_to(catalogue.ROOT)} written")
+        if options["begin"]:
+            catalogue.begin(options["begin"])
+        for path in catalogue.catalogues():
+            catalogue.bring_up_to_date(path)
+            if found := catalogue.problems(path):
+                raise CommandError(f"{path}:\n" + "\n".join(found))
+            path.with_suffix(".mo").write_bytes(catalogue.compiled(path))
+            self.stdout.write(f"{path.relative_to(catalogue.ROOT)} brought up to date and compiled")
+        return None
+
+    def _check(self) -> None:
+        from dashboard import catalogue
+
+        stale = catalogue.stale()
+        if stale:
+            raise CommandError("out of date, run manage.py messages:\n" + "\n".join(stale))

@@ -1,0 +1,8 @@
+"""Texts in patterns of PostgreSQL's LIKE. Pure."""
+
+from __future__ import annotations
+
+
+def escaped(text: str) -> str:
+    """A text with nothing in it that LIKE reads as a pattern."""
+    return "".join(f"\\{sign}" if sign in "\\%_" else sign for sign in text)

@@ -1,0 +1,105 @@
+"""Sample pages: the biography of a field, the graph of references, and the change of several subjects."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+
+from dashboard.presenters.fields import ChangeLine, ChapterRow, DayRow, FieldPage, OtherTypeRow
+from dashboard.presenters.frame import Action, Crumb, Fact, Field, Link, Problem, Section
+from dashboard.presenters.notes import BulkPage, BulkRow, OwnerChip, TagChip
+from dashboard.presenters.references import (
+    GraphBox,
+    GraphEdge,
+    GraphPicture,
+    ReferenceItem,
+    ReferenceLists,
+    ReferencesPage,
+)
+from tests.site.samples.cast import ARABIC, HOSTILE, LONG, ago, frame, subject_crumbs, subject_url
+
+ORDERS = subject_url("dev", "orders-value")
+HERE = (*subject_crumbs(), Crumb(label="orders-value", url=ORDERS, code=True))
+
+# -- a field --------------------------------------------------------------------------------------------------------------
+
+FIELD = FieldPage(
+    frame=frame("Order.customer.email", Section.SUBJECTS, *HERE, code=True), path="Order.customer.email", subject="orders-value",
+    subject_url=ORDERS, summary="A string since version 3; it was in 3.2 % of the messages of the last weeks null.",
+    now=(Fact(label="Type", value="[null, string]", code=True), Fact(label="Default", value="null", code=True), Fact(label="Meaning", value=f"Where the bill goes. {HOSTILE}")),
+    tags=("PII", "GDPR", HOSTILE),
+    chapters=(
+        ChapterRow(version=1, url=f"{ORDERS}?version=1", at=ago(days=90), by="steward", via="REST API", changes=(ChangeLine(icon="plus", sentence="It was added as a string."),), deleted=True),
+        ChapterRow(
+            version=3, url=f"{ORDERS}?version=3", at=ago(days=9), by=HOSTILE, via="this site", compare_url=subject_url("dev", "orders-value", "compare", from_=2, to=3),
+            changes=(ChangeLine(icon="arrow-left-right", sentence="Its name was mail before.", url="/ui/fields?path=Order.customer.mail"), ChangeLine(icon="pencil", sentence=f"Its doc became: {LONG}")),
+        ),
+    ),
+    seen="4,096 messages of two topics were looked at since 2026-11-01.",
+    days=(DayRow(day=date(2026, 11, 21), messages=4_000, missing="none", nulls="3.2 %"), DayRow(day=date(2026, 11, 20), messages=96, missing="1 %", nulls="none")),
+    others=(
+        OtherTypeRow(type="string", fields=(Link(label="Customer.email of customers-value", url=subject_url("dev", "customers-value")), Link(label=f"{ARABIC}.email", url=ORDERS)), more="and 12 more"),
+        OtherTypeRow(type=LONG, fields=(Link(label=LONG, url=ORDERS),)),
+    ),
+    others_said="14 fields of 9 subjects are called email, with 2 types.", bounds=("Only the newest 200 versions were looked at.",),
+)  # fmt: skip
+FIELD_UNSEEN = replace(
+    FIELD, days=(), others=(), seen="No scan has looked at this field.", others_said="No other field is called email.",
+    bounds=(), chapters=FIELD.chapters[:1], now=(), tags=(),
+)  # fmt: skip
+FIELD_UNKNOWN = replace(
+    FIELD, chapters=(), now=(), tags=(), days=(), others=(), others_said="", bounds=(), summary="",
+    problem="There is no field Order.customer.mial in any version.",
+    nearest=(Link(label="Order.customer.mail", url="/ui/fields?path=a"), Link(label=HOSTILE, url="/ui/fields?path=b")),
+)  # fmt: skip
+
+# -- references -----------------------------------------------------------------------------------------------------------
+
+ADDRESS = ReferenceItem(
+    name="common.address-value", url=subject_url("dev", "common.address-value"), sentence="version 2, as shop.Address",
+    behind="The latest available is version 4.", items=(ReferenceItem(name="common.country-value", url="", sentence="version 1, as shop.Country"),), more="and 3 more",
+)  # fmt: skip
+GONE = ReferenceItem(name=HOSTILE, url=ORDERS, sentence="version 9, as shop.Gone", broken="Version 9 was deleted.")
+INVOICES = ReferenceItem(
+    name="invoices-value", url=subject_url("dev", "invoices-value"), sentence="version 5 means version 3"
+)
+PICTURE = GraphPicture(
+    width=780, height=180, box_width=220, box_height=48, description="orders-value refers to 2 subjects; 1 refers to it.",
+    boxes=(
+        GraphBox(x=2, y=66, label="invoices-value", small="version 5", title="invoices-value version 5", url=subject_url("dev", "invoices-value")),
+        GraphBox(x=280, y=66, label="orders-value", small="version 3", title="orders-value version 3", kind="root"),
+        GraphBox(x=558, y=2, label="common.address-v…", small="version 2, latest 4", title="common.address-value version 2", url=subject_url("dev", "common.address-value")),
+        GraphBox(x=558, y=66, label=HOSTILE[:18], small="deleted", title=HOSTILE, kind="broken", url=ORDERS),
+        GraphBox(x=558, y=130, label="and 3 more", small="", title="and 3 more", kind="more"),
+    ),
+    edges=(GraphEdge(path="M222 90 C250 90 250 90 280 90"), GraphEdge(path="M500 90 C530 90 530 26 558 26"), GraphEdge(path="M500 90 C530 90 530 90 558 90", broken=True), GraphEdge(path="M500 90 C530 90 530 154 558 154")),
+)  # fmt: skip
+REFERENCES = ReferencesPage(
+    frame=frame("References of orders-value", Section.SUBJECTS, *HERE, part="References"), subject="orders-value", subject_url=ORDERS,
+    version=3, lists=ReferenceLists(references=(ADDRESS, GONE), dependants=(INVOICES, replace(INVOICES, name=LONG)), more_dependants="and 17 more"),
+    picture=PICTURE, versions=tuple((number, f"{ORDERS}references?version={number}", number == 3) for number in (3, 2, 1)),
+)  # fmt: skip
+REFERENCES_NONE = replace(
+    REFERENCES, picture=None, lists=ReferenceLists(references=(), dependants=()), versions=((3, f"{ORDERS}references", True),)
+)  # fmt: skip
+
+# -- several subjects -----------------------------------------------------------------------------------------------------
+
+PII, TEAM = TagChip(word="PII", url="/ui/registries/dev/subjects?tag=PII", personal=True), TagChip(word="team-orders", url="/ui/registries/dev/subjects?tag=team-orders")  # fmt: skip
+DESCRIBE = BulkPage(
+    frame=frame("Add the tag team-orders", Section.SUBJECTS, *subject_crumbs()), sentence="The tag team-orders is added to each of them.",
+    rows=(
+        BulkRow(name="orders-value", url=ORDERS, before=(PII,), after=(PII, TEAM), owners=(OwnerChip(name="payments", url="/ui/registries/dev/subjects?owner=group:payments", group=True), OwnerChip(name="steward", url="/ui/registries/dev/subjects?owner=steward"))),
+        BulkRow(name=HOSTILE, url=ORDERS, after=(TEAM,)), BulkRow(name=LONG, url=ORDERS, after=(TEAM,)),
+    ),
+    hidden=(("change", "add"), ("value", "team-orders"), ("subject", "orders-value")),
+    submit=Action(label="Add the tag to 3 subjects", url="/ui/registries/dev/describe", method="post", tone="primary"),
+    back_url="/ui/registries/dev/subjects", reason=Field(name="reason", label="Why", help="For the audit.", errors=("Say why.",)),
+)  # fmt: skip
+DESCRIBE_REFUSED = replace(
+    DESCRIBE, rows=(), problem=Problem(what="No subject was chosen.", cure="Choose some of the list, then what to do with them."),
+)  # fmt: skip
+DESCRIBE_READER = replace(
+    DESCRIBE,
+    problem=Problem(what="Not allowed: reader may not describe orders-value in dev.", cure="It takes the role admin or steward."),
+)  # fmt: skip
