@@ -22,7 +22,7 @@ from dashboard.bench.pages_site import connected
 from dashboard.bench.registry_client import Target, bearer
 from dashboard.bench.registry_server import closed_web_command, issued_token, product
 from dashboard.services import postgres
-from dashboard.services.errors import PartFailed, ServiceError
+from dashboard.services.errors import PartFailed
 from dashboard.services.keeper import Keeper
 from dashboard.services.layout import Layout
 from dashboard.services.part import Part
@@ -104,8 +104,8 @@ class Keepers:
                 for keeper in found:
                     keeper.advance(set(), time.monotonic())
                 self.layout.watchdog.revive()
-            except ServiceError as error:
-                self.failed = error.message
+            except Exception as error:  # noqa: BLE001 - nobody would hear of it in this thread
+                self.failed = f"A keeper failed: {getattr(error, 'message', repr(error))}"
                 return
             self._over.wait(PACE)
 

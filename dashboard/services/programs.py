@@ -137,12 +137,14 @@ def worker_probe(queue: str) -> Callable[[Layout], str | None]:
         with IMPORTING:
             from celery import Celery
             from kombu.exceptions import OperationalError
+            from redis.exceptions import RedisError
 
         with Celery("probe", broker=celery_form(layout.product["REDIS_URL"]), set_as_current=False) as app:
             app.conf.broker_connection_retry_on_startup = False
             try:
                 answers = app.control.ping(destination=[f"{queue}@schemadesk"], timeout=0.5)
-            except (OSError, OperationalError):
+            # A broker that ends while the ping is under way is told by the client's own errors.
+            except (OSError, OperationalError, RedisError):
                 return None
         return f"queue {queue}" if answers else None
 

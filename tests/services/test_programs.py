@@ -1,0 +1,31 @@
+"""The product's own programs: what a probe says while what it asks is gone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from celery.app.control import Control
+from kombu.exceptions import OperationalError
+from redis.exceptions import BusyLoadingError, ConnectionError
+
+from dashboard.services.layout import Layout
+from dashboard.services.process import Watchdog
+from dashboard.services.programs import worker_probe
+
+
+@pytest.mark.requirement("CARD-4")
+@pytest.mark.parametrize(
+    "error", [ConnectionError("broken pipe"), BusyLoadingError("loading"), OperationalError("gone"), OSError("gone")]
+)
+def test_a_worker_isnt_ready_while_its_broker_is_restarted(
+    error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Anything else would be raised in the supervisor, and end all of `up`."""
+
+    def ping(*given: object, **named: object) -> None:
+        raise error
+
+    monkeypatch.setattr(Control, "ping", ping)
+    layout = Layout(tmp_path, tmp_path, Watchdog(), product={"REDIS_URL": f"unix://{tmp_path}/none.sock"})
+    assert worker_probe("default")(layout) is None
