@@ -14,6 +14,7 @@ from django.conf import settings
 from registry.access.roles import ACTIONS, Actor, may, may_somewhere, require
 from registry.search.models import IndexedSubject
 from registry.subjects.models import Registry
+from registry.subjects.patterns import escaped
 
 READ: Final = "schema.read"
 
@@ -90,8 +91,3 @@ def _names(by: Actor, key: int, registry: str) -> list[str]:
 def like(pattern: str) -> str:
     """A shell pattern without brackets as one of LIKE."""
     return "".join({"*": "%", "?": "_"}.get(sign) or escaped(sign) for sign in pattern)
-
-
-def escaped(text: str) -> str:
-    """A text with nothing in it that LIKE reads as a pattern."""
-    return "".join(f"\\{sign}" if sign in "\\%_" else sign for sign in text)

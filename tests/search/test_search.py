@@ -248,3 +248,90 @@ def test_what_is_neither_is_refused(subjects: None, system: Actor, text: str) ->
 
     with pytest.raises(InvalidInput):
         find_pasted(text, by=system)
+
+
+# -- many -------------------------------------------------------------------------------------------------------------
+
+
+def test_what_fits_one_word_alone_crowds_out_nothing(
+    register: Callable[..., int], system: Actor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from registry.search.selectors import fields
+    from tests.search.conftest import record
+
+    monkeypatch.setattr(fields, "MOST_TERMS", 1)
+    noted = [{"name": f"f{number}", "type": "string", "doc": f"GDPR {number}"} for number in range(3)]
+    noted.append({"name": "phone", "type": "string", "doc": "Relevant to GDPR: of the customer"})
+    register("dev", "notes", record("Note", *noted))
+    register("dev", "customers", record("C", "id", "email"))
+    register("dev", "others", record("O", "customer_id", "customer_name"))
+    for query, group in (("gdpr customer", "docs"), ("doc:gdpr doc:customer", "fields")):
+        assert names(search(query, by=system), group) == ["dev notes Note.phone"], query
+    assert names(search("doc:gdpr doc:customer", by=system), "subjects") == ["dev notes"]
+    assert names(search("customer email", by=system), "fields") == ["dev customers C.email"]
+
+
+def all_pages(query: str, group: str, by: Actor) -> list[Any]:
+    """The hits of a group, page by page."""
+    found: list[Any] = []
+    cursor = ""
+    for _ in range(20):
+        page = search_group(query, group, by=by, cursor=cursor, limit=2)
+        found += page.hits
+        cursor = page.cursor
+        if not cursor:
+            return found
+    raise AssertionError("the pages don't end")
+
+
+@pytest.mark.parametrize("query", ["s", "shop", "what", "compat:BACKWARD", "zzz"])
+def test_subjects_are_the_same_whether_few_or_many_fit(
+    register: Callable[..., int], system: Actor, monkeypatch: pytest.MonkeyPatch, query: str
+) -> None:
+    from registry.search.selectors import subjects as selector
+    from tests.search.conftest import record
+
+    for name in ("a-shop", "shop"):  # those that come first are found last
+        for number in range(4):
+            register("dev", f"{name}{number}", record(f"R{number}", "f", doc="What is sold."))
+    sorted_, whole = all_pages(query, "subjects", system), search_group(query, "subjects", by=system)
+    monkeypatch.setattr(selector, "MOST_SORTED", 1)
+    assert all_pages(query, "subjects", system) == sorted_ == list(whole.hits)
+    assert search_group(query, "subjects", by=system, limit=20) == search_group(query, "subjects", by=system, limit=100)
+
+
+def test_as_many_subjects_are_found_as_are_counted_though_each_has_several_fields(
+    register: Callable[..., int], system: Actor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from registry.search.selectors import fields
+    from tests.search.conftest import record
+
+    for number in range(5):
+        inner = {"type": "record", "name": f"I{number}", "fields": [{"name": "f", "type": "string"}]}
+        register("dev", f"s{number}", record(f"R{number}", "f", ("inner", inner)))
+    whole = search_group("field:f", "subjects", by=system)
+    assert len(whole.hits) == 5
+    monkeypatch.setattr(fields, "MOST_COUNTED", 3)
+    assert search_group("field:f", "subjects", by=system).hits == whole.hits[:4]
+    found = search("field:f", by=system)
+    assert names(found, "subjects") == [f"dev s{number}" for number in range(4)]
+    assert names(found, "fields") == ["dev s0 R0.f", "dev s0 R0.inner.f", "dev s1 R1.f", "dev s1 R1.inner.f"]
+
+
+def test_fields_are_looked_up_once_for_all_groups(subjects: None, system: Actor) -> None:
+    from django.db import connection
+    from django.test.utils import CaptureQueriesContext
+
+    with CaptureQueriesContext(connection) as queries:
+        search("field:email type:string", by=system)
+    assert sum("driver AS" in each["sql"] for each in queries.captured_queries) == 1
+
+
+def test_of_several_words_names_with_the_most_come_first(register: Callable[..., int], system: Actor) -> None:
+    from tests.search.conftest import record
+
+    for name in ("a-red-x", "b-red-green-x", "c-green-x", "d-gren-x"):
+        register("dev", name, record("R", "f"))
+    found = search("red green blue", by=system)
+    assert names(found, "subjects") == ["dev b-red-green-x", "dev a-red-x", "dev c-green-x", "dev d-gren-x"]
+    assert all(hit.similar for group in found.groups for hit in group.hits if isinstance(hit, SubjectHit))

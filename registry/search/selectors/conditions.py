@@ -11,9 +11,10 @@ from django.db import connection
 
 from registry.errors import InvalidInput
 from registry.search.query import Query, as_guid, as_number
-from registry.search.sight import Sight, escaped
+from registry.search.sight import Sight
 from registry.search.texts import fold
 from registry.subjects.models import Config, Context
+from registry.subjects.patterns import escaped
 from registry.subjects.selectors.effective import DEFAULT_LEVEL
 
 MAX_SWAPPED: Final = 12

@@ -35,8 +35,7 @@ MOST_SIMILAR: Final = 20
 COLUMNS: Final = {NAME: "name_id", TYPE: "type_id", DOC: "doc_id", TAGS: "tags_id"}
 
 _KEYS: Final = """
-WITH {tables}
-SELECT n.id, f.subject_id, f.position, n.size
+SELECT n.id, f.subject_id, f.position, n.size, n.ord
 FROM (SELECT * FROM driver ORDER BY ord) n
 CROSS JOIN LATERAL (
     SELECT f.subject_id, f.position FROM search_indexedfield f
@@ -47,17 +46,24 @@ CROSS JOIN LATERAL (
 ORDER BY n.ord, f.subject_id, f.position
 LIMIT %(most)s
 """
-_SUBJECT_KEYS: Final = """
-WITH {tables}
-SELECT f.subject_id, n.size
-FROM (SELECT * FROM driver ORDER BY ord) n
-CROSS JOIN LATERAL (
-    SELECT DISTINCT f.subject_id FROM search_indexedfield f
-    WHERE f.{column} = n.id AND {conditions}
-    ORDER BY f.subject_id LIMIT %(most)s
-) f
-ORDER BY n.ord, f.subject_id
-LIMIT %(most_rows)s
+#: the keys, and where there are more the subjects of all; in one, so that the tables before them are made once
+_WITH_SUBJECTS: Final = """
+WITH {tables}, keys AS MATERIALIZED ({keys}), subjects AS MATERIALIZED (
+    SELECT n.id, f.subject_id, n.size, n.ord
+    FROM (SELECT * FROM driver ORDER BY ord) n
+    CROSS JOIN LATERAL (
+        SELECT DISTINCT f.subject_id FROM search_indexedfield f
+        WHERE f.{column} = n.id AND {conditions}
+        ORDER BY f.subject_id LIMIT %(most)s
+    ) f
+    WHERE (SELECT count(*) FROM keys) = %(most)s
+    ORDER BY n.ord, f.subject_id
+    LIMIT %(most_rows)s
+)
+SELECT id, subject_id, position, size, ord FROM keys
+UNION ALL
+SELECT id, subject_id, NULL, size, ord FROM subjects
+ORDER BY ord, subject_id, position
 """
 _HITS: Final = """
 SELECT e.registry_id, e.name, e.version, f.position, name.value, parent.value, type.value, doc.value, tags.value
@@ -95,7 +101,7 @@ class Search:
         """A table of subjects; gives its name."""
         name = f"subjects_{len(self.tables)}"
         self.tables.append(
-            f"{name} AS MATERIALIZED (SELECT e.subject_id FROM search_indexedsubject e WHERE {condition})"
+            f"{name} AS MATERIALIZED (SELECT e.subject_id AS id FROM search_indexedsubject e WHERE {condition})"
         )
         return name
 
@@ -109,7 +115,37 @@ class _Word:
     is_plain: bool = False
 
 
-def find_fields(query: Query, sight: Sight, by: Actor, *, limit: int, cursor: str = "", group: str = FIELDS) -> Group:
+#: the first keys of a query: term, subject, position, and how many terms there are
+Keys = list[tuple[int, int, int, int]]
+
+
+class FirstKeys:
+    """The first fields that fit a query, as many as are counted; looked up once for all groups of a search."""
+
+    def __init__(self) -> None:
+        self._known: dict[Query, Keys] = {}
+
+    def of(self, query: Query, prepared: Search) -> Keys:
+        """Those of a query, in the order of its fields."""
+        if query not in self._known:
+            self._known[query] = _keys(prepared, most=MOST_COUNTED + 1)
+        return self._known[query]
+
+    def subjects_of(self, query: Query, prepared: Search) -> tuple[list[int], bool]:
+        """The subjects of a query's fields, in the order of those, and if there may be more."""
+        most_rows = 5 * MOST_COUNTED
+        place = {"column": prepared.column, "conditions": prepared.sql.where}
+        sql = _WITH_SUBJECTS.format(tables=", ".join(prepared.tables), keys=_KEYS.format(after="", **place), **place)
+        rows = rows_of(sql, {**prepared.sql.parameters, "most": MOST_COUNTED + 1, "most_rows": most_rows})
+        keys = [(term, subject, position, size) for term, subject, position, size, _ in rows if position is not None]
+        self._known[query] = keys
+        held = sum(1 for row in rows if row[2] is None)
+        return list(dict.fromkeys(row[1] for row in rows)), held == most_rows or _is_wide(keys)
+
+
+def find_fields(
+    query: Query, sight: Sight, by: Actor, *, limit: int, cursor: str = "", group: str = FIELDS, first: FirstKeys
+) -> Group:
     """A page of the fields that fit; of the group `docs` those that have the words in their description.
 
     Where no name fits, those with a name like it.
@@ -118,14 +154,14 @@ def find_fields(query: Query, sight: Sight, by: Actor, *, limit: int, cursor: st
     prepared = _prepared(wanted, sight)
     if prepared is None:
         return Group(group)
-    found = _page(prepared, sight, by, limit=limit, cursor=cursor, group=group)
+    keys = _keys(prepared, most=limit + 1, after=numbers_in(cursor, 3)) if cursor else first.of(wanted, prepared)
+    found = _page(keys, sight, by, limit=limit, is_first=not cursor, group=group)
     if found.hits or cursor or group == DOCS:
         return found
     similar = _prepared(wanted, sight, similar=True)
     if similar is None:
         return found
-    near = _page(similar, sight, by, limit=limit, cursor="", group=group)
-    hits = tuple(replace(hit, similar=True) for hit in near.hits if isinstance(hit, FieldHit))
+    hits = tuple(replace(hit, similar=True) for hit in hits_of(_places(_keys(similar, most=limit)), sight, by))
     return Group(group, hits, total=len(hits), more=False)
 
 
@@ -134,44 +170,50 @@ def _for_docs(query: Query) -> Query:
     return Query(tuple(Term("doc", term.value) if not term.operator else term for term in query.terms))
 
 
-def subjects_with_fields(query: Query, sight: Sight) -> tuple[list[int], bool]:
+def subjects_with_fields(query: Query, sight: Sight, first: FirstKeys) -> tuple[list[int], bool]:
     """The numbers of the subjects that have a field that fits all that is asked of fields, best first, and if there are more."""
     asked = Query(tuple(term for term in query.terms if term.operator))
     prepared = _prepared(asked, sight)
     if prepared is None:
         return [], False
-    most_rows = 5 * MOST_COUNTED
-    parameters = {**prepared.sql.parameters, "most": MOST_COUNTED + 1, "most_rows": most_rows}
-    sql = _SUBJECT_KEYS.format(tables=", ".join(prepared.tables), column=prepared.column, conditions=prepared.sql.where)
-    rows = rows_of(sql, parameters)
-    more = len(rows) == most_rows or any(size >= MOST_TERMS for _, size in rows[:1])
-    return list(dict.fromkeys(subject for subject, _ in rows)), more
+    return first.subjects_of(asked, prepared)
 
 
-def _page(prepared: Search, sight: Sight, by: Actor, *, limit: int, cursor: str, group: str) -> Group:
-    most = limit + 1 if cursor else MOST_COUNTED + 1
-    after, parameters = "", {**prepared.sql.parameters, "most": most}
-    conditions = prepared.sql.where
-    if cursor:
-        term, subject, position = numbers_in(cursor, 3)
+def _keys(prepared: Search, *, most: int, after: Sequence[int] = ()) -> Keys:
+    """The first fields, or those after one: its term, subject and position."""
+    parameters = {**prepared.sql.parameters, "most": most}
+    conditions, following = prepared.sql.where, ""
+    if after:
+        term, subject, position = after
         parameters |= {"after_term": term, "after_subject": subject, "after_position": position}
         conditions += (
             " AND (n.id <> %(after_term)s OR (f.subject_id, f.position) > (%(after_subject)s, %(after_position)s))"
         )
-        after = "WHERE n.ord >= (SELECT ord FROM driver WHERE id = %(after_term)s)"
-    keys = rows_of(
-        _KEYS.format(tables=", ".join(prepared.tables), column=prepared.column, conditions=conditions, after=after),
-        parameters,
-    )
+        following = "WHERE n.ord >= (SELECT ord FROM driver WHERE id = %(after_term)s)"
+    sql = _KEYS.format(column=prepared.column, conditions=conditions, after=following)
+    rows = rows_of(f"WITH {', '.join(prepared.tables)} {sql}", parameters)
+    return [(term, subject, position, size) for term, subject, position, size, _ in rows]
+
+
+def _is_wide(keys: Keys) -> bool:
+    """Whether more terms fit than are gone through."""
+    return bool(keys) and keys[0][3] >= MOST_TERMS
+
+
+def _page(keys: Keys, sight: Sight, by: Actor, *, limit: int, is_first: bool, group: str) -> Group:
     shown = keys[:limit]
-    total, more = counted(keys, bool(keys) and keys[0][3] >= MOST_TERMS)
+    total, more = counted(keys, _is_wide(keys))
     return Group(
         group,
-        hits_of([(subject, position) for _, subject, position, _ in shown], sight, by),
-        total=None if cursor else total,
+        hits_of(_places(shown), sight, by),
+        total=total if is_first else None,
         more=more,
         cursor=".".join(map(str, shown[-1][:3])) if len(keys) > limit else "",
     )
+
+
+def _places(keys: Keys) -> list[tuple[int, int]]:
+    return [(subject, position) for _, subject, position, _ in keys]
 
 
 def hits_of(keys: Sequence[tuple[int, int]], sight: Sight, by: Actor) -> tuple[FieldHit, ...]:
@@ -208,7 +250,7 @@ def _prepared(query: Query, sight: Sight, *, similar: bool = False) -> Search | 
     search = Search(Sql(parameters=dict(asked.parameters) if asked else {}), [])
     if asked:
         chosen = search.subjects(asked.where)
-        search.sql.add(f"f.subject_id IN (SELECT subject_id FROM {chosen})")
+        search.sql.add(_among("f.subject_id", chosen))
     rest = {TAGS: list(query.of("tag")), TYPE: list(query.of("type")), DOC: list(query.of("doc"))}
     if words:
         search.column = COLUMNS[NAME]
@@ -220,11 +262,17 @@ def _prepared(query: Query, sight: Sight, *, similar: bool = False) -> Search | 
         if kind is None:
             return None
         search.column = COLUMNS[kind]
-        _driver(search, kind, rest[kind].pop(0))
+        # a field has one term of a kind: what is asked of it holds of that one
+        _driver(search, kind, rest.pop(kind))
     for kind, values in rest.items():
         for value in values:
             _also(search, kind, value, with_subject=bool(words))
     return search
+
+
+def _among(column: str, table: str) -> str:
+    """The condition that a number is in a table; IS TRUE keeps it a look-up of each, a join would sort the table each time."""
+    return f"(({column} IN (SELECT id FROM {table})) IS TRUE)"
 
 
 def _split(value: str) -> _Word:
@@ -233,12 +281,13 @@ def _split(value: str) -> _Word:
     return _Word(name, parent) if dot and name and parent else _Word(value)
 
 
-def _driver(search: Search, kind: str, value: str) -> None:
-    give = search.sql.give
+def _driver(search: Search, kind: str, values: Sequence[str]) -> None:
+    """The terms of a kind that fit all values, short ones first."""
+    fits = " AND ".join(f"folded LIKE {search.sql.give(pattern_of(kind, value))}" for value in values)
     search.tables.append(f"""driver AS MATERIALIZED (
     SELECT id, row_number() OVER () AS ord, count(*) OVER () AS size FROM (
         SELECT id FROM search_searchterm
-        WHERE kind = '{kind}' AND folded LIKE {give(pattern_of(kind, value))}
+        WHERE kind = '{kind}' AND {fits}
         ORDER BY length(folded), folded COLLATE "C", id LIMIT {MOST_TERMS}
     ) best
 )""")
@@ -250,43 +299,70 @@ def pattern_of(kind: str, value: str) -> str:
 
 
 def _names(search: Search, words: Sequence[_Word]) -> None:
-    """The names that contain a word, those with all of them first, then whole ones, beginnings, short ones."""
+    """The names that contain a word, those with all of them first, then whole ones, beginnings, short ones.
+
+    A name without one of the words is left out where nothing else can have that word for it.
+    """
     give = search.sql.give
     fits = [f"folded LIKE {give(contains(word.name))}" for word in words]
     flags = ", ".join(f"({fit}) AS m{number}" for number, fit in enumerate(fits))
+    every = f"({' OR '.join(fits)})"
+    for number, fit in enumerate(fits):
+        elsewhere = [f"EXISTS (SELECT FROM {table})" for table in _elsewhere(search, words, number)]
+        if len(words) > 1:
+            every += f" AND ({' OR '.join([fit, *elsewhere])})"
     first = words[0].name
     search.tables.append(f"""driver AS MATERIALIZED (
     SELECT *, row_number() OVER () AS ord, count(*) OVER () AS size FROM (
         SELECT id, {flags} FROM search_searchterm
-        WHERE kind = '{NAME}' AND ({" OR ".join(fits)})
+        WHERE kind = '{NAME}' AND {every}
         ORDER BY ({" AND ".join(fits)}) DESC, folded = {give(fold(first))} DESC,
                  folded LIKE {give(begins(first))} DESC, length(folded), folded COLLATE "C", id LIMIT {MOST_TERMS}
     ) best
 )""")
-    for number, word in enumerate(words):
-        if word.parent:
-            parents = search.terms(PARENT, anywhere(word.parent))
-            search.sql.add(f"n.m{number} AND f.parent_id IN (SELECT id FROM {parents})")
-        elif len(words) > 1:
-            parents = search.terms(PARENT, contains(word.name))
-            elsewhere = f"f.parent_id IN (SELECT id FROM {parents})"
-            if word.is_plain:
-                named = search.subjects(f"e.folded_name LIKE {give(contains(word.name))}")
-                elsewhere += f" OR f.subject_id IN (SELECT subject_id FROM {named})"
-            search.sql.add(f"(n.m{number} OR {elsewhere})")
+
+
+def _elsewhere(search: Search, words: Sequence[_Word], number: int) -> list[str]:
+    """The condition of a word on fields; gives the tables of what may have the word where the name hasn't."""
+    word = words[number]
+    if word.parent:
+        parents = search.terms(PARENT, anywhere(word.parent))
+        search.sql.add(f"n.m{number} AND {_among('f.parent_id', parents)}")
+        return []
+    if len(words) == 1:
+        return []
+    parents = search.terms(PARENT, contains(word.name))
+    if not word.is_plain:
+        search.sql.add(f"(n.m{number} OR {_among('f.parent_id', parents)})")
+        return [parents]
+    named = search.subjects(f"e.folded_name LIKE {search.sql.give(contains(word.name))}")
+    search.sql.add(f"(n.m{number} OR {_among('f.parent_id', parents)} OR {_among('f.subject_id', named)})")
+    return [parents, named]
 
 
 def _similar_names(search: Search, words: Sequence[_Word]) -> None:
-    """The names that are like a word by their trigrams, or but for two letters that changed places; the likest first."""
+    """The names that are like a word by their trigrams, or but for two letters that changed places; the likest first.
+
+    Each is found by itself: of all together every name that is like one would be compared with the others.
+    """
     give = search.sql.give
+    found = [
+        (f"similarity(folded, {given})", f"folded %% {given}") for given in (give(fold(word.name)) for word in words)
+    ]
     swaps = [f"folded LIKE {give(contains(swapped))}" for word in words for swapped in swapped_letters(word.name)]
-    alike = [f"folded %% {give(fold(word.name))}" for word in words]
-    likeness = ", ".join(f"similarity(folded, {give(fold(word.name))})" for word in words)
-    changed = f"CASE WHEN {' OR '.join(swaps)} THEN 0.9 ELSE 0 END" if swaps else "0"
+    if swaps:
+        found.append(("0.9", " OR ".join(swaps)))
+    tables = []
+    for likeness, fits in found:
+        tables.append(f"alike_{len(search.tables)}")
+        search.tables.append(
+            f"{tables[-1]} AS MATERIALIZED (SELECT id, folded, ({likeness})::real AS likeness FROM search_searchterm"
+            f" WHERE kind = '{NAME}' AND ({fits}))"
+        )
     search.tables.append(f"""driver AS MATERIALIZED (
     SELECT id, row_number() OVER () AS ord, 0 AS size FROM (
-        SELECT id, greatest({changed}, {likeness}) AS likeness FROM search_searchterm
-        WHERE kind = '{NAME}' AND ({" OR ".join(alike + swaps)})
+        SELECT id, folded, max(likeness) AS likeness FROM ({" UNION ALL ".join(f"SELECT * FROM {table}" for table in tables)}) every
+        GROUP BY id, folded
         ORDER BY likeness DESC, length(folded), folded COLLATE "C", id LIMIT {MOST_SIMILAR}
     ) best
 )""")
@@ -295,12 +371,12 @@ def _similar_names(search: Search, words: Sequence[_Word]) -> None:
 def _also(search: Search, kind: str, value: str, *, with_subject: bool) -> None:
     """A condition beside the driver; where that is a name, a description or tag of the subject will do too."""
     terms = search.terms(kind, pattern_of(kind, value))
-    condition = f"f.{COLUMNS[kind]} IN (SELECT id FROM {terms})"
+    condition = _among(f"f.{COLUMNS[kind]}", terms)
     column = {DOC: "doc", TAGS: "tags"}.get(kind)
     if with_subject and column:
         pattern = search.sql.give(pattern_of(kind, value))
         said = search.subjects(f"e.folded_{column} <> '' AND e.folded_{column} LIKE {pattern}")
-        condition = f"({condition} OR f.subject_id IN (SELECT subject_id FROM {said}))"
+        condition = f"({condition} OR {_among('f.subject_id', said)})"
     search.sql.add(condition)
 
 

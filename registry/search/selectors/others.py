@@ -22,8 +22,9 @@ from registry.search.found import (
 )
 from registry.search.query import Query, is_id
 from registry.search.selectors.conditions import Sql, anywhere, contains, numbers_in, rows_of, which_id
-from registry.search.sight import READ, Sight, escaped
+from registry.search.sight import READ, Sight
 from registry.subjects.names import SubjectName
+from registry.subjects.patterns import escaped
 
 MOST_TYPES: Final = 20
 MOST_TAGS: Final = 50

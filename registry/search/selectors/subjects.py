@@ -22,7 +22,7 @@ from registry.search.selectors.conditions import (
     swapped_letters,
     whole_line,
 )
-from registry.search.selectors.fields import subjects_with_fields
+from registry.search.selectors.fields import FirstKeys, subjects_with_fields
 from registry.search.sight import READ, Sight
 from registry.search.texts import fold, split_lines
 
@@ -33,36 +33,56 @@ _COLUMNS: Final = (
     "e.subject_id, e.registry_id, e.name, e.schema_type, e.version, e.field_count, e.doc, e.tags, e.problem"
 )
 _LIVE: Final = "EXISTS (SELECT 1 FROM subjects_schemaversion v WHERE v.id = e.version_pk AND v.deleted_at IS NULL)"
-#: names that begin with the first word, then the others
-_PAGE: Final = """
-SELECT * FROM (
-    (SELECT 0 AS part, {columns} FROM search_indexedsubject e WHERE {where} AND {live} AND {begins} AND {after_0}
-     ORDER BY e.name, e.subject_id LIMIT %(most)s)
-    UNION ALL
-    (SELECT 1 AS part, {columns} FROM search_indexedsubject e WHERE {where} AND {live} AND NOT {begins} AND {after_1}
-     ORDER BY e.name, e.subject_id LIMIT %(most)s)
-) both_parts
-ORDER BY part, name, subject_id LIMIT %(most)s
+#: how many fit, up to what is sorted, and how many of those begin with the first word
+_COUNT: Final = """
+SELECT count(*), count(*) FILTER (WHERE begins)
+FROM (SELECT {begins} AS begins FROM search_indexedsubject e WHERE {where} LIMIT %(sorted)s) found
 """
-_COUNT: Final = "SELECT count(*) FROM (SELECT 1 FROM search_indexedsubject e WHERE {where} LIMIT %(most)s) found"
+#: a part of a page: all that fit are found and sorted, and then as many looked at as are shown
+_SORTED: Final = """
+WITH fitting AS MATERIALIZED (
+    SELECT e.subject_id, e.name FROM search_indexedsubject e WHERE {where} AND {part}
+)
+SELECT {number} AS part, {columns} FROM (SELECT * FROM fitting ORDER BY name, subject_id OFFSET 0) fitting
+JOIN search_indexedsubject e ON e.subject_id = fitting.subject_id
+WHERE {live} AND {after} ORDER BY fitting.name, fitting.subject_id LIMIT %(most)s
+"""
+#: the same where many fit: by name, until there are enough
+_WALKED: Final = """
+SELECT {number} AS part, {columns} FROM search_indexedsubject e WHERE {where} AND {part} AND {live} AND {after}
+ORDER BY e.name, e.subject_id LIMIT %(most)s
+"""
+#: subjects that are found before they are sorted; going through all by name until some fit would cost more
+MOST_SORTED: Final = 10_000
 _CHOSEN: Final = """
 SELECT 0, {columns} FROM unnest(%(numbers)s::bigint[]) WITH ORDINALITY AS wanted(subject_id, ord)
 JOIN search_indexedsubject e ON e.subject_id = wanted.subject_id
 WHERE {where} AND {live} ORDER BY wanted.ord LIMIT %(most)s
 """
+#: names that contain some of the words, those with the most first
+_CONTAINING: Final = """
+SELECT 0, {columns} FROM search_indexedsubject e WHERE {where} AND {live} AND ({any})
+ORDER BY {many} DESC, e.name, e.subject_id LIMIT %(most)s
+"""
+#: names that are like a word, or but for two letters; each is found by itself: of all together every name would be compared
 _ALIKE: Final = """
-SELECT 0, {columns} FROM search_indexedsubject e WHERE {where} AND {live} AND ({alike})
-ORDER BY {likeness} DESC, e.name, e.subject_id LIMIT %(most)s
+WITH {tables}
+SELECT 0, {columns} FROM ({near}) near JOIN search_indexedsubject e ON e.subject_id = near.subject_id
+WHERE {live} AND e.subject_id <> ALL(%(but)s::bigint[])
+ORDER BY near.likeness DESC, e.name, e.subject_id LIMIT %(most)s
+"""
+_ALIKE_IN_ONE: Final = """
+SELECT e.subject_id, ({likeness})::real AS likeness FROM search_indexedsubject e WHERE {where} AND ({fits})
 """
 _PIECE: Final = 200
 
 
-def find_subjects(query: Query, sight: Sight, by: Actor, *, limit: int, cursor: str = "") -> Group:
+def find_subjects(query: Query, sight: Sight, by: Actor, *, limit: int, cursor: str = "", first: FirstKeys) -> Group:
     """A page of the subjects that fit; where no name fits, those with a name like it."""
     if not query.terms:
         return Group(SUBJECTS)
     if any(query.of(operator) for operator in OF_FIELDS):
-        return _with_fields(query, sight, by, limit=limit, cursor=cursor)
+        return _with_fields(query, sight, by, limit=limit, cursor=cursor, first=first)
     where = _where(query, sight)
     found = _page(query, where, sight, by, limit=limit, cursor=cursor)
     if found.hits or cursor or not query.words:
@@ -84,25 +104,23 @@ def _where(query: Query, sight: Sight) -> Sql:
 
 
 def _page(query: Query, where: Sql, sight: Sight, by: Actor, *, limit: int, cursor: str) -> Group:
-    parameters: dict[str, Any] = {**where.parameters, "most": limit + 1}
+    """Names that begin with the first word, then the others, both by name."""
+    parameters: dict[str, Any] = {**where.parameters, "most": limit + 1, "sorted": MOST_SORTED + 1}
     starts = f"e.folded_name LIKE {_give(parameters, begins(query.words[0]))}" if query.words else "TRUE"
-    after = ["TRUE", "TRUE"]
+    ((count, beginning),) = rows_of(_COUNT.format(where=where.where, begins=starts), parameters)
+    # where many fit, what was counted is of some of them
+    is_wide = count > MOST_SORTED
+    part, after = 0, "TRUE"
     if cursor:
         part, name, number = _place(cursor)
-        place = f"(e.name, e.subject_id) > ({_give(parameters, name)}, {_give(parameters, number)})"
-        after = [place, "TRUE"] if part == 0 else ["FALSE", place]
-    rows = rows_of(
-        _PAGE.format(
-            columns=_COLUMNS, where=where.where, live=_LIVE, begins=starts, after_0=after[0], after_1=after[1]
-        ),
-        parameters,
-    )
-    total, more = None, False
-    if not cursor:
-        count = len(rows)
-        if count > limit:
-            ((count,),) = rows_of(_COUNT.format(where=where.where), {**parameters, "most": MOST_COUNTED + 1})
-        total, more = counted(range(count))
+        after = f"(e.name, e.subject_id) > ({_give(parameters, name)}, {_give(parameters, number)})"
+    rows: list[tuple[Any, ...]] = []
+    if part == 0 and (beginning or is_wide):
+        rows = _part(0, where.where, starts, after, parameters, is_many=is_wide)
+    if len(rows) <= limit and query.words and (beginning < count or is_wide):
+        given = {**parameters, "most": limit + 1 - len(rows)}
+        rows += _part(1, where.where, f"NOT {starts}", after if part else "TRUE", given, is_many=is_wide)
+    total, more = (None, False) if cursor else counted(range(count if len(rows) > limit else len(rows)))
     shown = rows[:limit]
     return Group(
         SUBJECTS,
@@ -113,9 +131,18 @@ def _page(query: Query, where: Sql, sight: Sight, by: Actor, *, limit: int, curs
     )
 
 
-def _with_fields(query: Query, sight: Sight, by: Actor, *, limit: int, cursor: str) -> Group:
+def _part(
+    number: int, where: str, part: str, after: str, parameters: dict[str, Any], *, is_many: bool
+) -> list[tuple[Any, ...]]:
+    sql = _WALKED if is_many else _SORTED
+    return rows_of(
+        sql.format(number=number, columns=_COLUMNS, where=where, part=part, live=_LIVE, after=after), parameters
+    )
+
+
+def _with_fields(query: Query, sight: Sight, by: Actor, *, limit: int, cursor: str, first: FirstKeys) -> Group:
     """Those with a field that fits all that is asked of fields; for descriptions and tags alone, those that have them."""
-    numbers, more = subjects_with_fields(query, sight)
+    numbers, more = subjects_with_fields(query, sight, first)
     if not query.of("field") and not query.of("type"):
         numbers = list(dict.fromkeys([*_saying(query, sight), *numbers]))
     where = _where(query, sight)
@@ -164,24 +191,47 @@ def numbered_subjects(numbers: Sequence[int], sight: Sight, by: Actor) -> list[t
 
 
 def _similar(query: Query, sight: Sight, by: Actor) -> tuple[SubjectHit, ...]:
+    """Names that contain some of several words, and after them those that are like one."""
     where = of_subjects(query, sight) or Sql()
-    alike, likeness = [], []
-    for word in query.words:
-        given = where.give(fold(word))
-        alike.append(f"{given} <%% e.folded_name")
-        likeness.append(f"word_similarity({given}, e.folded_name)")
-        for swapped in swapped_letters(word):
-            fits = f"e.folded_name LIKE {where.give(contains(swapped))}"
-            alike.append(fits)
-            likeness.append(f"({fits})::int * 0.9")
-    sql = _ALIKE.format(
-        columns=_COLUMNS, where=where.where, live=_LIVE, alike=" OR ".join(alike),
-        likeness=f"greatest({', '.join(likeness)})",
-    )  # fmt: skip
+    rows = _containing(query.words, where) if len(query.words) > 1 else []
+    if len(rows) < MOST_SIMILAR:
+        rows += _alike(query.words, where, most=MOST_SIMILAR - len(rows), but=[row[1] for row in rows])
+    return _hits(rows, sight, by, similar=True)
+
+
+def _containing(words: Sequence[str], where: Sql) -> list[tuple[Any, ...]]:
+    sql = Sql(parameters=dict(where.parameters))
+    fits = [f"e.folded_name LIKE {sql.give(contains(word))}" for word in words]
+    many = " + ".join(f"({fit})::int" for fit in fits)
+    return rows_of(
+        _CONTAINING.format(columns=_COLUMNS, where=where.where, live=_LIVE, any=" OR ".join(fits), many=many),
+        {**sql.parameters, "most": MOST_SIMILAR},
+    )
+
+
+def _alike(words: Sequence[str], where: Sql, *, most: int, but: list[int]) -> list[tuple[Any, ...]]:
+    sql = Sql(parameters=dict(where.parameters))
+    found = [
+        (f"word_similarity({given}, e.folded_name)", f"{given} <%% e.folded_name")
+        for given in (sql.give(fold(word)) for word in words)
+    ]
+    swaps = [f"e.folded_name LIKE {sql.give(contains(swapped))}" for word in words for swapped in swapped_letters(word)]
+    if swaps:
+        found.append(("0.9", " OR ".join(swaps)))
+    tables = [
+        f"alike_{number} AS MATERIALIZED ({_ALIKE_IN_ONE.format(likeness=likeness, where=where.where, fits=fits)})"
+        for number, (likeness, fits) in enumerate(found)
+    ]
+    every = " UNION ALL ".join(f"SELECT * FROM alike_{number}" for number in range(len(tables)))
+    query = _ALIKE.format(
+        tables=", ".join(tables),
+        near=f"SELECT subject_id, max(likeness) AS likeness FROM ({every}) every GROUP BY subject_id",
+        columns=_COLUMNS,
+        live=_LIVE,
+    )
     with transaction.atomic():
         rows_of("SELECT set_config('pg_trgm.word_similarity_threshold', %(least)s, true)", {"least": LEAST_SIMILAR})
-        rows = rows_of(sql, {**where.parameters, "most": MOST_SIMILAR})
-    return _hits(rows, sight, by, similar=True)
+        return rows_of(query, {**sql.parameters, "most": most, "but": but})
 
 
 def _hits(rows: Sequence[tuple[Any, ...]], sight: Sight, by: Actor, *, similar: bool = False) -> tuple[SubjectHit, ...]:
