@@ -99,6 +99,7 @@ BESIDE: Final = frozenset(
         "streams_stateschema",
         "streams_statevariable",
         "streams_streamquery",
+        "subjects_subjectactivity",
         "subjects_subjectnote",
     }
 )

@@ -38,6 +38,7 @@ NOT_GOVERNED = {
     "promotions_boardchange",
     "promotions_boardstate",
     "promotions_draft",
+    "subjects_subjectactivity",
     # the index of the search, which follows what is registered
     "search_indexedfield",
     "search_indexedsubject",

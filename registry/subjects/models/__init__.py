@@ -1,5 +1,6 @@
 """What is stored: registries, contexts, subjects, schemas, versions, references, configs, modes."""
 
+from registry.subjects.models.activity import SubjectActivity
 from registry.subjects.models.associations import Association
 from registry.subjects.models.notes import SubjectNote
 from registry.subjects.models.places import Context, Registry, Subject
@@ -21,6 +22,7 @@ __all__ = [
     "SchemaReference",
     "SchemaVersion",
     "Subject",
+    "SubjectActivity",
     "SubjectNote",
     "VersionStanding",
 ]

@@ -9,9 +9,9 @@ from datetime import datetime
 from fnmatch import fnmatchcase
 
 from django.conf import settings
-from django.db.models import Count, Exists, F, Func, Max, OuterRef, Q, QuerySet, TextField, Value
+from django.db.models import Count, Exists, F, Func, Max, OuterRef, QuerySet, TextField, Value
 
-from registry.subjects.models import Config, Context, Registry, SchemaVersion, Subject, SubjectNote
+from registry.subjects.models import Config, Context, Registry, SchemaVersion, Subject, SubjectActivity, SubjectNote
 from registry.subjects.names import DEFAULT_CONTEXT, SubjectName
 from registry.subjects.selectors.effective import DEFAULT_LEVEL
 
@@ -99,16 +99,22 @@ def subject_rows(
     """
     rows = _matching(registry, text=text, schema_type=schema_type, level=level)
     if tag:
-        rows = rows.filter(Exists(tagged(tag).filter(subject=OuterRef("pk"))))
+        rows = rows.filter(Exists(tagged(tag).filter(subject=OuterRef("subject"))))
     if owned is not None:
-        rows = rows.filter(pk__in=_fitting(registry, owned))
+        rows = rows.filter(subject__in=_fitting(registry, owned))
     total = rows.count()
-    page = list(rows.order_by(F("changed_at").desc(), "name")[offset : offset + limit])
-    newest = _newest_versions([row.pk for row in page])
-    elsewhere = _latest_by_registry(registry, [row.name for row in page])
+    order = rows.order_by("-changed_at", "subject_id")
+    shown = order.values("subject_id")[offset : offset + limit]  # of an index alone, however late the page is
+    page = list(order.filter(subject_id__in=shown).select_related("subject__context"))
+    newest = _newest_versions([row.subject_id for row in page])
+    elsewhere = _latest_by_registry(registry, [row.subject.name for row in page])
     levels = _own_levels(registry)
     inherited = levels.get((None, None)) or DEFAULT_LEVEL
-    return [_subject_row(row, newest[row.pk], elsewhere, levels, inherited) for row in page], total
+    return [
+        _subject_row(row, newest[row.subject_id], elsewhere, levels, inherited)
+        for row in page
+        if row.subject_id in newest
+    ], total
 
 
 def tagged(tag: str) -> QuerySet[SubjectNote]:
@@ -131,24 +137,18 @@ def _fitting(registry: Registry, patterns: Collection[str]) -> list[int]:
     ]
 
 
-def _matching(registry: Registry, *, text: str, schema_type: str, level: str) -> QuerySet[Subject]:
-    is_live = Q(versions__deleted_at=None)
-    rows = (
-        Subject.objects.filter(context__registry=registry)
-        .annotate(
-            live_versions=Count("versions", filter=is_live), changed_at=Max("versions__created_at", filter=is_live)
-        )
-        .filter(live_versions__gt=0)
-        .select_related("context")
-    )
+def _matching(registry: Registry, *, text: str, schema_type: str, level: str) -> QuerySet[SubjectActivity]:
+    rows = SubjectActivity.objects.filter(registry_id=registry.pk)
     for word in text.split():
-        rows = rows.filter(name__icontains=word)
+        rows = rows.filter(subject__name__icontains=word)
     if schema_type:
         rows = rows.filter(
-            Exists(SchemaVersion.objects.filter(subject=OuterRef("pk"), schema__schema_type=schema_type))
+            Exists(SchemaVersion.objects.filter(subject=OuterRef("subject"), schema__schema_type=schema_type))
         )
     if level:
-        own = Config.objects.filter(registry=registry, context=OuterRef("context"), subject_name=OuterRef("name"))
+        own = Config.objects.filter(
+            registry=registry, context=OuterRef("subject__context"), subject_name=OuterRef("subject__name")
+        )
         base = (
             Config.objects.filter(registry=registry, context=None).values_list("compatibility_level", flat=True).first()
         )
@@ -193,20 +193,21 @@ def _own_levels(registry: Registry) -> dict[tuple[str | None, str | None], str |
 
 
 def _subject_row(
-    row: Subject,
+    row: SubjectActivity,
     newest: SchemaVersion,
     elsewhere: dict[tuple[str, str], dict[str, int]],
     levels: dict[tuple[str | None, str | None], str | None],
     inherited: str,
 ) -> SubjectRow:
-    own = levels.get((row.context.name, row.name))
+    context, name = row.subject.context.name, row.subject.name
+    own = levels.get((context, name))
     return SubjectRow(
-        subject=SubjectName(row.context.name, row.name),
+        subject=SubjectName(context, name),
         schema_type=newest.schema.schema_type,
         latest_version=newest.version,
-        live_versions=row.live_versions,  # type: ignore[attr-defined]  # annotated
-        versions=elsewhere.get((row.context.name, row.name), {}),
-        level=own or levels.get((row.context.name, None)) or inherited,
+        live_versions=row.live_versions,
+        versions=elsewhere.get((context, name), {}),
+        level=own or levels.get((context, None)) or inherited,
         level_is_own=own is not None,
         changed_at=newest.created_at,
         changed_by=newest.created_by,
