@@ -25,9 +25,9 @@ from registry.access.selectors import owners_of_many
 from registry.drift.selectors import open_findings_by_subject
 from registry.formats import FORMATS
 from registry.formats.compatibility import LEVELS
-from registry.promotions.selectors import list_environments, list_requests
+from registry.promotions.selectors import list_environments, open_requests_of
 from registry.subjects import selectors
-from registry.subjects.names import DEFAULT_CONTEXT
+from registry.subjects.names import DEFAULT_CONTEXT, SubjectName
 from registry.subjects.selectors.notes import notes_of
 from registry.subjects.selectors.places import Registry, get_registry
 from registry.subjects.selectors.remotes import mirror_of
@@ -135,7 +135,7 @@ def _rows(registry: Registry, rows: list[selectors.SubjectRow]) -> tuple[Subject
     order = list_environments()
     columns = order if registry.name in order else [registry.name]
     findings = open_findings_by_subject(registry.name)
-    pending = {info.subject.qualified: info.id for info in list_requests(state="open")}
+    pending = open_requests_of([row.subject for row in rows])
     notes = notes_of(registry, [row.subject for row in rows])
     owners = owners_of_many(registry.name, [row.subject.qualified for row in rows])
     return tuple(
@@ -154,11 +154,11 @@ def _row(
     columns: list[str],
     order: list[str],
     findings: dict[str, int],
-    pending: dict[str, int],
+    pending: dict[SubjectName, int],
 ) -> SubjectRow:
     name = row.subject.qualified
     newest = max(row.versions.values(), default=0)
-    request = pending.get(name)
+    request = pending.get(row.subject)
     return SubjectRow(
         name=row.subject.subject,
         qualified=name,

@@ -42,6 +42,7 @@ from registry.formats.json_change import Change
 from registry.formats.policies import POLICIES, PolicyReport
 from registry.formats.report import Profile, Report
 from registry.formats.tags import EntityTags, changes_of
+from registry.sandbox.cache import WeighedCache
 from registry.sandbox.codec import Source
 from registry.sandbox.limits import MIB, Limits
 from registry.sandbox.pool import Pool
@@ -50,6 +51,10 @@ from registry.sandbox.pool import Pool
 _LEAST_SECONDS: Final = 0.05
 #: characters of a new schema times its comparisons with data that are made here: about 2 µs each
 _PROVED_HERE: Final = 2_000_000
+#: what pages ask for again and again, by rows: fields of schemas, differences of pairs, and what their users reset
+_outlines = WeighedCache[tuple[OutlineField, ...]](50_000, lambda fields: len(fields) + 1)
+_differences = WeighedCache[tuple[Difference, ...]](30_000, lambda found: len(found) + 1)
+_resets = WeighedCache[tuple[Reset, ...]](10_000, lambda found: len(found) + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +131,11 @@ def references_of(schema: ParsedSchema) -> tuple[ResolvedReference, ...]:
     return ()
 
 
+def _content(schema: ParsedSchema) -> tuple[str, str, str]:
+    """What decides everything that is said of a schema for people: comments, which the fingerprint leaves out, too."""
+    return schema.schema_type, schema.fingerprint, schema.text
+
+
 def normalize(schema: ParsedSchema) -> str:
     """The text that `normalize=true` registers."""
     return str(_verb("normalize", schema))
@@ -133,8 +143,7 @@ def normalize(schema: ParsedSchema) -> str:
 
 def outline(schema: ParsedSchema) -> tuple[OutlineField, ...]:
     """The fields as a flat list, nested ones after their parent."""
-    found: tuple[OutlineField, ...] = _verb("outline", schema)
-    return found
+    return _outlines.get(_content(schema), lambda: _verb("outline", schema))
 
 
 def self_contained(schema: ParsedSchema) -> str:
@@ -155,8 +164,7 @@ def position(schema: ParsedSchema, pointer: str) -> tuple[int, int] | None:
 
 def diff(old: ParsedSchema, new: ParsedSchema) -> tuple[Difference, ...]:
     """All changes, for people, in the order of the text."""
-    found: tuple[Difference, ...] = _verb("diff", old, new)
-    return found
+    return _differences.get((_content(old), _content(new)), lambda: _verb("diff", old, new))
 
 
 def judge(reader: ParsedSchema, writer: ParsedSchema) -> Judgement:
@@ -293,12 +301,23 @@ def simulate_read_modify_write(
 
 def find_resets(versions: History) -> tuple[Reset, ...]:
     """The fields that read-modify-writes by versions in use together reset."""
+    content = tuple((number, _content(schema)) for number, schema in versions)
+    return _resets.get(content, lambda: _find_resets(versions))
+
+
+def _find_resets(versions: History) -> tuple[Reset, ...]:
     schemas = [schema for _, schema in versions]
     if all(_place([schema, *schemas]) == "process" for schema in schemas):
         return hazard.find_resets(FORMATS[schemas[0].schema_type], versions)
     sent = [tuple((number, _source(schema)) for number, schema in versions)]
     found: tuple[Reset, ...] = _ask("find_resets", schemas, sent, {})
     return found
+
+
+def forget() -> None:
+    """Forget what is kept of earlier answers, so that the engines are asked again."""
+    for kept in (_outlines, _differences, _resets):
+        kept.clear()
 
 
 # -- where, and how ---------------------------------------------------------------------------------------------------

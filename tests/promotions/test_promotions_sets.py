@@ -175,6 +175,22 @@ def test_a_draft_holds_nothing_and_is_held_up_by_what_is_open(cast: Cast) -> Non
     assert services.submit(request_id=number, by=cast["steward"]) == "in review"
 
 
+def test_open_requests_are_found_by_each_of_their_subjects(cast: Cast) -> None:
+    register(V1, cast["steward"])
+    draft = ask(cast, draft=True)
+    wanted = [ORDERS, CUSTOMERS, SubjectName(".lab", ORDERS.subject)]
+    assert selectors.open_requests_of(wanted) == {}
+    services.withdraw(request_id=draft, by=cast["steward"])
+    number = two(cast)
+    assert selectors.open_requests_of(wanted) == {ORDERS: number, CUSTOMERS: number}
+    assert selectors.open_requests_of([CUSTOMERS]) == {CUSTOMERS: number}
+    newer = ask(cast, target="staging")
+    assert selectors.open_requests_of(wanted) == {ORDERS: newer, CUSTOMERS: number}
+    services.withdraw(request_id=newer, by=cast["steward"])
+    services.withdraw(request_id=number, by=cast["steward"])
+    assert selectors.open_requests_of(wanted) == {}
+
+
 def test_a_draft_is_submitted_with_the_plan_of_then(cast: Cast) -> None:
     register(V1, cast["steward"])
     number = ask(cast, target="staging", draft=True)

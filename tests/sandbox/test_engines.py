@@ -32,12 +32,18 @@ def children() -> Iterator[Pool]:
     pool.close()
 
 
+@pytest.fixture(autouse=True)
+def nothing_kept() -> None:
+    engines.forget()
+
+
 @pytest.fixture
 def in_child(monkeypatch: pytest.MonkeyPatch, children: Pool) -> None:
     """Everything is costly, and no engine may be called here."""
     monkeypatch.setattr(engines, "pool", lambda: children)
     monkeypatch.setattr(engines, "place_of", lambda cost: "child")
     monkeypatch.setattr(engines, "FORMATS", dict.fromkeys(FORMATS))
+    engines.forget()
 
 
 def pair(name: str) -> tuple[ParsedSchema, ParsedSchema]:
@@ -200,3 +206,33 @@ def test_the_pool_has_the_limits_of_the_settings(settings: Any) -> None:
         assert engines.pool() is engines.pool()
     finally:
         engines.pool.cache_clear()
+
+
+def test_what_pages_ask_again_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    old, new = pair("AVRO")
+
+    def asked() -> tuple[Any, ...]:
+        return (
+            engines.diff(old, new),
+            engines.diff(new, old),
+            engines.outline(new),
+            engines.find_resets([(1, old), (2, new)]),
+        )
+
+    first = asked()
+    monkeypatch.setattr(engines, "FORMATS", dict.fromkeys(FORMATS))
+    assert asked() == first
+    assert first[0] != first[1]
+    engines.forget()
+    with pytest.raises(AttributeError):
+        asked()
+
+
+def test_texts_that_differ_in_comments_alone_are_kept_apart() -> None:
+    docs = []
+    for comment in ("one", "two"):
+        schema = engines.parse("PROTOBUF", f'syntax = "proto3";\nmessage M {{\n  // {comment}\n  string a = 1;\n}}\n')
+        docs.append((schema.fingerprint, engines.outline(schema)))
+    (first, ours), (second, theirs) = docs
+    assert first == second
+    assert ours is not theirs

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final
 
 from django.db.models import Count, F, Func, JSONField, Prefetch, Q, QuerySet
@@ -80,6 +81,17 @@ def list_requests(
         rows = rows.filter(requested_by_id=requested_by)
     rows = rows.filter(~Q(state=PromotionRequest.DRAFT) | Q(requested_by_id=viewer or 0))
     return infos_of(list(rows[: _limit(limit)]))
+
+
+def open_requests_of(subjects: Collection[SubjectName]) -> dict[SubjectName, int]:
+    """The newest request, drafts left out, that is open for each of some subjects; one query."""
+    states = [state for state in PromotionRequest.OPEN_STATES if state != PromotionRequest.DRAFT]
+    items = RequestItem.objects.filter(
+        request__state__in=states, subject_name__in={subject.subject for subject in subjects}
+    )
+    rows = items.order_by("request").values_list("context_name", "subject_name", "request")
+    found = {SubjectName(context, name): request for context, name, request in rows}
+    return {subject: found[subject] for subject in subjects if subject in found}
 
 
 def get_request(request_id: int) -> RequestInfo:

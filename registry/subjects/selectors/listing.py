@@ -105,7 +105,8 @@ def subject_rows(
     total = rows.count()
     order = rows.order_by("-changed_at", "subject_id")
     shown = order.values("subject_id")[offset : offset + limit]  # of an index alone, however late the page is
-    page = list(order.filter(subject_id__in=shown).select_related("subject__context"))
+    chosen = SubjectActivity.objects.filter(subject_id__in=shown).order_by("-changed_at", "subject_id")
+    page = list(chosen.select_related("subject__context"))
     newest = _newest_versions([row.subject_id for row in page])
     elsewhere = _latest_by_registry(registry, [row.subject.name for row in page])
     levels = _own_levels(registry)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from django.db.models import QuerySet
+from django.db.models import Count, QuerySet
 
 from registry.subjects.models import Registry, SubjectNote
 from registry.subjects.names import SubjectName
@@ -61,8 +61,9 @@ def notes_of(registry: Registry, subjects: Collection[SubjectName] | None = None
 def tag_counts(registry: Registry) -> dict[str, int]:
     """The tags of the registry's subjects in lower case with how many have each, most used first; one query."""
     counts: Counter[str] = Counter()
-    for tags in _rows(registry).filter(tags__len__gt=0).values_list("tags", flat=True):
-        counts.update({tag.lower() for tag in tags})
+    alike = _rows(registry).filter(tags__len__gt=0).values_list("tags").annotate(notes=Count("pk"))
+    for tags, notes in alike.order_by():
+        counts.update(dict.fromkeys({tag.lower() for tag in tags}, notes))
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 from django.db.models import CharField, Count, Exists, OuterRef, Q, QuerySet, Value
 from django.db.models.functions import Coalesce
 
-from registry.subjects.models import Config, Context, Mode, Registry, SchemaVersion, Subject
+from registry.subjects.models import Config, Context, Mode, Registry, Subject
 from registry.subjects.names import DEFAULT_CONTEXT, SubjectName, check_context, parse_subject
 from registry.subjects.selectors.effective import (
     DEFAULT_LEVEL,
@@ -219,8 +219,7 @@ def _key(row: Config | Mode) -> tuple[str | None, str | None]:
 
 
 def _live(registry: Registry) -> QuerySet[Subject]:
-    has_version = Exists(SchemaVersion.objects.filter(subject=OuterRef("pk"), deleted_at=None))
-    return Subject.objects.filter(has_version, context__registry=registry)
+    return Subject.objects.filter(activity__registry_id=registry.pk)
 
 
 def _sets(model: type[Config] | type[Mode], registry: Registry) -> Exists:
