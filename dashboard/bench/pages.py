@@ -45,20 +45,11 @@ _WIDTHS: Final = (44, 9, 18, 18, 8, 16, 17)
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
-    """How much is measured, see dataset.Size; requests of each page, and loads of it in the browser."""
+class Size(dataset.Size):
+    """How much is measured, besides how much there is: requests of each page, and loads of it in the browser."""
 
-    subjects: int = 100_000
-    versions: int = 2
-    fields_max: int = 2_000
-    fields_mean: int = 50
     requests: int = 20
     loads: int = 5
-
-    @property
-    def of_data(self) -> dataset.Size:
-        """The data set's."""
-        return dataset.Size(**{each.name: getattr(self, each.name) for each in fields(dataset.Size)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +105,7 @@ def measure(options: Mapping[str, Any], say: Say) -> Iterator[Row]:
     """The rows, as they are measured. Raises WrongState for a page that the table lacks, before anything is started."""
     pages = [page for page in all_pages() if _is_asked(page, options["only"])]
     size = size_of(options)
-    site = running_site(options["url"]) if options["url"] else own_site(size.of_data, say, options["data"])
+    site = running_site(options["url"]) if options["url"] else own_site(size, say, options["data"])
     # Playwright's driver runs a loop in this thread, in which Django would refuse the database
     unsafe = mock.patch.dict(os.environ, {"DJANGO_ALLOW_ASYNC_UNSAFE": "1"})
     with site as found, unsafe, chromium() as browser:

@@ -63,19 +63,10 @@ QUERIES: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
-    """How much is measured, see dataset.Size; `repeats` of each query, after one that isn't counted."""
+class Size(dataset.Size):
+    """How much is measured, besides how much there is: `repeats` of each query, after one that isn't counted."""
 
-    subjects: int = 100_000
-    versions: int = 2
-    fields_max: int = 2_000
-    fields_mean: int = 50
     repeats: int = 20
-
-    @property
-    def of_data(self) -> dataset.Size:
-        """The data set's."""
-        return dataset.Size(**{each.name: getattr(self, each.name) for each in fields(dataset.Size)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +84,7 @@ def measure(size: Size, say: Callable[[str], object] = lambda _: None, *, here: 
     """The rows, as they are measured, in a database of their own; or in the one that is connected and was filled."""
     with nullcontext() if here else scratch_database(), override_settings(CACHES=_CACHES):
         if not here:
-            dataset.fill(size.of_data, say, indexed=False)
+            dataset.fill(size, say, indexed=False)
             done, taken = dataset.index_all(say)
             yield Row(f"index {done:,} subjects, one worker", taken / max(1, done), taken / max(1, done), None, f"{taken:,.0f} s in all")  # fmt: skip
         yield from measure_here(size)
@@ -113,9 +104,9 @@ def measure_here(size: Size) -> Iterator[Row]:
     for actor, who in ((few, "one team of 18 is readable"), (one, "one subject is readable")):
         for query in ("field:email", "field:id", "orders"):
             yield _row(f"`{query}`, {who}", lambda query=query, actor=actor: search(query, by=actor), size)  # type: ignore[misc]
-    text = dataset.text_of(3, 1, size.of_data)
+    text = dataset.text_of(3, 1, size)
     yield _row("a pasted schema that is there", lambda: find_pasted(text, by=reader), size)
-    other = dataset.text_of(4, 1, size.of_data).replace("_id", "_ident", 3)
+    other = dataset.text_of(4, 1, size).replace("_id", "_ident", 3)
     yield _row("a pasted schema that is near others", lambda: find_pasted(other, by=reader), size)
     visit = _visitor()
     for query in ("orders", "field:email", "customer email"):

@@ -99,7 +99,7 @@ def test_an_empty_database_has_nothing_to_be_opened() -> None:
 @pytest.mark.django_db(transaction=True)
 def test_pages_are_measured_where_they_are_shown(browser: Browser, live_server: Any) -> None:
     with as_owner():
-        dataset.fill(SIZE.of_data)
+        dataset.fill(SIZE)
     with running_site(live_server.url) as site:
         unshown = Page("nothing", "finding", {"finding_id": "999999"})
         wanted = {"home", "diff of {fields} fields, most changed", "promotion, plan file", "state variable"}
