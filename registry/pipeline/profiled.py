@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -25,6 +26,7 @@ from registry.pipeline.workers.fields import HASHES, SKETCH
 
 MOST_OFFSETS: Final = 5
 MOST_SHAPES: Final = 200
+LONGEST_PATH: Final = 400  # bytes: a message's own names may be of any length, and statistics are kept by path
 _CONTAINERS: Final = frozenset({"record", "error", "object", "message"})
 _DIDNT_DECODE: Final = "the body doesn't decode with its schema"
 # topic, side, framing or None, mark
@@ -166,13 +168,21 @@ class Profiles:
             low = counted.low[1] if counted.low is not None else None
             high = counted.high[1] if counted.high is not None else None
             yield FieldProfile(
-                *(topic, side, framing, mark, path, messages, counted.present, counted.nulls),
+                *(topic, side, framing, mark, short_path(path), messages, counted.present, counted.nulls),
                 kinds=counted.kinds,
                 distinct=counted.distinct(estimates.get((owner, path))),
                 minimum=low,
                 maximum=high,
                 values=counted.values,
             )
+
+
+def short_path(path: str) -> str:
+    """The path, or the beginning of a very long one with a digest of all of it: different paths stay different."""
+    whole = path.encode(errors="replace")
+    if len(whole) <= LONGEST_PATH:
+        return path
+    return f"{whole[:300].decode(errors='ignore')}…{hashlib.sha256(whole).hexdigest()[:16]}"
 
 
 def owner_of(topic: str, side: Side, framing: str, raw: str) -> Owner:

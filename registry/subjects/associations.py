@@ -20,6 +20,7 @@ STRONG, WEAK = "STRONG", "WEAK"
 LIFECYCLES: Final = (STRONG, WEAK)
 MAX_NAME: Final = 256
 MAX_ID: Final = 1024
+MAX_ID_BYTES: Final = 2500  # it stands in an index, whose rows have at most 2,704
 TOPIC: Final = RESOURCE_TYPES[0]
 #: stands for every name or namespace in a look-up
 ANY: Final = "-"
@@ -75,6 +76,8 @@ def check_resource(resource: Resource, *, dry_run: bool) -> Resource:
         raise InvalidAssociation("resourceId", "cannot be null or empty")
     if resource.id and len(resource.id) > MAX_ID:
         raise InvalidAssociation("resourceId", f"exceeds max length of {MAX_ID}")
+    if resource.id and len(resource.id.encode(errors="replace")) > MAX_ID_BYTES:
+        raise InvalidAssociation("resourceId", f"exceeds max length of {MAX_ID_BYTES} bytes in UTF-8")
     if resource.type and resource.type not in RESOURCE_TYPES:
         raise InvalidAssociation("resourceType", f"must be '{TOPIC}'")
     return replace(resource, type=resource.type or TOPIC)

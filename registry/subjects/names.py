@@ -8,6 +8,8 @@ from registry.errors import InvalidName
 
 DEFAULT_CONTEXT = "."
 MAX_LENGTH = 1024
+#: of UTF-8: a name stands in indexes, together with its context, and PostgreSQL's take rows of 2,704 bytes
+MAX_BYTES, MAX_CONTEXT_BYTES = 1900, 500
 RESERVED = ("__GLOBAL", "__EMPTY")
 GLOBAL_CONTEXT = ".__GLOBAL"
 
@@ -34,7 +36,7 @@ def parse_subject(text: str, *, context: str = DEFAULT_CONTEXT) -> SubjectName:
     if not text.startswith(":."):
         if text in RESERVED:
             raise InvalidName(f"The subject name {text!r} is reserved.", name=text)
-        return SubjectName(context, text)
+        return SubjectName(context, _of_bytes(text, MAX_BYTES))
     context_name, colon, subject = text[1:].partition(":")
     if not colon:
         raise InvalidName(
@@ -42,7 +44,7 @@ def parse_subject(text: str, *, context: str = DEFAULT_CONTEXT) -> SubjectName:
         )
     if subject in RESERVED or context_name == GLOBAL_CONTEXT:
         raise InvalidName(f"The name {text!r} is reserved.", name=text)
-    return SubjectName(check_context(context_name), subject)
+    return SubjectName(check_context(context_name), _of_bytes(subject, MAX_BYTES))
 
 
 def parse_scope(text: str, *, context: str = DEFAULT_CONTEXT) -> SubjectName | None:
@@ -64,7 +66,7 @@ def check_context(name: str) -> str:
             f"{name[:80]!r} is not a context name: it may hold no ':' and at most 255 characters.", name=name
         )
     _check_characters(dotted)
-    return dotted
+    return _of_bytes(dotted, MAX_CONTEXT_BYTES)
 
 
 def _check_characters(text: str) -> None:
@@ -73,3 +75,11 @@ def _check_characters(text: str) -> None:
     for position, char in enumerate(text):
         if ord(char) < 0x20 or 0x7F <= ord(char) < 0xA0 or 0xD800 <= ord(char) < 0xE000:
             raise InvalidName(f"The name {text!r} has a control character at position {position + 1}.", name=text)
+
+
+def _of_bytes(text: str, most: int) -> str:
+    """The text, which is no longer than that in UTF-8. Raises InvalidName."""
+    count = len(text.encode())
+    if count > most:
+        raise InvalidName(f"A name of {count} bytes in UTF-8 is too long; {most} are allowed.", name=text[:80])
+    return text

@@ -16,12 +16,12 @@ CONTENT = "application/vnd.schemaregistry.v1+json"
 SIGN_IN = 2
 #: call → the most queries beside those; the number of subjects and versions plays no part
 READS = {
-    "/subjects": 2,
-    "/subjects?deletedOnly=true": 2,
+    "/subjects": 3,
+    "/subjects?deletedOnly=true": 3,
     "/subjects/s0/versions": 3,
     "/subjects/s0/versions?deletedAsNegative=true": 8,
-    "/schemas": 3,
-    "/schemas?subjectPrefix=:*:&latestOnly=true&aliases=true&ruleType=CEL": 4,
+    "/schemas": 5,
+    "/schemas?subjectPrefix=:*:&latestOnly=true&aliases=true&ruleType=CEL": 6,
     "/schemas/ids/1/subjects": 4,
     "/schemas/ids/1/versions": 4,
     "/subjects/s0/versions/1/referencedby": 5,

@@ -21,6 +21,7 @@ from registry.observations import (
 )
 from registry.pipeline import probe_remote, run, slices
 from registry.pipeline.bare import SchemaNotUsable, bare
+from registry.pipeline.profiled import LONGEST_PATH, short_path
 from registry.pipeline.readers.kafka import check_topic, check_topics, connection_options
 from registry.pipeline.session import parse_remote
 from tests.waiting import ends_soon
@@ -227,3 +228,13 @@ def test_what_is_no_schema_is_not_usable(text: str) -> None:
 def test_a_schema_nested_very_deep_is_not_usable() -> None:
     with pytest.raises(SchemaNotUsable, match="nested"):
         bare('{"type":"array","items":' * 300 + '"int"' + "}" * 300)
+
+
+@pytest.mark.requirement("DBX-1")
+def test_paths_of_any_length_are_kept_short_and_stay_different() -> None:
+    long = [f"{'字' * 5_000}.{end}" for end in ("a", "b")]
+    short = [short_path(path) for path in long]
+    assert len(set(short)) == 2
+    assert all(len(path.encode()) <= LONGEST_PATH and path.startswith("字" * 100) for path in short)
+    assert short_path("customer.address[].zip") == "customer.address[].zip"
+    assert len(short_path("\ud800" * 5_000)) < LONGEST_PATH

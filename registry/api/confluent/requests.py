@@ -141,11 +141,11 @@ def flag(request: Request, name: str) -> bool:
 
 def page(request: Request, rows: list[Any]) -> list[Any]:
     """The rows between `offset` and `limit`; all where the limit isn't above 0. Raises InvalidInput."""
-    offset, limit = window(request, most=_MOST)
+    offset, limit = window(request)
     return rows[offset : offset + limit]
 
 
-def window(request: Request, *, most: int) -> tuple[int, int]:
+def window(request: Request, *, most: int = _MOST) -> tuple[int, int]:
     """Where a page begins and how long it is: a limit that isn't from 1 to `most` means `most`. Raises InvalidInput."""
     offset, limit = (_number(request, name, default) for name, default in (("offset", 0), ("limit", -1)))
     return max(offset, 0), limit if 0 < limit <= most else most

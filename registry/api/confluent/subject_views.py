@@ -10,7 +10,7 @@ from rest_framework.response import Response
 from registry.api.confluent.answers import registered_answer, version_answer
 from registry.api.confluent.base import ConfluentView
 from registry.api.confluent.negotiation import RENDERERS, TextRenderer
-from registry.api.confluent.requests import flag, page, schema_body, subject_prefix
+from registry.api.confluent.requests import flag, page, schema_body, subject_prefix, window
 from registry.api.confluent.schema_views import found_tags, in_form, raw_text
 from registry.api.standing import marked
 from registry.errors import InvalidSchema, SchemaNotFound, SubjectNotFound, VersionNotFound
@@ -30,14 +30,17 @@ class Subjects(ConfluentView):
         """Qualified names, of every context unless the address or `subjectPrefix` names one."""
         inner = self.context if "context" in address else None
         context, prefix = subject_prefix(request, inner, default=ALL_CONTEXTS)
+        offset, limit = window(request)
         names = selectors.list_subjects(
             self.registry,
             context=context,
             prefix=prefix,
             deleted=flag(request, "deleted"),
             deleted_only=flag(request, "deletedOnly"),
+            offset=offset,
+            limit=limit,
         )
-        return Response(page(request, names))
+        return Response(names)
 
 
 class SubjectView(ConfluentView):

@@ -25,6 +25,7 @@ from registry.subjects.selectors.places import get_registry
 SHORTEST_INTERVAL = 10
 MAX_PATTERNS = 100
 MAX_STARS = 10
+MAX_NAME_BYTES = 2500  # it stands in an index, whose rows have at most 2,704
 _PATTERN = re.compile(r"[A-Za-z0-9._*?\[\]!-]{1,249}")
 CLUSTERED: Final = ("kafka", "debezium")
 CHECKPOINTS: Final = "state_store"
@@ -82,6 +83,8 @@ def add_source(
     kept = checked_store(store) if store else None
     given = Given(place, name, found, tuple(values["include"]), tuple(values["exclude"]), connector or {}, kept)
     final = SOURCES[kind].check(given)
+    if len(final.encode(errors="replace")) > MAX_NAME_BYTES:
+        raise InvalidSource(f"The name has more than {MAX_NAME_BYTES:,} bytes in UTF-8: {final[:80]!r} ….")
     values["next_scan_at"] = timezone.now() if every_seconds else None
     try:
         with transaction.atomic():

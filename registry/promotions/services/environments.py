@@ -16,6 +16,7 @@ from registry.subjects.services.locks import lock_policy
 MANAGE: Final = "registry.manage"
 MAX_TEXT: Final = 2000
 MAX_REVIEWS: Final = 20
+MAX_PATTERN: Final = 450  # characters: it stands in an index, whose rows have some 2,700 bytes
 
 
 @transaction.atomic
@@ -89,7 +90,7 @@ def add_review_rule(
     require(by, MANAGE, registry=environment)
     row = locked_environment(environment)
     values = {
-        "subject_pattern": readable(subject_pattern, "subject_pattern", limit=1024),
+        "subject_pattern": readable(subject_pattern, "subject_pattern", limit=MAX_PATTERN),
         "verdict": one_of(verdict, "verdict", (ReviewRule.ANY, ReviewRule.BREAKING)),
         "reviewers": one_of(reviewers, "reviewers", (ReviewRule.OWNERS, ReviewRule.ROLE, ReviewRule.GROUP)),
         "name": _reviewers_name(reviewers, name),

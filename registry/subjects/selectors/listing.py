@@ -59,29 +59,6 @@ def list_contexts(registry: Registry) -> list[str]:
     return sorted({DEFAULT_CONTEXT, *names})
 
 
-def list_subjects(
-    registry: Registry,
-    *,
-    context: str | None = None,
-    prefix: str = "",
-    deleted: bool = False,
-    deleted_only: bool = False,
-) -> list[str]:
-    """Qualified names, sorted: those with a live version; with `deleted` also the soft-deleted ones.
-
-    `context` None means every context. `deleted_only` gives those that have soft-deleted versions and no live one.
-    """
-    rows = Subject.objects.filter(context__registry=registry).select_related("context")
-    if context is not None:
-        rows = rows.filter(context__name=context)
-    if prefix:
-        rows = rows.filter(name__startswith=prefix)
-    any_live = Exists(SchemaVersion.objects.filter(subject=OuterRef("pk"), deleted_at=None))
-    any_version = Exists(SchemaVersion.objects.filter(subject=OuterRef("pk")))
-    rows = rows.filter(any_version, ~any_live) if deleted_only else rows.filter(any_version if deleted else any_live)
-    return sorted(SubjectName(row.context.name, row.name).qualified for row in rows)
-
-
 def subject_rows(
     registry: Registry,
     *,

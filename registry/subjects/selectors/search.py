@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Any
 
-from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, TextField, Value, When
-from django.db.models.functions import Collate, Concat
+from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
+from django.db.models.expressions import Combinable
 
 from registry.subjects.contracts import PHASES
-from registry.subjects.models import Association, Config, Registry, SchemaVersion
-from registry.subjects.names import DEFAULT_CONTEXT, SubjectName, parse_subject
+from registry.subjects.models import Association, Config, Registry, SchemaVersion, Subject
+from registry.subjects.names import SubjectName, parse_subject
 from registry.subjects.selectors.associations import AssociationInfo, associations_by_subject
+from registry.subjects.selectors.names import by_qualified_name
 from registry.subjects.selectors.versions import JOINED, VersionInfo, infos_of, live
-
-#: the name as `SubjectName.qualified` writes it, for sorting by bytes
-_QUALIFIED = Collate(
-    Case(
-        When(subject__context__name=DEFAULT_CONTEXT, then=F("subject__name")),
-        default=Concat(Value(":"), F("subject__context__name"), Value(":"), F("subject__name")),
-        output_field=TextField(),
-    ),
-    "C",
-)
 
 
 @dataclass(frozen=True)
@@ -66,27 +59,54 @@ def search_versions(
     the associations of its subject that made it stay.
     """
     names = _aliases(registry, context, prefix) if aliases else {}
-    wanted = Q(subject__name__startswith=prefix)
-    if context is not None:
-        wanted &= Q(subject__context__name=context)
-    for target in names:
-        wanted |= Q(subject__context__name=target.context, subject__name=target.subject)
-    rows = live(SchemaVersion.objects.filter(wanted, subject__context__registry=registry), deleted=deleted)
-    if latest_only:
-        newest = rows.order_by("subject_id", "-version").distinct("subject_id")
-        rows = SchemaVersion.objects.filter(pk__in=newest.values("pk"))
-    rows = _with_rules(rows, rule_type).select_related(*JOINED)
+    path = "" if latest_only else "subject__"
+    here, order = by_qualified_name(registry, None if names else context, path)
+    wanted = here & _named(context if names else None, prefix, names, path)
     if associations is not None:
-        rows = rows.filter(_used(registry, associations))
-    page = rows.order_by(_QUALIFIED, "version")[offset : offset + limit]
-    infos = infos_of(list(page))
+        wanted &= _used(registry, associations, f"{path}pk")
+    ordered = _newest if latest_only else _all
+    infos = _infos(list(ordered(wanted, order, rule_type, deleted=deleted)[offset : offset + limit]))
     used = _associations(registry, infos, associations) if associations is not None else {}
     return [FoundVersion(info, tuple(names.get(info.subject, ())), tuple(used.get(info.subject, ()))) for info in infos]
 
 
-def _used(registry: Registry, wanted: AssociationFilter) -> Q:
-    """The condition on versions that a filter of associations means."""
-    users = Association.objects.filter(registry=registry, subject=OuterRef("subject"))
+def _named(context: str | None, prefix: str, names: Collection[SubjectName], path: str) -> Q:
+    """The subjects whose names begin so, in that context where one is said, and those of the names."""
+    wanted = Q(**{f"{path}name__startswith": prefix})
+    if context is not None:
+        wanted &= Q(**{f"{path}context__name": context})
+    for target in names:
+        wanted |= Q(**{f"{path}context__name": target.context, f"{path}name": target.subject})
+    return wanted
+
+
+def _all(wanted: Q, order: Combinable, rule_type: str, *, deleted: bool) -> QuerySet[Any, int]:
+    """The numbers of the rows of all versions."""
+    rows = _with_rules(live(SchemaVersion.objects.filter(wanted), deleted=deleted), rule_type)
+    return rows.order_by(order, "version").values_list("pk", flat=True)
+
+
+def _newest(wanted: Q, order: Combinable, rule_type: str, *, deleted: bool) -> QuerySet[Any, int]:
+    """The numbers of the rows of newest versions that have a rule of the type; the condition is on subjects."""
+    rows = live(SchemaVersion.objects.filter(subject=OuterRef("pk")), deleted=deleted)
+    newest: Any = Subquery(rows.order_by("-version").values("pk")[:1])
+    subjects: QuerySet[Any] = Subject.objects.filter(wanted).annotate(newest=newest)
+    subjects = subjects.filter(newest__isnull=False)
+    if rule_type:
+        of_type = _with_rules(SchemaVersion.objects.filter(pk=OuterRef("newest")), rule_type)
+        subjects = subjects.filter(Exists(of_type))
+    return subjects.order_by(order).values_list("newest", flat=True)
+
+
+def _infos(numbers: list[int]) -> list[VersionInfo]:
+    """The versions of these rows, in this order: what is sorted before are numbers, and not whole schemas."""
+    rows = SchemaVersion.objects.select_related(*JOINED).in_bulk(numbers)
+    return infos_of([rows[number] for number in numbers if number in rows])
+
+
+def _used(registry: Registry, wanted: AssociationFilter, subject: str) -> Q:
+    """The condition that a filter of associations means; `subject` leads from a row to the number of its subject."""
+    users = Association.objects.filter(registry=registry, subject=OuterRef(subject))
     if wanted.resource_type:
         users = users.filter(resource_type=wanted.resource_type)
     if wanted.types:
