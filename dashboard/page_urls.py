@@ -102,6 +102,7 @@ urlpatterns = [
     path("registries/<segment:registry>/subjects/<segment:subject>/retire/done", retire.done, name="retire_done"),
     path("registries/<segment:registry>/subjects/<segment:subject>/standing", standing.standing, name="standing"),
     path("registries/<segment:registry>/subjects/<segment:subject>/adopt", standing.adopt, name="adopt"),
+    path("registries/<segment:registry>/subjects/<segment:subject>/roll-back", standing.roll_back, name="roll_back"),
     path("fields", fields.field, name="field"),
     path("decode", usage.decode, name="decode"),
     path("search", search.search, name="search"),

@@ -9,7 +9,7 @@ from typing import Any
 from django.conf import settings
 
 from registry.access.roles import ACTION_WORDS, ACTIONS, ROLES
-from registry.api.confluent.errors import CODES
+from registry.api.confluent.errors import CODES, status_of
 from registry.drift.judge.advice import ADVICE
 from registry.drift.rules import TABLES as DRIFT_TABLES
 from registry.formats.avro import difference_rules as avro_differences
@@ -135,7 +135,10 @@ def _roles() -> str:
 
 
 def _errors() -> str:
-    rows = [(code, str(code)[:3], (kind.__doc__ or "").split("\n")[0]) for kind, code in CODES.items()]
+    rows = [
+        (code, status_of(kind, code), (kind.__doc__ or "The database failed, and is there.").split("\n")[0])
+        for kind, code in CODES.items()
+    ]
     return (
         "# Error codes of the Confluent-compatible API\n\nAn incompatible schema is 409 with `error_code` 409"
         " (`INCOMPATIBLE_ERROR_CODE` sets another).\n\n" + _table(("error_code", "status", "when"), sorted(set(rows)))

@@ -5,6 +5,7 @@
 =========================== ====================================================================
 DATABASE_URL                PostgreSQL, as the role that the application runs as
 DATABASE_OWNER_URL          the same database as its owner; only `migrate` needs it
+SCHEMADESK_DATABASE_WAIT    seconds that a request waits for a database that is away (2), then it is answered 503
 REDIS_URL                   Valkey or Redis: `redis://…` or `unix:///path?db=0`
 KAFKA_BOOTSTRAP             the broker of the demo and of `up`
 SPARK_REMOTE                `sc://host:port/;token=…`, the Spark Connect server that scans run on
@@ -40,6 +41,7 @@ ANONYMOUS_ROLE              role of a program without a token; honoured only und
 
 from __future__ import annotations
 
+import math
 import os
 import secrets
 import sys
@@ -50,6 +52,7 @@ from django.conf.locale import LANG_INFO
 from django.core.exceptions import ImproperlyConfigured
 from psycopg.conninfo import conninfo_to_dict
 
+from dashboard.database import reach
 from dashboard.redis_url import celery_form
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -77,6 +80,18 @@ CSRF_TRUSTED_ORIGINS = [f"https://{host}" for host in ALLOWED_HOSTS if host not 
 PREPARED = {"server_side_binding": True, "prepare_threshold": 3}
 
 
+#: Less than clients wait for an answer (five seconds and more), and enough to pass over a quick restart.
+DATABASE_WAIT = max(0.1, float(os.environ.get("SCHEMADESK_DATABASE_WAIT", "2")))
+#: of a server that is gone without a word, a connection over a network hears within some ten seconds
+REACHING = {
+    "connect_timeout": math.ceil(DATABASE_WAIT),
+    "tcp_user_timeout": 10_000,
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+}
+
+
 def _database(url: str) -> dict[str, Any]:
     """Django's database entry from a libpq URL, Unix sockets included."""
     parts = conninfo_to_dict(url)
@@ -88,7 +103,7 @@ def _database(url: str) -> dict[str, Any]:
         "PASSWORD": known["password"],
         "HOST": known["host"],
         "PORT": known["port"],
-        "OPTIONS": {**parts, **PREPARED, **({"pool": {"min_size": 1, "max_size": 8}} if USE_POOL else {})},
+        "OPTIONS": {**REACHING, **parts, **PREPARED, **({"pool": POOL} if USE_POOL else {})},
         "CONN_HEALTH_CHECKS": not USE_POOL,
         "ATOMIC_REQUESTS": False,
     }
@@ -97,6 +112,13 @@ def _database(url: str) -> dict[str, Any]:
 OWNER_COMMANDS = ("migrate", "flush", "sqlmigrate", "makemigrations")
 _as_owner = sys.argv[1:2] and sys.argv[1] in OWNER_COMMANDS
 USE_POOL = UNDER_UP and not _as_owner and "pytest" not in sys.modules
+POOL = {
+    "min_size": 1,
+    "max_size": 8,
+    "timeout": DATABASE_WAIT,
+    "reconnect_timeout": reach.BETWEEN,
+    "reconnect_failed": reach.try_again,
+}
 _database_url = os.environ.get("DATABASE_URL", "postgresql:///schemadesk")
 if _as_owner:
     _database_url = os.environ.get("DATABASE_OWNER_URL", _database_url)
@@ -105,7 +127,13 @@ DATABASES = {"default": _database(_database_url)}
 DATABASE_APPLICATION_ROLE = os.environ.get("DATABASE_APPLICATION_ROLE", "schemadesk_app")
 
 REDIS_URL = os.environ.get("REDIS_URL", "redis://127.0.0.1:6379/0")
-CACHES = {"default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}}
+CACHES = {
+    "default": {
+        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "LOCATION": REDIS_URL,
+        "OPTIONS": {"socket_connect_timeout": 2, "socket_timeout": 2},
+    }
+}
 
 # Answers before Django (docs/decisions/0012-answers-before-django.md). Every program of a host uses the one file.
 HOT_PATH = os.environ.get("SCHEMADESK_HOT_PATH", "1" if UNDER_UP and "pytest" not in sys.modules else "0") == "1"
@@ -126,6 +154,9 @@ CELERY_TASK_ROUTES = {
     "dashboard.tasks.run_demo": {"queue": "scans"},
 }
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # a worker outlives whatever time Valkey is away for
+# A Valkey that is there and says nothing holds up nobody for long; rows say what is to be done, whoever was told.
+CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_connect_timeout": 2, "socket_timeout": 5, "max_retries": 0}
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BEAT_SCHEDULE = {
     "queue-due-scans": {"task": "registry.drift.tasks.queue_due_scans", "schedule": 5.0},
@@ -308,7 +339,11 @@ LOGGING = {
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "{asctime} {levelname} {name} {message}", "style": "{"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
-    "loggers": {name: {"level": "WARNING"} for name in ("httpx", "httpx2", "httpcore2", "py4j")},
+    "filters": {"sparing": {"()": reach.Sparing}},
+    "loggers": {
+        **{name: {"level": "WARNING"} for name in ("httpx", "httpx2", "httpcore2", "py4j")},
+        "psycopg.pool": {"level": "WARNING", "filters": ["sparing"]},
+    },
     "root": {"handlers": ["stderr"], "level": os.environ.get("LOG_LEVEL", "INFO")},
 }
 

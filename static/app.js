@@ -104,5 +104,8 @@
     }
   };
   offerCopies(document);
+  document.addEventListener("htmx:afterRequest", (event) => {
+    if (event.detail.successful) document.getElementById("away").replaceChildren();
+  });
   document.addEventListener("htmx:afterSettle", (event) => offerCopies(event.target.parentElement ?? document));
 })();

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 import hypothesis
 import pytest
 from django.test import Client
 
 from registry.access.roles import Actor, system_actor
+from tests import weights
+from tests.replaying import Replayed
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -79,12 +82,12 @@ class RawClient(Client):
         return super().generic(method, path, *args, **kwargs)
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None]:
     """Marks as slow what the quick loop leaves out by file, and says which tests share a worker of a full run.
 
     Those that use the broker, Spark or Connect do, so that each of these starts once, and those of the whole product;
-    the others do file by file.
+    the others do file by file. The groups that take longest begin first.
     """
     here = Path(__file__).parent
     for item in items:
@@ -94,6 +97,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         shared = any(item.get_closest_marker(name) for name in JVM)
         group = "whole" if place.startswith("whole/") else "jvm" if shared else place
         item.add_marker(pytest.mark.xdist_group(group))
+    yield
+    if getattr(config.option, "loadgroup", False):  # last, when pytest and pytest-django have put them in order
+        items[:] = weights.longest_first(items, weights.read())
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -108,12 +114,29 @@ def system() -> Actor:
     return system_actor("tests", door="command")
 
 
-@pytest.fixture
-def registries(db: None, system: Actor) -> None:
-    """The three registries, prod closed, as the first start makes them."""
+def made_registries(system: Actor) -> None:
+    """Has the product make the three registries, prod closed, as its first start does."""
     from dashboard.setup import make_registries
 
     make_registries(by=system)
+
+
+@pytest.fixture(scope="session")
+def registries_again() -> dict[tuple[str, str], Replayed]:
+    """Makes the registries of a default project and location, and from the second test on by one query."""
+    return {}
+
+
+@pytest.fixture
+def registries(db: None, system: Actor, settings: Any, registries_again: dict[tuple[str, str], Replayed]) -> None:
+    """The three registries, prod closed, as the first start makes them."""
+    from registry.subjects.models import Registry
+
+    if Registry.objects.exists():  # the service makes those that are missing
+        made_registries(system)
+        return
+    place = (settings.DEFAULT_PROJECT, settings.DEFAULT_LOCATION)
+    registries_again.setdefault(place, Replayed(lambda: made_registries(system)))()
 
 
 @pytest.fixture
@@ -186,3 +209,21 @@ def window(browser: Browser, live_server: Any, person: Callable[[str], Actor]) -
 def quick_passwords(settings: Any) -> None:
     """A hash that costs nothing: hundreds of accounts are made."""
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+@pytest.fixture(autouse=True, scope="session")
+def static_files_once() -> Iterator[None]:
+    """Each client makes middleware of its own, and WhiteNoise would look up all static files for each of them."""
+    from whitenoise.middleware import WhiteNoiseMiddleware
+
+    known: dict[str, Any] = {}
+    look_up = WhiteNoiseMiddleware.add_files_from_finders
+
+    def add(self: WhiteNoiseMiddleware) -> None:
+        if not known:
+            look_up(self)
+            known.update(self.files)
+        self.files.update(known)
+
+    with mock.patch.object(WhiteNoiseMiddleware, "add_files_from_finders", add):
+        yield

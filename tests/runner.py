@@ -1,6 +1,7 @@
 """`python3 manage.py test`: every test with the real parts. `--quick` leaves out broker, Spark, browser and clients.
 
-`--clients` runs those alone that drive clients of other languages, with the toolchains that are on PATH.
+`--clients` runs those alone that drive clients of other languages, with the toolchains that are on PATH. `--weigh` runs
+all and writes down how long each group of tests took (see weights.py).
 Whatever else is given goes to pytest, so `manage.py test tests/formats -k union` works.
 """
 
@@ -14,16 +15,18 @@ from pathlib import Path
 
 import pytest
 
+from tests.weights import Weigher
+
 QUICK = "not slow and not broker and not spark and not browser and not clients"
+OWN = ("--quick", "--clients", "--weigh")
 MAX_WORKERS = 4
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
 def main(arguments: list[str]) -> int:
     """Run the tests; gives pytest's exit code."""
-    quick = "--quick" in arguments
-    clients = "--clients" in arguments
-    rest = [argument for argument in arguments if argument not in ("--quick", "--clients")]
+    quick, clients, weigh = (option in arguments for option in OWN)
+    rest = [argument for argument in arguments if argument not in OWN]
     os.chdir(Path(__file__).resolve().parent.parent)
     if quick:
         rest += ["-m", QUICK, *_workers("loadfile")]
@@ -31,8 +34,9 @@ def main(arguments: list[str]) -> int:
         rest += ["-m", "clients"]
     else:
         ensure_chromium()
-        rest += [] if rest else _workers("loadgroup")
-    return int(pytest.main(rest))
+        # xdist would begin with the groups of most tests; they come with the longest first (conftest.py).
+        rest += [] if rest else [*_workers("loadgroup"), "--no-loadscope-reorder"]
+    return int(pytest.main(rest, plugins=[Weigher()] if weigh else []))
 
 
 def _workers(how: str) -> list[str]:

@@ -142,7 +142,7 @@ def _p95(taken: Sequence[float]) -> float:
 
 
 def server_times(url: str, address: str, cookies: str, count: int) -> list[float]:
-    """Seconds from the request to the last byte, on one connection; the first one isn't counted.
+    """Seconds from the request to the last byte, on one connection; of the first one too: somebody waits for it.
 
     Raises WrongState for any answer but 200, OSError and HTTPException where there is none.
     """
@@ -150,7 +150,7 @@ def server_times(url: str, address: str, cookies: str, count: int) -> list[float
     kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
     asked, taken = kind(parts.netloc, timeout=PATIENCE), []
     try:
-        for _ in range(count + 1):
+        for _ in range(count):
             began = time.perf_counter()
             asked.request("GET", address, headers={"Cookie": cookies, "Accept": "text/html"})
             answer = asked.getresponse()
@@ -160,7 +160,7 @@ def server_times(url: str, address: str, cookies: str, count: int) -> list[float
                 raise WrongState(f"{address} answered {answer.status}: what isn't shown can't be measured.")
     finally:
         asked.close()
-    return taken[1:]
+    return taken
 
 
 def _query_counter(person: str) -> Callable[[str], int]:

@@ -32,6 +32,8 @@ from registry.streams.seen import InputSeen, query_seen
 from registry.streams.services import check_planned_state, start_plan
 from registry.subjects.models import Registry, SchemaVersion, Subject
 from registry.subjects.names import DEFAULT_CONTEXT, SubjectName
+from registry.subjects.selectors import subject_rows
+from registry.subjects.selectors.places import get_registry
 from registry.subjects.services import register_version, set_config
 
 #: by which what was made here is found again
@@ -64,7 +66,7 @@ def furnish(by: Actor, user: User) -> dict[str, Any]:
     return {
         "usual": usual, "wide": wide.subject, "referred": referred, "fields": f"{_count(wide):,}",
         "path": _path(usual), "wide_path": _path(wide.subject), "planned": _planned()[-1],
-        "middle": Subject.objects.filter(context__registry__name="dev").count() // 2,
+        "middle": _middle(),
         "request": request.pk, "draft": Draft.objects.filter(author=user).earliest("pk").pk, "source": source.pk, "scan": scan.pk,
         "cluster": source.cluster_id, "finding": finding.pk, "query": query.pk,
         "variable": StateVariable.objects.filter(query=query).earliest("pk").pk,
@@ -126,6 +128,12 @@ def _fields(subject: str) -> list[dict[str, Any]]:
 
 def _count(subject: SubjectName) -> int:
     return len(_fields(subject.subject))
+
+
+def _middle() -> str:
+    """The cursor of a page in the middle of the list of subjects."""
+    place = get_registry("dev")
+    return subject_rows(place, offset=subject_rows(place, limit=1).total // 2, limit=1).after
 
 
 def _path(subject: str) -> str:

@@ -10,9 +10,11 @@ from django.conf import settings
 from django.db.backends.postgresql import base, operations
 from django.db.utils import DataError, InterfaceError, OperationalError
 
+from dashboard.database.reach import REACH, is_ended
 from dashboard.database.statements import Kind, kind_of, note_written
 from dashboard.generation import Generation, generation_at
 from dashboard.generation_hosts import tell_hosts
+from registry.api.outage import OutcomeUnknown
 
 _CHANGES = (Kind.CHANGE, Kind.COUNTED)
 
@@ -56,7 +58,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         if kind not in _CHANGES:
             return execute(sql, params, many, context)
         if self.get_autocommit():
-            with self._announced():
+            with self._honest(), self._announced():
                 return execute(sql, params, many, context)
         result = execute(sql, params, many, context)
         if kind is Kind.CHANGE or context["cursor"].rowcount != 0:
@@ -65,8 +67,9 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def _commit(self) -> Any:
         if not self._changed:
-            return super()._commit()  # type: ignore[misc]
-        with self._announced():
+            with self._honest():
+                return super()._commit()  # type: ignore[misc]
+        with self._honest(), self._announced():
             done = super()._commit()  # type: ignore[misc]
         self._changed = False
         return done
@@ -79,6 +82,34 @@ class DatabaseWrapper(base.DatabaseWrapper):
         """A new connection has changed nothing."""
         self._changed = False
         super().connect()
+
+    def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
+        """From the pool, if there is one: a connection that the server hasn't ended while nobody used it.
+
+        Raises psycopg.OperationalError, after DATABASE_WAIT where the database is away.
+        """
+        if self.pool:
+            REACH.wait(settings.DATABASE_WAIT)
+        found = super().get_new_connection(conn_params)
+        if self.pool and is_ended(found):
+            found.close()
+            self.pool.putconn(found)
+            self.pool.check()  # of the others too
+            found = super().get_new_connection(conn_params)
+        return found
+
+    def _configure_connection(self, connection: Any) -> Any:
+        """The pool has made a connection: the database is there."""
+        result = super()._configure_connection(connection)  # type: ignore[misc]
+        REACH.note_there()
+        return result
+
+    def set_autocommit(self, autocommit: bool, force_begin_transaction_with_broken_autocommit: bool = False) -> None:
+        """A transaction that ends with its connection needs no new one to say so: the next one begins like this."""
+        if autocommit and self.connection is None:
+            self.autocommit = True
+            return
+        super().set_autocommit(autocommit, force_begin_transaction_with_broken_autocommit)
 
     def _close(self) -> None:
         """Where the server has ended the connection, it has most likely ended those that wait in the pool too.
@@ -109,6 +140,17 @@ class DatabaseWrapper(base.DatabaseWrapper):
             raise
         generation.end()
         tell_hosts(generation)
+
+    @contextmanager
+    def _honest(self) -> Iterator[None]:
+        """Around what commits: where the connection is lost meanwhile, raises OutcomeUnknown."""
+        was_lost = self._is_lost()
+        try:
+            yield
+        except OperationalError as error:
+            if was_lost or not self._is_lost():
+                raise
+            raise OutcomeUnknown("the connection was lost in a commit") from error
 
     def _is_lost(self) -> bool:
         return self.connection is None or bool(self.connection.closed)

@@ -1,4 +1,4 @@
-"""Which tables the answers depend on that are given before Django: every table of the product stands here once.
+"""Which tables the answers depend on that are given before Django: every table of the product stands in a list here.
 
 A table that stands nowhere counts as one that they depend on; a test holds both lists against the models, and the
 first against what Django reads for those answers. The migration of registry.audit that tells of changes from elsewhere
@@ -103,6 +103,9 @@ BESIDE: Final = frozenset(
         "subjects_subjectnote",
     }
 )
+
+#: what triggers alone write, in the transaction of the first list's table that they follow: with that it is known
+FOLLOWING: Final = {"subjects_subjectactivity": "subjects_schemaversion"}
 
 #: functions of ours that a SELECT may call although they write: to which tables
 WRITING_FUNCTIONS: Final = {"audit_seal": "audit_auditevent"}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from django.utils.translation import gettext
@@ -22,8 +24,9 @@ from dashboard.presenters.comparison import (
     UnchangedField,
 )
 from dashboard.presenters.frame import Problem
+from dashboard.presenters.json_layout import laid_out
 from dashboard.presenters.looks import ChangeKind, Verdict
-from dashboard.presenters.text_diff import MAX_ROWS, text_diff
+from dashboard.presenters.text_diff import MAX_ROWS, TextDiff, laid_out_diff, text_diff
 from dashboard.texts import counted, later
 from registry.formats.compatibility import LEVELS
 from registry.formats.report import DECISIVE, Profile, Report, ReportItem
@@ -80,32 +83,33 @@ def present_comparison(
         _side(info, registry, order, named=found.old.subject != found.new.subject)
         for info, registry in ((found.old, old_registry), (found.new, new_registry))
     )
-    texts = [info.submitted if submitted else pretty(info) for info in (found.old, found.new)]
     if found.differences is None or found.backward is None or found.forward is None:
+        texts = [info.submitted if submitted else pretty(info) for info in (found.old, found.new)]
         return _texts_alone(found, sides[0], sides[1], texts)
     proved = found if isinstance(found, selectors.ProvedComparison) else None
     renames = rename_views(proved.renames, proved.new_text, limit and MAX_RENAMES) if proved else ()
-    cards = [
-        _card(number, place, found.backward.profile, asked)
+    weighed = [
+        _weighed(number, place, found.backward.profile, asked)
         for number, place in enumerate(places_of(found, found.differences, found.backward, found.forward), start=1)
     ]
-    count = {verdict: sum(card.verdict is verdict for card in cards) for verdict in Verdict}
-    drawn = sorted(cards, key=lambda card: WORST_FIRST.index(card.verdict))[:limit]
+    counted_by = Counter(item.verdict for item in weighed)
+    count = {verdict: counted_by[verdict] for verdict in Verdict}
+    drawn = [_card(item) for item in sorted(weighed, key=lambda item: WORST_FIRST.index(item.verdict))[:limit]]
     return Comparison(
         old=sides[0],
         new=sides[1],
         verdict=next((verdict for verdict in WORST_FIRST if count[verdict]), Verdict.OK),
         headline=HEADLINES[found.backward.is_compatible, found.forward.is_compatible]
-        if cards
+        if weighed
         else gettext("Same meaning"),
         sentence=_sentence(found, count, same_place=old_registry == new_registry),
         directions=_directions(found.backward, found.forward),
         groups=_groups(drawn),
-        hidden_changes=len(cards) - len(drawn),
+        hidden_changes=len(weighed) - len(drawn),
         breaking=count[Verdict.BREAKS],
         care=count[Verdict.CARE] + count[Verdict.UNKNOWN],
         safe=count[Verdict.OK],
-        text=text_diff(*texts, limit=MAX_TEXT if limit else MAX_ROWS),
+        text=_text(found, submitted=submitted, limit=MAX_TEXT if limit else MAX_ROWS),
         unproved=proved.unproved if proved else "",
         formatting_differs=found.old.submitted != found.new.submitted,
         same_meaning=found.same_meaning,
@@ -116,6 +120,15 @@ def present_comparison(
         if proved
         else (),
     )
+
+
+def _text(found: selectors.Comparison, *, submitted: bool, limit: int) -> TextDiff:
+    """The texts compared, of one format."""
+    old, new = found.old, found.new
+    if submitted:
+        return laid_out_diff(old.submitted, new.submitted, str, limit=limit)
+    lay_out = str if new.schema.schema_type == "PROTOBUF" else laid_out
+    return laid_out_diff(old.schema.text, new.schema.text, lay_out, limit=limit)
 
 
 def _texts_alone(found: selectors.Comparison, old: Side, new: Side, texts: Sequence[str]) -> Comparison:
@@ -193,8 +206,24 @@ def _overall(report: Report) -> Verdict:
     return Verdict.CARE if report.hazards else Verdict.OK
 
 
-def _card(number: int, place: Place, profile: Profile, asked: Sequence[str]) -> ChangeCard:
+@dataclass(frozen=True, slots=True)
+class _Weighed:
+    """A place with its verdicts: what is counted and sorted by, before cards are made of the worst ones."""
+
+    number: int
+    place: Place
+    backward: Verdict
+    forward: Verdict
+    verdict: Verdict
+
+
+def _weighed(number: int, place: Place, profile: Profile, asked: Sequence[str]) -> _Weighed:
     backward, forward = _worst(place.backward, profile), _worst(place.forward, profile)
+    return _Weighed(number, place, backward, forward, _judged(backward, forward, asked))
+
+
+def _card(weighed: _Weighed) -> ChangeCard:
+    number, place = weighed.number, weighed.place
     items = [*place.backward, *place.forward]
     said = next(iter(sorted(items, key=lambda entry: entry.severity != "break")), None)
     difference = place.difference
@@ -210,9 +239,9 @@ def _card(number: int, place: Place, profile: Profile, asked: Sequence[str]) -> 
         kind=KINDS[difference.kind] if difference else ChangeKind.CHANGED,
         path=place.path or gettext("the whole schema"),
         sentence=sentence,
-        verdict=_judged(backward, forward, asked),
-        new_reads_old=backward,
-        old_reads_new=forward,
+        verdict=weighed.verdict,
+        new_reads_old=weighed.backward,
+        old_reads_new=weighed.forward,
         before=shown_value(shown.before) if shown else None,
         after=shown_value(shown.after) if shown else None,
         why="; ".join(difference.reasons if difference else ()) or (said.why if said else ""),

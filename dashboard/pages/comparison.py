@@ -10,14 +10,14 @@ from django.utils.translation import gettext
 
 from dashboard.links import subject_url
 from dashboard.pages.change_cards import MAX_CARDS, present_comparison
-from dashboard.pages.frame import environment_of, make_frame, page_actor, subjects_url
+from dashboard.pages.frame import environment_of, make_frame, page_actor
 from dashboard.pages.notes import facts_of
 from dashboard.pages.numbers import whole_number
-from dashboard.pages.subject_parts import subject_parts
+from dashboard.pages.subject_parts import subject_crumbs, subject_parts
 from dashboard.pages.subjects import pretty
 from dashboard.presenters.business_words import Fact, in_business_words
 from dashboard.presenters.comparison import ChoiceGroup, ComparePage, Comparison, Side, TextSwitch
-from dashboard.presenters.frame import Choice, Crumb, Link, Problem, Section
+from dashboard.presenters.frame import Choice, Link, Problem, Section
 from registry.access.roles import require
 from registry.errors import NotFound, SchemadeskError, SubjectNotFound
 from registry.promotions.selectors import list_environments
@@ -91,10 +91,7 @@ def compare_page(request: HttpRequest, registry: str, subject: str) -> ComparePa
             % {"old": _named(sides, sides.old), "new": _named(sides, sides.new)},
             section=Section.SUBJECTS,
             registry=registry,
-            crumbs=(
-                Crumb(label=gettext("Subjects"), url=subjects_url(registry)),
-                Crumb(label=name.qualified, url=subject_url(registry, name.qualified), code=True),
-            ),
+            crumbs=subject_crumbs(registry, name),
             parts=subject_parts(registry, name, "compare"),
             url_in=lambda place: subject_url(place, name.qualified),
         ),

@@ -11,10 +11,11 @@ from django.urls import reverse
 from django.utils.translation import gettext
 
 from dashboard.links import subject_url
-from dashboard.pages.frame import make_frame, page_actor, subjects_url
+from dashboard.pages.frame import make_frame, page_actor
+from dashboard.pages.subject_parts import subject_crumbs
 from dashboard.pages.subjects import DOORS
 from dashboard.presenters.fields import ChangeLine, ChapterRow, DayRow, FieldPage, OtherTypeRow
-from dashboard.presenters.frame import Crumb, Fact, Link, Section
+from dashboard.presenters.frame import Fact, Link, Section
 from dashboard.texts import counted
 from registry.drift.field_evidence import MAX_DAYS, FieldOnDay, field_on_days
 from registry.search.selectors.namesakes import Namesake, OtherType, namesakes_of_other_types
@@ -49,10 +50,7 @@ def field_page(request: HttpRequest, registry: str, subject: str, path: str) -> 
             section=Section.SUBJECTS,
             registry=registry,
             code=True,
-            crumbs=(
-                Crumb(label=gettext("Subjects"), url=subjects_url(registry)),
-                Crumb(label=name.qualified, url=url, code=True),
-            ),
+            crumbs=subject_crumbs(registry, name),
             url_in=lambda other: field_url(other, name, path),
             mirror=mirror_of(place),
         ),

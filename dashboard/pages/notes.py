@@ -13,8 +13,9 @@ from django.utils.translation import gettext
 from dashboard.links import subject_url
 from dashboard.pages.frame import make_frame, page_actor, subjects_url
 from dashboard.pages.sources_words import given_text
+from dashboard.pages.subject_parts import subjects_crumb
 from dashboard.presenters.business_words import Fact
-from dashboard.presenters.frame import Action, Choice, Crumb, Field, Problem, Section
+from dashboard.presenters.frame import Action, Choice, Field, Problem, Section
 from dashboard.presenters.notes import BulkForm, BulkPage, BulkRow, NotePart, OwnerChip, TagChip
 from dashboard.texts import later
 from registry.access.roles import Actor, may_somewhere, refusal, require
@@ -201,7 +202,7 @@ def bulk_page(request: HttpRequest, registry: str, *, error: str = "") -> BulkPa
             title=gettext("Change several subjects"),
             section=Section.SUBJECTS,
             registry=registry,
-            crumbs=(Crumb(label=gettext("Subjects"), url=subjects_url(registry)),),
+            crumbs=(subjects_crumb(registry),),
         ),
         sentence=f"{CHANGES[change][0]} “{value}”" if change in CHANGES else "",
         rows=rows,

@@ -11,11 +11,12 @@ from django.urls import reverse
 from django.utils.translation import gettext
 
 from dashboard.links import subject_url
-from dashboard.pages.frame import make_frame, page_actor, subjects_url
+from dashboard.pages.frame import make_frame, page_actor
 from dashboard.pages.sources_words import given_text
+from dashboard.pages.subject_parts import subjects_crumb
 from dashboard.pages.subjects import MODE_SENTENCES, level_order
 from dashboard.pages.what_if_form import scope_query, scoped_url, what_if_form
-from dashboard.presenters.frame import Action, Choice, Crumb, Fact, Field, Section
+from dashboard.presenters.frame import Action, Choice, Fact, Field, Section
 from dashboard.presenters.policy import ChangeForm, ChangePart, PolicyPage, PolicyRow, WhyNot
 from dashboard.texts import later
 from registry.formats.compatibility import LEVELS
@@ -79,7 +80,7 @@ def policy_page(request: HttpRequest, registry: str) -> PolicyPage:
             title=gettext("Policy"),
             section=Section.POLICY,
             registry=registry,
-            crumbs=(Crumb(label=gettext("Subjects"), url=subjects_url(registry)),),
+            crumbs=(subjects_crumb(registry),),
             url_in=lambda other: reverse("ui:policy", args=[other]),
             mirror=mirror_of(place),
         ),

@@ -10,7 +10,10 @@ from urllib.parse import urlencode
 from django.utils.translation import gettext
 
 from dashboard.pages.change_cards import present_comparison
+from dashboard.pages.notes import facts_of
 from dashboard.pages.promotions_plan import steps_of_plan, worst
+from dashboard.presenters.business_words import Fact
+from dashboard.presenters.business_words import in_business_words as told
 from dashboard.presenters.comparison import ChangeCard, Comparison
 from dashboard.presenters.frame import Link
 from dashboard.presenters.promotions_page import ItemLink
@@ -20,6 +23,8 @@ from registry.errors import NotFound, SchemadeskError
 from registry.promotions.plan import ADOPT, Step
 from registry.promotions.selectors import RequestInfo, ThreadInfo
 from registry.promotions.selectors.changes import compare_step, places_of, state_before
+from registry.subjects.names import parse_subject
+from registry.subjects.selectors.places import get_registry
 
 MAX_ITEMS: Final = 50
 #: how a page names the place of a change that is of no field
@@ -37,7 +42,9 @@ class Changes:
     note: str
 
 
-def changes_of(info: RequestInfo, actor: Actor, asked: str, url: Callable[..., str]) -> Changes:
+def changes_of(
+    info: RequestInfo, actor: Actor, asked: str, url: Callable[..., str], *, in_business_words: bool = False
+) -> Changes:
     """The changes of the schema that is `asked` for by its subject; else of the worst one. `url` addresses the page."""
     steps = [step for step in steps_of_plan(info.plan) if step.adds or step.kind == ADOPT]
     if not steps:
@@ -45,6 +52,8 @@ def changes_of(info: RequestInfo, actor: Actor, asked: str, url: Callable[..., s
     by_subject = {step.subject: step for step in steps}
     chosen = by_subject.get(asked) or min(steps, key=lambda step: _rank(info, step))
     comparison, note = compared(info, actor, chosen)
+    if comparison and in_business_words:
+        comparison = told(comparison, _facts(info, chosen), comparison.new.format)
     items = tuple(_item(info, step, url, is_chosen=step is chosen) for step in steps[:MAX_ITEMS])
     return Changes(
         items=items if len(steps) > 1 else (),
@@ -114,6 +123,18 @@ def compared(info: RequestInfo, actor: Actor, step: Step) -> tuple[Comparison | 
     old, new = places_of(info, step)
     level = str(state_before(info, step).get("level", "BACKWARD"))
     return present_comparison(found, old, new, level=level), ""
+
+
+def _facts(info: RequestInfo, step: Step) -> dict[str, Fact]:
+    """What the versions at the two places say of their fields, those that come first: of a proposed text the target's."""
+    name, found = parse_subject(step.subject), dict[str, Fact]()
+    old, new = places_of(info, step)
+    for place, version in ((old, "latest"), (new, str(step.source_version or "latest"))):
+        try:
+            found |= facts_of(get_registry(place), name, version)
+        except NotFound:
+            continue  # it is new at the target, or was deleted at the source since
+    return found
 
 
 def _may_read(actor: Actor, registry: str, subject: str) -> bool:

@@ -54,7 +54,7 @@ from registry.promotions.plan import ADOPT, CONFIG
 from registry.promotions.selectors import EnvironmentInfo, RequestInfo, ThreadInfo
 from registry.promotions.selectors.readable import readable_request
 
-_DRAWN: Final = ("view", "item")
+_DRAWN: Final = ("view", "item", "words")
 _TITLES: Final = {
     PromotionRequest.PROMOTE: later("Promote %(subject)s version %(version)s to %(target)s"),
     PromotionRequest.PROPOSE: later("Register a proposed text of %(subject)s in %(target)s"),
@@ -83,8 +83,9 @@ def promotion(request: HttpRequest, request_id: int) -> PromotionPage:
     order, environment = selectors.list_environments(), selectors.environment_info(info.target)
     drawn = {name: given_text(request.GET, name) for name in _DRAWN}
     drawn["view"] = "split" if drawn["view"] == "split" else ""
+    drawn["words"] = "business" if drawn["words"] == "business" else ""
     url = page_url(reverse("ui:promotion", args=[info.id]), drawn)
-    changes = changes_of(info, actor, drawn["item"], url)
+    changes = changes_of(info, actor, drawn["item"], url, in_business_words=bool(drawn["words"]))
     steps, events = steps_of_plan(info.plan), events_of(info.id)
     verdict = _verdict(info)
     resume, give_up = failed_actions(info, actor)
@@ -114,7 +115,7 @@ def promotion(request: HttpRequest, request_id: int) -> PromotionPage:
         facts=_facts(info),
         states=states_of(info, events),
         items=changes.items,
-        items_word=_items_word(info),
+        items_title=_items_title(info, len(changes.items) + changes.hidden),
         items_hidden=changes.hidden,
         comparison=changes.comparison,
         comparison_note=changes.note,
@@ -122,6 +123,8 @@ def promotion(request: HttpRequest, request_id: int) -> PromotionPage:
         view=drawn["view"] or "unified",
         unified_url=url(view=None),
         split_url=url(view="split"),
+        words_url=url(words=None if drawn["words"] else "business"),
+        in_business_words=bool(drawn["words"]),
         checks=check_rows(beside_impact(info.checks)),
         checked_at=info.planned_at,
         recheck=recheck_action(info, actor),
@@ -179,12 +182,13 @@ def title_of(info: RequestInfo) -> str:
     return title % {"subject": info.subject.qualified, "version": info.version, "target": info.target, "more": more}
 
 
-def _items_word(info: RequestInfo) -> str:
+def _items_title(info: RequestInfo, shown: int) -> str:
+    """How many schemas the request writes, wrote or would have written."""
     if info.is_open:
-        return gettext("would be written")
-    many = sum(step.adds for step in steps_of_plan(info.plan)) > 1
-    done = gettext("were written") if many else gettext("was written")
-    return done if info.state == PromotionRequest.APPLIED else gettext("would have been written")
+        return counted(shown, "%(n)s schema would be written", "%(n)s schemas would be written")
+    if info.state == PromotionRequest.APPLIED:
+        return counted(shown, "%(n)s schema was written", "%(n)s schemas were written")
+    return counted(shown, "%(n)s schema would have been written", "%(n)s schemas would have been written")
 
 
 def _verdict(info: RequestInfo) -> Verdict:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Final
 
+from dashboard.presenters.json_layout import laid_out
 from dashboard.presenters.proof import EditView, PartingNote, Proof, RenameView, bytes_view, json_text
-from dashboard.presenters.text_diff import text_diff
+from dashboard.presenters.text_diff import laid_out_diff
 from dashboard.texts import later
 from registry.formats.assessment import Parting, Rename
 from registry.formats.base import Answer, Witness
@@ -56,16 +56,16 @@ def parting_note(parting: Parting, anchor: str) -> PartingNote:
 
 def edit_view(anchor: str, title: str, before: str, after: str, *, limit: int | None = None) -> EditView:
     """An edit: the two texts compared, and the whole text after it unless it is longer than `limit`."""
-    shown = (before, after) if "\n" in before.strip() else (_laid_out(before), _laid_out(after))
+    change = laid_out_diff(before, after, str if "\n" in before.strip() else _laid_out)
     return EditView(
-        anchor=anchor, title=title, change=text_diff(*shown), text=after if limit is None or len(after) <= limit else ""
+        anchor=anchor, title=title, change=change, text=after if limit is None or len(after) <= limit else ""
     )
 
 
 def _laid_out(text: str) -> str:
     """A JSON text of one line, a line an item; any other as it is."""
     try:
-        return json.dumps(json.loads(text), indent=2, ensure_ascii=False)
+        return laid_out(text)
     except (ValueError, RecursionError):
         return text
 

@@ -10,10 +10,10 @@ from django.http import HttpRequest
 from django.utils.translation import gettext
 
 from dashboard.links import subject_url
-from dashboard.pages.frame import make_frame, page_actor, subjects_url
+from dashboard.pages.frame import make_frame, page_actor
 from dashboard.pages.sources_words import given_text
-from dashboard.pages.subject_parts import subject_parts
-from dashboard.presenters.frame import Crumb, Section
+from dashboard.pages.subject_parts import subject_crumbs, subject_parts
+from dashboard.presenters.frame import Section
 from dashboard.presenters.references import (
     GraphBox,
     GraphEdge,
@@ -50,10 +50,7 @@ def references_page(request: HttpRequest, registry: str, subject: str) -> Refere
             title=gettext("References"),
             section=Section.SUBJECTS,
             registry=registry,
-            crumbs=(
-                Crumb(label=gettext("Subjects"), url=subjects_url(registry)),
-                Crumb(label=name.qualified, url=url, code=True),
-            ),
+            crumbs=subject_crumbs(registry, name),
             parts=subject_parts(registry, name, "references"),
             url_in=lambda other: subject_url(other, name.qualified, "references"),
             mirror=mirror_of(place),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from django.http import HttpRequest
@@ -12,13 +12,15 @@ from django.utils.translation import gettext
 
 from dashboard.links import subject_url
 from dashboard.pages.data_evidence import data_evidence
-from dashboard.pages.frame import make_frame, subjects_url
+from dashboard.pages.frame import make_frame
+from dashboard.pages.notes import facts_of
 from dashboard.pages.numbers import whole_number
 from dashboard.pages.report_result import present_proposal
-from dashboard.pages.subject_parts import subject_parts
+from dashboard.pages.subject_parts import subject_crumbs, subject_parts
 from dashboard.pages.subjects import level_order, pretty
-from dashboard.presenters.frame import Choice, Crumb, Field, Problem, Section
-from dashboard.presenters.report import ReferenceField, ReportPage, SyntaxProblem, snippet
+from dashboard.presenters.business_words import findings_in_business_words
+from dashboard.presenters.frame import Choice, Field, Problem, Section
+from dashboard.presenters.report import ReferenceField, ReportPage, ReportResult, SyntaxProblem, snippet
 from dashboard.texts import later
 from registry.errors import InvalidInput, InvalidReference, InvalidSchema, NotFound, SchemadeskError
 from registry.formats import FORMATS
@@ -81,6 +83,8 @@ def report_page(request: HttpRequest, registry: str, subject: str) -> ReportPage
         try:
             proposal = _proposal(place, name, form)
             result = present_proposal(registry, name, proposal)
+            if request.POST.get("words") == "business":
+                result = _in_business_words(place, name, result, form.schema_type)
             evidence = data_evidence(
                 request,
                 place,
@@ -101,10 +105,7 @@ def report_page(request: HttpRequest, registry: str, subject: str) -> ReportPage
             title=gettext("Check a new version"),
             section=Section.SUBJECTS,
             registry=registry,
-            crumbs=(
-                Crumb(label=gettext("Subjects"), url=subjects_url(registry)),
-                Crumb(label=name.qualified, url=subject_url(registry, name.qualified), code=True),
-            ),
+            crumbs=subject_crumbs(registry, name),
             parts=subject_parts(registry, name, "report"),
             url_in=lambda other: subject_url(other, name.qualified, "report"),
         ),
@@ -153,6 +154,17 @@ def report_file(request: HttpRequest, registry: str, subject: str) -> tuple[str,
         "registry": registry,
     }
     return assessment_markdown(found, title=title), "text/markdown; charset=utf-8", "compatibility-report.md"
+
+
+def _in_business_words(place: Registry, name: SubjectName, result: ReportResult, schema_type: str) -> ReportResult:
+    """The findings told with what the newest version says of its fields."""
+    facts = {} if result.first_version else facts_of(place, name, "latest")
+    return replace(
+        result,
+        findings=findings_in_business_words(result.findings, facts, schema_type),
+        beyond=findings_in_business_words(result.beyond, facts, schema_type),
+        in_business_words=True,
+    )
 
 
 def _proposal(place: Registry, name: SubjectName, form: _Form) -> Proposal:

@@ -10,12 +10,12 @@ from django.http import HttpRequest
 from django.utils.translation import gettext
 
 from dashboard.links import subject_url
-from dashboard.pages.frame import environment_of, make_frame, page_actor, subjects_url
+from dashboard.pages.frame import environment_of, make_frame, page_actor
 from dashboard.pages.numbers import whole_number
 from dashboard.pages.sources_words import given_text
-from dashboard.pages.subject_parts import subject_parts
+from dashboard.pages.subject_parts import subject_crumbs, subject_parts
 from dashboard.pages.usage import usage_url, verdict_of_retirement
-from dashboard.presenters.frame import Action, Crumb, Field, Frame, Link, Problem, Section
+from dashboard.presenters.frame import Action, Field, Frame, Link, Problem, Section
 from dashboard.presenters.retire import (
     ConfirmForm,
     RetireChoice,
@@ -181,10 +181,7 @@ def retire_frame(request: HttpRequest, place: Registry, name: SubjectName) -> Fr
         title=gettext("Retire %(qualified)s") % {"qualified": name.qualified},
         section=Section.SUBJECTS,
         registry=place.name,
-        crumbs=(
-            Crumb(label=gettext("Subjects"), url=subjects_url(place.name)),
-            Crumb(label=name.qualified, url=subject_url(place.name, name.qualified), code=True),
-        ),
+        crumbs=subject_crumbs(place.name, name),
         parts=subject_parts(place.name, name, "retire"),
         url_in=lambda other: subject_url(other, name.qualified, "retire"),
     )

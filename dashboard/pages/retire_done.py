@@ -16,7 +16,8 @@ from dashboard.pages.frame import make_frame, page_actor, subjects_url
 from dashboard.pages.numbers import whole_number
 from dashboard.pages.retire import ICONS, LABELS, SHOWN, retire_frame
 from dashboard.pages.sources_words import given_text
-from dashboard.presenters.frame import Action, Crumb, Paging, Section
+from dashboard.pages.subject_parts import subjects_crumb
+from dashboard.presenters.frame import Action, Paging, Section
 from dashboard.presenters.retire import OrphanRow, OrphansPage, ReadBack, RetirePage
 from dashboard.texts import counted, later
 from registry.access.roles import refusal
@@ -136,7 +137,7 @@ def orphans_page(request: HttpRequest, registry: str) -> OrphansPage:
             title=gettext("Subjects that nothing needs"),
             section=Section.SUBJECTS,
             registry=place.name,
-            crumbs=(Crumb(label=gettext("Subjects"), url=subjects_url(place.name)),),
+            crumbs=(subjects_crumb(place.name),),
             url_in=lambda other: reverse("ui:orphans", args=[other]),
         ),
         sentence=_rests_on(found),

@@ -9,11 +9,11 @@ from django.http import HttpRequest
 from django.utils.translation import gettext
 
 from dashboard.links import subject_url
-from dashboard.pages.frame import make_frame, subjects_url
+from dashboard.pages.frame import make_frame
 from dashboard.pages.numbers import whole_number
 from dashboard.pages.simulator_parts import modify_part, read_part
-from dashboard.pages.subject_parts import subject_parts
-from dashboard.presenters.frame import Crumb, Problem, Section
+from dashboard.pages.subject_parts import subject_crumbs, subject_parts
+from dashboard.presenters.frame import Problem, Section
 from dashboard.presenters.simulator import ModifyPart, ReadPart, SimulatorPage
 from dashboard.texts import later
 from registry.errors import InvalidVersion, NotFound, SchemadeskError, VersionNotFound
@@ -62,10 +62,7 @@ def _empty(request: HttpRequest, registry: str, name: SubjectName, part: str, ki
             title=gettext("Simulate on data"),
             section=Section.SUBJECTS,
             registry=registry,
-            crumbs=(
-                Crumb(label=gettext("Subjects"), url=subjects_url(registry)),
-                Crumb(label=name.qualified, url=subject_url(registry, name.qualified), code=True),
-            ),
+            crumbs=subject_crumbs(registry, name),
             parts=subject_parts(registry, name, "simulate"),
             url_in=lambda other: subject_url(other, name.qualified, "simulate"),
         ),

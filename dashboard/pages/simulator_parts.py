@@ -76,15 +76,15 @@ def modify_part(
     of_pair = [item for item in resets if (item.known_in, item.lost_in) == (written_by, modified_by)]
     trial = Trial(request, versions, written_by, modified_by, of_pair)
     query = {"part": "modify", "use": list(in_use), "written_by": written_by, "modified_by": modified_by}
-    rows = _hazard_rows(resets, (written_by, modified_by), in_use, address)
+    groups = _hazard_groups(resets)
     return ModifyPart(
         boxes=tuple(
             Choice(value=str(n), label=gettext("Version %(n)s") % {"n": n}, selected=n in in_use) for n in offered
         ),
         in_use=tuple(in_use),
         limit=MAX_VERSIONS_TOGETHER,
-        hazards=rows[:MAX_HAZARDS],
-        hazards_hidden=max(0, len(rows) - MAX_HAZARDS),
+        hazards=tuple(_hazard_row(group, (written_by, modified_by), in_use, address) for group in groups[:MAX_HAZARDS]),
+        hazards_hidden=max(0, len(groups) - MAX_HAZARDS),
         written_by=written_by,
         modified_by=modified_by,
         written_choices=_choices(sorted(in_use, reverse=True), written_by),
@@ -183,17 +183,12 @@ def _pair(resets: Sequence[Reset], asked: Sequence[int], in_use: Sequence[int]) 
     return in_use[-1], in_use[-2]
 
 
-def _hazard_rows(
-    resets: Sequence[Reset], pair: tuple[int, int], in_use: Sequence[int], address: Address
-) -> tuple[HazardRow, ...]:
-    """One row a field and the version that resets it."""
+def _hazard_groups(resets: Sequence[Reset]) -> list[list[Reset]]:
+    """The resets of one field by one version, a row each."""
     groups: dict[tuple[str, int, bool], list[Reset]] = {}
     for item in resets:
         groups.setdefault((item.path, item.lost_in, item.is_default), []).append(item)
-    return tuple(
-        _hazard_row(sorted(group, key=lambda item: -item.known_in), pair, in_use, address)
-        for _, group in sorted(groups.items())
-    )
+    return [sorted(group, key=lambda item: -item.known_in) for _, group in sorted(groups.items())]
 
 
 def _hazard_row(group: Sequence[Reset], pair: tuple[int, int], in_use: Sequence[int], address: Address) -> HazardRow:

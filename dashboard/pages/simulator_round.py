@@ -168,25 +168,30 @@ def fates_of(
 ) -> FateTable | None:
     """A row a field; a field that was reset says so, with the value that it had at first."""
     lost = {item.path: item for item in resets}
-    rows = [
-        FieldFate(
-            path=item.path,
-            fate=Fate.of(item.outcome),
-            before=None if item.outcome == "filled" else short_json(item.written),
-            after=None if item.outcome == "dropped" else short_json(item.read),
-            # that it is a default, the outcome's own word says
-            note="" if item.outcome == "filled" and "default" in item.note else item.note,
-        )
-        if item.path not in lost
-        else _reset_fate(lost.pop(item.path))
-        for item in outcomes
-    ]
-    rows += [_reset_fate(item) for item in lost.values()]
-    if not rows:
+    told: list[FieldOutcome | FieldReset] = [lost.pop(item.path, item) for item in outcomes]
+    told += lost.values()
+    if not told:
         return None
-    told = sorted(rows, key=lambda row: row.fate is Fate.KEPT) if len(rows) > MAX_FATES else rows
+    if len(told) > MAX_FATES:
+        told.sort(key=lambda item: isinstance(item, FieldOutcome) and Fate.of(item.outcome) is Fate.KEPT)
     return FateTable(
-        rows=tuple(told[:MAX_FATES]), before_label=before, after_label=after, hidden=max(0, len(rows) - MAX_FATES)
+        rows=tuple(
+            _reset_fate(item) if isinstance(item, FieldReset) else _outcome_fate(item) for item in told[:MAX_FATES]
+        ),
+        before_label=before,
+        after_label=after,
+        hidden=max(0, len(told) - MAX_FATES),
+    )
+
+
+def _outcome_fate(item: FieldOutcome) -> FieldFate:
+    return FieldFate(
+        path=item.path,
+        fate=Fate.of(item.outcome),
+        before=None if item.outcome == "filled" else short_json(item.written),
+        after=None if item.outcome == "dropped" else short_json(item.read),
+        # that it is a default, the outcome's own word says
+        note="" if item.outcome == "filled" and "default" in item.note else item.note,
     )
 
 

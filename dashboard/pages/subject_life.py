@@ -28,6 +28,14 @@ CHOICES: Final = {
 ADOPT_FIELD: Final = Field(
     name="reason", label=later("How it came here, and why it should stay"), kind="textarea", rows=2, required=True
 )
+ROLL_BACK_FIELD: Final = Field(
+    name="reason",
+    label=later("What went wrong with the newer version"),
+    kind="textarea",
+    rows=2,
+    required=True,
+    help=later("It becomes a request: its text is registered again under the next number, and nothing is erased."),
+)
 
 
 def marks_of(life: VersionLife) -> tuple[LifeMark, ...]:
@@ -66,8 +74,13 @@ def standing_mark(standing: Standing) -> LifeMark:
     return LifeMark(state=state, word=word, sentence=standing.message)
 
 
-def standing_part(actor: Actor, registry: str, name: SubjectName, life: VersionLife) -> StandingPart:
-    """What is known of the version that is looked at, and the forms that change it."""
+def standing_part(
+    actor: Actor, registry: str, name: SubjectName, life: VersionLife, *, newest: int = 0
+) -> StandingPart:
+    """What is known of the version that is looked at, and the forms that change it.
+
+    `newest` is the version that is current in an environment, 0 where the registry is none.
+    """
     reason = refusal(actor, "version.standing", registry=registry, subject=name.qualified)
     standing = life.standing
     releases = tuple(
@@ -98,6 +111,8 @@ def standing_part(actor: Actor, registry: str, name: SubjectName, life: VersionL
         else None,
         adopt=_adopt(actor, registry, name, life),
         adopt_field=ADOPT_FIELD,
+        roll_back=_roll_back(actor, registry, name, life, newest),
+        roll_back_field=ROLL_BACK_FIELD,
     )
 
 
@@ -148,3 +163,18 @@ def _adopt(actor: Actor, registry: str, name: SubjectName, life: VersionLife) ->
     reason = refusal(actor, "promotion.request", registry=registry, subject=name.qualified)
     url = f"{subject_url(registry, name.qualified)}adopt"
     return Action(label=gettext("Ask for its adoption"), url=url, method="post", allowed=not reason, reason=reason)
+
+
+def _roll_back(actor: Actor, registry: str, name: SubjectName, life: VersionLife, newest: int) -> Action | None:
+    """Back to this version, where a newer one is current."""
+    asked = any(each.kind == PromotionRequest.ROLL_BACK and each.target == registry for each in life.requests)
+    if not newest or life.version >= newest or asked or life.deleted_at is not None:
+        return None
+    reason = refusal(actor, "promotion.request", registry=registry, subject=name.qualified)
+    return Action(
+        label=gettext("Ask to roll back to version %(version)s") % {"version": life.version},
+        url=f"{subject_url(registry, name.qualified)}roll-back",
+        method="post",
+        allowed=not reason,
+        reason=reason,
+    )

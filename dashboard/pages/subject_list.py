@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from urllib.parse import quote, urlencode
 
 from django.http import HttpRequest
@@ -36,37 +37,43 @@ PAGE_ROWS = 50
 
 
 def subject_list(request: HttpRequest, registry: str) -> SubjectList:
-    """The page of a registry's subjects, filtered and paged by the query."""
+    """The page of a registry's subjects, filtered and paged by the query. Raises RegistryNotFound, InvalidInput."""
     place = get_registry(registry)
     query = request.GET.get("q", "").strip()
     schema_type, level = request.GET.get("format", ""), request.GET.get("level", "")
     tag, owner = given_text(request.GET, "tag"), given_text(request.GET, "owner")
-    offset = page_offset(request)
-    rows, total = selectors.subject_rows(
-        place,
-        text=query,
-        schema_type=schema_type,
-        level=level,
-        tag=tag,
-        owned=owned_patterns(place, owner),
-        offset=offset,
-        limit=PAGE_ROWS,
-    )
-    base = subjects_url(registry)
     chosen = {"q": query, "format": schema_type, "level": level, "tag": tag, "owner": owner}
+    found, base = _found(request, place, chosen), subjects_url(registry)
     return SubjectList(
         frame=make_frame(
             request, title=gettext("Subjects"), section=Section.SUBJECTS, registry=registry, mirror=mirror_of(place)
         ),
         registry=registry,
         search=_search(place, base, chosen),
-        rows=_rows(place, rows),
-        paging=paging_of(base, chosen, offset, len(rows), total),
+        rows=_rows(place, found.rows),
+        paging=_paging(base, chosen, found),
         add_command=f"curl -X POST -H 'Content-Type: application/json' {request.scheme}://{request.get_host()}"
         + ("" if registry == "dev" else f"/registries/{quote(registry)}")
         + '/subjects/orders-value/versions -d \'{"schema": "\\"string\\""}\'',
-        bulk=bulk_form(page_actor(request), registry) if rows else None,
+        bulk=bulk_form(page_actor(request), registry) if found.rows else None,
     )
+
+
+def _found(request: HttpRequest, place: Registry, chosen: dict[str, str]) -> selectors.SubjectRows:
+    """The page that the address names; the first one where all that came after the place it names is gone."""
+    find = partial(
+        selectors.subject_rows,
+        place,
+        text=chosen["q"],
+        schema_type=chosen["format"],
+        level=chosen["level"],
+        tag=chosen["tag"],
+        owned=owned_patterns(place, chosen["owner"]),
+        limit=PAGE_ROWS,
+    )
+    after, before = given_text(request.GET, "after"), given_text(request.GET, "before")
+    found = find(after=after, before=before, offset=whole_number(request.GET.get("offset", "")) or 0)
+    return find() if found.total and not found.rows else found
 
 
 def _search(place: Registry, base: str, chosen: dict[str, str]) -> Search:
@@ -111,23 +118,15 @@ def _with(base: str, query: Mapping[str, object]) -> str:
     return f"{base}?{urlencode(given)}" if given else base
 
 
-def page_offset(request: HttpRequest) -> int:
-    """Where the page begins that the query asks for; 0 for what is no number."""
-    return whole_number(request.GET.get("offset", "")) or 0
-
-
-def paging_of(base: str, chosen: dict[str, str], offset: int, shown: int, total: int) -> Paging:
-    """The pages before and after, PAGE_ROWS each, with the same filters."""
-
-    def at(start: int) -> str:
-        return _with(base, {**chosen, "offset": start})
-
+def _paging(base: str, chosen: dict[str, str], found: selectors.SubjectRows) -> Paging:
+    """The pages before and after, with the same filters."""
+    shown = len(found.rows)
     return Paging(
-        first=offset + 1 if shown else 0,
-        last=offset + shown,
-        total=total,
-        previous_url=at(max(0, offset - PAGE_ROWS)) if offset else "",
-        next_url=at(offset + PAGE_ROWS) if offset + shown < total else "",
+        first=found.skipped + 1 if shown else 0,
+        last=found.skipped + shown,
+        total=found.total,
+        previous_url=_with(base, {**chosen, "before": found.before}) if found.before else "",
+        next_url=_with(base, {**chosen, "after": found.after}) if found.after else "",
     )
 
 

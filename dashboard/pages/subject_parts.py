@@ -1,4 +1,4 @@
-"""The pages about one subject, as a row of links on each of them."""
+"""The pages about one subject: the trail that leads to each of them, and the row of links between them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from typing import Final
 from urllib.parse import urlencode
 
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from dashboard.links import subject_url
-from dashboard.presenters.frame import Part
+from dashboard.pages.frame import subjects_url
+from dashboard.presenters.frame import Crumb, Part
 from dashboard.texts import later
 from registry.subjects.names import SubjectName
 
@@ -38,3 +40,14 @@ def subject_parts(registry: str, name: SubjectName, here: str) -> tuple[Part, ..
         for target, key, label in _LISTS
     )
     return (*own, *lists)
+
+
+def subjects_crumb(registry: str) -> Crumb:
+    """The step to the list of the registry's subjects."""
+    return Crumb(label=gettext("Subjects"), url=subjects_url(registry))
+
+
+def subject_crumbs(registry: str, name: SubjectName) -> tuple[Crumb, ...]:
+    """The trail above a page about the subject: the list, then the subject itself."""
+    here = Crumb(label=name.qualified, url=subject_url(registry, name.qualified), code=True)
+    return (subjects_crumb(registry), here)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote, urlencode
 
@@ -11,17 +11,21 @@ from django.urls import reverse
 from django.utils.translation import gettext
 
 from dashboard.links import subject_url
-from dashboard.pages.frame import environment_of, make_frame, page_actor, subjects_url
+from dashboard.pages.fields_seen import seen_in_data
+from dashboard.pages.frame import environment_of, make_frame, page_actor
 from dashboard.pages.notes import note_part, tag_chips
 from dashboard.pages.numbers import whole_number
 from dashboard.pages.references import reference_lists
 from dashboard.pages.subject_life import marks_of, standing_part
-from dashboard.pages.subject_parts import subject_parts
+from dashboard.pages.subject_parts import subject_parts, subjects_crumb
 from dashboard.pages.what_if_form import what_if_form
-from dashboard.presenters.frame import Action, Choice, Crumb, Paging, Problem, Section
+from dashboard.presenters.business_words import fact_name
+from dashboard.presenters.frame import Action, Choice, Paging, Problem, Section
+from dashboard.presenters.json_layout import laid_out
 from dashboard.presenters.looks import Verdict
 from dashboard.presenters.subjects import (
     FieldRow,
+    InData,
     Lane,
     LaneCell,
     ReferenceRow,
@@ -93,6 +97,7 @@ def subject_page(request: HttpRequest, registry: str, subject: str, *, given: No
     selected = next((info for info in infos if str(info.version) == asked), (live or infos)[0])
     compare = subject_url(registry, name.qualified, "compare")
     note = note_of(place, name)
+    lanes = _lanes(name, presence, releases, registry)
     return SubjectPage(
         frame=make_frame(
             request,
@@ -100,7 +105,7 @@ def subject_page(request: HttpRequest, registry: str, subject: str, *, given: No
             section=Section.SUBJECTS,
             registry=registry,
             code=True,
-            crumbs=(Crumb(label=gettext("Subjects"), url=subjects_url(registry)),),
+            crumbs=(subjects_crumb(registry),),
             parts=subject_parts(registry, name, ""),
             url_in=lambda other: subject_url(other, name.qualified),
             mirror=mirror_of(place),
@@ -117,13 +122,15 @@ def subject_page(request: HttpRequest, registry: str, subject: str, *, given: No
         compare_url=compare,
         report_url=subject_url(registry, name.qualified, "report"),
         simulate_url=subject_url(registry, name.qualified, "simulate") if live else "",
-        lanes=_lanes(name, presence, releases, registry),
+        lanes=lanes,
         selected=_selected(request, place, name, selected, note),
         note_open=given is not None,
         note=note_part(
             page_actor(request), place, name, note, tags_of_info(place, (live or infos)[0], note), given=given
         ),
-        standing=standing_part(page_actor(request), registry, name, lives[selected.version])
+        standing=standing_part(
+            page_actor(request), registry, name, lives[selected.version], newest=numbers[0] if lanes and live else 0
+        )
         if selected.version in lives
         else None,
         compare_from=tuple(
@@ -263,7 +270,8 @@ def _selected(
     tab = request.GET.get("tab", "structure")
     tab = tab if tab in dict(TABS) else "structure"
     url = subject_url(registry.name, name.qualified, version=info.version)
-    fields, paging = _fields(request, registry, name, info, note) if tab == "structure" else ((), None)
+    in_business_words = request.GET.get("words") == "business"
+    structure = _structure(request, registry, name, info, note) if tab == "structure" else _Structure()
     source, source_hidden = _cut(pretty(info)) if tab == "source" else ("", 0)
     return SelectedVersion(
         version=info.version,
@@ -271,8 +279,19 @@ def _selected(
         format=info.schema.schema_type,
         tab=tab,
         tab_urls=tuple((code, label, f"{url}&tab={code}") for code, label in TABS),
-        fields=fields,
-        fields_paging=paging,
+        fields=structure.fields,
+        fields_paging=structure.paging,
+        in_data=structure.in_data,
+        words_url=subject_url(
+            registry.name,
+            name.qualified,
+            version=info.version,
+            fields=structure.begin or None,
+            words=None if in_business_words else "business",
+        )
+        if structure.fields
+        else "",
+        in_business_words=in_business_words,
         source=source,
         source_hidden=source_hidden,
         raw_url=_raw_url(registry.name, name, info.version),
@@ -298,7 +317,7 @@ def pretty(info: selectors.VersionInfo) -> str:
     """The canonical text, laid out where it is JSON."""
     if info.schema.schema_type == "PROTOBUF":
         return info.schema.text
-    return json.dumps(json.loads(info.schema.text), indent=2, ensure_ascii=False)
+    return laid_out(info.schema.text)
 
 
 def _cut(text: str) -> tuple[str, int]:
@@ -317,10 +336,20 @@ def _raw_url(registry: str, name: SubjectName, version: int) -> str:
     return f"/registries/{quote(registry, safe='')}/subjects/{quote(name.qualified, safe='')}/versions/{version}/schema"
 
 
-def _fields(
+@dataclass(frozen=True)
+class _Structure:
+    """The fields from `begin`, what data say of them, and where the others are, if there are others."""
+
+    fields: tuple[FieldRow, ...] = ()
+    begin: int = 0
+    paging: Paging | None = None
+    in_data: InData | None = None
+
+
+def _structure(
     request: HttpRequest, registry: Registry, name: SubjectName, info: selectors.VersionInfo, note: Note
-) -> tuple[tuple[FieldRow, ...], Paging | None]:
-    """The fields of the page that the address asks for; and where the others are, if there are others."""
+) -> _Structure:
+    """The fields of the page that the address asks for."""
     origins = selectors.field_origins(registry, name)
     page, place = reverse("ui:field"), {"registry": registry.name, "subject": name.qualified}
     outline = selectors.outline_of(registry, name, info.version)
@@ -328,6 +357,9 @@ def _fields(
     begin = (whole_number(request.GET.get("fields", "")) or 0) // FIELD_ROWS * FIELD_ROWS
     begin = begin if begin < len(outline) else 0
     drawn = list(enumerate(zip(outline, tags, strict=True), start=1))[begin : begin + FIELD_ROWS]
+    in_data, seen = seen_in_data(
+        registry, name, drawn=[field.path for _, (field, _) in drawn], declared=(field.path for field in outline)
+    )
     rows = tuple(
         FieldRow(
             name=field.name,
@@ -343,22 +375,26 @@ def _fields(
             history_url=f"{page}?{urlencode({**place, 'path': field.path})}",
             tags=tag_chips("", held.tags),
             personal=held.is_personal,
+            fact=fact_name(field.path),
+            seen=seen.get(field.path),
         )
         for number, (field, held) in drawn
     )
     if len(outline) <= FIELD_ROWS:
-        return rows, None
+        return _Structure(rows, begin, None, in_data)
+    words = "business" if request.GET.get("words") == "business" else None
     urls = [
-        subject_url(registry.name, name.qualified, version=info.version, fields=at or None)
+        subject_url(registry.name, name.qualified, version=info.version, fields=at or None, words=words)
         for at in (begin - FIELD_ROWS, begin + FIELD_ROWS)
     ]
-    return rows, Paging(
+    paging = Paging(
         first=begin + 1,
         last=begin + len(rows),
         total=len(outline),
         previous_url=urls[0] if begin else "",
         next_url=urls[1] if begin + len(rows) < len(outline) else "",
     )
+    return _Structure(rows, begin, paging, in_data)
 
 
 def _settings(registry: Registry, name: SubjectName) -> tuple[Setting, ...]:

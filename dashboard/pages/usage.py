@@ -11,10 +11,10 @@ from django.urls import reverse
 from django.utils.translation import gettext
 
 from dashboard.links import subject_url
-from dashboard.pages.frame import make_frame, subjects_url
+from dashboard.pages.frame import make_frame
 from dashboard.pages.sources_words import lasting
-from dashboard.pages.subject_parts import subject_parts
-from dashboard.presenters.frame import Crumb, Problem, Section
+from dashboard.pages.subject_parts import subject_crumbs, subject_parts
+from dashboard.presenters.frame import Problem, Section
 from dashboard.presenters.usage import (
     CoverageRow,
     EvidenceLine,
@@ -62,10 +62,7 @@ def usage_page(request: HttpRequest, registry: str, subject: str) -> UsagePage:
             title=gettext("Use of %(qualified)s") % {"qualified": name.qualified},
             section=Section.SUBJECTS,
             registry=place.name,
-            crumbs=(
-                Crumb(label=gettext("Subjects"), url=subjects_url(place.name)),
-                Crumb(label=name.qualified, url=subject_url(place.name, name.qualified), code=True),
-            ),
+            crumbs=subject_crumbs(place.name, name),
             parts=subject_parts(place.name, name, "usage"),
             url_in=lambda other: usage_url(other, name.qualified),
         ),

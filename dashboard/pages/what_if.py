@@ -9,9 +9,10 @@ from django.urls import reverse
 from django.utils.translation import gettext
 
 from dashboard.links import subject_url
-from dashboard.pages.frame import make_frame, page_actor, subjects_url
+from dashboard.pages.frame import make_frame, page_actor
 from dashboard.pages.policy import place_words
 from dashboard.pages.sources_words import given_text
+from dashboard.pages.subject_parts import subjects_crumb
 from dashboard.pages.subjects import level_order
 from dashboard.pages.what_if_form import scoped_url, what_if_form
 from dashboard.presenters.frame import Crumb, Section
@@ -43,7 +44,7 @@ def what_if_page(request: HttpRequest, registry: str, scope: SubjectName | None)
         except (InvalidCompatibility, InvalidName) as refused:
             error = refused.message
     crumbs = [
-        Crumb(label=gettext("Subjects"), url=subjects_url(registry)),
+        subjects_crumb(registry),
         Crumb(label=gettext("Policy"), url=reverse("ui:policy", args=[registry])),
     ]
     if scope is not None and scope.subject:

@@ -37,6 +37,8 @@ def match_lines(before: Sequence[str], after: Sequence[str]) -> list[tuple[int, 
         if anchors:
             pairs.extend(anchors)
             todo.extend(_between(anchors, (i1, i2, j1, j2)))
+        elif set(before[i1:i2]).isdisjoint(after[j1:j2]):
+            continue
         elif (i2 - i1) * (j2 - j1) <= budget:
             budget -= (i2 - i1) * (j2 - j1)
             pairs.extend(_exact(before, after, (i1, i2, j1, j2)))

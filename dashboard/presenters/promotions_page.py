@@ -9,7 +9,6 @@ from dashboard.presenters.comparison import Comparison
 from dashboard.presenters.frame import Action, Environment, Fact, Field, Frame, Link, Problem
 from dashboard.presenters.looks import RequestState, ReviewState, Verdict
 from dashboard.presenters.promotions import CheckRow, IdPlan, PlanStep
-from dashboard.texts import later
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,7 +185,7 @@ class PromotionPage:
     facts: tuple[Fact, ...] = ()
     states: tuple[StateMark, ...] = ()
     items: tuple[ItemLink, ...] = ()
-    items_word: str = later("would be written")
+    items_title: str = ""
     items_hidden: int = 0
     comparison: Comparison | None = None
     comparison_note: str = ""
@@ -194,6 +193,8 @@ class PromotionPage:
     view: str = "unified"
     unified_url: str = ""
     split_url: str = ""
+    words_url: str = ""
+    in_business_words: bool = False
     checks: tuple[CheckRow, ...] = ()
     checked_at: datetime | None = None
     recheck: Action | None = None

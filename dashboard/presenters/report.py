@@ -7,6 +7,7 @@ from datetime import datetime
 
 from dashboard.presenters.frame import Action, Choice, Field, Frame, Problem
 from dashboard.presenters.looks import Evidence, Verdict, Weight
+from dashboard.presenters.notes import TagChip
 from dashboard.presenters.proof import EditView, PartingNote, Proof, RenameView
 from dashboard.presenters.text_diff import lines_of
 
@@ -45,7 +46,8 @@ class ReportFinding:
     """An incompatibility (or a warning): where, against which versions, in which direction, why, and what to do.
 
     `direction` is "New reader, old data", "Old reader, new data" or "Both directions"; `place` where it stands in the
-    text that was checked ("line 3, column 7"), "" where unknown.
+    text that was checked ("line 3, column 7"), "" where unknown. `business`, `meaning` and `tags` are as on a card of a
+    comparison.
     """
 
     anchor: str
@@ -62,6 +64,9 @@ class ReportFinding:
     remedy: str = ""
     parting: str = ""
     proof: Proof | None = None
+    business: str = ""
+    meaning: str = ""
+    tags: tuple[TagChip, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,6 +239,7 @@ class ReportResult:
     first_version: bool = False
     identical_to: int | None = None
     identical_url: str = ""
+    in_business_words: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -40,7 +40,8 @@ class StandingPart:
     """What may be decided of the version that is looked at.
 
     `says` is what stands, in full. `fields` are the form's; `clear` brings the version back into good standing, `adopt`
-    asks for the review of a ghost: each None where there is nothing to clear or adopt.
+    asks for the review of a ghost, `roll_back` to make an earlier version current again: each None where there is
+    nothing to clear, to adopt or to roll back.
     """
 
     version: int
@@ -51,3 +52,5 @@ class StandingPart:
     clear: Action | None = None
     adopt: Action | None = None
     adopt_field: Field | None = None
+    roll_back: Action | None = None
+    roll_back_field: Field | None = None

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 
 from dashboard.presenters.frame import Action, Choice, Environment, Frame, Paging, Problem, Search
-from dashboard.presenters.looks import ChangeKind, Verdict
+from dashboard.presenters.looks import ChangeKind, Severity, Verdict
 from dashboard.presenters.notes import BulkForm, NotePart, OwnerChip, TagChip
 from dashboard.presenters.policy import WhatIfForm
 from dashboard.presenters.references import ReferenceLists
@@ -111,8 +111,45 @@ class VersionRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FieldMarkLink:
+    """An open finding about a field: what it says in a few words, and in its own sentence; `path` where it stands apart."""
+
+    word: str
+    sentence: str
+    severity: Severity
+    url: str
+    path: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenField:
+    """What scans counted of a field: `filled` is the share of the messages in which it had a value, "" where not seen."""
+
+    filled: str = ""
+    never: bool = False
+    messages: int = 0
+    missing: int = 0
+    nulls: int = 0
+    last_day: date | None = None
+    marks: tuple[FieldMarkLink, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InData:
+    """What scans of the last `days` say of a version: whether they read its data, and findings about other fields."""
+
+    is_scanned: bool = False
+    days: int = 0
+    undeclared: tuple[FieldMarkLink, ...] = ()
+    more_undeclared: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FieldRow:
-    """A row of the structure tree; `depth` counts from 0, `default` is JSON text, None where there is none."""
+    """A row of the structure tree; `depth` counts from 0, `default` is JSON text, None where there is none.
+
+    `fact` is the field in business words, `seen` what data say of it, None where nothing is known.
+    """
 
     name: str
     path: str
@@ -128,6 +165,8 @@ class FieldRow:
     change: ChangeKind | None = None
     tags: tuple[TagChip, ...] = ()
     personal: bool = False
+    fact: str = ""
+    seen: SeenField | None = None
 
     @property
     def indents(self) -> range:
@@ -161,7 +200,8 @@ class SelectedVersion:
     """The version below the table. `tab` is "structure", "source", "references" or "settings"; the urls choose each.
 
     `source` is the canonical text as it is shown, without `source_hidden` lines at its end; `fields` are those of one
-    page. `problem` stands where the text can't be parsed, the source still shows.
+    page. `problem` stands where the text can't be parsed, the source still shows. `words_url` turns to business words
+    and back.
     """
 
     version: int
@@ -171,6 +211,9 @@ class SelectedVersion:
     tab_urls: tuple[tuple[str, str, str], ...]
     fields: tuple[FieldRow, ...] = ()
     fields_paging: Paging | None = None
+    in_data: InData | None = None
+    words_url: str = ""
+    in_business_words: bool = False
     root: str = ""
     root_doc: str = ""
     source: str = ""

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from itertools import islice
 
 from dashboard.presenters.line_match import changes
+from registry.sandbox.cache import WeighedCache
 
 CONTEXT = 3
 """Unchanged lines kept around a change."""
 MAX_ROWS = 4000
-"""Rows that are ever drawn; what is beyond is counted in `hidden_rows`."""
+"""Rows that are ever drawn; the lines beyond are counted in `hidden_rows`."""
 MAX_WORDWISE = 400
 """Longest line (characters) whose inside is compared too: beyond, the whole line counts as changed."""
 
@@ -54,7 +57,10 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class TextDiff:
-    """A whole comparison: the rows side by side, and the same rows unified (removed lines before added ones)."""
+    """A whole comparison: the rows side by side, and the same rows unified (removed lines before added ones).
+
+    `hidden_rows` are the unified lines that aren't drawn, besides those that are skipped for being far from a change.
+    """
 
     rows: tuple[Row, ...]
     unified: tuple[Row, ...]
@@ -68,6 +74,10 @@ class TextDiff:
         return not self.added and not self.removed
 
 
+#: what was compared last, by the rows that are drawn
+_kept = WeighedCache[TextDiff](20_000, lambda diff: len(diff.rows) + 1)
+
+
 def lines_of(text: str) -> list[str]:
     """The lines of a text as parsers count them: broken at newlines alone, not at what Unicode calls a line's end."""
     lines = text.replace("\r\n", "\n").split("\n")
@@ -78,32 +88,53 @@ def text_diff(old: str, new: str, *, context: int = CONTEXT, limit: int = MAX_RO
     """The difference of two texts, `context` unchanged lines around each change, at most `limit` rows."""
     before, after = lines_of(old), lines_of(new)
     rows: list[Row] = []
-    added = removed = 0
+    added = removed = kept = 0
     blocks = list(changes(before, after))
     for index, (equal, i1, i2, j1, j2) in enumerate(blocks):
+        drawn: Iterator[Row]
         if equal:
-            rows.extend(_equal(before, i1, i2, j1, context, first=index == 0, last=index == len(blocks) - 1))
-            continue
-        removed += i2 - i1
-        added += j2 - j1
-        rows.extend(_changed(before[i1:i2], after[j1:j2], i1, j1))
-    hidden = max(0, len(rows) - limit)
-    kept = tuple(rows[:limit])
-    return TextDiff(rows=kept, unified=tuple(_unified(kept)), added=added, removed=removed, hidden_rows=hidden)
+            head, tail = 0 if index == 0 else context, 0 if index == len(blocks) - 1 else context
+            skipped = _skipped(i2 - i1, head, tail)
+            kept += i2 - i1 - skipped
+            drawn = _equal(before, i1, i2, j1, head, skipped)
+        else:
+            removed += i2 - i1
+            added += j2 - j1
+            drawn = _changed(before[i1:i2], after[j1:j2], i1, j1)
+        if len(rows) < limit:  # what isn't drawn isn't compared word by word
+            rows.extend(islice(drawn, limit - len(rows)))
+    unified = tuple(_unified(rows))
+    hidden = added + removed + kept - sum(row.kind != "skip" for row in unified)
+    return TextDiff(rows=tuple(rows), unified=unified, added=added, removed=removed, hidden_rows=hidden)
 
 
-def _equal(lines: Sequence[str], i1: int, i2: int, j1: int, context: int, *, first: bool, last: bool) -> Iterator[Row]:
-    head = 0 if first else context
-    tail = 0 if last else context
-    count = i2 - i1
-    skip = count - head - tail
-    for offset in range(count):
-        if skip > 1 and offset == head:
-            yield Row("skip", skipped=skip)
-        if skip > 1 and head <= offset < head + skip:
-            continue
-        text = (Segment(lines[i1 + offset]),)
-        yield Row("same", Line(i1 + offset + 1, text), Line(j1 + offset + 1, text))
+def laid_out_diff(old: str, new: str, lay_out: Callable[[str], str], *, limit: int = MAX_ROWS) -> TextDiff:
+    """The difference of two texts as `lay_out`, a function of a module, writes them; texts compared before aren't again."""
+    key = (_digest(old), _digest(new), lay_out, limit)
+    return _kept.get(key, lambda: text_diff(lay_out(old), lay_out(new), limit=limit))
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=32).digest()
+
+
+def _skipped(count: int, head: int, tail: int) -> int:
+    """How many of so many equal lines aren't shown: none where that would be a single one."""
+    return count - head - tail if count - head - tail > 1 else 0
+
+
+def _equal(lines: Sequence[str], i1: int, i2: int, j1: int, head: int, skipped: int) -> Iterator[Row]:
+    for offset in range(i2 - i1 if not skipped else head):
+        yield _same(lines, i1, j1, offset)
+    if skipped:
+        yield Row("skip", skipped=skipped)
+        for offset in range(head + skipped, i2 - i1):
+            yield _same(lines, i1, j1, offset)
+
+
+def _same(lines: Sequence[str], i1: int, j1: int, offset: int) -> Row:
+    text = (Segment(lines[i1 + offset]),)
+    return Row("same", Line(i1 + offset + 1, text), Line(j1 + offset + 1, text))
 
 
 def _changed(before: Sequence[str], after: Sequence[str], i1: int, j1: int) -> Iterator[Row]:

@@ -114,6 +114,15 @@ def ago(context: Context, moment: datetime | None, none: str = "") -> SafeString
     )
 
 
+@register.simple_tag(takes_context=True)
+def done_by(context: Context, moment: datetime | None, who: str, limit: int = 30, none: str = "") -> SafeString | str:
+    """When something was done and by whom, as one text: "4 min ago by steward"; without a name the time alone."""
+    when = ago(context, moment, none)
+    if moment is None or not who:
+        return when
+    return format_html(gettext('{when} <span class="second">by {who}</span>'), when=when, who=name(who, limit))
+
+
 def _in_utc() -> bool:
     return timezone.get_current_timezone_name() == "UTC"
 

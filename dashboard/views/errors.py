@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from urllib.parse import urlencode
 
 from django.conf import settings
@@ -13,10 +14,10 @@ from django.utils.translation import gettext
 from dashboard.pages.frame import make_frame
 from dashboard.presenters.frame import Frame, Link, MessagePage, Problem
 from dashboard.texts import later
+from dashboard.views.away import PAGES, away_answer
 from registry.api.product.errors import status_of
 from registry.errors import InvalidSchema, NotSignedIn, SchemadeskError
 
-PAGES = "/ui/"
 TITLES = {
     400: later("Bad request"),
     403: later("Not allowed"),
@@ -32,6 +33,8 @@ def error_page(request: HttpRequest, error: Exception) -> HttpResponse | None:
 
     Somebody without a session is sent to sign in and comes back.
     """
+    if (away := away_answer(request, error)) is not None:
+        return away
     status = status_of(error)
     if status is None or not isinstance(error, SchemadeskError) or not request.path.startswith(PAGES):
         return None
@@ -78,7 +81,13 @@ def permission_denied(request: HttpRequest, exception: Exception | None = None) 
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """What is left when everything else failed: it asks neither the database nor a selector."""
+    """What is left when everything else failed: it asks neither the database nor a selector.
+
+    Django calls it where it caught the error, so that this is known: the session or a page of an error asked a
+    database that is away.
+    """
+    if (away := away_answer(request, sys.exc_info()[1])) is not None:
+        return away
     if not request.path.startswith(PAGES):
         return JsonResponse({"error_code": 500, "message": "Internal Server Error"}, status=500)
     problem = Problem(

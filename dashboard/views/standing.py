@@ -1,4 +1,4 @@
-"""Deciding of a version on its subject's page: its standing, and the adoption of a ghost."""
+"""Deciding of a version on its subject's page: its standing, the adoption of a ghost, the way back to an earlier one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dashboard.pages.sources_words import given_text
 from dashboard.pages.subject_life import GOOD
 from registry.access.roles import require
 from registry.errors import Conflict, InvalidInput
-from registry.promotions.services import request_adoption
+from registry.promotions.services import request_adoption, request_roll_back
 from registry.subjects.names import SubjectName, parse_subject
 from registry.subjects.services.standing import clear_standing, set_standing
 
@@ -73,6 +73,30 @@ def adopt(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
     messages.success(
         request,
         gettext("Request %(number)s asks for the adoption of version %(version)s.")
+        % {"number": number, "version": version},
+    )
+    return redirect("ui:promotion", number)
+
+
+@require_POST
+def roll_back(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
+    """Ask for an earlier version to be current again."""
+    name, version, actor = parse_subject(subject), given_text(request.POST, "version"), page_actor(request)
+    require(actor, "promotion.request", registry=registry, subject=name.qualified)
+    try:
+        number = request_roll_back(
+            environment=registry,
+            subject=name,
+            version=version,
+            reason=given_text(request.POST, "reason"),
+            by=actor,
+        )
+    except (Conflict, InvalidInput) as error:
+        messages.error(request, error.message)
+        return redirect(_back(registry, name, version))
+    messages.success(
+        request,
+        gettext("Request %(number)s asks to roll back to version %(version)s.")
         % {"number": number, "version": version},
     )
     return redirect("ui:promotion", number)

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from registry.drift.models import SIDES, SchemaUse, Topic
-from registry.drift.use_rows import is_of, referrers_of, shared_with, topics_of, uses_of
+from registry.drift.use_rows import is_of, owner_of, referrers_of, shared_with, topics_of, uses_of
 from registry.errors import SubjectNotFound, VersionNotFound
 from registry.subjects.models import Registry, SchemaVersion
 from registry.subjects.names import SubjectName
@@ -198,7 +198,7 @@ def _by_topic(uses: Iterable[SchemaUse], topics: Mapping[int, Topic], subject: S
             side=side,
             framing=framing,
             mark=mark,
-            owner=_owner(topic, side, subject),
+            owner=owner_of(topic, side, subject),
             messages=messages,
             share=min(1.0, messages / topic.messages) if topic.messages else None,
             first_time=min(use.first_time for use in found),
@@ -220,15 +220,8 @@ def _partition(use: SchemaUse) -> PartitionUse:
     )
 
 
-def _owner(topic: Topic, side: str, subject: SubjectName) -> Owner:
-    names = topic.subjects.get(side) if isinstance(topic.subjects, dict) else None
-    if not names:
-        return "this" if f"{topic.name}-{side}" == subject.subject else "unknown"
-    return "this" if subject.subject in names or subject.qualified in names else "other"
-
-
 def _is_own(topic: Topic, subject: SubjectName) -> bool:
-    return any(_owner(topic, side, subject) == "this" for side in SIDES)
+    return any(owner_of(topic, side, subject) == "this" for side in SIDES)
 
 
 def _cluster(topic: Topic) -> str:

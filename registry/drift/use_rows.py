@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Literal
 
 from django.db.models import Q
 
@@ -53,6 +54,20 @@ def topics_of(registry: Registry, subject: SubjectName, used: Iterable[int]) -> 
         Topic.objects.filter(wanted, source__registry=registry).select_related("source__cluster").order_by("name", "pk")
     )
     return {row.pk: row for row in rows}
+
+
+def own_topics(registry: Registry, subject: SubjectName) -> list[int]:
+    """The topics that scans found to be the subject's, and that of its name where they found none for it."""
+    found = topics_of(registry, subject, ()).values()
+    return [row.pk for row in found if any(owner_of(row, side, subject) == "this" for side in SIDES)]
+
+
+def owner_of(topic: Topic, side: str, subject: SubjectName) -> Literal["this", "other", "unknown"]:
+    """Whose a side of a topic is as far as scans found, else as its name says."""
+    names = topic.subjects.get(side) if isinstance(topic.subjects, dict) else None
+    if not names:
+        return "this" if f"{topic.name}-{side}" == subject.subject else "unknown"
+    return "this" if subject.subject in names or subject.qualified in names else "other"
 
 
 def shared_with(rows: Sequence[SchemaVersion]) -> dict[int, tuple[str, ...]]:

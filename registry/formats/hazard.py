@@ -7,9 +7,9 @@ format and any versions that are in use at the same time.
 
 from __future__ import annotations
 
-import copy
 import json
 import re
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -17,11 +17,12 @@ from typing import Any, Final
 from registry.errors import InvalidDatum, InvalidInput
 from registry.formats.base import FieldOutcome, ParsedSchema, Resolution, SchemaFormat
 from registry.formats.hazard_remedies import Remedy, worded
-from registry.formats.json_change import Change, apply_change, scalar_places, varied
+from registry.formats.json_change import Change, apply_change, apply_changes, scalar_places, varied
 
 MAX_VERSIONS: Final = 20
 _CONCRETE: Final = re.compile(r"\[\d+\]|\{[^{}]*\}")
 _MAX_VARIED: Final = 200
+_MAX_READINGS: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,7 @@ class Reset:
 
 
 def simulate_read_modify_write(
-    format: SchemaFormat,
+    format: SchemaFormat | _Asked,
     written_by: ParsedSchema,
     modified_by: ParsedSchema,
     read_by: ParsedSchema,
@@ -130,7 +131,7 @@ def find_resets(format: SchemaFormat, versions: Sequence[tuple[int, ParsedSchema
     `versions` are those in use at the same time, with their numbers. A pair of which one can't read the other has no
     resets: that it breaks is the compatibility check's to say. Raises InvalidInput for more than MAX_VERSIONS.
     """
-    distinct = _distinct(versions)
+    distinct, asked = _distinct(versions), _Asked(format)
     if len(distinct) > MAX_VERSIONS:
         raise InvalidInput(
             f"{len(distinct)} different versions are too many to simulate: name the at most {MAX_VERSIONS} in use"
@@ -139,7 +140,7 @@ def find_resets(format: SchemaFormat, versions: Sequence[tuple[int, ParsedSchema
     for known_in, known in distinct:
         for lost_in, other in distinct:
             if known is not other:
-                found.extend(_pair_resets(format, (known_in, known), (lost_in, other)))
+                found.extend(_pair_resets(asked, (known_in, known), (lost_in, other)))
     return tuple(found)
 
 
@@ -168,15 +169,41 @@ def _distinct(versions: Sequence[tuple[int, ParsedSchema]]) -> list[tuple[int, P
     return list(by_fingerprint.values())
 
 
-def _pair_resets(
-    format: SchemaFormat, known: tuple[int, ParsedSchema], other: tuple[int, ParsedSchema]
-) -> Iterator[Reset]:
+class _Asked:
+    """A format's examples, and its last readings: a pair asks for the same one several times."""
+
+    def __init__(self, format: SchemaFormat) -> None:
+        self._format = format
+        self._examples: dict[str, Any] = {}
+        self._readings: OrderedDict[tuple[str, str, str], Resolution] = OrderedDict()
+
+    def example(self, schema: ParsedSchema) -> Any:
+        """As the format's."""
+        if schema.fingerprint not in self._examples:
+            self._examples[schema.fingerprint] = self._format.example(schema)
+        return self._examples[schema.fingerprint]
+
+    def resolve(self, reader: ParsedSchema, writer: ParsedSchema, datum: Any) -> Resolution:
+        """As the format's."""
+        try:
+            key = (reader.fingerprint, writer.fingerprint, json.dumps(datum))
+        except RecursionError:
+            raise InvalidDatum("the datum is nested too deep for this process") from None
+        if key not in self._readings:
+            self._readings[key] = self._format.resolve(reader, writer, datum)
+        self._readings.move_to_end(key)
+        while len(self._readings) > _MAX_READINGS:
+            self._readings.popitem(last=False)
+        return self._readings[key]
+
+
+def _pair_resets(asked: _Asked, known: tuple[int, ParsedSchema], other: tuple[int, ParsedSchema]) -> Iterator[Reset]:
     try:
-        datum = _telling_datum(format, known[1], other[1])
-        if not simulate_read_modify_write(format, known[1], other[1], known[1], datum).resets:
+        datum = _telling_datum(asked, known[1], other[1])
+        if not simulate_read_modify_write(asked, known[1], other[1], known[1], datum).resets:
             return
-        change = _some_change(format, known[1], other[1], datum)
-        simulation = simulate_read_modify_write(format, known[1], other[1], known[1], datum, change)
+        change = _some_change(asked, known[1], other[1], datum)
+        simulation = simulate_read_modify_write(asked, known[1], other[1], known[1], datum, change)
     except InvalidDatum:
         # The schema has no datum that can be made, or the other version can't write back what it read.
         return
@@ -188,26 +215,36 @@ def _pair_resets(
             yield Reset(path, known[0], other[0], reset.before, reset.after, reset.is_default, simulation)
 
 
-def _telling_datum(format: SchemaFormat, known: ParsedSchema, other: ParsedSchema) -> Any:
+def _telling_datum(asked: _Asked, known: ParsedSchema, other: ParsedSchema) -> Any:
     """A datum in which a field that is filled from its default differs from it; raises InvalidDatum if there is none.
 
-    Where the example happens to hold a default, its values are varied one by one as far as the schema takes that.
+    Where the example happens to hold a default, its values are varied as far as the schema takes that.
     """
-    datum = format.example(known)
-    before, after = format.resolve(known, known, datum), _round_trip(format, known, other, datum)
+    datum = asked.example(known)
+    before, after = asked.resolve(known, known, datum), _round_trip(asked, known, other, datum)
     if after is None or not _hides_a_default(before, after):
         return datum
-    for pointer, value in list(scalar_places(datum))[:_MAX_VARIED]:
-        candidate = apply_change(copy.deepcopy(datum), Change(pointer, varied(value)))
-        if _is_datum(format, known, candidate):
+    for changes in _halved([Change(pointer, varied(value)) for pointer, value in scalar_places(datum)][:_MAX_VARIED]):
+        candidate = apply_changes(datum, changes)
+        if _is_datum(asked, known, candidate):
             datum = candidate
+            changes.clear()
     return datum
 
 
-def _round_trip(format: SchemaFormat, known: ParsedSchema, other: ParsedSchema, datum: Any) -> Resolution | None:
+def _halved(changes: list[Change]) -> Iterator[list[Change]]:
+    """All changes at once; of those that whoever iterates leaves in their list, each half, down to the single ones."""
+    yield changes
+    if len(changes) > 1:
+        middle = len(changes) // 2
+        for half in (changes[:middle], changes[middle:]):
+            yield from _halved(half)
+
+
+def _round_trip(asked: _Asked, known: ParsedSchema, other: ParsedSchema, datum: Any) -> Resolution | None:
     """What comes back from another version that writes back what it read; None if it can't read, or can't be read."""
-    seen = format.resolve(other, known, datum)
-    again = None if seen.error else format.resolve(known, other, seen.value)
+    seen = asked.resolve(other, known, datum)
+    again = None if seen.error else asked.resolve(known, other, seen.value)
     return None if again is None or again.error else again
 
 
@@ -216,19 +253,19 @@ def _hides_a_default(before: Resolution, after: Resolution) -> bool:
     return any(item.outcome == "filled" and _same(values.get(item.path), item.read) for item in after.fields)
 
 
-def _some_change(format: SchemaFormat, known: ParsedSchema, other: ParsedSchema, datum: Any) -> Change | None:
+def _some_change(asked: _Asked, known: ParsedSchema, other: ParsedSchema, datum: Any) -> Change | None:
     """A modification of a field that the other version has; None where none of the first ones is accepted."""
-    seen = format.resolve(other, known, datum)
+    seen = asked.resolve(other, known, datum)
     for pointer, value in list(scalar_places(seen.value))[:_MAX_VARIED] if not seen.error else ():
         change = Change(pointer, varied(value))
-        if _is_datum(format, other, apply_change(seen.value, change)):
+        if _is_datum(asked, other, apply_change(seen.value, change)):
             return change
     return None
 
 
-def _is_datum(format: SchemaFormat, schema: ParsedSchema, value: Any) -> bool:
+def _is_datum(asked: _Asked, schema: ParsedSchema, value: Any) -> bool:
     try:
-        return not format.resolve(schema, schema, value).error
+        return not asked.resolve(schema, schema, value).error
     except InvalidDatum:
         return False
 

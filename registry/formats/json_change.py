@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,9 +21,21 @@ class Change:
 
 def apply_change(value: Any, change: Change) -> Any:
     """A copy of a JSON value with the change made; raises InvalidDatum if the pointer leads nowhere."""
+    return apply_changes(value, [change])
+
+
+def apply_changes(value: Any, changes: Sequence[Change]) -> Any:
+    """A copy of a JSON value with the changes made, one after the other; raises InvalidDatum for one that leads nowhere."""
+    result = copy.deepcopy(value)
+    for change in changes:
+        result = _changed(result, change)
+    return result
+
+
+def _changed(result: Any, change: Change) -> Any:
+    """The value itself, changed; another one where the whole value is."""
     if not change.pointer:
         return copy.deepcopy(change.value)
-    result = copy.deepcopy(value)
     *holders, last = change.pointer.split("/")[1:] or [""]
     place = result
     for part in holders:

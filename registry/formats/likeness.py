@@ -14,8 +14,10 @@ def name_likeness(old: str, new: str) -> float:
     words_old, words_new = words_of(old), words_of(new)
     common = len(words_old & words_new)
     by_words = common / min(len(words_old), len(words_new)) if words_old and words_new else 0.0
-    by_letters = SequenceMatcher(None, old.lower(), new.lower()).ratio()
-    return max(by_letters, 0.9 * by_words)
+    letters = SequenceMatcher(None, old.lower(), new.lower())
+    if letters.real_quick_ratio() <= 0.9 * by_words:  # more letters can't be alike than that
+        return 0.9 * by_words
+    return max(letters.ratio(), 0.9 * by_words)
 
 
 def words_of(name: str) -> frozenset[str]:

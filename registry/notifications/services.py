@@ -68,6 +68,8 @@ def notify_many(happenings: Sequence[Happening]) -> int:
         with transaction.atomic():
             entries, deliveries = _write(whole)
     except DatabaseError:
+        if connection.needs_rollback:
+            raise  # not even the savepoint is there any more: the change is lost, whoever made it must know
         logger.exception("%d notices could not be written, the first of %s", len(whole), whole[0].event)
         return 0
     if deliveries:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 from urllib.parse import urlencode
 
+from django.db import connection
 from django.db.models import F, QuerySet
 from django.utils import timezone
 
@@ -12,7 +13,7 @@ from registry.access.roles import ACTION_WORDS, Actor, may
 from registry.audit.services import record, recorded
 from registry.errors import ReleaseRequired
 from registry.notifications.services import notify
-from registry.promotions.models import BreakGlass, Environment
+from registry.promotions.models import BreakGlass
 from registry.subjects.models import Registry
 
 KEEPER: Final = "closed environments"
@@ -25,7 +26,7 @@ def keep_closed(action: str, registry: Registry, subject: str, by: Actor) -> boo
     It passes because it ends by itself: were the mode to be set for it, the environment would stay writable afterwards.
     Raises ReleaseRequired in a closed environment without break-glass.
     """
-    if _is_mirroring(registry, by) or not Environment.objects.filter(registry=registry, is_closed=True).exists():
+    if _is_mirroring(registry, by) or not _is_closed(registry):
         return False
     if not _use(action, registry, subject, by):
         raise ReleaseRequired(closed_refusal(action, registry, subject), registry=registry.name, action=action)
@@ -37,10 +38,21 @@ def is_kept(registry: Registry, by: Actor) -> tuple[bool, bool]:
 
     Nothing is used up by asking: it is for whoever says beforehand what would be refused.
     """
-    if _is_mirroring(registry, by) or not Environment.objects.filter(registry=registry, is_closed=True).exists():
+    if _is_mirroring(registry, by) or not _is_closed(registry):
         return False, False
     has_glass = _glass_of(registry, by).exists()
     return not has_glass, has_glass
+
+
+def _is_closed(registry: Registry) -> bool:
+    """Whether it is a closed environment; asked for every version that is registered, so without the ORM."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT EXISTS (SELECT FROM promotions_environment WHERE registry_id = %s::bigint AND is_closed)",
+            [registry.pk],
+        )
+        (found,) = cursor.fetchone()
+    return bool(found)
 
 
 def _glass_of(registry: Registry, by: Actor) -> QuerySet[BreakGlass]:

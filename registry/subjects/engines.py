@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, Protocol, TypeVar
 
 from django.conf import settings
 from django.core.signals import request_finished, request_started
@@ -55,6 +55,18 @@ _PROVED_HERE: Final = 2_000_000
 _outlines = WeighedCache[tuple[OutlineField, ...]](50_000, lambda fields: len(fields) + 1)
 _differences = WeighedCache[tuple[Difference, ...]](30_000, lambda found: len(found) + 1)
 _resets = WeighedCache[tuple[Reset, ...]](10_000, lambda found: len(found) + 1)
+_pairs = WeighedCache[Any](60_000, lambda found: found.weight)
+
+
+class Heavy(Protocol):
+    """What knows how many rows it has."""
+
+    @property
+    def weight(self) -> int:
+        """The rows."""
+
+
+Made = TypeVar("Made", bound=Heavy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +177,12 @@ def position(schema: ParsedSchema, pointer: str) -> tuple[int, int] | None:
 def diff(old: ParsedSchema, new: ParsedSchema) -> tuple[Difference, ...]:
     """All changes, for people, in the order of the text."""
     return _differences.get((_content(old), _content(new)), lambda: _verb("diff", old, new))
+
+
+def of_pair(old: ParsedSchema, new: ParsedSchema, way: Hashable, make: Callable[[], Made]) -> Made:
+    """What is made of the content of two schemas alone, in some way; kept by its weight in rows."""
+    found: Made = _pairs.get((_content(old), _content(new), way), make)
+    return found
 
 
 def judge(reader: ParsedSchema, writer: ParsedSchema) -> Judgement:
@@ -316,7 +334,7 @@ def _find_resets(versions: History) -> tuple[Reset, ...]:
 
 def forget() -> None:
     """Forget what is kept of earlier answers, so that the engines are asked again."""
-    for kept in (_outlines, _differences, _resets):
+    for kept in (_outlines, _differences, _resets, _pairs):
         kept.clear()
 
 

@@ -207,6 +207,31 @@ def test_what_was_missed_is_said() -> None:
     assert endurance.cells(Verdict("x", "y", True)) == endurance.cells(Verdict("x", "y")) == ("x:", "y")
 
 
+AWAY = '{"error_code": 50001, "message": "The database is away. Try again in 2 s."}'
+
+
+@pytest.mark.parametrize(
+    ("number", "found", "is_held", "words"),
+    [
+        (0, [error("503", AWAY)] * 2, True, "2 answers as documented: 2 × 503"),
+        (0, [error("503", AWAY), error("500", AWAY)], False, "1 other errors: 1 × 500"),
+        (0, [error("503", "")], False, "1 other errors: 1 × 503"),
+        (0, [error("closed", "")], False, "1 other errors: 1 × closed"),
+        (1, [error("503", AWAY)], False, "0 answers as documented, 1 other errors"),
+        (2, [error("closed", "")], True, "1 answers as documented: 1 × closed"),
+        (2, [], True, "no error"),
+    ],
+)
+def test_what_was_answered_while_a_part_was_away_is_held_against_what_is_documented(
+    number: int, found: list[Error], is_held: bool, words: str
+) -> None:
+    trouble = endurance.Trouble(
+        endurance.FAULTS[number], 0.0, 2.0, 3.0, tuple(found), longest=1.0, read=1, read_errors=0
+    )
+    verdict = endurance._fault(trouble)
+    assert verdict.is_held is is_held and words in verdict.said
+
+
 @pytest.mark.parametrize("words", [["--minutes=0"], ["--subjects=1"], ["--maximum-seconds=0"]])
 def test_sizes_out_of_range_are_refused(words: list[str]) -> None:
     with pytest.raises(CommandError, match="a number from"):

@@ -245,6 +245,18 @@ def test_a_finding_has_its_place_in_the_text_a_proof_and_a_cure(
     assert "beyond BACKWARD" in text  # version 1, which the level doesn't ask
 
 
+def test_findings_are_told_in_business_words_with_the_schemas_one_click_away(reader: Client, content: Actor) -> None:
+    plain, told = (check(reader, PROPOSED, words=words).context["page"].result for words in ("", "business"))
+    assert not any(item.business for item in (*plain.findings, *plain.beyond))
+    assert plain.findings
+    assert [item.rule for item in told.findings] == [item.rule for item in plain.findings]
+    for item in (*told.findings, *told.beyond):
+        assert item.business
+        assert "changes in form alone" not in item.business
+    page = check(reader, PROPOSED, words="business").content.decode()
+    assert page.count("In the schema’s words</summary>") == len(told.findings) + len(told.beyond)
+
+
 def test_the_offered_text_passes_when_it_is_checked_again(reader: Client, content: Actor) -> None:
     page = check(reader, PROPOSED, profile="confluent").content.decode()
     assert "Would pass BACKWARD" in page
@@ -476,6 +488,7 @@ def test_costly_schemas_are_compared_in_a_child(
     reader: Client, content: Actor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engines, "place_of", lambda cost: "child")
+    engines.forget()
     compared = seen(reader.get(f"{SUBJECT}compare?from=1&to=2"))
     assert "No default value for field client_name" in compared
     assert "Renamed?" in compared
@@ -491,6 +504,7 @@ def test_without_time_for_proof_the_rules_are_told_alone(
         raise SchemaTooCostly("It takes more than 2 s.")
 
     monkeypatch.setattr(engines, "truth", too_costly)
+    engines.forget()  # what was proved before is kept
     text = seen(reader.get(f"{SUBJECT}compare?from=1&to=2"))
     assert "Told by the rules alone, without proof It takes more than 2 s." in text
     assert "Breaking Order.client_name added" in text

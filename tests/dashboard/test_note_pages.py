@@ -14,14 +14,17 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from dashboard.presenters.business_words import PHRASES, fact_name, phrase_of
+from dashboard.presenters.business_words import FINDINGS, PHRASES, fact_name, phrase_of
 from registry.access.models import Ownership, User
 from registry.access.roles import Actor
 from registry.access.services import add_member, add_owner, make_group
 from registry.audit.models import AuditEvent
 from registry.formats.avro import difference_rules as avro
+from registry.formats.avro import rules as avro_findings
 from registry.formats.json_schema import difference_rules as json_schema
+from registry.formats.json_schema import rules as json_schema_findings
 from registry.formats.protobuf import difference_rules as protobuf
+from registry.formats.protobuf import rules as protobuf_findings
 from registry.subjects.models import SubjectNote
 from registry.subjects.names import SubjectName
 from registry.subjects.selectors.notes import note_of
@@ -302,7 +305,7 @@ def test_changes_are_told_in_business_words_with_the_source_one_click_away(
     assert told["FIELD_RENAMED"].business.startswith("Order customer email gets another name")
     assert told["NULL_ADDED"].meaning == "Where we <i>write</i> to."
     assert "Where we &lt;i&gt;write&lt;/i&gt; to." in said
-    assert said.count("<summary>In the schema’s words</summary>") == len(told)
+    assert said.count("In the schema’s words</summary>") == len(told)
     assert "Null is now allowed" in said
     assert page.context["page"].words_url == plain.context["page"].words_url.replace("&words=business", "")
 
@@ -338,10 +341,12 @@ def test_every_phrase_is_of_a_rule_that_there_is() -> None:
     rules = {rule for module in (avro, protobuf, json_schema) for held in vars(module).values()
              if isinstance(held, dict) for rule in held}  # fmt: skip
     assert set(PHRASES) <= rules
-    assert phrase_of("PROPERTY_ADDED", "JSON") == "is new"
+    assert set(FINDINGS) <= {*avro_findings.RULES, *protobuf_findings.RULES, *json_schema_findings.RULES}
+    assert all("%(field)s" in said for said in (*PHRASES.values(), *FINDINGS.values()))
+    assert phrase_of("PROPERTY_ADDED", "JSON") == "%(field)s is new"
     assert (
         phrase_of("PROPERTY_ADDED", "AVRO")
         == phrase_of("NAMESPACE_CHANGED", "AVRO")
-        == "changes in form alone, not in meaning"
+        == "%(field)s changes in form alone, not in meaning"
     )
-    assert phrase_of("MAXIMUM_RAISED", "JSON") == "gets a higher limit"
+    assert phrase_of("MAXIMUM_RAISED", "JSON") == "%(field)s gets a higher limit"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -265,6 +266,26 @@ def test_a_number_that_is_none_breaks_no_page(
     browser: Callable[[str], Client], content: dict[str, int], address: str, number: str
 ) -> None:
     assert browser("reader").get(address + number).status_code == 200
+
+
+def test_the_list_of_subjects_leads_from_page_to_page(
+    browser: Callable[[str], Client], content: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dashboard.pages.subject_list.PAGE_ROWS", 1)
+    name = SubjectName(".", "second-value")
+    register_version(registry="dev", subject=name, text=json.dumps(V1), by=system_actor("tests"))
+    client, base = browser("reader"), "/ui/registries/dev/subjects"
+    first = client.get(base).content.decode()
+    later = re.search(r'rel="next" href="([^"]+)"', first)
+    assert later and "?after=" in later[1] and 'rel="prev"' not in first
+    second = client.get(later[1].replace("&amp;", "&")).content.decode()
+    back = re.search(r'rel="prev" href="([^"]+)"', second)
+    assert back and "?before=" in back[1] and 'class="num">2–2' in second
+    assert 'class="num">1–1' in client.get(back[1].replace("&amp;", "&")).content.decode()
+    # all that came after it is gone: the list begins again, and doesn't say that it is empty
+    assert 'class="num">1–1' in client.get(f"{base}?after=0.1").content.decode()
+    refused = client.get(f"{base}?after=%3Cscript%3E")
+    assert 400 <= refused.status_code < 500 and "begin without one" in refused.content.decode()
 
 
 @pytest.mark.parametrize("number", ["²", "٣", "9" * 40, "1e3"])

@@ -172,6 +172,20 @@ def test_nobody_can_approve_says_so(browser: Browser, cast: Cast, versions: None
     assert "the group nobody-here" in text
 
 
+def test_the_changes_of_a_request_in_business_words(browser: Browser, cast: Cast, versions: None) -> None:
+    number = ask(cast, version=2, target="staging")
+    client = browser("approver")
+    plain = client.get(f"/ui/promotions/{number}").context["page"]
+    told = client.get(plain.words_url).context["page"]
+    cards = [[card for group in page.comparison.groups for card in group.cards] for page in (plain, told)]
+    assert [card.path for card in cards[0]] == [card.path for card in cards[1]]
+    assert not any(card.business for card in cards[0])
+    assert all(card.business for card in cards[1])
+    assert all(card.comment_url for card in cards[1])
+    assert "words=business" in told.split_url
+    assert told.words_url == f"/ui/promotions/{number}"
+
+
 def test_a_set_shows_one_schema_at_a_time(browser: Browser, cast: Cast, versions: None) -> None:
     register(V1, cast["steward"], registry="staging", subject=CUSTOMERS)
     register(V2, cast["steward"], subject=CUSTOMERS)

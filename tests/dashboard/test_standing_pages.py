@@ -117,6 +117,26 @@ def test_a_ghost_is_marked_and_adopted_from_its_page(
     assert "Ghost" not in page
 
 
+def test_an_earlier_version_is_asked_back_from_its_page(
+    versions: None, look: Callable[[str], Client], system: Actor
+) -> None:
+    register_version(registry="staging", subject=ORDERS, text=text(*"ab"), by=system)
+    client, first = look("steward"), f"{STAGING}?version=1"
+    assert "Ask to roll back" not in seen(client, STAGING), "it is current"
+    assert "Ask to roll back to version 1" in seen(client, first)
+    assert client.post(f"{STAGING}roll-back", {"version": "1", "reason": " "})["Location"].endswith("#standing")
+    assert client.post(f"{STAGING}roll-back", {"version": "2", "reason": "x"})["Location"].endswith("#standing")
+    assert not PromotionRequest.objects.exists()
+    answer = client.post(f"{STAGING}roll-back", {"version": "1", "reason": "Version 2 loses orders."})
+    request = PromotionRequest.objects.get()
+    assert answer["Location"] == f"/ui/promotions/{request.pk}"
+    assert (request.kind, request.reason) == (PromotionRequest.ROLL_BACK, "Version 2 loses orders.")
+    assert "Roll orders-value back to version 1 in staging" in seen(client, f"/ui/promotions/{request.pk}")
+    assert "Ask to roll back" not in seen(client, first), "it is asked for already"
+    reader = look("reader")
+    assert reader.post(f"{STAGING}roll-back", {"version": "1", "reason": "x"}).status_code == 403
+
+
 @pytest.mark.parametrize("count", [1, 6])
 def test_the_page_takes_the_same_queries_however_many_versions(
     registries: None, system: Actor, look: Callable[[str], Client], count: int

@@ -166,6 +166,14 @@ def test_a_value_that_another_version_cannot_hold_is_found() -> None:
     assert "can't hold" in remedies([reset])[0].text
 
 
+def test_values_are_varied_though_one_beside_them_has_no_other() -> None:
+    only = {"type": "enum", "name": "Only", "symbols": ["A"]}
+    fields = [field(f"f{number}", default=0) for number in range(5)]
+    known, other = record(field("e", only, default="A"), *fields, field("a")), record(field("a"))
+    found = find_resets(AVRO, [(1, known), (2, other)])
+    assert [(item.path, item.before, item.after) for item in found] == [(f"R.f{number}", 2, 0) for number in range(5)]
+
+
 def test_a_version_that_cannot_read_the_other_is_told_and_resets_nothing() -> None:
     one, two = record(field("a")), record(field("b", "string"))
     simulation = simulate_read_modify_write(AVRO, one, two, one, {"a": 1})

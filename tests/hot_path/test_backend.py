@@ -217,8 +217,8 @@ def test_a_file_that_was_removed_switches_it_off(generation: Generation, paramet
         listener.stop()
 
 
-def test_a_lost_connection_takes_those_that_wait_in_the_pool_with_it() -> None:
-    """After a restart of the server one request of a process fails, not one for each connection of the pool."""
+def test_after_a_restart_only_those_fail_that_were_using_a_connection() -> None:
+    """None that waited in the pool is given to a request, although it isn't asked whether it lives."""
     options = {**connection.settings_dict["OPTIONS"], "pool": {"min_size": 1, "max_size": 4}}
     # As under `up`: nobody asks a connection whether it lives before it is given to a request.
     pooled = {**connection.settings_dict, "OPTIONS": options, "CONN_HEALTH_CHECKS": False}
@@ -232,9 +232,11 @@ def test_a_lost_connection_takes_those_that_wait_in_the_pool_with_it() -> None:
         for wrapper in found:
             wrapper.close()
         assert len(set(pids)) == 3
+        run(found[0], "SELECT 1")
         with connection.cursor() as cursor:
             cursor.execute("SELECT bool_and(pg_terminate_backend(pid, 60000)) FROM unnest(%s::int[]) AS pid", [pids])
             assert cursor.fetchone() == (True,)
+        run(found[1], "SELECT 1")
         with pytest.raises(OperationalError):
             run(found[0], "SELECT 1")
         for wrapper in found:

@@ -10,7 +10,7 @@ from django.db import connection
 from psycopg import sql
 
 from dashboard.database.statements import Kind, kind_of
-from dashboard.database.tables import ANSWERS, BESIDE, BOOKKEEPING, WRITING_FUNCTIONS
+from dashboard.database.tables import ANSWERS, BESIDE, BOOKKEEPING, FOLLOWING, WRITING_FUNCTIONS
 from registry.access.selectors.actors import _NOTE_USE
 from registry.promotions.outlooks import _GONE
 
@@ -78,6 +78,8 @@ def test_every_table_is_classified_once() -> None:
     models = {model._meta.db_table for model in apps.get_models(include_auto_created=True) if model._meta.managed}
     assert models - ANSWERS - BESIDE == set(), "say in dashboard/database/tables.py whether answers depend on these"
     assert not ANSWERS & BESIDE
+    assert FOLLOWING.keys() <= BESIDE, "a statement of ours that writes them counts for nothing: triggers alone do"
+    assert set(FOLLOWING.values()) <= ANSWERS
     assert models >= ANSWERS
     for table, columns in BOOKKEEPING.items():
         model = next(model for model in apps.get_models() if model._meta.db_table == table)

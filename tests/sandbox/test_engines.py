@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -236,3 +238,23 @@ def test_texts_that_differ_in_comments_alone_are_kept_apart() -> None:
     (first, ours), (second, theirs) = docs
     assert first == second
     assert ours is not theirs
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Something that was made of a pair."""
+
+    weight: int
+
+
+def test_what_is_made_of_a_pair_is_kept_by_content_and_way_unless_it_is_too_heavy() -> None:
+    old, new = pair("AVRO")
+    again = engines.parse("AVRO", old.text)
+    light = engines.of_pair(old, new, 1, lambda: Rows(10))
+    assert engines.of_pair(again, new, 1, lambda: Rows(10)) is light
+    assert engines.of_pair(old, new, 2, lambda: Rows(10)) is not light
+    assert engines.of_pair(new, old, 1, lambda: Rows(10)) is not light
+    heavy = engines.of_pair(old, old, 1, lambda: Rows(sys.maxsize))
+    assert engines.of_pair(old, old, 1, lambda: Rows(sys.maxsize)) is not heavy
+    engines.forget()
+    assert engines.of_pair(old, new, 1, lambda: Rows(10)) is not light

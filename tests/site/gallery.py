@@ -74,11 +74,13 @@ SAMPLES: dict[str, Sample] = {
     "subjects-empty": Sample("subjects/list.html", subjects.LIST_EMPTY),
     "subjects-no-match": Sample("subjects/list.html", subjects.LIST_NO_MATCH),
     "subject": Sample("subjects/subject.html", subjects.SUBJECT),
+    "subject-words": Sample("subjects/subject.html", subjects.SUBJECT_WORDS),
     "subject-source": Sample("subjects/subject.html", subjects.SUBJECT_SOURCE),
     "subject-settings": Sample("subjects/subject.html", subjects.SUBJECT_SETTINGS),
     "subject-broken": Sample("subjects/subject.html", subjects.SUBJECT_BROKEN),
     "subject-deleted": Sample("subjects/subject.html", subjects.SUBJECT_DELETED),
     "compare": Sample("subjects/compare.html", comparison.COMPARE),
+    "compare-words": Sample("subjects/compare.html", comparison.COMPARE_WORDS),
     "compare-split": Sample("subjects/compare.html", comparison.COMPARE_SPLIT),
     "compare-same": Sample("subjects/compare.html", comparison.COMPARE_SAME),
     "compare-equal": Sample("subjects/compare.html", comparison.COMPARE_EQUAL),
@@ -97,6 +99,7 @@ SAMPLES: dict[str, Sample] = {
     "simulate-problem": Sample("subjects/simulate.html", simulator.PROBLEM),
     "report-semantic": Sample("subjects/report.html", report.REPORT_SEMANTIC),
     "report": Sample("subjects/report.html", report.REPORT),
+    "report-words": Sample("subjects/report.html", report.REPORT_WORDS),
     "report-empty": Sample("subjects/report.html", report.REPORT_EMPTY),
     "report-syntax": Sample("subjects/report.html", report.REPORT_SYNTAX),
     "report-ok": Sample("subjects/report.html", report.REPORT_OK),
@@ -279,6 +282,8 @@ SAMPLES: dict[str, Sample] = {
     "error-403-csrf": Sample("403_csrf.html", None),
     "error-404": Sample("404.html", None),
     "error-500": Sample("500.html", None),
+    "away": Sample("503.html", states.AWAY),
+    "away-unknown": Sample("503.html", states.AWAY_UNKNOWN),
 }
 
 #: of each template the first sample, which is the fullest, and the last: what costs a browser is done with these

@@ -82,7 +82,7 @@ def test_every_page_template_is_in_the_gallery_or_has_a_test_of_its_own() -> Non
     parts = {"base.html"}
     folders = ROOT / "templates"
     pages = {str(path.relative_to(folders)) for path in folders.rglob("*.html")}
-    whole = {name for name in pages if "{% extends" in (folders / name).read_text()} | {"500.html"}
+    whole = {name for name in pages if "{% extends" in (folders / name).read_text()} | {"500.html", "503.html"}
     shown = {sample.template for sample in gallery.SAMPLES.values()}
     assert whole - parts - shown == set(ELSEWHERE)
     assert all((ROOT / "tests" / test).exists() for test in ELSEWHERE.values())

@@ -73,6 +73,24 @@ def test_keyboard(page: Page, address: str) -> None:
         assert page.evaluate("document.activeElement.id") == expected
 
 
+def test_a_part_that_finds_the_database_away_says_so_and_the_page_stays(page: Page, address: str) -> None:
+    note = '<div class="note note-care"><div><p class="note-title">The database is away</p></div></div>'
+    page.goto(f"{address}/gallery/subjects")
+    page.route(
+        "**/ui/registries/dev/subjects?*", lambda route: route.fulfill(status=503, body=note, content_type="text/html")
+    )
+    rows = page.locator("#list").inner_text()
+    page.locator("#search").press_sequentially("orders")
+    page.locator("#away .note").wait_for()
+    assert page.locator("#list").inner_text() == rows
+    page.unroute("**/ui/registries/dev/subjects?*")
+    found = '<div id="list">found</div>'
+    page.route("**/ui/registries/dev/subjects?*", lambda route: route.fulfill(body=found, content_type="text/html"))
+    page.locator("#search").press_sequentially("-value")
+    page.locator("#away .note").wait_for(state="detached")
+    assert page.locator("#list").inner_text() == "found"
+
+
 def test_typing_in_the_search_asks_for_the_list_alone(page: Page, address: str) -> None:
     page.goto(f"{address}/gallery/subjects")
     page.route(

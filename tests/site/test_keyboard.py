@@ -69,7 +69,7 @@ def test_tab_reaches_everything_in_order_and_it_shows(page: Page, address: str, 
     assert found["backwards"] == []
     assert found["unseen"] == [], "no outline shows the focus"
     assert found["forced"] == [], "a tabindex above 0 tears the order apart"
-    assert found["first"] == "skip" or gallery.SAMPLES[key].template == "500.html"
+    assert found["first"] == "skip" or gallery.SAMPLES[key].template in ("500.html", "503.html")
 
 
 def test_a_lost_outline_and_a_trap_would_be_found(page: Page, address: str) -> None:

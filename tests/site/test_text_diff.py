@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from itertools import pairwise, takewhile
+from typing import Any
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from dashboard.presenters.json_layout import laid_out
 from dashboard.presenters.line_match import match_lines
-from dashboard.presenters.text_diff import MAX_ROWS, Row, lines_of, text_diff
+from dashboard.presenters.text_diff import MAX_ROWS, Row, laid_out_diff, lines_of, text_diff
 from tests.waiting import costs_little
 
 pytestmark = pytest.mark.requirement("CARD-2")
@@ -93,3 +96,43 @@ def test_a_schema_of_2000_fields_takes_little_and_draws_a_bounded_page() -> None
     assert len(diff.rows) == MAX_ROWS
     assert diff.added == diff.removed == 2_000
     assert diff.hidden_rows > 0
+
+
+def test_what_isnt_drawn_is_counted_line_by_line() -> None:
+    old = "\n".join(f"line {number}" for number in range(100))
+    new = old.replace("line", "row")
+    diff = text_diff(old, new, limit=30)
+    assert (len(diff.rows), diff.added, diff.removed) == (30, 100, 100)
+    assert diff.hidden_rows == 200 - len(diff.unified)
+    whole = text_diff(old, new)
+    assert (whole.rows[:30], whole.hidden_rows) == (diff.rows, 0)
+
+
+@given(LINES, LINES, st.integers(1, 20))
+def test_a_part_is_the_beginning_of_the_whole(old: list[str], new: list[str], limit: int) -> None:
+    part, whole = (text_diff("\n".join(old), "\n".join(new), limit=most) for most in (limit, 1_000))
+    assert part.rows == whole.rows[:limit]
+    assert (part.added, part.removed) == (whole.added, whole.removed)
+    drawn, lines = (sum(row.kind != "skip" for row in diff.unified) for diff in (part, whole))
+    assert (whole.hidden_rows, part.hidden_rows) == (0, lines - drawn)
+
+
+JSONS = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=3), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(JSONS)
+def test_a_json_text_is_laid_out_as_python_does(value: Any) -> None:
+    assert laid_out(json.dumps(value)) == json.dumps(value, indent=2, ensure_ascii=False)
+
+
+def test_texts_that_were_compared_are_told_apart_by_text_layout_and_limit() -> None:
+    one, other = '{"a": [1, 2, 3]}', '{"a": [1, 2, 4]}'
+    for _ in range(2):
+        assert laid_out_diff(one, other, str) == text_diff(one, other)
+        assert laid_out_diff(one, other, laid_out) == text_diff(laid_out(one), laid_out(other))
+        assert laid_out_diff(one, other, laid_out, limit=2) == text_diff(laid_out(one), laid_out(other), limit=2)
+        assert laid_out_diff(other, one, laid_out) == text_diff(laid_out(other), laid_out(one))

@@ -45,6 +45,8 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from tests.java_words import SHORT_LIVED
+
 ROOT: Final = Path(__file__).resolve().parents[2]
 PREFIX: Final = "spark.sql.streaming.stateStore."
 PROVIDER: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -287,6 +289,7 @@ def session_in(folder: Path) -> SparkSession:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     settings = {
         "spark.ui.enabled": "false",
+        "spark.driver.extraJavaOptions": " ".join(SHORT_LIVED),
         "spark.sql.shuffle.partitions": "1",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from typing import Literal
 
 import pytest
 from django.db import connection
 from django.db.models import Count, Max
 
 from registry.access.roles import Actor
-from registry.subjects.models import SchemaVersion, SubjectActivity
+from registry.errors import InvalidInput
+from registry.subjects.models import Registry, SchemaVersion, SubjectActivity
 from registry.subjects.names import SubjectName
-from registry.subjects.selectors import subject_rows
+from registry.subjects.selectors import SubjectRows, subject_rows
 from registry.subjects.selectors.places import get_registry
 from registry.subjects.services import delete_subject, delete_version, register_version
 
@@ -77,8 +81,119 @@ def test_the_list_begins_with_what_changed_last_and_pages_meet(registries: None,
     register_version(registry="dev", subject=SubjectName(".", "s2"), text=text(9), by=system)
     dev = get_registry("dev")
     pages = [subject_rows(dev, offset=offset, limit=3) for offset in (0, 3, 6, 9)]
-    assert [total for _, total in pages] == [7] * 4
-    shown = [row.subject.subject for rows, _ in pages for row in rows]
-    assert shown == ["s2", "s6", "s5", "s4", "s3", "s1", "s0"]
-    found, total = subject_rows(dev, text="S", schema_type="AVRO", level="BACKWARD", limit=2)
-    assert (len(found), total) == (2, 7)
+    assert [(page.total, page.skipped) for page in pages] == [(7, 0), (7, 3), (7, 6), (7, 7)]
+    assert [name for page in pages for name in names_of(page)] == ["s2", "s6", "s5", "s4", "s3", "s1", "s0"]
+    found = subject_rows(dev, text="S", schema_type="AVRO", level="BACKWARD", limit=2)
+    assert (len(found.rows), found.total) == (2, 7)
+
+
+# -- pages by cursor ----------------------------------------------------------------------------------------------------
+
+
+def names_of(page: SubjectRows) -> list[str]:
+    return [row.subject.subject for row in page.rows]
+
+
+def walk(dev: Registry, way: Literal["after", "before"], begin: str = "", **filters: str) -> Iterator[SubjectRows]:
+    """Page by page, two rows each, as long as a page says that there is another."""
+    cursor, is_first = begin, True
+    while cursor or is_first:
+        page = subject_rows(dev, limit=2, **{way: cursor}, **filters)  # type: ignore[arg-type]
+        yield page
+        cursor, is_first = getattr(page, way), False
+
+
+@pytest.fixture
+def seven(registries: None, system: Actor) -> Registry:
+    """Seven subjects, s6 the last that changed; s1 to s4 changed at one moment, so that their numbers order them."""
+    for number in range(7):
+        register_version(registry="dev", subject=SubjectName(".", f"s{number}"), text=text(number + 1), by=system)
+    tied = SubjectActivity.objects.filter(subject__name__in=["s1", "s2", "s3", "s4"])
+    tied.update(changed_at=tied.get(subject__name="s2").changed_at)
+    return get_registry("dev")
+
+
+ORDER = ["s6", "s5", "s1", "s2", "s3", "s4", "s0"]
+
+
+def test_pages_by_cursor_give_each_row_once_in_both_directions(seven: Registry) -> None:
+    forward = list(walk(seven, "after"))
+    assert [name for page in forward for name in names_of(page)] == ORDER
+    assert [(page.skipped, page.total) for page in forward] == [(0, 7), (2, 7), (4, 7), (6, 7)]
+    assert (forward[0].before, forward[-1].after) == ("", "")
+    backward = list(walk(seven, "before", forward[-1].before))
+    assert [names_of(page) for page in backward] == [names_of(page) for page in forward[-2::-1]]
+    assert [page.skipped for page in backward] == [4, 2, 0]
+
+
+def test_pages_by_cursor_hold_the_filters(seven: Registry, system: Actor) -> None:
+    register_version(registry="dev", subject=SubjectName(".", "other"), text=text(3), by=system)
+    for filters in ({"text": "S"}, {"text": "s", "schema_type": "AVRO"}, {"text": "s", "level": "BACKWARD"}):
+        pages = list(walk(seven, "after", **filters))
+        assert [name for page in pages for name in names_of(page)] == ORDER
+        assert {page.total for page in pages} == {7}
+
+
+@pytest.mark.parametrize("way", ["after", "before"])
+def test_what_comes_and_goes_between_two_pages_loses_no_row_and_doubles_none(
+    seven: Registry, system: Actor, way: Literal["after", "before"]
+) -> None:
+    """New subjects come at the top, and every page loses a row that was shown and one of the pages to come."""
+    order = ORDER if way == "after" else ORDER[::-1]
+    begin = "" if way == "after" else f"0.{2**62 // 10**2}"
+    seen: list[str] = []
+    gone: list[str] = []
+    for number, page in enumerate(walk(seven, way, begin)):
+        seen += names_of(page) if way == "after" else names_of(page)[::-1]
+        if number < 2:
+            register_version(registry="dev", subject=SubjectName(".", f"new{number}"), text=text(4), by=system)
+            there = [name for name in order if name not in gone]
+            gone += [
+                next(name for name in there if name in seen),
+                next(name for name in there[::-1] if name not in seen),
+            ]
+            for name in gone[-2:]:
+                delete_subject(registry="dev", subject=SubjectName(".", name), by=system)
+    assert len(seen) == len(set(seen))
+    old = [name for name in seen if name in order]
+    assert old == sorted(old, key=order.index)
+    assert set(order) - set(seen) <= set(gone)
+    assert {name for name in seen if name not in order} == (set() if way == "after" else {"new0", "new1"})
+
+
+def test_a_cursor_of_a_row_that_is_gone_still_holds(seven: Registry, system: Actor) -> None:
+    first = subject_rows(seven, limit=2)
+    delete_subject(registry="dev", subject=SubjectName(".", "s5"), by=system)
+    second = subject_rows(seven, after=first.after, limit=2)
+    assert names_of(second) == ["s1", "s2"]
+    assert (second.skipped, second.total) == (1, 6)
+
+
+@pytest.mark.parametrize(
+    "cursor",
+    ["x", "1", "1.", ".1", "1.2.3", "-1.2", "1.-2", "1e3.2", "²٣.1", "1 .2", "9" * 18 + ".1", "1." + "9" * 19, "1.2\n",
+     "'; DROP TABLE subjects_subject; --", "9" * 10_000],
+)  # fmt: skip
+def test_a_cursor_that_is_none_is_refused(seven: Registry, cursor: str) -> None:
+    for way in ({"after": cursor}, {"before": cursor}):
+        with pytest.raises(InvalidInput, match="begin without one"):
+            subject_rows(seven, **way)
+
+
+@pytest.mark.parametrize(
+    ("cursor", "after", "before"), [("0.0", 0, 7), ("0." + "9" * 18, 0, 7), ("9" * 17 + ".0", 7, 0)]
+)
+def test_a_cursor_beyond_the_rows_has_a_page_all_the_same(
+    seven: Registry, cursor: str, after: int, before: int
+) -> None:
+    assert len(subject_rows(seven, after=cursor).rows) == after
+    assert len(subject_rows(seven, before=cursor).rows) == before
+
+
+def test_a_page_takes_as_many_queries_wherever_it_is(
+    seven: Registry, django_assert_num_queries: Callable[[int], AbstractContextManager[object]]
+) -> None:
+    first = subject_rows(seven, limit=2)
+    for given in ({}, {"after": first.after}, {"before": subject_rows(seven, after=first.after, limit=2).before}):
+        with django_assert_num_queries(5):
+            subject_rows(seven, limit=2, **given)

@@ -3,21 +3,39 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
-from typing import Any
+from datetime import datetime
+from typing import Any, Final
 
 from django.conf import settings
 from django.contrib.auth.models import Group
 from django.db import DatabaseError, connection
 from django.utils import timezone
 
-from registry.access.models import ApiToken, GroupGrant, RoleGrant, User
+from registry.access.models import GroupGrant, RoleGrant, User
 from registry.access.roles import ADMIN, Actor, Grant
 from registry.access.scopes import Limit
 
 logger = logging.getLogger(__name__)
 LAST_USE_SECONDS = 60
-_PLACE = ("role", "registry", "subject_pattern")
+
+#: a person's own roles and those of their groups, each once and in order, as JSON
+_GRANTS: Final = """(
+    SELECT jsonb_agg(jsonb_build_array(role, registry, subject_pattern) ORDER BY role, registry, subject_pattern) FROM (
+        SELECT role, registry, subject_pattern FROM access_rolegrant WHERE user_id = {user}
+        UNION
+        SELECT g.role, g.registry, g.subject_pattern FROM access_groupgrant g
+        JOIN access_user_groups m ON m.group_id = g.group_id WHERE m.user_id = {user}
+    ) AS held)"""
+#: a token that holds, with its maker
+_TOKEN: Final = f"""
+SELECT t.id, t.name, t.scope, t.registry, t.subject_pattern, t.expires_at, t.signed_in_by,
+       coalesce(t.last_used_at > %(now)s::timestamptz - make_interval(secs => %(seconds)s), false),
+       u.id, u.username, {_GRANTS.format(user="u.id")}
+FROM access_apitoken t JOIN access_user u ON u.id = t.user_id
+WHERE t.digest = %(digest)s AND t.revoked_at IS NULL AND t.expires_at > %(now)s::timestamptz AND u.is_active
+"""  # noqa: S608
 
 # SKIP LOCKED: a reader never waits for somebody who is changing the token.
 _NOTE_USE = """
@@ -45,45 +63,48 @@ def actor_of_user(
 
 def grants_of(user_id: int) -> tuple[Grant, ...]:
     """A person's own roles and those of their groups, in one query."""
-    own = RoleGrant.objects.filter(user_id=user_id).order_by().values_list(*_PLACE)
-    through_groups = GroupGrant.objects.filter(group__user=user_id).order_by().values_list(*_PLACE)
-    return tuple(Grant(*row) for row in own.union(through_groups).order_by(*_PLACE))
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {_GRANTS.format(user='%(user)s::bigint')}", {"user": user_id})
+        (grants,) = cursor.fetchone()
+    return _grants(grants)
+
+
+def _grants(found: str | None) -> tuple[Grant, ...]:
+    return tuple(Grant(*place) for place in json.loads(found or "[]"))
 
 
 def actor_of_token(token: str, *, door: str, origin: str = "") -> Actor | None:
-    """The actor that a token stands for; None for one that is unknown, revoked, expired or of an inactive user."""
-    row = (
-        ApiToken.objects.filter(
-            digest=digest(token), revoked_at=None, user__is_active=True, expires_at__gt=timezone.now()
-        )
-        .select_related("user")
-        .first()
-    )
+    """The actor that a token stands for, in one query; None for one that is unknown, revoked, expired or of an inactive user."""
+    now = timezone.now()
+    with connection.cursor() as cursor:
+        cursor.execute(_TOKEN, {"digest": digest(token), "now": now, "seconds": LAST_USE_SECONDS})
+        row = cursor.fetchone()
     if row is None:
         return None
-    note_use(row, origin=origin)
-    return actor_of_user(
-        row.user,
+    token_id, name, *limit, signed_in_by, was_used, user_id, username, grants = row
+    if not was_used:
+        note_use(token_id, now, origin=origin)
+    return Actor(
+        name=username,
         door=door,
-        origin=f"{origin} token {row.name}".strip(),
-        signed_in_by=row.signed_in_by,
-        limit=Limit(row.scope, row.registry, row.subject_pattern, row.expires_at),
+        user_id=user_id,
+        grants=_grants(grants),
+        origin=f"{origin} token {name}".strip(),
+        signed_in_by=signed_in_by,
+        limit=Limit(*limit),
     )
 
 
-def note_use(token: ApiToken, *, origin: str) -> None:
+def note_use(token_id: int, now: datetime, *, origin: str) -> None:
     """Keep when and from where a token was used, at most once a minute, and never at the cost of the call."""
-    now = timezone.now()
-    if token.last_used_at and (now - token.last_used_at).total_seconds() < LAST_USE_SECONDS:
-        return
-    values: dict[str, Any] = {"now": now, "origin": origin[:64], "id": token.pk, "seconds": LAST_USE_SECONDS}
+    values: dict[str, Any] = {"now": now, "origin": origin[:64], "id": token_id, "seconds": LAST_USE_SECONDS}
     try:
         with connection.cursor() as cursor:
             cursor.execute(_NOTE_USE, values)
     except DatabaseError:
         if connection.in_atomic_block:
             raise  # the transaction is lost, whoever began it must know
-        logger.warning("the last use of token %s was not written", token.pk, exc_info=True)
+        logger.warning("the last use of token %s was not written", token_id, exc_info=True)
 
 
 def approval_refusal(actor: Actor) -> str:

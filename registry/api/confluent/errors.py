@@ -12,6 +12,7 @@ from rest_framework import exceptions
 from rest_framework.response import Response
 
 from registry import errors
+from registry.api.outage import DatabaseAway, away_of, tell_when
 from registry.subjects import association_errors
 
 logger = logging.getLogger(__name__)
@@ -52,8 +53,11 @@ CODES: dict[type[Exception], int] = {
     errors.NotSignedIn: 401,
     errors.Forbidden: 403,
     errors.Unavailable: 50002,
+    DatabaseAway: 50001,
     OperationalError: 50001,
 }
+#: where it isn't the code's first three digits: 503 is what clients try again, or go to another server for
+STATUSES: dict[type[Exception], int] = {DatabaseAway: 503}
 #: what the framework itself refuses, in the words of the established server
 FRAMEWORK_MESSAGES = {
     404: "HTTP 404 Not Found",
@@ -70,17 +74,23 @@ def handle(error: Exception, context: dict[str, Any]) -> Response:
         return _answer(error.status_code, error.status_code, message)
     if isinstance(error, SuspiciousOperation):
         return _answer(400, 400, "HTTP 400 Bad Request")
+    error = away_of(error) or error
     code = code_of(error)
     if code is None:
         logger.error("unforeseen error", exc_info=error)
         return _answer(500, 500, "Internal Server Error")
-    if code == 50001:
+    if code == 50001 and not isinstance(error, DatabaseAway):
         logger.error("the database failed", exc_info=error)
         return _answer(500, code, "Error in the backend data store")
-    response = _answer(int(str(code)[:3]), code, describe(error))
+    response = _answer(status_of(type(error), code), code, describe(error))
     if code == 401:
         response["WWW-Authenticate"] = 'Basic realm="Schemadesk"'
-    return response
+    return tell_when(response, error)
+
+
+def status_of(kind: type[Exception], code: int) -> int:
+    """The HTTP status of an error of that kind and code."""
+    return STATUSES.get(kind, int(str(code)[:3]))
 
 
 def code_of(error: Exception) -> int | None:

@@ -118,7 +118,7 @@ class Versions(ConfluentView):
         """Register a schema; one that the subject has already keeps its id and version."""
         body = schema_body(request)
         done = register_version(
-            registry=self.registry.name,
+            registry=self.registry,
             subject=self.named_subject,
             text=body.text,
             by=self.actor,

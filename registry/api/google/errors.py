@@ -14,6 +14,7 @@ from rest_framework import exceptions
 from rest_framework.response import Response
 
 from registry import errors
+from registry.api.outage import away_of, tell_when
 
 logger = logging.getLogger(__name__)
 
@@ -69,6 +70,7 @@ def handle(error: Exception, context: dict[str, Any]) -> Response:
     """The answer for any exception; one that isn't foreseen is logged with its trace and answered 500 without details."""
     if isinstance(error, exceptions.APIException):
         return _answer(error.status_code, FRAMEWORK.get(error.status_code, "UNKNOWN"), _framework_message(error))
+    error = away_of(error) or error
     status = status_of(error)
     if status is None:
         logger.error("unforeseen error", exc_info=error)
@@ -79,7 +81,7 @@ def handle(error: Exception, context: dict[str, Any]) -> Response:
     response = _answer(HTTP_CODES[status], status, _message(error), details=_details(error))
     if status == "UNAUTHENTICATED":
         response["WWW-Authenticate"] = 'Bearer realm="Schemadesk"'
-    return response
+    return tell_when(response, error)
 
 
 def refusal(status: int, message: str) -> dict[str, Any]:

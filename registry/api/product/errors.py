@@ -10,6 +10,7 @@ from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
 from registry import errors
+from registry.api.outage import away_of, tell_when
 
 logger = logging.getLogger(__name__)
 
@@ -34,6 +35,7 @@ def handle(error: Exception, context: dict[str, Any]) -> Response | None:
     """The answer for any exception; what isn't foreseen is logged and answered 500 without details."""
     if isinstance(error, exceptions.APIException):
         return exception_handler(error, context)
+    error = away_of(error) or error
     status = status_of(error)
     if status is None or not isinstance(error, errors.SchemadeskError):
         logger.error("unforeseen error", exc_info=error)
@@ -41,4 +43,4 @@ def handle(error: Exception, context: dict[str, Any]) -> Response | None:
     body: dict[str, Any] = {"error": type(error).__name__, "message": error.placed, "details": error.details}
     if isinstance(error, errors.InvalidSchema) and error.line is not None:
         body |= {"line": error.line, "column": error.column}
-    return Response(body, status=status)
+    return tell_when(Response(body, status=status), error)

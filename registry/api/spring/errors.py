@@ -19,6 +19,7 @@ from rest_framework import exceptions
 from rest_framework.response import Response
 
 from registry import errors
+from registry.api.outage import DatabaseAway, away_of, tell_when
 
 logger = logging.getLogger(__name__)
 
@@ -48,6 +49,7 @@ ANSWERS: dict[type[Exception], Row] = {
     errors.NotSignedIn: Row(401),
     errors.Forbidden: Row(403),
     errors.Unavailable: Row(503),
+    DatabaseAway: Row(503, "The database did not answer"),
     RequestDataTooBig: Row(413, "The request body is too large"),
     UnreadablePostError: Row(400, "The request body could not be read"),
     OperationalError: Row(503, "The database did not answer"),
@@ -99,6 +101,7 @@ def handle(error: Exception, context: dict[str, Any]) -> Response:
         return response
     if isinstance(error, exceptions.APIException):
         return _answer(error.status_code, str(error.detail), path)
+    error = away_of(error) or error
     row = row_of(error)
     if row is None:
         logger.error("unforeseen error", exc_info=error)
@@ -108,7 +111,7 @@ def handle(error: Exception, context: dict[str, Any]) -> Response:
     response = _answer(row.status, row.message or describe(error), path, describe(error) if row.message else "")
     if row.status == 401:
         response["WWW-Authenticate"] = 'Basic realm="Schemadesk"'
-    return response
+    return tell_when(response, error)
 
 
 def row_of(error: Exception) -> Row | None:

@@ -165,7 +165,7 @@ def _named(old: Named, new: Named, place: Place) -> Iterator[Work]:
 
 
 def _fields(old: Record, new: Record, place: Place) -> Iterator[Work]:
-    matched = _matched(old, new)
+    matched = matched_fields(old, new)
     taken = {field.name for field in matched.values()}
     for after in new.fields:
         before = matched.get(after.name)
@@ -193,7 +193,7 @@ def _fields(old: Record, new: Record, place: Place) -> Iterator[Work]:
         yield difference("FIELDS_REORDERED", place.inside("fields"), names_old, names_new)
 
 
-def _matched(old: Record, new: Record) -> dict[str, Field]:
+def matched_fields(old: Record, new: Record) -> dict[str, Field]:
     """For each field of the new record that has one: the field of the old, by name, else by alias."""
     matched = {field.name: old.by_name[field.name] for field in new.fields if field.name in old.by_name}
     taken = set(matched)

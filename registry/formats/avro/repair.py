@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from registry.errors import InvalidSchema
-from registry.formats.avro.diff import diff_types
+from registry.formats.avro.diff import matched_fields
 from registry.formats.avro.findings import judge
 from registry.formats.avro.model import Schema
 from registry.formats.avro.parse import parse_schema
+from registry.formats.avro.places import field_at
 from registry.formats.avro.repair_case import Case, Step
 from registry.formats.avro.repair_steps import IN_READER, IN_WRITER
 from registry.formats.base import Difference, Edit, Incompatibility, Judgement, ParsedSchema, ResolvedReference
@@ -74,11 +75,17 @@ def accept_rename(old: ParsedSchema, new: ParsedSchema, suspected: Difference) -
     changed = _parsed(new, model, edit.text)
     if changed is None:
         return None
-    if suspected.rule == "FIELD_RENAME_SUSPECTED" and any(
-        item.rule == suspected.rule and item.path == suspected.path for item in diff_types(before.root, changed.root)
-    ):
+    if suspected.rule == "FIELD_RENAME_SUSPECTED" and not _is_known(before, changed, suspected):
         return None
     return Edit(f'add the alias "{alias}"', edit.text)
+
+
+def _is_known(before: Schema, changed: Schema, suspected: Difference) -> bool:
+    """Whether the two fields are one for readers: of all that differs, their records alone decide it."""
+    old, new = field_at(before.root, suspected.pointer_old), field_at(changed.root, suspected.pointer_new)
+    if old is None or new is None:  # defined in a schema that is referred to, where the edit can't be
+        return False
+    return matched_fields(old[0], new[0]).get(new[1].name) is old[1]
 
 
 def _renamed(suspected: Difference) -> tuple[str, str]:

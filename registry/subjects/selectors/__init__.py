@@ -12,7 +12,13 @@ from registry.subjects.selectors.comparison import (
     stored_version,
 )
 from registry.subjects.selectors.effective import effective_config, effective_mode, own_config, own_mode
-from registry.subjects.selectors.listing import SubjectRow, list_contexts, list_registries, subject_rows
+from registry.subjects.selectors.listing import (
+    SubjectRow,
+    SubjectRows,
+    list_contexts,
+    list_registries,
+    subject_rows,
+)
 from registry.subjects.selectors.names import list_subjects
 from registry.subjects.selectors.presence import (
     SubjectPresence,
@@ -53,6 +59,7 @@ __all__ = [
     "Side",
     "SubjectPresence",
     "SubjectRow",
+    "SubjectRows",
     "SubjectState",
     "TrialVersions",
     "Verdict",

@@ -92,9 +92,10 @@ def of_group(rows: list[SchemaVersion], *, group: str | None, like: Contract | N
     return [row for row in rows if property_of(row.schema.metadata, group) == wanted]
 
 
-def parsed_history(rows: list[SchemaVersion]) -> list[tuple[int, ParsedSchema]]:
-    """The versions with their parsed schemas."""
-    return list(zip((row.version for row in rows), parse_stored([row.schema for row in rows]), strict=True))
+def parsed_history(rows: list[SchemaVersion], *, refer: bool = True) -> list[tuple[int, ParsedSchema]]:
+    """The versions with their parsed schemas; `refer` False says that none of those refers to another."""
+    parsed = parse_stored([row.schema for row in rows], refer=refer)
+    return list(zip((row.version for row in rows), parsed, strict=True))
 
 
 def compare_versions(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import json
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
+from django.db import connection
 from django.db.models import Q
 
 from registry.errors import SubjectConfigNotFound, SubjectModeNotFound
@@ -21,6 +23,7 @@ NO_POLICY = "none"
 #: from the nearest scope to the farthest
 ORIGINS = ("subject", "context", "registry", "server default")
 _Row = TypeVar("_Row", Config, Mode)
+_Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True)
@@ -75,20 +78,90 @@ class EffectiveMode:
     origin: str
 
 
+#: the configs and modes that may speak for a subject, as two lists in JSON; to be put into a larger statement too, with
+#: the parameters of `scope_of`
+SPOKEN: Final = ", ".join(
+    f"""(SELECT jsonb_agg(to_jsonb(x)) FROM subjects_{kind} x WHERE x.registry_id = %(registry)s::bigint AND (
+        x.context_id IS NULL
+        OR (x.context_id = (SELECT id FROM named) AND x.subject_name IS NULL)
+        OR (x.context_id = (SELECT id FROM named) AND x.subject_name = %(subject)s::text)))"""  # noqa: S608
+    for kind in ("config", "mode")
+)
+#: what it is put behind: the context, which may not exist
+NAMED: Final = """WITH named AS MATERIALIZED (
+    SELECT id FROM subjects_context WHERE registry_id = %(registry)s::bigint AND name = %(context)s::text)"""
+
+
+@dataclass(frozen=True)
+class Spoken:
+    """What the scopes say that speak for one subject, nearest first, each with its name."""
+
+    configs: Sequence[tuple[str, OwnConfig]]
+    modes: Sequence[tuple[str, str]]
+
+    def config(self) -> EffectiveConfig:
+        """What counts of the configs: subject before context before registry before BACKWARD, each setting by itself."""
+        return _config_of(self.configs)
+
+    def settings(self) -> OwnConfig:
+        """All settings as they count, None where no scope sets one."""
+        return _settings_in_scope([row for _, row in self.configs])
+
+    def mode(self, registry: Registry) -> EffectiveMode:
+        """What counts of the modes; see `effective_mode`."""
+        return EffectiveMode(MIRROR_MODE, "registry") if registry.kind == Registry.REMOTE else _mode_of(self.modes)
+
+
+def scope_of(registry: Registry, subject: SubjectName | None) -> dict[str, Any]:
+    """The parameters of `SPOKEN`; without a subject those of the default context."""
+    name = subject or SubjectName(DEFAULT_CONTEXT, "")
+    return {"registry": registry.pk, "context": name.context, "subject": name.subject}
+
+
+def spoken_from(configs: str | None, modes: str | None) -> Spoken:
+    """What the two columns of `SPOKEN` say."""
+    return Spoken(
+        configs=_nearest_first([(row, _own_of(row)) for row in json.loads(configs or "[]")]),
+        modes=_nearest_first([(row, row["mode"]) for row in json.loads(modes or "[]")]),
+    )
+
+
+def _own_of(row: Mapping[str, Any]) -> OwnConfig:
+    return OwnConfig(**{name: row[column] for name, column in COLUMNS.items()})
+
+
+def _nearest_first(rows: list[tuple[Mapping[str, Any], _Value]]) -> list[tuple[str, _Value]]:
+    found = [
+        (ORIGINS[2 if row["context_id"] is None else 1 if row["subject_name"] is None else 0], value)
+        for row, value in rows
+    ]
+    return sorted(found, key=lambda pair: ORIGINS.index(pair[0]))
+
+
+def spoken_for(registry: Registry, subject: SubjectName | None) -> Spoken:
+    """What the configs and modes say that may speak for a subject; one query."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"{NAMED} SELECT {SPOKEN}", scope_of(registry, subject))
+        configs, modes = cursor.fetchone()
+    return spoken_from(configs, modes)
+
+
 def effective_config(registry: Registry, subject: SubjectName | None = None) -> EffectiveConfig:
     """Subject before context before registry before BACKWARD, each setting by itself."""
-    return _config_of(scoped_rows(Config, registry, subject))
+    return spoken_for(registry, subject).config()
 
 
 def config_and_settings(registry: Registry, subject: SubjectName | None) -> tuple[EffectiveConfig, OwnConfig]:
     """The same, with all settings as they count, None where no scope sets one; one query."""
-    scopes = scoped_rows(Config, registry, subject)
-    return _config_of(scopes), _settings_in_scope([row for _, row in scopes])
+    spoken = spoken_for(registry, subject)
+    return spoken.config(), spoken.settings()
 
 
 def effective_configs(registry: Registry, subjects: Collection[SubjectName]) -> dict[SubjectName, EffectiveConfig]:
     """The same for many subjects, in one query."""
-    return {subject: _config_of(scopes) for subject, scopes in _scopes_of_many(Config, registry, subjects).items()}
+    return {
+        subject: _config_of(_owns(scopes)) for subject, scopes in _scopes_of_many(Config, registry, subjects).items()
+    }
 
 
 def configs_and_settings(
@@ -97,9 +170,14 @@ def configs_and_settings(
     """For many subjects: the config and all settings as they count, and what the subject sets itself; one query."""
     found = {}
     for subject, scopes in _scopes_of_many(Config, registry, subjects).items():
-        own = next((settings_of(row) for origin, row in scopes if origin == ORIGINS[0]), None)
-        found[subject] = _config_of(scopes), _settings_in_scope([row for _, row in scopes]), own
+        owns = _owns(scopes)
+        own = next((settings for origin, settings in owns if origin == ORIGINS[0]), None)
+        found[subject] = _config_of(owns), _settings_in_scope([settings for _, settings in owns]), own
     return found
+
+
+def _owns(scopes: list[tuple[str, Config]]) -> list[tuple[str, OwnConfig]]:
+    return [(origin, settings_of(row)) for origin, row in scopes]
 
 
 def effective_modes(
@@ -114,7 +192,7 @@ def effective_modes(
         return {subject: EffectiveMode(MIRROR_MODE, "registry") for subject in subjects}
     found = _scopes_of_many(Mode, registry, subjects)
     return {
-        subject: _mode_of([pair for pair in scopes if not is_mirror or pair[0] != "registry"])
+        subject: _mode_of([(origin, row.mode) for origin, row in scopes if not is_mirror or origin != "registry"])
         for subject, scopes in found.items()
     }
 
@@ -122,7 +200,7 @@ def effective_modes(
 def _scopes_of_many(
     model: type[_Row], registry: Registry, subjects: Collection[SubjectName]
 ) -> dict[SubjectName, list[tuple[str, _Row]]]:
-    """For each subject what `scoped_rows` gives, in one query for all."""
+    """For each subject the rows that may speak for it, nearest scope first, in one query for all."""
     wider = Q(subject_name=None) & (Q(context=None) | Q(context__name__in={subject.context for subject in subjects}))
     rows = model.objects.filter(
         wider | Q(subject_name__in={subject.subject for subject in subjects}), registry=registry
@@ -136,9 +214,9 @@ def _scopes_of_many(
     return {subject: scopes(subject) for subject in subjects}
 
 
-def _config_of(scopes: list[tuple[str, Config]]) -> EffectiveConfig:
+def _config_of(scopes: Sequence[tuple[str, OwnConfig]]) -> EffectiveConfig:
     level, origin = next(
-        ((row.compatibility_level, origin) for origin, row in scopes if row.compatibility_level),
+        ((row.level, origin) for origin, row in scopes if row.level),
         (DEFAULT_LEVEL, ORIGINS[-1]),
     )
     found = _settings_in_scope([row for _, row in scopes])
@@ -151,12 +229,14 @@ def _config_of(scopes: list[tuple[str, Config]]) -> EffectiveConfig:
     )
 
 
-def _settings_in_scope(rows: list[Config]) -> OwnConfig:
-    """Each setting from the nearest row that has it, but those of NEAREST_ALONE from the nearest row."""
+def _settings_in_scope(rows: Sequence[OwnConfig]) -> OwnConfig:
+    """Each setting from the nearest scope that has it, but those of NEAREST_ALONE from the nearest scope."""
+    if not rows:
+        return OwnConfig()
 
     def speak(name: str) -> list[Any]:
         speaking = rows[:1] if name in NEAREST_ALONE else rows
-        return [getattr(row, COLUMNS[name]) for row in speaking]
+        return [getattr(row, name) for row in speaking]
 
     return OwnConfig(**{name: next((v for v in speak(name) if v is not None), None) for name in COLUMNS})
 
@@ -168,14 +248,14 @@ def effective_mode(registry: Registry, subject: SubjectName | None = None) -> Ef
     """
     if registry.kind == Registry.REMOTE:
         return EffectiveMode(MIRROR_MODE, "registry")
-    return _mode_of(scoped_rows(Mode, registry, subject))
+    return spoken_for(registry, subject).mode(registry)
 
 
-def _mode_of(scopes: list[tuple[str, Mode]]) -> EffectiveMode:
-    for origin, row in reversed(scopes):
-        if row.mode == MIRROR_MODE:
-            return EffectiveMode(row.mode, origin)
-    origin, mode = next(((origin, row.mode) for origin, row in scopes), (ORIGINS[-1], DEFAULT_MODE))
+def _mode_of(scopes: Sequence[tuple[str, str]]) -> EffectiveMode:
+    for origin, mode in reversed(scopes):
+        if mode == MIRROR_MODE:
+            return EffectiveMode(mode, origin)
+    origin, mode = next(iter(scopes), (ORIGINS[-1], DEFAULT_MODE))
     return EffectiveMode(mode, origin)
 
 
@@ -209,17 +289,3 @@ def _own(model: type[_Row], registry: Registry, subject: SubjectName) -> _Row | 
     return model.objects.filter(
         registry=registry, context__name=subject.context, subject_name=subject.subject or None
     ).first()
-
-
-def scoped_rows(model: type[_Row], registry: Registry, subject: SubjectName | None) -> list[tuple[str, _Row]]:
-    """The rows that may speak for a subject, nearest scope first, in one query."""
-    context = subject.context if subject else DEFAULT_CONTEXT
-    scope = Q(context=None) | Q(context__name=context, subject_name=None)
-    if subject and subject.subject:
-        scope |= Q(context__name=context, subject_name=subject.subject)
-    rows = model.objects.filter(scope, registry=registry)
-    origins = [
-        ("registry" if row.context_id is None else "context" if row.subject_name is None else "subject", row)
-        for row in rows
-    ]
-    return sorted(origins, key=lambda pair: ORIGINS.index(pair[0]))

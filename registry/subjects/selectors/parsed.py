@@ -51,10 +51,17 @@ def _parse_stored(stored: _Stored) -> ParsedSchema:
     return _cache.get(stored, lambda: engines.parse(stored.schema_type, stored.text, stored.references, is_new=False))
 
 
-def parse_stored(schemas: Sequence[Schema]) -> list[ParsedSchema]:
-    """The parsed forms of stored schemas, their references resolved; one query for each depth of references."""
-    parse = parser_of(schemas)
+def parse_stored(schemas: Sequence[Schema], *, refer: bool = True) -> list[ParsedSchema]:
+    """The parsed forms of stored schemas, their references resolved; one query for each depth of references.
+
+    None with `refer` False, which says of all of them that they refer to nothing.
+    """
+    parse = parser_of(schemas) if refer else _parse_plain
     return [parse(row) for row in schemas]
+
+
+def _parse_plain(row: Schema) -> ParsedSchema:
+    return _parse_stored(_Stored(row.fingerprint, row.identity, row.schema_type, row.canonical, ()))
 
 
 def parser_of(schemas: Sequence[Schema]) -> Callable[[Schema], ParsedSchema]:
@@ -124,7 +131,9 @@ def resolve_references(
     wanted = [
         (item, (parse_subject(item.subject, context=context), parse_version(item.version))) for item in references
     ]
-    targets = _targets(registry, {place for _, place in wanted}, deleted=deleted) if wanted else {}
+    if not wanted:
+        return ()
+    targets = _targets(registry, {place for _, place in wanted}, deleted=deleted)
     for reference, place in wanted:
         if place not in targets:
             raise InvalidReference(

@@ -2,23 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
 from django.conf import settings
-from django.db.models import OuterRef, QuerySet, Subquery
+from django.db import connection
 
 from registry.errors import RegistryNotFound, SubjectNotFound
-from registry.subjects.models import Config, Context, Registry, Subject
+from registry.subjects.models import Context, Registry, Subject
 from registry.subjects.names import DEFAULT_CONTEXT, SubjectName, parse_subject
+from registry.subjects.rows import columns_of, row_of
 from registry.subjects.selectors.resources import ResourceName
 
 __all__ = ["Registry", "find_context", "get_registry", "get_registry_and_subject", "get_subject"]
 
 
-def get_registry(name: str = "", *, project: str = "", location: str = "") -> Registry:
+_NAMED: Final = (
+    "FROM subjects_registry r WHERE r.name = %(name)s AND r.project = %(project)s AND r.location = %(location)s"
+)
+_REGISTRY: Final = f"SELECT {columns_of(Registry, 'r')} {_NAMED}"
+_WITH_ALIAS: Final = f"""SELECT {columns_of(Registry, "r")}, (
+    SELECT x.alias FROM subjects_config x JOIN subjects_context c ON c.id = x.context_id
+    WHERE x.registry_id = r.id AND c.name = %(context)s AND x.subject_name = %(subject)s) {_NAMED}"""  # noqa: S608
+
+
+def get_registry(name: str | Registry = "", *, project: str = "", location: str = "") -> Registry:
     """The registry row; project, location and name default to the configured ones, a ResourceName says all three.
 
-    Raises RegistryNotFound.
+    One that the call has read already is given back. Raises RegistryNotFound.
     """
-    return _found(_named(name, project, location).first(), name)
+    if isinstance(name, Registry):
+        return name
+    row = _read(_REGISTRY, _named(name, project, location))
+    if row is None:
+        raise _not_found(name)
+    return row_of(Registry, row)
 
 
 def get_registry_and_subject(name: str, subject: SubjectName) -> tuple[Registry, SubjectName]:
@@ -26,29 +44,35 @@ def get_registry_and_subject(name: str, subject: SubjectName) -> tuple[Registry,
 
     Raises RegistryNotFound.
     """
-    config = Config.objects.filter(registry=OuterRef("pk"), context__name=subject.context, subject_name=subject.subject)
-    row = _found(_named(name, "", "").annotate(alias=Subquery(config.values("alias")[:1])).first(), name)
-    alias = row.alias  # type: ignore[attr-defined]  # annotated
-    return row, parse_subject(alias, context=subject.context) if alias else subject
+    row = _read(_WITH_ALIAS, {**_named(name, "", ""), "context": subject.context, "subject": subject.subject})
+    if row is None:
+        raise _not_found(name)
+    *columns, alias = row
+    return row_of(Registry, columns), parse_subject(alias, context=subject.context) if alias else subject
 
 
-def _named(name: str, project: str, location: str) -> QuerySet[Registry]:
+def _named(name: str, project: str, location: str) -> Mapping[str, str]:
     if isinstance(name, ResourceName):
         project, location, name = name.parts
-    if "\0" in name + project + location:
-        return Registry.objects.none()  # PostgreSQL's texts can't hold it, so no registry is called that
-    return Registry.objects.filter(
-        name=name or settings.DEFAULT_REGISTRY,
-        project=project or settings.DEFAULT_PROJECT,
-        location=location or settings.DEFAULT_LOCATION,
-    )
+    return {
+        "name": name or settings.DEFAULT_REGISTRY,
+        "project": project or settings.DEFAULT_PROJECT,
+        "location": location or settings.DEFAULT_LOCATION,
+    }
 
 
-def _found(row: Registry | None, name: str) -> Registry:
-    if row is None:
-        wanted = name or settings.DEFAULT_REGISTRY
-        raise RegistryNotFound(f"Registry '{wanted}' not found.", registry=wanted)
-    return row
+def _read(statement: str, values: Mapping[str, str]) -> Sequence[Any] | None:
+    if any("\0" in values[part] for part in ("name", "project", "location")):
+        return None  # PostgreSQL's texts can't hold it, so no registry is called that
+    with connection.cursor() as cursor:
+        cursor.execute(statement, values)
+        found: Sequence[Any] | None = cursor.fetchone()
+    return found
+
+
+def _not_found(name: str) -> RegistryNotFound:
+    wanted = name or settings.DEFAULT_REGISTRY
+    return RegistryNotFound(f"Registry '{wanted}' not found.", registry=wanted)
 
 
 def find_context(registry: Registry, name: str = DEFAULT_CONTEXT) -> Context | None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from registry.errors import InvalidReference, InvalidSchema, SchemaTooCostly
 from registry.formats.assessment import Parting, Rename
-from registry.formats.base import Answer, Judgement, OutlineField, ParsedSchema, Reference, Truth
-from registry.formats.report import Direction, Profile, ReportItem
+from registry.formats.base import Answer, Difference, Judgement, OutlineField, ParsedSchema, Reference, Truth
+from registry.formats.report import Direction, Profile, Report, ReportItem
 from registry.subjects import engines
 from registry.subjects.models import Registry, SchemaVersion
 from registry.subjects.names import SubjectName
@@ -95,17 +96,55 @@ def _row(side: Side) -> SchemaVersion:
     )
 
 
+@dataclass(frozen=True)
+class _Told:
+    """All that a comparison tells of two schemas, whatever versions they are of."""
+
+    differences: tuple[Difference, ...]
+    backward: Report
+    forward: Report
+    partings: tuple[Parting, ...] = ()
+    renames: tuple[Rename, ...] = ()
+    unchanged: tuple[OutlineField, ...] = ()
+    unproved: str = ""
+
+    @property
+    def weight(self) -> int:
+        """The rows, a thousand characters of a datum or an edit like one; too many where time ran out: that may do better."""
+        if self.unproved:
+            return sys.maxsize
+        items = [*self.backward.items, *self.forward.items]
+        witnesses = [*(item.witness for item in items), *(parting.witness for parting in self.partings)]
+        texts = [witness.encoded for witness in witnesses if witness is not None]
+        texts += [rename.edit.text for rename in self.renames if rename.edit is not None]
+        rows = len(self.differences) + len(items) + len(self.renames) + len(self.unchanged)
+        return rows + sum(1 + len(text) // 1_000 for text in texts)
+
+
 def _compared(
     bare: ProvedComparison, schemas: Sequence[ParsedSchema], version: int, profile: Profile
 ) -> ProvedComparison:
     old, new = schemas
-    found = replace(
+    told = engines.of_pair(old, new, (version, profile), lambda: _told(old, new, version, profile))
+    return replace(
         bare,
-        differences=engines.diff(old, new),
+        differences=told.differences,
         same_meaning=old.fingerprint == new.fingerprint,
+        backward=told.backward,
+        forward=told.forward,
+        partings=told.partings,
+        renames=told.renames,
+        unchanged=told.unchanged,
+        new_text=new.text,
+        unproved=told.unproved,
+    )
+
+
+def _told(old: ParsedSchema, new: ParsedSchema, version: int, profile: Profile) -> _Told:
+    found = _Told(
+        differences=engines.diff(old, new),
         backward=engines.check(new, [(version, old)], "BACKWARD", profile=profile),
         forward=engines.check(new, [(version, old)], "FORWARD", profile=profile),
-        new_text=new.text,
     )
     try:
         found = replace(found, unchanged=_unchanged(engines.outline(old), engines.outline(new)))
@@ -114,9 +153,7 @@ def _compared(
         return replace(found, unproved=error.message)
 
 
-def _proved(found: ProvedComparison, old: ParsedSchema, new: ParsedSchema, version: int) -> ProvedComparison:
-    assert found.backward is not None
-    assert found.forward is not None
+def _proved(found: _Told, old: ParsedSchema, new: ParsedSchema, version: int) -> _Told:
     sides: tuple[tuple[Direction, ParsedSchema, ParsedSchema], ...] = (("BACKWARD", new, old), ("FORWARD", old, new))
     partings, reports = [], {}
     for direction, reader, writer in sides:
@@ -129,13 +166,13 @@ def _proved(found: ProvedComparison, old: ParsedSchema, new: ParsedSchema, versi
         backward=reports["BACKWARD"],
         forward=reports["FORWARD"],
         partings=tuple(partings),
-        renames=_renames(found, old, new),
+        renames=_renames(found.differences, old, new),
     )
 
 
-def _renames(found: ProvedComparison, old: ParsedSchema, new: ParsedSchema) -> tuple[Rename, ...]:
+def _renames(differences: Sequence[Difference], old: ParsedSchema, new: ParsedSchema) -> tuple[Rename, ...]:
     """The suspected renames, the likeliest first; of large schemas only the first get an edit."""
-    suspected = [(item.score, item) for item in found.differences or () if item.score is not None]
+    suspected = [(item.score, item) for item in differences if item.score is not None]
     if not suspected:
         return ()
     suspected.sort(key=lambda pair: -pair[0])

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any, Final
 
 from django.conf import settings
+from django.db import connection
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from registry.errors import InvalidSchema, SchemaTooLarge
@@ -26,6 +28,7 @@ from registry.subjects.models import Registry, Schema, SchemaReference, SchemaVe
 from registry.subjects.names import SubjectName
 from registry.subjects.selectors.effective import OwnConfig, config_and_settings, effective_config
 from registry.subjects.selectors.parsed import parse_schema, parse_stored, resolve_references
+from registry.subjects.selectors.standing import Standing
 from registry.subjects.selectors.versions import references_of
 
 
@@ -139,9 +142,77 @@ def versions_of(registry: Registry, subject: SubjectName, *, deleted: bool = Fal
     return rows.select_related("schema", "standing").order_by("-version")
 
 
-def same_version(rows: QuerySet[SchemaVersion], submission: Submission, canonical: str) -> SchemaVersion | None:
-    """The newest of the versions that has this very schema."""
-    return rows.filter(schema__identity=submission.identity(canonical).digest).first()
+@dataclass(frozen=True)
+class SameVersion:
+    """A version that has a schema, as far as whoever registers that again is told."""
+
+    id: int
+    version: int
+    schema_id: int
+    guid: str
+    standing: Standing | None
+
+
+_SAME: Final = """
+SELECT v.id, v.version, d.schema_id, d.guid, t.standing, t.message, t.ends_at, t.decided_by, t.decided_at
+FROM subjects_context c
+JOIN subjects_subject s ON s.context_id = c.id
+JOIN subjects_schema d ON d.context_id = c.id
+JOIN subjects_schemaversion v ON v.schema_id = d.id AND v.subject_id = s.id
+LEFT JOIN subjects_versionstanding t ON t.version_id = v.id
+WHERE c.registry_id = %(registry)s::bigint AND c.name = %(context)s AND s.name = %(subject)s
+    AND d.identity = %(identity)s AND v.deleted_at IS NULL AND (NOT %(latest)s::boolean OR NOT EXISTS (
+        SELECT FROM subjects_schemaversion n
+        WHERE n.subject_id = s.id AND n.deleted_at IS NULL AND n.version > v.version))
+ORDER BY v.version DESC LIMIT 1
+"""
+
+
+def same_version(
+    registry: Registry, subject: SubjectName, identity: str, *, latest: bool = False
+) -> SameVersion | None:
+    """The newest live version that has the very schema of that identity; with `latest` none but the newest of all."""
+    values: dict[str, Any] = {
+        "registry": registry.pk,
+        "context": subject.context,
+        "subject": subject.subject,
+        "identity": identity,
+        "latest": latest,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_SAME, values)
+        row = cursor.fetchone()
+    if row is None:
+        return None
+    version_id, version, schema_id, guid, *standing = row
+    return SameVersion(version_id, version, schema_id, str(guid), Standing(*standing) if standing[0] else None)
+
+
+#: whether `equal_version` has a row to look at among the live versions of a subject; to be put into a larger statement
+#: behind `named`, with the parameters of `likeness`. Two questions, as each has an index of its own.
+MAY_EQUAL: Final = f"""(EXISTS (
+    SELECT FROM subjects_schema d JOIN subjects_schemaversion v ON v.schema_id = d.id
+    WHERE d.context_id = (SELECT id FROM named) AND d.identity = %(identity)s
+        AND v.subject_id = %(subject_id)s::bigint AND v.deleted_at IS NULL
+) OR EXISTS (
+    SELECT FROM subjects_schemaversion v JOIN subjects_schema d ON d.id = v.schema_id
+    WHERE v.subject_id = %(subject_id)s::bigint AND v.deleted_at IS NULL AND (
+        CASE WHEN %(number)s::integer IS NULL THEN d.metadata -> 'properties' ? '{VERSION_PROPERTY}'
+            ELSE v.version = %(number)s::integer END
+        OR (NOT %(refers)s::boolean AND EXISTS (SELECT FROM subjects_schemareference r WHERE r.schema_id = d.id)))
+))"""  # noqa: S608
+
+
+def likeness(submission: Submission | None, canonical: str) -> dict[str, Any]:
+    """The parameters of `MAY_EQUAL`; for None those that no version fits."""
+    if submission is None:
+        return {"identity": "", "number": 0, "refers": True}
+    number = version_in(submission.metadata)
+    return {
+        "identity": submission.identity(canonical).digest,
+        "number": None if number is None else _number(number),
+        "refers": bool(submission.resolved),
+    }
 
 
 def equal_version(rows: QuerySet[SchemaVersion], submission: Submission, canonical: str) -> SchemaVersion | None:

@@ -16,12 +16,16 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Callable, Iterable
-from typing import ParamSpec, TypeVar
+from typing import Any, Final, ParamSpec, TypeVar
 
 from django.db import OperationalError, connection, transaction
 from psycopg.errors import DeadlockDetected, SerializationFailure
 
+from registry.access.roles import Actor
+from registry.audit.services import RECORDING, recording
 from registry.subjects.models import Context, Registry, SchemaVersion, Subject
+from registry.subjects.names import SubjectName
+from registry.subjects.rows import columns_of, row_of, width_of
 
 #: first key of the advisory locks that stand for a registry's configs and modes: rows that may not exist yet
 POLICY_LOCK = 7201
@@ -43,10 +47,38 @@ def lock_context(registry: Registry, name: str) -> Context:
     return context
 
 
-def held_subject(registry: Registry, context: str, name: str) -> Subject | None:
-    """The subject's row with its context, locked until the transaction ends; None where there is none yet."""
-    rows = Subject.objects.select_for_update(of=("self",)).select_related("context")
-    return rows.filter(context__registry=registry, context__name=context, name=name).first()
+_HOLD: Final = f"""
+WITH told AS MATERIALIZED (SELECT {RECORDING}),
+policy AS MATERIALIZED (
+    SELECT pg_advisory_xact_lock_shared({POLICY_LOCK}, %(registry)s::integer) FROM told)
+SELECT {columns_of(Subject, "s")}, {columns_of(Context, "c")}
+FROM policy CROSS JOIN subjects_context c JOIN subjects_subject s ON s.context_id = c.id
+WHERE c.registry_id = %(registry)s::bigint AND c.name = %(context)s AND s.name = %(subject)s
+FOR UPDATE OF s
+"""  # noqa: S608
+
+
+def hold_subject(registry: Registry, subject: SubjectName, *, by: Actor, why: str) -> Subject | None:
+    """Record who changes it and why, then hold the policy and the subject's row, which is given with its context.
+
+    One statement: a row is locked last in it, as it is after that lock. None where there is no such subject; then
+    nothing is recorded or held for sure.
+    """
+    values: dict[str, Any] = {
+        **recording(by, why),
+        "registry": registry.pk,
+        "context": subject.context,
+        "subject": subject.subject,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_HOLD, values)
+        row = cursor.fetchone()
+    if row is None:
+        return None
+    width = width_of(Subject)
+    found = row_of(Subject, row[:width])
+    found.context = row_of(Context, row[width:])
+    return found
 
 
 def lock_subject(context: Context, name: str) -> Subject:

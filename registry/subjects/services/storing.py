@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any, Final
+
+from django.db import connection
+from django.utils import timezone
+
 from registry.access.roles import Actor
 from registry.errors import OperationNotPermitted
 from registry.subjects.models import Context, Schema, SchemaReference, SchemaVersion, Subject, VersionStanding
@@ -10,9 +16,94 @@ from registry.subjects.selectors.submission import Submission
 from registry.subjects.services.deletion import refuse_referenced
 from registry.subjects.services.locks import lock_ids, pass_schema_id, take_schema_id
 
+#: the context's schema of an identity, or else a new one with the next id, and a version of it
+_ADD: Final = """
+WITH known AS MATERIALIZED (
+    SELECT id, schema_id FROM subjects_schema
+    WHERE context_id = %(context)s::bigint AND identity = %(identity)s ORDER BY schema_id LIMIT 1
+), taken AS (
+    UPDATE subjects_context SET next_schema_id = next_schema_id + 1
+    WHERE id = %(context)s::bigint AND NOT EXISTS (SELECT FROM known) RETURNING next_schema_id - 1 AS schema_id
+), made AS (
+    INSERT INTO subjects_schema (context_id, schema_id, schema_type, canonical, identity, fingerprint, guid, metadata,
+        rule_set, imported, created_at)
+    SELECT %(context)s::bigint, schema_id, %(schema_type)s, %(canonical)s, %(identity)s, %(fingerprint)s,
+        %(guid)s::uuid, %(metadata)s::jsonb, %(rule_set)s::jsonb, false, %(now)s::timestamptz
+    FROM taken RETURNING id, schema_id
+), referring AS (
+    INSERT INTO subjects_schemareference (schema_id, position, name, subject_name, target_id)
+    SELECT made.id, r.position - 1, r.name, r.subject_name, r.target FROM made CROSS JOIN unnest(
+        %(names)s::text[], %(subject_names)s::text[], %(targets)s::bigint[]
+    ) WITH ORDINALITY AS r(name, subject_name, target, position)
+), used AS (
+    SELECT id, schema_id, false AS is_known FROM made UNION ALL SELECT id, schema_id, true FROM known
+), added AS (
+    INSERT INTO subjects_schemaversion (subject_id, version, schema_id, submitted, created_at, created_by, door,
+        imported)
+    SELECT %(subject)s::bigint, %(version)s::integer, id, %(submitted)s, %(now)s::timestamptz, %(by)s, %(door)s, false
+    FROM used RETURNING id
+)
+SELECT added.id, used.id, used.schema_id, used.is_known FROM added CROSS JOIN used
+"""
 
-def store_schema(context: Context, submission: Submission, canonical: str) -> tuple[Schema, bool]:
-    """The context's schema of that identity, and whether it was known; a new one gets the next id.
+
+def store_version(
+    context: Context,
+    subject: Subject,
+    submission: Submission,
+    canonical: str,
+    number: int,
+    by: Actor,
+    *,
+    is_known: bool = False,
+) -> SchemaVersion:
+    """A new version of the context's schema of that identity, which gets the next id where it is new.
+
+    Two writers agree on the counter's lock; it isn't needed for a schema that the context is known to have, as schemas
+    go under the exclusive policy lock alone. Soft-deleted versions below it of the same schema go as `add_version` says.
+    """
+    if not is_known:
+        lock_ids(context)
+    schema = _schema_of(context, submission, canonical)
+    now = timezone.now()
+    values = {
+        **{name: getattr(schema, name) for name in ("schema_type", "canonical", "identity", "fingerprint", "guid")},
+        "context": context.pk,
+        "metadata": _json(schema.metadata),
+        "rule_set": _json(schema.rule_set),
+        "names": [reference.name for reference in submission.references],
+        "subject_names": [reference.subject for reference in submission.references],
+        "targets": [target.pk for target in submission.targets],
+        "subject": subject.pk,
+        "version": number,
+        "submitted": submission.submitted,
+        "by": by.name,
+        "door": by.door,
+        "now": now,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_ADD, values)
+        version_id, schema.pk, schema.schema_id, was_known = cursor.fetchone()
+    if was_known:
+        _remove_deleted(subject, schema, number)
+    return SchemaVersion(
+        pk=version_id,
+        subject=subject,
+        version=number,
+        schema=schema,
+        submitted=submission.submitted,
+        created_at=now,
+        created_by=by.name,
+        door=by.door,
+    )
+
+
+def _json(value: Any) -> str | None:
+    return None if value is None else json.dumps(value)
+
+
+def store_schema(context: Context, submission: Submission, canonical: str) -> Schema:
+    """The context's schema of that identity; a new one gets the next id.
 
     Two writers agree on the counter's lock.
     """
@@ -22,9 +113,9 @@ def store_schema(context: Context, submission: Submission, canonical: str) -> tu
         lock_ids(context)
         found = known.first()
     if found is None:
-        return _create_schema(context, submission, canonical, take_schema_id(context), imported=False), False
+        return _create_schema(context, submission, canonical, take_schema_id(context), imported=False)
     found.context = context
-    return found, True
+    return found
 
 
 def add_version(
@@ -34,17 +125,13 @@ def add_version(
     submitted: str,
     by: Actor,
     *,
-    known: bool = True,
     imported: bool = False,
 ) -> SchemaVersion:
     """A new version. Soft-deleted ones below it of the same schema go, unless something refers to them.
 
-    `known` is False for a schema that was new a moment ago, so that no version can have it. An `imported` version may be
-    of a schema that is live under another number.
+    An `imported` version may be of a schema that is live under another number.
     """
-    if known:
-        gone = subject.versions.filter(schema=schema, version__lt=number, referrers__isnull=True)
-        gone.exclude(deleted_at=None).delete()
+    _remove_deleted(subject, schema, number)
     return SchemaVersion.objects.create(
         subject=subject,
         version=number,
@@ -54,6 +141,11 @@ def add_version(
         door=by.door,
         imported=imported,
     )
+
+
+def _remove_deleted(subject: Subject, schema: Schema, below: int) -> None:
+    gone = subject.versions.filter(schema=schema, version__lt=below, referrers__isnull=True)
+    gone.exclude(deleted_at=None).delete()
 
 
 def import_version(
@@ -87,7 +179,7 @@ def schema_with_id(context: Context, submission: Submission, schema_id: int | No
     """
     canonical = submission.canonical(normalize=False)
     if schema_id is None:
-        return store_schema(context, submission, canonical)[0]
+        return store_schema(context, submission, canonical)
     lock_ids(context)
     identity = submission.identity(canonical).digest
     found = Schema.objects.filter(context=context, schema_id=schema_id).first()
@@ -119,10 +211,22 @@ def _replace(
 def _create_schema(
     context: Context, submission: Submission, canonical: str, schema_id: int, *, imported: bool
 ) -> Schema:
+    schema = _schema_of(context, submission, canonical)
+    schema.schema_id, schema.imported = schema_id, imported
+    schema.save(force_insert=True)
+    pairs = zip(submission.references, submission.targets, strict=True)
+    SchemaReference.objects.bulk_create(
+        SchemaReference(schema=schema, position=position, name=ref.name, subject_name=ref.subject, target=target)
+        for position, (ref, target) in enumerate(pairs)
+    )
+    return schema
+
+
+def _schema_of(context: Context, submission: Submission, canonical: str) -> Schema:
+    """The schema that would be stored, without its id."""
     identity = submission.identity(canonical)
-    schema = Schema.objects.create(
+    return Schema(
         context=context,
-        schema_id=schema_id,
         schema_type=submission.schema.schema_type,
         canonical=canonical,
         identity=identity.digest,
@@ -130,11 +234,4 @@ def _create_schema(
         guid=identity.guid,
         metadata=submission.metadata or None,
         rule_set=submission.rule_set or None,
-        imported=imported,
     )
-    pairs = zip(submission.references, submission.targets, strict=True)
-    SchemaReference.objects.bulk_create(
-        SchemaReference(schema=schema, position=position, name=ref.name, subject_name=ref.subject, target=target)
-        for position, (ref, target) in enumerate(pairs)
-    )
-    return schema

@@ -21,6 +21,7 @@ import yaml
 from registry.errors import InvalidSchema
 from registry.formats.avro import AVRO
 from tests.formats.random_schemas import random_pair
+from tests.java_words import SHORT_LIVED
 
 JUDGEMENTS = Path(__file__).parent.parent / "cases" / "avro_judgements.yaml"
 AMBIGUOUS = "matches multiple fields"
@@ -48,7 +49,11 @@ def ask_java(questions: list[dict[str, Any]]) -> list[dict[str, Any]]:
     oracle = Path(__file__).with_name("AvroOracle.java")
     lines = "\n".join(json.dumps(question) for question in questions)
     done = subprocess.run(
-        ["java", "-cp", class_path(), str(oracle)], input=lines, capture_output=True, text=True, check=False
+        ["java", *SHORT_LIVED, "-cp", class_path(), str(oracle)],
+        input=lines,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if done.returncode:
         raise SystemExit(done.stderr)

@@ -27,6 +27,7 @@ from registry.formats.avro import AVRO
 from registry.formats.policies import POLICIES
 from tests.formats.policies.fetched import fetched
 from tests.formats.random_schemas import random_pair
+from tests.java_words import SHORT_LIVED
 
 JARS: Final = (
     Jar(
@@ -85,7 +86,12 @@ def ask_product(questions: list[dict[str, str]]) -> list[dict[str, Any]]:
     path = os.pathsep.join(map(str, fetched(JARS)))
     oracle = Path(__file__).with_name("NosqlOracle.java")
     done = subprocess.run(
-        ["java", "-cp", path, str(oracle)], input=lines, capture_output=True, text=True, check=False, timeout=600
+        ["java", *SHORT_LIVED, "-cp", path, str(oracle)],
+        input=lines,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
     )
     if done.returncode:
         raise SystemExit(done.stderr)

@@ -31,6 +31,7 @@ from registry.formats.policies.spark_state import (
     why_no_avro,
 )
 from tests.formats.policies.random_structs import a_restart
+from tests.java_words import SHORT_LIVED
 
 PLAIN: Final = (
     *("boolean", "byte", "short", "integer", "long", "float", "double", "string", "binary", "date"),
@@ -48,7 +49,7 @@ def ask_spark(questions: list[dict[str, Any]]) -> list[dict[str, Any]]:
     oracle = Path(__file__).with_name("SparkOracle.java")
     with tempfile.TemporaryDirectory(prefix="spark-oracle-") as folder:
         done = subprocess.run(
-            ["java", "-cp", str(jars), str(oracle), folder],
+            ["java", *SHORT_LIVED, "-cp", str(jars), str(oracle), folder],
             input="\n".join(map(json.dumps, questions)),
             capture_output=True,
             text=True,

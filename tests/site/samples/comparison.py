@@ -22,6 +22,7 @@ from dashboard.presenters.frame import (
     Section,
 )
 from dashboard.presenters.looks import ChangeKind, Verdict
+from dashboard.presenters.notes import TagChip
 from dashboard.presenters.proof import EditView, PartingNote, Proof, RenameView, bytes_view
 from dashboard.presenters.text_diff import text_diff
 from tests.site.samples.cast import DEV, HOSTILE, ago, frame, subject_crumbs, subject_url
@@ -194,8 +195,26 @@ COMPARE = ComparePage(
     markdown_url="?as=markdown",
     simulate_url="/gallery/simulate",
     unchanged_url="/gallery/compare-split",
+    words_url="/gallery/compare-words",
     comparison=COMPARISON,
 )
+COMPARE_WORDS = replace(
+    COMPARE,
+    in_business_words=True,
+    comparison=replace(
+        COMPARISON,
+        groups=tuple(
+            replace(
+                group,
+                cards=tuple(
+                    replace(card, business="Order channel is new", meaning=HOSTILE, tags=(TagChip(word="PII", personal=True),))
+                    for card in group.cards
+                ),
+            )
+            for group in COMPARISON.groups
+        ),
+    ),
+)  # fmt: skip
 COMPARE_SPLIT = replace(
     COMPARE,
     view="split",

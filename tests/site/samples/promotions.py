@@ -231,7 +231,7 @@ SET = tuple(
 )  # fmt: skip
 PROMOTION_BREAKS = replace(
     PROMOTION, verdict=Verdict.BREAKS, headline="It would break consumers of prod", sentence="2 checks fail: one of them may be overridden with a reason.",
-    checks=FAILING, comparison=COMPARISON, comparison_of="orders-value", items=SET, items_hidden=3, more=3, ids=IDS_MANY, reason=HOSTILE,
+    checks=FAILING, comparison=COMPARISON, comparison_of="orders-value", items=SET, items_title="7 schemas would be written", items_hidden=3, words_url="/gallery/promotion", more=3, ids=IDS_MANY, reason=HOSTILE,
     voided="prod moved at 10:02: customers-value got version 3, registered by release 12. 1 approval no longer counts.",
     nobody="Nobody with the right to review is left: name an owner of orders-value, or give somebody the role approver.",
     review=replace(

@@ -13,6 +13,7 @@ from dashboard.presenters.frame import (
     Section,
 )
 from dashboard.presenters.looks import Evidence, Verdict, Weight
+from dashboard.presenters.notes import TagChip
 from dashboard.presenters.proof import EditView, bytes_view
 from dashboard.presenters.report import (
     DataEvidence,
@@ -232,6 +233,17 @@ REPORT = replace(
         reason="BACKWARD_TRANSITIVE forbids it: repair the finding first.",
     ),
 )
+REPORT_WORDS = replace(
+    REPORT,
+    result=replace(
+        RESULT,
+        in_business_words=True,
+        findings=tuple(
+            replace(item, business="Order channel is asked for by readers", meaning=HOSTILE, tags=(TagChip(word="PII", personal=True),))
+            for item in RESULT.findings
+        ),
+    ),
+)  # fmt: skip
 REPORT_SEMANTIC = replace(
     REPORT,
     references=(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from dashboard.presenters.away import AwayPage
 from dashboard.presenters.frame import Problem
 from dashboard.presenters.looks import Look, RequestState
 from tests.site.samples import accounts, drift, drift_parts, environments, home, promotions, report, streams, subjects
@@ -41,3 +42,12 @@ PROPOSE_READER = replace(
     environments.EDITOR, submit=refused(environments.EDITOR.submit), save=refused(environments.EDITOR.save)
 )
 WEBHOOKS_READER = replace(accounts.WEBHOOKS_EMPTY, add=refused(accounts.WEBHOOKS.add))
+AWAY = AwayPage(
+    title="The database is away",
+    cure="Try again in 2 s. What was saved is kept.",
+    again_url="/ui/registries/dev/subjects?find=orders",
+)
+AWAY_UNKNOWN = AwayPage(
+    title="The database is away",
+    cure="It went away while the change was being committed, so it may have been made or not. Look first. Try again in 2 s.",
+)

@@ -8,18 +8,24 @@ from dashboard.presenters.frame import (
     Action,
     ActiveFilter,
     Choice,
+    Field,
     Filter,
     Paging,
     Problem,
     Search,
     Section,
 )
-from dashboard.presenters.looks import Verdict
+from dashboard.presenters.looks import Severity, Verdict
+from dashboard.presenters.notes import TagChip
+from dashboard.presenters.subject_life import LifeMark, LifeState, StandingPart
 from dashboard.presenters.subjects import (
+    FieldMarkLink,
     FieldRow,
+    InData,
     Lane,
     LaneCell,
     ReferenceRow,
+    SeenField,
     SelectedVersion,
     Setting,
     SubjectList,
@@ -295,13 +301,33 @@ def tabs(version: int) -> tuple[tuple[str, str, str], ...]:
     return tuple((code, label, f"/gallery/subject-{code}?version={version}") for code, label in names)
 
 
+EMPTIER = FieldMarkLink(
+    word="emptier than before",
+    sentence="Field email is empty in 41 of 5,000 messages of orders (value).",
+    severity=Severity.RISK,
+    url="/gallery/finding",
+)
+SEEN = {
+    "Order.id": SeenField(filled="always", messages=5_120),
+    "Order.currency": SeenField(filled="99.9 %", messages=5_120, missing=5),
+    "Order.items[].discount": SeenField(filled="never", never=True, messages=5_120, missing=5_120),
+    "Order.status": SeenField(marks=(replace(EMPTIER, word="a value that isn’t listed", sentence=HOSTILE),)),
+    "Order.email": SeenField(filled="3.2 %", messages=5_120, nulls=4_956, marks=(EMPTIER,)),
+}
 SELECTED = SelectedVersion(
     version=3,
     schema_id=14,
     format="Avro",
     tab="structure",
     tab_urls=tabs(3),
-    fields=FIELDS,
+    fields=tuple(replace(row, seen=SEEN.get(row.path), fact=f"Order {row.name}") for row in FIELDS),
+    in_data=InData(
+        is_scanned=True,
+        days=30,
+        undeclared=(replace(EMPTIER, word="not declared", path="loyalty.tier"), replace(EMPTIER, path=HOSTILE)),
+        more_undeclared=2,
+    ),
+    words_url="/gallery/subject-words",
     fields_paging=Paging(first=1, last=8, total=2_000, next_url="/gallery/subject?fields=100"),
     root="com.example.shop.Order",
     root_doc="An order as the shop accepted it.",
@@ -381,7 +407,35 @@ SUBJECT = SubjectPage(
     open_findings=3,
     findings_url="/ui/findings?subject=orders-value",
 )
-SUBJECT_SOURCE = replace(SUBJECT, selected=replace(SELECTED, tab="source"))
+SUBJECT_WORDS = replace(
+    SUBJECT,
+    selected=replace(
+        SELECTED,
+        in_business_words=True,
+        words_url="/gallery/subject",
+        in_data=InData(),
+        fields=(
+            replace(SELECTED.fields[0], tags=(TagChip(word="PII", personal=True),), personal=True),
+            *SELECTED.fields[1:],
+        ),
+    ),
+)
+SUBJECT_SOURCE = replace(
+    SUBJECT,
+    selected=replace(SELECTED, tab="source"),
+    standing=StandingPart(
+        version=2,
+        marks=(
+            LifeMark(state=LifeState.RELEASED, word="Released to prod", sentence=HOSTILE, url="/gallery/promotion"),
+        ),
+        says=("Deprecated since 2026-11-02, by steward.", HOSTILE),
+        fields=(Field(name="message", label="Why, and what to use instead", kind="textarea", rows=2, required=True),),
+        submit=Action(label="Set", url="/gallery/subject", method="post"),
+        clear=Action(label="Back into good standing", url="/gallery/subject", method="post"),
+        roll_back=Action(label="Ask to roll back to version 2", url="/gallery/subject", method="post"),
+        roll_back_field=Field(name="reason", label="What went wrong with the newer version", kind="textarea", rows=2),
+    ),
+)
 SUBJECT_SETTINGS = replace(
     SUBJECT,
     frame=frame("orders-value", Section.SUBJECTS, *subject_crumbs("prod"), code=True, part="Versions", current="prod"),

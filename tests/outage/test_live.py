@@ -1,0 +1,254 @@
+"""PostgreSQL and Valkey stopped and started under a real server: errors while they are away, of the right kind, and no longer."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from dashboard.services import postgres
+from tests.outage.site import Answer, Site, running_site
+from tests.waiting import SOON, until
+
+pytestmark = [pytest.mark.slow, pytest.mark.requirement("CARD-1")]
+
+#: seconds by the clock for the first answers once PostgreSQL is back: a quarter of a second, on a machine that is busy
+BACK = 5.0
+MANY = 40  # requests at once: many more than the web process has threads
+GOOGLE = "/v1/projects/local/locations/local/schemaRegistries/dev"
+
+
+def schema(number: int) -> dict[str, str]:
+    record = {"type": "record", "name": "R", "fields": [{"name": f"f{number}", "type": "long", "default": 0}]}
+    return {"schema": json.dumps(record)}
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory, django_db_blocker: Any) -> Iterator[Site]:
+    with django_db_blocker.unblock(), running_site(tmp_path_factory.mktemp("outage")) as found:
+        for number in range(MANY):
+            assert found.ask("POST", f"/subjects/known-{number}/versions", schema(number)).status == 200
+        yield found
+
+
+@pytest.fixture(autouse=True)
+def everything_runs(site: Site) -> Iterator[None]:
+    """Each test leaves what it found, and the next one begins with answers."""
+    yield
+    for name in ("valkey", "postgres"):
+        if name not in site.children:
+            site.start(name)
+    until(lambda: site.ask("GET", "/readyz").status == 200, pause=0.1)
+
+
+# -- PostgreSQL --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Door:
+    """A request, and what its dialect says while the database is away: members of its body, or words of it."""
+
+    method: str
+    path: str
+    body: Any = None
+    headers: dict[str, str] = field(default_factory=dict)
+    members: dict[str, Any] = field(default_factory=dict)
+    words: tuple[str, ...] = ()
+    is_signed_in: bool = False
+
+
+HTML = {"Accept": "text/html"}
+AVRO = {"subject": "away", "format": "avro", "definition": '"string"'}
+DOORS = {
+    "confluent read": Door("GET", "/subjects/absent/versions", members={"error_code": 50001}),
+    "confluent write": Door("POST", "/subjects/away/versions", schema(1), members={"error_code": 50001}),
+    "confluent level": Door("PUT", "/config", {"compatibility": "NONE"}, members={"error_code": 50001}),
+    "google read": Door("GET", f"{GOOGLE}/subjects", members={"error.code": 503, "error.status": "UNAVAILABLE"}),
+    "google write": Door(
+        "POST", f"{GOOGLE}/subjects/away/versions", schema(1), members={"error.code": 503, "error.status": "UNAVAILABLE"}
+    ),
+    "spring read": Door("GET", "/spring/absent/avro", members={"status": 503, "error": "Service Unavailable"}),
+    "spring write": Door("POST", "/spring/", AVRO, members={"status": 503, "error": "Service Unavailable"}),
+    "product read": Door("GET", "/api/v1/tokens", members={"error": "DatabaseAway", "details.retry_after": 2}),
+    "product write": Door("POST", "/api/v1/people", {"username": "away"}, members={"error": "DatabaseAway"}),
+    "figures": Door("GET", "/metrics", members={"error_code": 50001}),
+    "page": Door(
+        "GET", "/ui/", headers=HTML, words=("The database is away", "Try again in 2 s.", "<html"), is_signed_in=True
+    ),
+    "page of somebody": Door("GET", "/ui/audit", headers=HTML, words=("The database is away",), is_signed_in=True),
+    "page that isn't there": Door("GET", "/ui/absent", headers=HTML, words=("The database is away",), is_signed_in=True),
+    "part of a page": Door(
+        "GET", "/ui/registries/dev/subjects", headers={**HTML, "HX-Request": "true"}, words=("The database is away",),
+        is_signed_in=True,
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def while_away(site: Site) -> dict[str, Answer]:
+    """What every door answers: once all at once as it goes away, and then one after the other."""
+    site.stop("postgres")
+    found = {name: _through(site, door) for name, door in DOORS.items()}
+    site.start("postgres")
+    return found
+
+
+def _through(site: Site, door: Door) -> Answer:
+    return site.ask(door.method, door.path, door.body, headers=door.headers, is_signed_in=door.is_signed_in)
+
+
+@pytest.mark.parametrize("name", DOORS)
+def test_every_door_says_503_in_its_own_words_and_when_to_ask_again(
+    site: Site, while_away: dict[str, Answer], name: str
+) -> None:
+    door, answer = DOORS[name], while_away[name]
+    assert (answer.status, answer.headers.get("retry-after")) == (503, "2"), answer
+    for path, wanted in door.members.items():
+        found = answer.json
+        for part in path.split("."):
+            found = found[part]
+        assert found == wanted, answer.text
+    assert all(word in answer.text for word in door.words), answer.text
+    if name == "part of a page":
+        assert answer.text.startswith('<div class="note'), "a note, not a page in a page"
+    inside = (postgres.APPLICATION, str(site.layout.sockets), "psycopg", "Traceback", "socket", "connection")
+    assert not [word for word in inside if word in answer.text]
+    assert answer.seconds < SOON
+
+
+def test_many_requests_are_refused_at_once_and_answered_soon_after_it_is_back(site: Site) -> None:
+    site.stop("postgres")
+    refused = site.ask_at_once(MANY, lambda number: f"/subjects/absent-{number}/versions")
+    assert {answer.status for answer in refused} == {503}
+    longest = max(answer.seconds for answer in refused)
+    assert longest < SOON, "each waits no longer than the database may be away for"
+    site.start("postgres")
+    began = time.monotonic()
+    until(lambda: site.ask("GET", "/subjects/known-1/versions/1?first").status == 200)
+    first = time.monotonic() - began
+    answers = site.ask_at_once(MANY, lambda number: f"/subjects/known-{number}/versions/1?many")
+    assert {answer.status for answer in answers} == {200}
+    assert time.monotonic() - began < BACK
+    print(f"refused after at most {longest:.2f} s; the first answer {first:.2f} s after the start")
+
+
+def test_after_a_restart_that_nobody_asked_during_no_request_fails(site: Site) -> None:
+    warm = site.ask_at_once(MANY, lambda number: f"/subjects/known-{number}/versions/1?warm")
+    assert {answer.status for answer in warm} == {200}
+    site.stop("postgres")
+    site.start("postgres")
+    answers = site.ask_at_once(MANY, lambda number: f"/subjects/known-{number}/versions/1?after")
+    assert {answer.status for answer in answers} == {200}
+    print(f"after a restart that nobody asked during, the longest answer took {max(a.seconds for a in answers):.2f} s")
+
+
+def test_a_crash_is_told_like_a_shutdown(site: Site) -> None:
+    site.crash("postgres")
+    assert site.ask("GET", "/subjects/absent/versions").status == 503
+    site.start("postgres")
+    until(lambda: site.ask("GET", "/subjects/known-1/versions/1").status == 200, BACK)
+
+
+def test_what_was_answered_before_goes_on(site: Site) -> None:
+    def figures() -> str:
+        text = site.ask("GET", "/metrics").text
+        return next(line for line in text.splitlines() if line.startswith("schemadesk_answers") and '"hit"' in line)
+
+    before = figures()
+    until(lambda: site.ask("GET", "/subjects/known-2/versions/1").status == 200 and figures() != before, pause=0.1)
+    assert site.ask("GET", "/subjects/known-2/versions/1").status == 200
+    site.stop("postgres")
+    assert site.ask("GET", "/subjects/known-2/versions/1").status == 200
+    assert site.ask("GET", "/subjects/known-2/versions/2").status == 503
+
+
+def test_registrations_in_flight_are_made_whole_or_not_at_all(site: Site) -> None:
+    over, answers, lock = threading.Event(), dict[int, Answer](), threading.Lock()
+
+    def register(worker: int) -> None:
+        number = worker * 100_000
+        while not over.is_set():
+            answer = site.ask("POST", f"/subjects/flight-{number}/versions", schema(number))
+            with lock:
+                answers[number] = answer
+            number += 1
+
+    def count(status: int) -> int:
+        with lock:
+            return sum(answer.status == status for answer in answers.values())
+
+    threads = [threading.Thread(target=register, args=(worker,)) for worker in range(1, 7)]
+    for thread in threads:
+        thread.start()
+    try:
+        until(lambda: count(200) >= 30)
+        site.stop("postgres")
+        until(lambda: count(503) >= 6)
+        site.start("postgres")
+        made = count(200)
+        until(lambda: count(200) >= made + 30)
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join()
+    assert {answer.status for answer in answers.values()} == {200, 503}
+    lost = [
+        number
+        for number, answer in answers.items()
+        if answer.status == 200
+        and f"f{number}" not in site.ask("GET", f"/schemas/ids/{answer.json['id']}?subject=flight-{number}").text
+    ]
+    assert lost == []
+    for number in (number for number, answer in answers.items() if answer.status == 503):
+        there = site.ask("GET", f"/subjects/flight-{number}/versions")
+        assert (there.status, there.text) in ((404, there.text), (200, "[1]")), "nothing is half-written"
+        assert site.ask("POST", f"/subjects/flight-{number}/versions", schema(number)).status == 200
+        assert site.ask("GET", f"/subjects/flight-{number}/versions").text == "[1]", "it can be sent again"
+
+
+# -- Valkey ------------------------------------------------------------------------------------------------------------
+
+
+def is_found(site: Site, subject: str, number: int) -> bool:
+    """Whether the worker has read the subject for the search's index, which a registration leaves to it."""
+    answer = site.ask("GET", f"/api/v1/search?q=field:f{number}").json
+    return any(hit.get("subject") == subject for group in answer["groups"] for hit in group["hits"])
+
+
+def test_without_valkey_registrations_and_reads_go_on_and_their_work_is_done_afterwards(site: Site) -> None:
+    site.stop("valkey")
+    assert site.ask("POST", "/subjects/without-valkey/versions", schema(900_001)).status == 200
+    assert site.ask("GET", "/subjects/without-valkey/versions/1").status == 200
+    assert site.ask("GET", "/ui/", headers=HTML, is_signed_in=True).status == 200
+    ready = site.ask("GET", "/readyz")
+    assert (ready.status, ready.json["database"]) == (503, "ok")
+    assert not is_found(site, "without-valkey", 900_001), "nobody was told"
+    site.start("valkey")
+    began = time.monotonic()
+    until(lambda: is_found(site, "without-valkey", 900_001), pause=0.2)
+    print(f"the search's index has it {time.monotonic() - began:.1f} s after Valkey's start")
+
+
+def test_signing_in_says_that_valkey_is_away_as_it_counts_wrong_passwords_there(site: Site) -> None:
+    site.stop("valkey")
+    form = site.ask("GET", "/ui/accounts/login/", headers=HTML, is_signed_in=False)
+    token = form.text.split('name="csrfmiddlewaretoken" value="')[1].split('"')[0]
+    cookie = form.headers["set-cookie"].split(";")[0]
+    answer = site.send_form("/ui/accounts/login/", cookie, csrfmiddlewaretoken=token, login="admin", password="wrong")
+    assert (answer.status, answer.headers.get("retry-after")) == (503, "2")
+    assert "Valkey is away" in answer.text
+
+
+def test_the_worker_and_beat_go_on_after_postgres_was_away(site: Site) -> None:
+    site.stop("postgres")
+    until(lambda: site.ask("GET", "/readyz").status == 503)
+    site.start("postgres")
+    until(lambda: site.ask("POST", "/subjects/after-postgres/versions", schema(900_002)).status == 200)
+    began = time.monotonic()
+    until(lambda: is_found(site, "after-postgres", 900_002), pause=0.2)
+    print(f"the search's index has it {time.monotonic() - began:.1f} s after the registration")
