@@ -67,7 +67,8 @@ class Context(models.Model):
 class Subject(models.Model):
     """A name under which versions follow each other. Its row goes when its last version is deleted permanently."""
 
-    context = models.ForeignKey(Context, on_delete=models.CASCADE, related_name="subjects")
+    # the unique index below begins with it, so it has none of its own
+    context = models.ForeignKey(Context, on_delete=models.CASCADE, related_name="subjects", db_index=False)
     name = models.CharField(max_length=1024, db_collation="C")
     created_at = models.DateTimeField(auto_now_add=True)
 

@@ -1,4 +1,7 @@
-"""What is kept under a subject: versions, each of one schema, with the references of that schema."""
+"""What is kept under a subject: versions, each of one schema, with the references of that schema.
+
+A foreign key without an index of its own is the first column of a unique one: each index costs every registration.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +19,12 @@ class Schema(models.Model):
     the same id, but where an import brought ids of its own.
     """
 
-    context = models.ForeignKey(Context, on_delete=models.CASCADE, related_name="schemas")
+    context = models.ForeignKey(Context, on_delete=models.CASCADE, related_name="schemas", db_index=False)
     schema_id = models.PositiveIntegerField()
     schema_type = models.CharField(max_length=8, choices=[(kind, kind) for kind in SCHEMA_TYPES])
     canonical = models.TextField()
     identity = models.CharField(max_length=64)
-    fingerprint = models.CharField(
-        max_length=64, db_index=True, help_text="equal in every registry that has the schema"
-    )
+    fingerprint = models.CharField(max_length=64, help_text="equal in every registry that has the schema")
     guid = models.UUIDField(db_index=True)
     metadata = models.JSONField(null=True, blank=True)
     rule_set = models.JSONField(null=True, blank=True)
@@ -41,6 +42,7 @@ class Schema(models.Model):
         ]
         indexes = [
             models.Index(fields=["context", "identity"], name="schema_by_identity"),
+            models.Index(fields=["fingerprint"], name="schema_by_fingerprint"),
             # thousands are compared at once by these, without their texts
             models.Index(fields=["id"], include=["fingerprint", "schema_id"], name="schema_without_text"),
         ]
@@ -55,7 +57,7 @@ class SchemaVersion(models.Model):
     That id is what Spring's dialect calls a schema's id. A version is soft-deleted by `deleted_at`.
     """
 
-    subject = models.ForeignKey(Subject, on_delete=models.CASCADE, related_name="versions")
+    subject = models.ForeignKey(Subject, on_delete=models.CASCADE, related_name="versions", db_index=False)
     version = models.PositiveIntegerField()
     schema = models.ForeignKey(Schema, on_delete=models.PROTECT, related_name="versions")
     submitted = models.TextField()
@@ -91,7 +93,7 @@ class SchemaVersion(models.Model):
 class SchemaReference(models.Model):
     """`name` in a schema's text means that version. A version that is referred to can't be removed."""
 
-    schema = models.ForeignKey(Schema, on_delete=models.CASCADE, related_name="references")
+    schema = models.ForeignKey(Schema, on_delete=models.CASCADE, related_name="references", db_index=False)
     position = models.PositiveSmallIntegerField()
     name = models.TextField()
     subject_name = models.TextField(help_text="as it was written, which may name another context")
