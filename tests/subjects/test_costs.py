@@ -107,15 +107,15 @@ def test_query_counts_do_not_grow(
     # one more with references: whether a resource owns one of the subjects; two for every version that is added: whether
     # the registry is a closed environment, and whether anybody wants to be told; two more for a new subject, which is
     # looked for before the gate is asked and made after it
-    with django_assert_max_num_queries(33):
+    with django_assert_max_num_queries(24):
         assert register("using", using, *references).created
     more = {**using, "fields": [*using["fields"], {"name": "more", "type": "int", "default": 0}]}
-    with django_assert_max_num_queries(31):
+    with django_assert_max_num_queries(19):
         assert register("using", more, *references).version == 2
     with django_assert_max_num_queries(9):
         assert not register("using", more, *references).created
     longer = {"type": "record", "name": "T0", "fields": [{"name": "new", "type": "int", "default": 0}]}
-    with django_assert_max_num_queries(24):
+    with django_assert_max_num_queries(11):
         assert register("t0", longer).version == count + 1
     with django_assert_max_num_queries(2):
         assert len(get_version(dev, USING, "latest").schema.references) == count
