@@ -29,7 +29,18 @@ logger = logging.getLogger(__name__)
 
 
 class SteadyConnection(Connection):
-    """Connects again in even steps."""
+    """Connects again in even steps, and outlives a broker that went away with a task under way."""
+
+    def maybe_close_channel(self, channel: Any) -> None:
+        """As its base does it.
+
+        A channel whose connection is gone fails as it gives its tasks back (kombu asks None for its address), which would
+        end the worker. They aren't lost: the broker has them, and gives them back after its own time.
+        """
+        try:
+            super().maybe_close_channel(channel)  # type: ignore[no-untyped-call]
+        except AttributeError as error:
+            logger.warning("tasks under way stay with the broker: %s", error)
 
     def _ensure_connection(
         self,

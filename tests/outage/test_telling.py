@@ -245,3 +245,15 @@ def test_programs_connect_to_the_broker_in_even_steps_however_kombu_asks() -> No
         with pytest.raises(BrokerError):
             found.ensure_connection(note, max_retries=1, interval_start=0)
         assert waited == [1.0, 1.0, 0.0, 0.0]
+
+
+def test_a_channel_that_cannot_give_its_tasks_back_does_not_end_the_worker(caplog: pytest.LogCaptureFixture) -> None:
+    """As kombu's does where the broker went away with a task under way."""
+
+    class Channel:
+        def close(self) -> None:
+            raise AttributeError("'NoneType' object has no attribute 'hostname'")
+
+    with SteadyConnection("redis+socket:///nowhere/valkey.sock") as found:
+        found.maybe_close_channel(Channel())
+    assert "tasks under way stay with the broker" in caplog.text
