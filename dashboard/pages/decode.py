@@ -22,7 +22,7 @@ from registry.drift.messages import DecodedMessage, decode_message
 from registry.drift.pasted import ENCODINGS
 from registry.errors import Forbidden, SchemadeskError
 from registry.subjects.names import DEFAULT_CONTEXT, check_context
-from registry.subjects.selectors import list_registries
+from registry.subjects.selectors import registry_names
 from registry.subjects.selectors.places import get_registry
 
 MOST_CHARACTERS: Final = 200_000
@@ -38,7 +38,7 @@ def decode_page(request: HttpRequest) -> DecodePage:
     """The form; sent, with what the message is. Raises NotAllowed."""
     given: Mapping[str, str] = request.POST if request.method == "POST" else request.GET
     actor = page_actor(request)
-    names = [info.name for info in list_registries()]
+    names = registry_names()
     registry = given_text(given, "registry") or (names[0] if names else "")
     require(actor, "schema.read", registry=registry)
     result, problem = None, None

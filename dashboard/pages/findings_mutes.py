@@ -21,7 +21,7 @@ from registry.drift.selectors import FindingInfo, MuteInfo
 from registry.drift.services.findings import MAX_STARS
 from registry.errors import SchemadeskError
 from registry.promotions.selectors import list_environments
-from registry.subjects.selectors import list_registries
+from registry.subjects.selectors import registry_names
 
 LOOKED_AT: Final = 1000
 SHOWN: Final = 10
@@ -36,7 +36,7 @@ def mute_page(request: HttpRequest, problem: SchemadeskError | None = None) -> M
     registry = given_text(given, "registry")
     require(actor, "schema.read", registry=registry)
     order = list_environments()
-    names = [info.name for info in list_registries()]
+    names = registry_names()
     chosen = registry or (names[0] if names else "")
     reason = refusal(actor, "finding.mute", registry=chosen)
     preview, covered = _preview(given, chosen)

@@ -29,7 +29,7 @@ from registry.audit.selectors import AuditEntry, AuditFilter, list_events
 from registry.drift import selectors as drift
 from registry.promotions import selectors as promotions
 from registry.promotions.selectors.readable import may_see
-from registry.subjects.selectors import list_registries
+from registry.subjects.selectors import has_subjects
 from registry.subjects.selectors.remotes import list_mirrors
 
 SHOWN = 8
@@ -66,7 +66,7 @@ def home_page(request: HttpRequest) -> HomePage:
     failed = [info for info in promotions.list_requests(state="failed", limit=SHOWN) if may_see(actor, info)]
     told = notices(actor, {reverse("ui:promotion", args=[info.id]) for info in waiting})
     findings = drift.list_findings(limit=SHOWN)
-    empty = not sources and not any(info.subjects for info in list_registries())
+    empty = not sources and not has_subjects()
     loading = _is_demo_loading()
     return HomePage(
         frame=make_frame(request, title=gettext("Home"), section=Section.HOME),

@@ -22,7 +22,7 @@ from registry.drift.selectors import SourceInfo
 from registry.notifications.selectors import EntryInfo, list_entries
 from registry.promotions.selectors import RequestInfo
 from registry.promotions.selectors.decisions import last_decision
-from registry.subjects.selectors import list_registries
+from registry.subjects.selectors import registry_names
 from registry.subjects.selectors.remotes import MirrorState
 
 SHOWN: Final = 8
@@ -83,7 +83,7 @@ def health(
 
 
 def _registries(mirrors: Sequence[MirrorState]) -> HealthItem:
-    known = list_registries()
+    known = registry_names()
     failing = [each.registry for each in mirrors if each.error]
     synced = [each.synced_at for each in mirrors if each.synced_at]
     ours = len(known) - len(mirrors)

@@ -16,7 +16,7 @@ from dashboard.presenters.looks import SourceKind
 from dashboard.texts import later
 from registry.checkpoints.locations import FILE_SYSTEMS
 from registry.drift import selectors
-from registry.subjects.selectors import list_registries
+from registry.subjects.selectors import registry_names
 
 INTERVALS: Final = ("", "60", "300", "900", "3600", "21600", "86400")
 NEVER: Final = later("only when somebody asks")
@@ -156,10 +156,7 @@ def _name(given: Mapping[str, str], label: str, note: str) -> Field:
 
 
 def _registry(given: Mapping[str, str]) -> Field:
-    choices = tuple(
-        Choice(value=info.name, label=info.name, selected=info.name == given.get("registry"))
-        for info in list_registries()
-    )
+    choices = tuple(Choice(value=name, label=name, selected=name == given.get("registry")) for name in registry_names())
     return Field(name="registry", label=gettext("Held against"), kind="select", choices=choices, required=True)
 
 

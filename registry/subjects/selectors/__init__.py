@@ -15,8 +15,10 @@ from registry.subjects.selectors.effective import effective_config, effective_mo
 from registry.subjects.selectors.listing import (
     SubjectRow,
     SubjectRows,
+    has_subjects,
     list_contexts,
     list_registries,
+    registry_names,
     subject_rows,
 )
 from registry.subjects.selectors.names import list_subjects
@@ -82,6 +84,7 @@ __all__ = [
     "get_schema",
     "get_version",
     "get_version_of_schema",
+    "has_subjects",
     "last_schema_id",
     "latest_with_metadata",
     "list_contexts",
@@ -94,6 +97,7 @@ __all__ = [
     "own_mode",
     "presence_of",
     "referenced_by",
+    "registry_names",
     "report_proposal",
     "resolve_datum",
     "schemas_of_guid",

@@ -7,11 +7,10 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from django.conf import settings
-from django.db.models import Count, Exists, F, Func, Max, OuterRef, Q, QuerySet, Subquery, TextField, Value
-from django.db.models.functions import Coalesce
+from django.db.models import Count, Exists, F, Func, Max, OuterRef, Q, QuerySet, TextField, Value, Window
 
 from registry.errors import InvalidInput
 from registry.subjects.models import Config, Context, Registry, SchemaVersion, Subject, SubjectActivity, SubjectNote
@@ -25,7 +24,7 @@ _BEGINNING: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class RegistryInfo:
-    """A registry and how much is in it."""
+    """A registry and how many subjects with a live version are in it."""
 
     name: str
     project: str
@@ -77,14 +76,23 @@ class _Place(NamedTuple):
 
 def list_registries() -> list[RegistryInfo]:
     """All registries, the configured default first."""
-    # counted of an index alone: to group the joined rows by all that a registry is takes several times as long
-    of_registry = Subject.objects.filter(context__registry=OuterRef("pk")).order_by().values("context__registry")
-    counts = Subquery(of_registry.annotate(number=Count("pk")).values("number"))
-    rows = Registry.objects.annotate(subject_count=Coalesce(counts, 0))
-    infos = [
-        RegistryInfo(row.name, row.project, row.location, row.kind, row.subject_count) for row in rows.order_by("pk")
+    counted = SubjectActivity.objects.order_by().values_list("registry_id").annotate(number=Count("pk"))
+    live = dict(counted.values_list("registry_id", "number"))
+    return [
+        RegistryInfo(row.name, row.project, row.location, row.kind, live.get(row.pk, 0))
+        for row in sorted(Registry.objects.order_by("pk"), key=lambda row: row.name != settings.DEFAULT_REGISTRY)
     ]
-    return sorted(infos, key=lambda info: info.name != settings.DEFAULT_REGISTRY)
+
+
+def registry_names() -> list[str]:
+    """Their names alone, in the same order: nothing is counted for it."""
+    names = Registry.objects.order_by("pk").values_list("name", flat=True)
+    return sorted(names, key=lambda name: name != settings.DEFAULT_REGISTRY)
+
+
+def has_subjects() -> bool:
+    """Whether any registry has a subject with a live version."""
+    return SubjectActivity.objects.exists()
 
 
 def list_contexts(registry: Registry) -> list[str]:
@@ -117,9 +125,12 @@ def subject_rows(
         rows = rows.filter(Exists(tagged(tag).filter(subject=OuterRef("subject"))))
     if owned is not None:
         rows = rows.filter(subject__in=_fitting(registry, owned))
-    page = _page(rows, after=_place_of(after), before=_place_of(before), offset=offset, limit=limit)
+    if text and not (after or before or offset):
+        page, total, skipped = *_first_page(rows, limit), 0
+    else:
+        page = _page(rows, after=_place_of(after), before=_place_of(before), offset=offset, limit=limit)
+        total, skipped = _counted(rows, _Place(page[0].changed_at, page[0].subject_id) if page else None)
     edge = _Place(page[0].changed_at, page[0].subject_id) if page else None
-    total, skipped = _counted(rows, edge)
     last = _Place(page[-1].changed_at, page[-1].subject_id) if page else None
     newest = _newest_versions([row.subject_id for row in page])
     elsewhere = _latest_by_registry(registry, [row.subject.name for row in page])
@@ -158,8 +169,19 @@ def _page(
         keys = rows.filter(_behind(after)).order_by("-changed_at", "subject_id")[:limit]
     else:
         keys = rows.order_by("-changed_at", "subject_id")[offset : offset + limit]
-    chosen = SubjectActivity.objects.filter(subject_id__in=keys.values("subject_id"))
-    return list(chosen.order_by("-changed_at", "subject_id").select_related("subject__context"))
+    return _of(keys.values("subject_id"))
+
+
+def _first_page(rows: QuerySet[SubjectActivity], limit: int) -> tuple[list[SubjectActivity], int]:
+    """The first rows, and how many there are, of rows that are found by reading all names: they are read once."""
+    ordered = rows.order_by("-changed_at", "subject_id").annotate(whole=Window(Count("pk")))
+    found = list(ordered.values_list("subject_id", "whole")[:limit])
+    return _of([key for key, _ in found]), found[0][1] if found else 0
+
+
+def _of(keys: Any) -> list[SubjectActivity]:
+    rows = SubjectActivity.objects.filter(subject_id__in=keys).order_by("-changed_at", "subject_id")
+    return list(rows.select_related("subject__context"))
 
 
 def _behind(place: _Place) -> Q:

@@ -6,10 +6,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
-from django.db.models import CharField, Count, Exists, OuterRef, Q, QuerySet, Value
+from django.db import connection
+from django.db.models import CharField, Count, Q, QuerySet, Value
 from django.db.models.functions import Coalesce
 
-from registry.subjects.models import Config, Context, Mode, Registry, Subject
+from registry.subjects.models import Config, Context, Mode, Registry, Subject, SubjectActivity
 from registry.subjects.names import DEFAULT_CONTEXT, SubjectName, check_context, parse_subject
 from registry.subjects.selectors.effective import (
     DEFAULT_LEVEL,
@@ -154,8 +155,8 @@ class _Reading:
         self.own = {_key(row): settings_of(row) for row in self._rows(Config)}
         self.own_modes = {_key(row): row.mode for row in self._rows(Mode)}
         live = _live(self.registry)
-        self.subjects = _by_context(live)
-        self.setting = _by_context(live.filter(_sets(Config, self.registry) | _sets(Mode, self.registry)))
+        self.subjects = _by_context(self.registry)
+        self.setting = _setting_by_context(self.registry)
         self.there = self._there(live, contexts)
 
     def root(self) -> PolicyPlace:
@@ -222,10 +223,31 @@ def _live(registry: Registry) -> QuerySet[Subject]:
     return Subject.objects.filter(activity__registry_id=registry.pk)
 
 
-def _sets(model: type[Config] | type[Mode], registry: Registry) -> Exists:
-    return Exists(model.objects.filter(registry=registry, context=OuterRef("context"), subject_name=OuterRef("name")))
+#: subjects with a live version that a config or a mode names, counted from the side that is small
+_SETTING: Final = """
+SELECT c.name, count(*) FROM (
+    SELECT context_id, subject_name FROM subjects_config WHERE registry_id = %(registry)s::bigint
+    UNION SELECT context_id, subject_name FROM subjects_mode WHERE registry_id = %(registry)s::bigint
+) AS k
+JOIN subjects_subject s ON s.context_id = k.context_id AND s.name = k.subject_name
+JOIN subjects_subjectactivity a ON a.subject_id = s.id
+JOIN subjects_context c ON c.id = k.context_id
+GROUP BY c.name
+"""
 
 
-def _by_context(rows: QuerySet[Subject]) -> dict[str, int]:
-    counted = rows.order_by().values_list("context__name").annotate(count=Count("pk"))
+def _setting_by_context(registry: Registry) -> dict[str, int]:
+    """Context → how many of its live subjects set something of their own."""
+    with connection.cursor() as cursor:
+        cursor.execute(_SETTING, {"registry": registry.pk})
+        return dict(cursor.fetchall())
+
+
+def _by_context(registry: Registry) -> dict[str, int]:
+    """Context → how many live subjects it has; those of a registry's only context are counted of an index alone."""
+    contexts = list(Context.objects.filter(registry=registry).values_list("name", flat=True)[:2])
+    if len(contexts) == 1:
+        number = SubjectActivity.objects.filter(registry_id=registry.pk).count()
+        return {contexts[0]: number} if number else {}
+    counted = _live(registry).order_by().values_list("context__name").annotate(count=Count("pk"))
     return dict(counted.values_list("context__name", "count"))
