@@ -38,12 +38,11 @@ WITH pair(n, source_registry, target_registry, digest, movement) AS (
 ), fact(registry, subject, said) AS (
     SELECT * FROM unnest(%(fact_registries)s::bigint[], %(fact_subjects)s::text[], %(facts)s::text[])
 ), wanted(context, subject) AS (
-    SELECT * FROM unnest(%(contexts)s::text[], %(subjects)s::text[])
+    SELECT DISTINCT * FROM unnest(%(contexts)s::text[], %(subjects)s::text[])
 ), source AS (
     SELECT s.id, s.name AS subject, c.name AS context, c.registry_id
-    FROM subjects_subject s JOIN subjects_context c ON c.id = s.context_id
+    FROM subjects_subject s JOIN subjects_context c ON c.id = s.context_id {wanted}
     WHERE c.registry_id = ANY(%(sources)s)
-    AND (%(all)s OR (c.name, s.name) IN (SELECT context, subject FROM wanted))
 )
 SELECT pair.n, source.context, source.subject, encode(sha256(convert_to(concat_ws('|',
     pair.digest,
@@ -72,7 +71,12 @@ LEFT JOIN fact ON fact.registry = pair.target_registry
     AND fact.subject = CASE source.context WHEN '.' THEN source.subject
                        ELSE ':' || source.context || ':' || source.subject END
 """
-_BASIS = _BASIS_OF.format(candidate=CANDIDATE.format(subject="source.id"))
+_CANDIDATE = CANDIDATE.format(subject="source.id")
+_BASIS_OF_ALL = _BASIS_OF.format(candidate=_CANDIDATE, wanted="")
+#: those of a page are found by their names, in an index
+_BASIS_OF_WANTED = _BASIS_OF.format(
+    candidate=_CANDIDATE, wanted="JOIN wanted ON wanted.context = c.name AND wanted.subject = s.name"
+)
 
 #: everything of a registry that may concern a subject by way of its references
 _MOVEMENT = """
@@ -131,11 +135,10 @@ def basis_query(pairs: Sequence[Pair], subjects: Sequence[SubjectName] | None = 
         "fact_subjects": [subject for _, subject, _ in facts],
         "facts": [said for _, _, said in facts],
         "registries": registries,
-        "all": subjects is None,
         "contexts": [name.context for name in subjects or ()],
         "subjects": [name.subject for name in subjects or ()],
     }
-    return _BASIS, parameters
+    return _BASIS_OF_ALL if subjects is None else _BASIS_OF_WANTED, parameters
 
 
 def bases(
