@@ -145,12 +145,13 @@ def effective_tags(
     tagging = _Patterns((metadata or {}).get("tags", {}), len(outline))
     hiding = _Patterns({name: [MASK] for name in (metadata or {}).get("sensitive", [])}, len(outline))
     as_a_whole = any(tag.lower() in wanted for tag in outer)
+    has_patterns = bool(tagging or hiding)
     found: list[FieldTags] = []
     open_rows: list[tuple[tuple[str, ...], bool]] = []  # of the rows around, by depth
     for row in outline:
         del open_rows[row.depth :]
         given, is_hidden = open_rows[-1] if open_rows else ((), False)
-        names = tuple(dict.fromkeys(_names(row)))
+        names = tuple(dict.fromkeys(_names(row))) if has_patterns else ()
         given, is_hidden = joined(given, tagging.of(names)), is_hidden or bool(hiding.of(names))
         open_rows.append((given, is_hidden))
         tags = joined(joined(outer, row.tags), given)
