@@ -16,6 +16,8 @@ from celery.contrib.django.task import DjangoTask
 from django.db import transaction
 from kombu.connection import Connection
 from kombu.exceptions import OperationalError
+from kombu.transport import redis
+from redis.exceptions import ConnectionError
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
 
@@ -28,19 +30,33 @@ ONCE_MORE: Final = {"max_retries": 1, "interval_start": 0, "interval_step": 0}
 logger = logging.getLogger(__name__)
 
 
+class SteadyChannel(redis.Channel):
+    """Says that its connection is gone in an error that Celery expects."""
+
+    def _connparams(self, asynchronous: bool = False) -> Any:
+        """As its base does it.
+
+        That asks None for an address once the connection is closed: so a worker ended where the broker had gone away
+        with a task under way, which it then acknowledges or gives back. The broker gives such a task out again.
+        """
+        if self.connection is None or self.connection.client is None:
+            raise ConnectionError("the connection to the broker is closed")
+        return super()._connparams(asynchronous)  # type: ignore[no-untyped-call]
+
+
+class SteadyTransport(redis.Transport):
+    """Kombu's for Valkey, with such channels."""
+
+    Channel = SteadyChannel
+
+
 class SteadyConnection(Connection):
     """Connects again in even steps, and outlives a broker that went away with a task under way."""
 
-    def maybe_close_channel(self, channel: Any) -> None:
-        """As its base does it.
-
-        A channel whose connection is gone fails as it gives its tasks back (kombu asks None for its address), which would
-        end the worker. They aren't lost: the broker has them, and gives them back after its own time.
-        """
-        try:
-            super().maybe_close_channel(channel)  # type: ignore[no-untyped-call]
-        except AttributeError as error:
-            logger.warning("tasks under way stay with the broker: %s", error)
+    def get_transport_cls(self) -> type:
+        """As its base does it, with channels that say what is wrong."""
+        found: type = super().get_transport_cls()  # type: ignore[no-untyped-call]
+        return SteadyTransport if found is redis.Transport else found
 
     def _ensure_connection(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import psycopg
@@ -247,13 +248,10 @@ def test_programs_connect_to_the_broker_in_even_steps_however_kombu_asks() -> No
         assert waited == [1.0, 1.0, 0.0, 0.0]
 
 
-def test_a_channel_that_cannot_give_its_tasks_back_does_not_end_the_worker(caplog: pytest.LogCaptureFixture) -> None:
-    """As kombu's does where the broker went away with a task under way."""
-
-    class Channel:
-        def close(self) -> None:
-            raise AttributeError("'NoneType' object has no attribute 'hostname'")
-
+def test_a_channel_without_its_connection_fails_as_celery_expects() -> None:
+    """Where the broker went away with a task under way, that is acknowledged or given back on such a channel."""
     with SteadyConnection("redis+socket:///nowhere/valkey.sock") as found:
-        found.maybe_close_channel(Channel())
-    assert "tasks under way stay with the broker" in caplog.text
+        channel = object.__new__(found.get_transport_cls().Channel)
+        channel.connection = SimpleNamespace(client=None)
+        with pytest.raises(found.connection_errors, match="is closed"):
+            channel._connparams()
