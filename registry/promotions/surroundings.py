@@ -171,7 +171,8 @@ def _data_check(registry: Registry, plan: Plan, subject: str, schema: ParsedSche
         return Check(code, name, SKIPPED, error.message, subject=subject)
     listed = ", ".join(str(number) for number in used)
     if not broken:
-        return Check(code, name, PASS, f"Messages of versions {listed} are in use, and it reads them.", subject=subject)
+        of = f"version{'s' if len(used) > 1 else ''} {listed}"
+        return Check(code, name, PASS, f"Messages of {of} are in use, and it reads them.", subject=subject)
     said = f"Messages of version {broken[0][0]} are in use, and it can't read them: {broken[0][1]}"
     cure = "Wait until those messages are gone, or keep it able to read them."
     return Check(code, name, WARN, said, cure, subject=subject)
