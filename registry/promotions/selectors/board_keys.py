@@ -45,7 +45,7 @@ _OF_HERE: Final = "AND v.subject_id IN (SELECT id FROM here)"
 #: those with a live version
 _THERE: Final = """
     SELECT context, subject FROM here
-    WHERE EXISTS (SELECT 1 FROM subjects_schemaversion v WHERE v.subject_id = here.id AND v.deleted_at IS NULL)"""
+    WHERE EXISTS (SELECT FROM subjects_subjectactivity a WHERE a.subject_id = here.id)"""
 #: the tables that the filters look at, each made once and only for the filters that need it
 _TABLES: Final = {
     "newest": """newest AS MATERIALIZED (
