@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from django.contrib import messages
@@ -57,34 +58,23 @@ def standing(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
 @require_POST
 def adopt(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
     """Ask for the review of a version that came without a request."""
-    name, version, actor = parse_subject(subject), given_text(request.POST, "version"), page_actor(request)
-    require(actor, "promotion.request", registry=registry, subject=name.qualified)
-    try:
-        number = request_adoption(
-            environment=registry,
-            subject=name,
-            version=version,
-            reason=given_text(request.POST, "reason"),
-            by=actor,
-        )
-    except (Conflict, InvalidInput) as error:
-        messages.error(request, error.message)
-        return redirect(_back(registry, name, version))
-    messages.success(
-        request,
-        gettext("Request %(number)s asks for the adoption of version %(version)s.")
-        % {"number": number, "version": version},
-    )
-    return redirect("ui:promotion", number)
+    said = gettext("Request %(number)s asks for the adoption of version %(version)s.")
+    return _ask(request, registry, subject, request_adoption, said)
 
 
 @require_POST
 def roll_back(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
     """Ask for an earlier version to be current again."""
+    said = gettext("Request %(number)s asks to roll back to version %(version)s.")
+    return _ask(request, registry, subject, request_roll_back, said)
+
+
+def _ask(request: HttpRequest, registry: str, subject: str, service: Callable[..., int], said: str) -> HttpResponse:
+    """Make a request about the version of the form, and lead to it; `said` names its number and the version."""
     name, version, actor = parse_subject(subject), given_text(request.POST, "version"), page_actor(request)
     require(actor, "promotion.request", registry=registry, subject=name.qualified)
     try:
-        number = request_roll_back(
+        number = service(
             environment=registry,
             subject=name,
             version=version,
@@ -94,11 +84,7 @@ def roll_back(request: HttpRequest, registry: str, subject: str) -> HttpResponse
     except (Conflict, InvalidInput) as error:
         messages.error(request, error.message)
         return redirect(_back(registry, name, version))
-    messages.success(
-        request,
-        gettext("Request %(number)s asks to roll back to version %(version)s.")
-        % {"number": number, "version": version},
-    )
+    messages.success(request, said % {"number": number, "version": version})
     return redirect("ui:promotion", number)
 
 
