@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from array import array
 from collections import Counter
 from collections.abc import Iterator
@@ -230,6 +231,31 @@ def test_what_was_answered_while_a_part_was_away_is_held_against_what_is_documen
     )
     verdict = endurance._fault(trouble)
     assert verdict.is_held is is_held and words in verdict.said
+
+
+class Told:
+    """Parts of which it is known when they were ready again."""
+
+    def __init__(self, back: float | None) -> None:
+        self.back = back
+
+    def ready_after(self, part: str, moment: float) -> float | None:
+        return self.back
+
+
+@pytest.mark.parametrize(
+    ("back", "wrong", "is_over"),
+    [(None, None, False), (-0.5, None, False), (-5.0, None, True), (-5.0, -0.5, False), (-5.0, -3.0, True)],
+)
+def test_a_fault_is_over_when_its_part_is_back_and_nothing_is_wrong(
+    back: float | None, wrong: float | None, is_over: bool
+) -> None:
+    now = time.monotonic()
+    seen = Seen(faults=[(endurance.FAULTS[0], now - 10)])
+    seen.errors += [endurance.Error(now + wrong, 0.1, "503", AWAY)] if wrong is not None else []
+    site: Any = Told(None if back is None else now + back)
+    assert endurance._is_over(seen, site) is is_over
+    assert endurance._is_over(Seen(), site)
 
 
 @pytest.mark.parametrize("words", [["--minutes=0"], ["--subjects=1"], ["--maximum-seconds=0"]])
