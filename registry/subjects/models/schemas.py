@@ -41,7 +41,7 @@ class Schema(models.Model):
             models.CheckConstraint(condition=models.Q(schema_id__gte=1), name="schema_id_from_one"),
         ]
         indexes = [
-            models.Index(fields=["context", "identity"], name="schema_by_identity"),
+            models.Index(fields=["identity"], name="schema_by_identity"),
             models.Index(fields=["fingerprint"], name="schema_by_fingerprint"),
             # thousands are compared at once by these, without their texts
             models.Index(fields=["id"], include=["fingerprint", "schema_id"], name="schema_without_text"),

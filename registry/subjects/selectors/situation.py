@@ -18,7 +18,7 @@ from registry.subjects.selectors.effective import (
     scope_of,
     spoken_from,
 )
-from registry.subjects.selectors.submission import MAY_EQUAL, Submission, likeness
+from registry.subjects.selectors.submission import ALIKE, MAY_EQUAL, Submission, likeness
 
 
 @dataclass(frozen=True)
@@ -40,12 +40,12 @@ class Situation:
     is_known: bool
 
 
-_SITUATION: Final = f"""{NAMED}
+_SITUATION: Final = f"""{NAMED}, {ALIKE}
 SELECT {SPOKEN},
     (SELECT max(version) FROM subjects_schemaversion WHERE subject_id = %(subject_id)s::bigint),
     EXISTS (SELECT FROM subjects_schemareference r WHERE r.schema_id = p.schema_id),
     {MAY_EQUAL},
-    EXISTS (SELECT FROM subjects_schema d WHERE d.context_id = (SELECT id FROM named) AND d.identity = %(identity)s),
+    EXISTS (SELECT FROM alike),
     {columns_of(SchemaVersion, "p")}, {columns_of(Schema, "s")}
 FROM (VALUES (1)) AS one
 LEFT JOIN LATERAL (

@@ -20,7 +20,7 @@ from registry.subjects.services.locks import lock_ids, pass_schema_id, take_sche
 _ADD: Final = """
 WITH known AS MATERIALIZED (
     SELECT id, schema_id FROM subjects_schema
-    WHERE context_id = %(context)s::bigint AND identity = %(identity)s ORDER BY schema_id LIMIT 1
+    WHERE identity = %(identity)s AND context_id + 0 = %(context)s::bigint ORDER BY schema_id LIMIT 1
 ), taken AS (
     UPDATE subjects_context SET next_schema_id = next_schema_id + 1
     WHERE id = %(context)s::bigint AND NOT EXISTS (SELECT FROM known) RETURNING next_schema_id - 1 AS schema_id
