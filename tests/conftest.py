@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,10 +15,12 @@ from django.test import Client
 from registry.access.roles import Actor, system_actor
 from tests import weights
 from tests.replaying import Replayed
+from tests.runner import QUICK
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
+HERE = Path(__file__).parent
 JVM = ("broker", "spark", "connect")
 CAST = ("reader", "steward", "approver", "admin")
 #: files whose tests are quick one by one and too many together for the quick loop, below tests/
@@ -35,12 +38,17 @@ NOT_IN_THE_QUICK_LOOP = (
     "api/test_confluent_costs.py",
     "api/test_confluent_generated.py",
     "api/test_confluent_names.py",
+    "api/test_reports.py",
+    "api/test_standing_headers.py",
     "bench/",
     "checkpoints/test_object_store.py",
     "checkpoints/test_older.py",
     "dashboard/",
     "demo/",
     "drift/debezium/test_patterns.py",
+    "drift/test_personal.py",
+    "drift/test_registry_source.py",
+    "drift/test_retire_wizard.py",
     "drift/test_soak.py",
     "formats/json_schema/test_json_schema_data.py",
     "formats/json_schema/test_json_schema_hostile.py",
@@ -55,17 +63,29 @@ NOT_IN_THE_QUICK_LOOP = (
     "notifications/test_doors.py",
     "promotions/test_board.py",
     "promotions/test_board_marks.py",
+    "promotions/test_can_promote.py",
+    "promotions/test_discussing.py",
+    "promotions/test_ghosts.py",
+    "promotions/test_notes_along.py",
+    "promotions/test_origins.py",
     "promotions/test_promotions_api.py",
+    "promotions/test_promotions_sets.py",
+    "promotions/test_recurring.py",
+    "promotions/test_reviews.py",
+    "promotions/test_rolling_back.py",
     "sandbox/",
     "search/",
     "services/test_jars.py",
     "site/",
     "state/test_scala.py",
     "streams/test_object_stores.py",
+    "streams/test_scan_with_spark.py",
     "subjects/test_costs.py",
     "subjects/test_hostile_remote.py",
     "subjects/test_locks.py",
     "subjects/test_moving.py",
+    "subjects/test_situation.py",
+    "subjects/test_told.py",
     "subjects/test_what_if.py",
 )
 
@@ -82,6 +102,25 @@ class RawClient(Client):
         return super().generic(method, path, *args, **kwargs)
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Doesn't even import what the quick loop leaves out by file: that takes as long as importing all the rest."""
+    if config.option.markexpr != QUICK:
+        return None
+    place = collection_path.relative_to(HERE).as_posix() if collection_path.is_relative_to(HERE) else ""
+    return True if f"{place}/".startswith(NOT_IN_THE_QUICK_LOOP) or place in NOT_IN_THE_QUICK_LOOP else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+    """What is collected stays to the end: garbage is looked for beside it, and not in it again and again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None]:
     """Marks as slow what the quick loop leaves out by file, and says which tests share a worker of a full run.
@@ -89,9 +128,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     Those that use the broker, Spark or Connect do, so that each of these starts once, and those of the whole product;
     the others do file by file. The groups that take longest begin first.
     """
-    here = Path(__file__).parent
     for item in items:
-        place = item.path.relative_to(here).as_posix()
+        place = item.path.relative_to(HERE).as_posix()
         if place.startswith(NOT_IN_THE_QUICK_LOOP):
             item.add_marker(pytest.mark.slow)
         shared = any(item.get_closest_marker(name) for name in JVM)
@@ -121,6 +159,18 @@ def made_registries(system: Actor) -> None:
     make_registries(by=system)
 
 
+def made_person(name: str, system: Actor) -> None:
+    """Has the product make an account, with the role that the name begins with if there is one."""
+    from registry.access.models import User
+    from registry.access.services import ensure_person
+
+    role = name.rstrip("0123456789")
+    if role in CAST:
+        ensure_person(username=name, role=role, by=system)
+    else:
+        User.objects.get_or_create(username=name)
+
+
 @pytest.fixture(scope="session")
 def registries_again() -> dict[tuple[str, str], Replayed]:
     """Makes the registries of a default project and location, and from the second test on by one query."""
@@ -139,19 +189,23 @@ def registries(db: None, system: Actor, settings: Any, registries_again: dict[tu
     registries_again.setdefault(place, Replayed(lambda: made_registries(system)))()
 
 
+@pytest.fixture(scope="session")
+def cast_again() -> dict[str, Replayed]:
+    """Makes one of the cast by name, and from the second test on by one query."""
+    return {}
+
+
 @pytest.fixture
-def person(registries: None, system: Actor) -> Callable[[str], Actor]:
+def person(registries: None, system: Actor, cast_again: dict[str, Replayed]) -> Callable[[str], Actor]:
     """The actor of one of the cast, with an account; `stranger` has one without a role."""
     from registry.access.models import User
     from registry.access.selectors import actor_of_user
-    from registry.access.services import ensure_person
 
     def make(name: str) -> Actor:
-        role = name.rstrip("0123456789")
-        if role in CAST:
-            ensure_person(username=name, role=role, by=system)
+        if not User.objects.filter(username=name).exists():
+            cast_again.setdefault(name, Replayed(lambda: made_person(name, system)))()
         else:
-            User.objects.get_or_create(username=name)
+            made_person(name, system)
         return actor_of_user(User.objects.get(username=name), door="ui")
 
     return make

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pyspark
 
+from tests.java_words import SHORT_LIVED
+
 
 def compiled(sources: Sequence[Path], folder: Path) -> Path:
     """Compile Scala sources against the installed Spark into `folder`, which goes on a class path.
@@ -16,7 +18,8 @@ def compiled(sources: Sequence[Path], folder: Path) -> Path:
     """
     folder.mkdir(parents=True, exist_ok=True)
     jars = Path(pyspark.__file__).parent / "jars"
-    command = ["java", "-Xmx1g", "-Xss8m", "-cp", f"{jars}/*", "scala.tools.nsc.Main", "-usejavacp", "-nowarn"]
+    command = ["java", *SHORT_LIVED, "-Xmx1g", "-Xss8m", "-cp", f"{jars}/*"]
+    command += ["scala.tools.nsc.Main", "-usejavacp", "-nowarn"]
     command += ["-d", str(folder), *map(str, sources)]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     if done.returncode:

@@ -31,13 +31,14 @@ from unittest import mock
 
 import pytest
 
-from dashboard.services import postgres, valkey
+from dashboard.services import postgres, spark, valkey
 from dashboard.services.folders import private_folder
 from dashboard.services.layout import Layout
 from dashboard.services.part import Part, running
 from dashboard.services.parts import POSTGRES, VALKEY
 from dashboard.services.process import Watchdog
 from dashboard.services.standalone import kafka_broker, kafka_connect, postgres_server, spark_connect
+from tests.java_words import SHORT_LIVED
 
 
 class Services:
@@ -201,7 +202,11 @@ def spark_remote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     if given := os.environ.get("SPARK_REMOTE"):
         yield given
         return
-    with spark_connect(tmp_path_factory.mktemp("spark")) as remote:
+    # Its queries are many and small: the second compiler would take two fifths more CPU time than it gives back.
+    with (
+        mock.patch.object(spark, "LATER_COMPILER", SHORT_LIVED),
+        spark_connect(tmp_path_factory.mktemp("spark")) as remote,
+    ):
         yield remote
 
 

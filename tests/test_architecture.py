@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ TABLE = ROOT / "docs" / "architecture.md"
 ROW = re.compile(r"^\| (?P<packages>`[^|]+`) \| (?P<allowed>[^|]+) \|$", re.MULTILINE)
 
 
+@cache
 def rules() -> dict[str, set[str]]:
     """Package → what it may import, from the table that people read."""
     found = {}
@@ -26,6 +28,7 @@ def rules() -> dict[str, set[str]]:
     return found
 
 
+@cache
 def imports_of(path: Path) -> set[str]:
     tree = ast.parse(path.read_text())
     names = set()

@@ -77,7 +77,8 @@ def test_sizes_out_of_range_are_refused(words: list[str]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("django_db_setup")
-def test_a_small_run_measures_everything(django_db_blocker: Any) -> None:
+def test_a_small_run_measures_everything(django_db_blocker: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(growth, "PAGE_REQUESTS", 2)
     size = growth.Size(
         subjects=400, versions=2, fields_max=12, fields_mean=4, small=200, listed=5, seconds=0.2, mixed_seconds=4
     )

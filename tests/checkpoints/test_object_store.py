@@ -255,6 +255,6 @@ class _answering:  # noqa: N801 - used as a `with` function
             except OSError:
                 return
             with connection:
-                connection.settimeout(2)
+                connection.settimeout(60)
                 self._asked.append(connection.recv(65_536))
                 connection.sendall(self._answer)

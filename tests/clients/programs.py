@@ -66,8 +66,10 @@ def _build_node(folder: Path) -> None:
 
 
 def _build_go(folder: Path) -> None:
-    # GOTOOLCHAIN: an older Go says what it lacks and fetches no other one.
-    _run(["go", "build", "-mod=readonly", "-p", "2", "-o", "clients", "."], folder, GOTOOLCHAIN="local")
+    # GOTOOLCHAIN: an older Go says what it lacks and fetches no other one. Without C and what debuggers read it builds
+    # in less time.
+    words = ["-mod=readonly", "-p", "2", "-ldflags=-s -w", "-gcflags=all=-dwarf=false", "-o", "clients", "."]
+    _run(["go", "build", *words], folder, GOTOOLCHAIN="local", CGO_ENABLED="0")
 
 
 def _build_rust(folder: Path) -> None:

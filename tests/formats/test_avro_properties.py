@@ -17,6 +17,7 @@ from registry.formats.avro.codec import Codec, codec
 from registry.formats.avro.covering import Coverage, TooMuchData
 from registry.formats.base import Judgement, ParsedSchema
 from registry.formats.compatibility import LEVELS, check, check_all_levels
+from tests.amounts import how_many
 from tests.formats.random_data import DataMaker, Endless, is_same
 from tests.formats.random_schemas import random_pair
 
@@ -136,11 +137,14 @@ def tally(first: int, pairs: int) -> Tally:
 
 
 @pytest.mark.parametrize(
-    ("first", "pairs"), [(0, 2_000), pytest.param(1_000_000, 20_000, marks=pytest.mark.slow)], ids=["quick", "many"]
+    ("first", "pairs"),
+    [(0, 2_000), pytest.param(1_000_000, how_many("pairs of random Avro schemas"), marks=pytest.mark.slow)],
+    ids=["quick", "many"],
 )
 def test_no_yes_has_a_counterexample_and_nearly_every_no_a_witness(
     first: int, pairs: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """`SCHEMADESK_LONG=1` looks at 20,000 (see amounts.py)."""
     seen = tally(first, pairs)
     with capsys.disabled():
         print(f"\n{dict(seen.counts)}, without a witness: {dict(seen.without_witness)}")

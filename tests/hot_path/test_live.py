@@ -16,13 +16,14 @@ import pytest
 from django.db import connection
 from redis import Redis
 
+from tests.amounts import how_many
 from tests.hot_path.servers import Connection, Program, Site, copied, servers
 from tests.waiting import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.requirement("GOO-2")]
 
 CACHING = ("first", "second", "third")
-OPERATIONS = 10_000
+OPERATIONS = how_many("requests to three servers at once")
 READS_PER_WRITE = 14
 MODES = ("READWRITE", "READONLY", "READONLY_OVERRIDE")
 LEVELS = ("BACKWARD", "FORWARD", "FULL", "NONE")
@@ -302,6 +303,7 @@ class Storm:
 
 
 def test_no_answer_is_older_than_what_was_answered_for(site: Site, program: Program) -> None:
+    """`SCHEMADESK_LONG=1` asks 10,000 times (see amounts.py)."""
     first = site.connect("first")
     done(first.ask("PUT", "/config", {"compatibility": "NONE"}))
     kinds: list[type[Known]] = [Registered, LookedUp, Deleted, Aliased, Moded, Configured, Revoked, Granted, Removed]

@@ -15,6 +15,7 @@ from pathlib import Path
 import pyspark
 
 from dashboard.services.java import find_java, home_for_spark
+from tests.java_words import SHORT_LIVED
 
 HOME = Path(pyspark.__file__).parent
 STARTED = 180.0  # seconds
@@ -57,6 +58,7 @@ def _start(folder: Path, name: str, *words: str) -> subprocess.Popen[bytes]:
         "SPARK_LOCAL_IP": "127.0.0.1",
         "PYSPARK_PYTHON": sys.executable,
         "SPARK_DAEMON_MEMORY": "256m",
+        "SPARK_DAEMON_JAVA_OPTS": " ".join(SHORT_LIVED),
     }
     with (folder / "log").open("wb") as log:
         return subprocess.Popen(

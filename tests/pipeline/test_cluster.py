@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from dashboard.services import spark
 from dashboard.services.standalone import spark_connect
 from registry.observations import FieldProfile, Observation, ScanTotals, SchemaNotUsed
 from registry.pipeline import run
+from tests.java_words import SHORT_LIVED
 from tests.pipeline.cluster import standalone_cluster
 from tests.pipeline.test_profiles import secretive
 from tests.pipeline.test_topic_scan import only
@@ -24,6 +26,8 @@ def cluster_remote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     base: Path = tmp_path_factory.mktemp("cluster")
     with standalone_cluster(base) as master, pytest.MonkeyPatch.context() as patch:
         patch.setenv("SPARK_MASTER", master)
+        patch.setattr(spark, "AVRO_LIMITS", (*spark.AVRO_LIMITS, *SHORT_LIVED))  # the executors have these too
+        patch.setattr(spark, "LATER_COMPILER", ())
         (base / "server").mkdir()
         with spark_connect(base / "server") as remote:
             yield remote

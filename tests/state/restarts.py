@@ -289,6 +289,7 @@ def session_in(folder: Path) -> SparkSession:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     settings = {
         "spark.ui.enabled": "false",
+        "spark.python.daemon.module": "tests.state.daemon",
         "spark.driver.extraJavaOptions": " ".join(SHORT_LIVED),
         "spark.sql.shuffle.partitions": "1",
         "spark.sql.session.timeZone": "UTC",

@@ -40,14 +40,23 @@ def parsed(case: dict[str, Any], side: str) -> ParsedSchema:
     return PROTOBUF.parse(case[side], [ResolvedReference(name, name, version, text) for name, text in files.items()])
 
 
+# Parsed once for each case and not for each of its tests: a compiler runs.
+PARSED: dict[tuple[int, str], ParsedSchema] = {}
+
+
 @pytest.fixture
 def old(case: dict[str, Any]) -> ParsedSchema:
-    return parsed(case, "old")
+    return known(case, "old")
 
 
 @pytest.fixture
 def new(case: dict[str, Any]) -> ParsedSchema:
-    return parsed(case, "new")
+    return known(case, "new")
+
+
+def known(case: dict[str, Any], side: str) -> ParsedSchema:
+    key = (id(case), side)
+    return PARSED.get(key) or PARSED.setdefault(key, parsed(case, side))
 
 
 def pair(old: ParsedSchema, new: ParsedSchema, direction: str) -> tuple[ParsedSchema, ParsedSchema]:

@@ -1,0 +1,25 @@
+"""How much the tests go through that find the more the longer they look: enough for every run, or `SCHEMADESK_LONG=1`.
+
+The long amounts are for a change of what such a test is about, and for a release. Everything else of these tests is the
+same in both.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+IS_LONG: Final = os.environ.get("SCHEMADESK_LONG") == "1"
+#: what is counted → of every run, of a long one
+AMOUNTS: Final[dict[str, tuple[int, int]]] = {
+    "pairs of random Avro schemas": (8_000, 20_000),
+    "requests to three servers at once": (4_000, 10_000),
+    "versions that move in": (2_500, 10_000),
+    "hostile schemas of the second round": (9, 99),
+}
+
+
+def how_many(what: str) -> int:
+    """How many of it this run goes through."""
+    usual, long = AMOUNTS[what]
+    return long if IS_LONG else usual
