@@ -24,6 +24,7 @@ from urllib.parse import quote_from_bytes, unquote_to_bytes
 from django.conf import settings
 from django.db import connection
 
+from dashboard import collecting
 from dashboard.wsgi import application as django_application
 from registry.api.google.errors import refusal as google_refusal
 from registry.api.replay import ENVIRON
@@ -290,6 +291,11 @@ def _no_write(data: bytes) -> None:
     raise NotImplementedError("the write() of PEP 3333 is for old frameworks; Django doesn't use it")
 
 
+def _begin() -> None:
+    engines.prestart()
+    collecting.settle()
+
+
 def make_application() -> Callable[[Scope, Receive, Send], Awaitable[None]]:
     """Django behind the bridge, with answers before it unless the settings say otherwise."""
     # Not at the top: the backend reads the settings when it is imported, and dashboard.wsgi says which those are.
@@ -300,14 +306,14 @@ def make_application() -> Callable[[Scope, Receive, Send], Awaitable[None]]:
 
     refusals = {b"/v1/projects/": google_refusal}
     if not settings.HOT_PATH:
-        return WsgiBridge(django_application, at_start=engines.prestart, refusals=refusals)
+        return WsgiBridge(django_application, at_start=_begin, refusals=refusals)
     generation = own_generation()
     watches: list[Listener | Agent] = [Listener(generation, connection.get_connection_params)]
     if settings.HOT_PATH_HOSTS:
         watches.append(Agent(generation, settings.REDIS_URL))
 
     def start() -> None:
-        engines.prestart()
+        _begin()
         for watch in watches:
             watch.start()
 
