@@ -111,6 +111,8 @@ _BESIDE_ROLES = (
      f" whoever may {ACTION_WORDS['version.force']}."),
     ("proposal", "A text that is registered nowhere yet is asked for like a version: it takes the right to request."),
     ("draft", "What isn't proposed or submitted is seen by its author alone."),
+    ("origin", "Which drift finding a request answers is told to whoever may read that finding, and what answers a finding"
+     " to whoever may read that request."),
     ("schedule", "A scheduled request is applied in the name of who scheduled it, with the rights of that moment."),
     ("freeze", f"Set and ended by whoever may {ACTION_WORDS['registry.manage']}; it stops everybody's applying, but not"
      " what an approval passes over it with a reason."),

@@ -26,6 +26,7 @@ from registry.promotions.models import (
     Review,
     Thread,
 )
+from registry.promotions.origins import origin_of, readable_findings
 from registry.promotions.plan import ADOPT, Step, step_from
 from registry.promotions.selectors import RequestInfo
 from registry.promotions.selectors.changes import compare_step, places_of, state_before
@@ -51,7 +52,7 @@ def evidence_of(request_id: int, by: Actor) -> dict[str, Any]:
         "format": FORMAT,
         "made_at": timezone.now(),
         "made_by": by.name,
-        "request": _request(info),
+        "request": _request(info, by),
         "plan": {
             "hash": info.plan_hash,
             "made_at": info.planned_at,
@@ -74,7 +75,7 @@ def evidence_of(request_id: int, by: Actor) -> dict[str, Any]:
     }
 
 
-def _request(info: RequestInfo) -> dict[str, Any]:
+def _request(info: RequestInfo, by: Actor) -> dict[str, Any]:
     return {
         "number": info.id,
         "kind": info.kind,
@@ -87,6 +88,7 @@ def _request(info: RequestInfo) -> dict[str, Any]:
         ],
         "with_config": info.with_config,
         "reason": info.reason,
+        "origin": origin_of(readable_findings([info.finding], by).get(info.finding or 0)),
         "requested_by": info.requested_by,
         "requested_at": info.requested_at,
         "applied_by": info.applied_by,

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
 
 from registry.access.roles import Actor
 from registry.errors import (
     DraftNotFound,
+    FindingNotFound,
     InvalidInput,
     InvalidName,
     InvalidSchema,
@@ -20,8 +24,9 @@ from registry.formats.base import Reference
 from registry.promotions import selectors, services
 from registry.promotions.models import Draft
 from registry.promotions.services import drafts
+from registry.promotions.services.current import MAX_TEXT
 from registry.subjects.names import SubjectName
-from tests.promotions.parts import CUSTOMERS, ORDERS, Cast
+from tests.promotions.parts import CUSTOMERS, ORDERS, V1, Cast
 
 pytestmark = pytest.mark.requirement("CARD-4")
 
@@ -77,6 +82,12 @@ def test_whoever_cannot_ask_has_none(cast: Cast, who: str) -> None:
         ({"registry": "nowhere"}, RegistryNotFound),
         ({"registry": "a\0b"}, RegistryNotFound),
         ({"subject": SubjectName(".", "")}, InvalidInput),
+        ({"reason": "x" * (MAX_TEXT + 1)}, InvalidInput),
+        ({"reason": "a\0b"}, InvalidInput),
+        ({"reason": "\udc00"}, InvalidInput),
+        ({"finding": 1}, FindingNotFound),
+        ({"finding": 0}, FindingNotFound),
+        ({"finding": 2**70}, FindingNotFound),
         ({"origin": "x" * 1001}, InvalidInput),
         ({"origin": "a\0b"}, InvalidInput),
         ({"references": [Reference("A", "a", 1)] * 201}, InvalidInput),
@@ -99,3 +110,41 @@ def test_how_many_is_bounded(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> Non
         save(cast, subject=CUSTOMERS)
     save(cast, "again")
     save(cast, who="admin", subject=CUSTOMERS)
+
+
+WHY = "  <b>because</b> \u202egnp.\u2028\r\nالسبب "
+
+
+def test_why_is_kept_with_the_text(cast: Cast) -> None:
+    number, author = save(cast, reason=WHY), cast["steward"].user_id or 0
+    assert selectors.get_draft(number, user_id=author).reason == WHY.strip()
+    save(cast, reason="x" * MAX_TEXT)
+    assert selectors.list_drafts(author)[0].reason == "x" * MAX_TEXT
+    with pytest.raises(InvalidInput, match=f"The reason has {MAX_TEXT + 1} characters; {MAX_TEXT} are taken."):
+        save(cast, reason="x" * (MAX_TEXT + 1))
+    save(cast)
+    assert selectors.get_draft(number, user_id=author).reason == "", "what is saved is what was sent"
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [({}, "as drafted"), ({"reason": "another"}, "another"), ({"reason": ""}, ""), ({"reason": None}, "as drafted")],
+)
+def test_the_request_has_the_drafts_reason_unless_another_is_given(
+    cast: Cast, given: dict[str, Any], kept: str
+) -> None:
+    draft = save(cast, json.dumps(V1), reason="as drafted")
+    number = services.propose_version(
+        target="prod", subject=ORDERS, text=json.dumps(V1), by=cast["steward"], draft_id=draft, **given
+    )
+    assert selectors.get_request(number).reason == kept
+    assert not Draft.objects.exists()
+
+
+def test_nothing_comes_of_somebody_elses_draft(cast: Cast) -> None:
+    draft = save(cast, reason="not yours")
+    number = services.propose_version(
+        target="prod", subject=ORDERS, text=json.dumps(V1), by=cast["approver"], draft_id=draft
+    )
+    assert selectors.get_request(number).reason == ""
+    assert Draft.objects.filter(pk=draft).exists()

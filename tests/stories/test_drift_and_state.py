@@ -190,7 +190,12 @@ def test_a_drift_finding_becomes_a_proposed_version_a_request_and_a_release(
     at_desk.goto("/ui/proposals")
     at_desk.get_by_role("link", name="orders-value").click()
     assert json.loads(text.input_value()) == proposed
-    why.fill(reason)  # a draft is the text alone
+    expect(why).to_have_value(reason)
+    expect(at_desk.locator("main")).to_contain_text("From the drift finding Field coupon stands in 10 of 40 messages")
+    at_desk.goto(finding)
+    answers = at_desk.get_by_role("region", name="What was proposed from it")
+    answers.get_by_role("link", name="orders-value your draft").click()
+    expect(why).to_have_value(reason)
     at_desk.get_by_role("button", name="Submit for review").click()
     expect(at_desk.locator(".head-meta")).to_contain_text("In review")
     assert versions_in("dev") == [1], "submitting makes a request, not a version"
@@ -200,6 +205,15 @@ def test_a_drift_finding_becomes_a_proposed_version_a_request_and_a_release(
     assert first == at_desk.url
     expect(approver.locator("#changes")).to_contain_text('The property "coupon" (string) is added')
     main = approver.locator("main")
+
+    # the request leads to the finding, and the finding to the request
+    main.get_by_role("link", name="Field coupon stands in 10 of 40 messages").click()
+    assert approver.url == finding
+    proposed_from_it = approver.get_by_role("region", name="What was proposed from it")
+    expect(proposed_from_it).to_contain_text("In review")
+    proposed_from_it.get_by_role("link", name="orders-value a proposed text").click()
+    expect(approver.locator(".head-meta")).to_contain_text("In review")
+    assert approver.url == first
     for said in ("added coupon (in 25%)", "Open at the target: Field coupon stands in 10 of 40 messages of orders"):
         expect(main).to_contain_text(said)
     expect(approver.locator("#impact")).to_contain_text("Messages of version 1 are in use, and it reads them.")
@@ -207,6 +221,10 @@ def test_a_drift_finding_becomes_a_proposed_version_a_request_and_a_release(
     approver.get_by_role("button", name="Apply to dev").click()
     expect(approver.locator(".verdict-title").first).to_have_text("Live in dev")
     assert versions_in("dev") == [1, 2]
+    approver.goto(finding)
+    expect(proposed_from_it).to_contain_text("Applied")
+    proposed_from_it.get_by_role("link", name="orders-value version 2 in dev").click()
+    expect(approver.locator("main")).to_contain_text("coupon")
 
     # from dev it goes on to staging
     ask_for_staging(at_desk, 2, "declares coupon")

@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from registry.access.roles import Actor
 from registry.api.product.base import ProductView
 from registry.api.product.compatibility import ReferenceSerializer
-from registry.api.product.promotions import references_of
+from registry.api.product.promotions import MAX_NUMBER, references_of, text_field
 from registry.errors import NotSignedIn
 from registry.promotions import selectors, services
 from registry.promotions.services.drafts import MAX_ORIGIN, require_author
@@ -22,14 +22,19 @@ from registry.subjects.names import parse_subject
 
 
 class DraftSerializer(serializers.Serializer[Any]):
-    """A schema as far as it is written; it takes the place of the earlier draft of the subject."""
+    """A schema as far as it is written; it takes the place of the earlier draft of the subject.
+
+    `reason` becomes the request's; `finding` is the number of the drift finding that it answers, `origin` any words.
+    """
 
     registry = serializers.CharField(max_length=255, required=False, default="", allow_blank=True)
     subject = serializers.CharField(max_length=1280)
     schema = serializers.CharField(trim_whitespace=False, allow_blank=True)
     schemaType = serializers.CharField(max_length=16, required=False, default="AVRO")  # noqa: N815 - the API's name
     references = serializers.ListField(child=ReferenceSerializer(), required=False, max_length=MAX_REFERENCES)
+    reason = text_field()
     origin = serializers.CharField(required=False, default="", allow_blank=True, max_length=MAX_ORIGIN)
+    finding = serializers.IntegerField(required=False, default=None, allow_null=True, min_value=1, max_value=MAX_NUMBER)
 
 
 class Drafts(ProductView):
@@ -50,7 +55,9 @@ class Drafts(ProductView):
             text=values["schema"],
             schema_type=values["schemaType"],
             references=references_of(values),
+            reason=values["reason"],
             origin=values["origin"],
+            finding=values["finding"],
             by=self.actor,
         )
         return Response(asdict(selectors.get_draft(number, user_id=_author(self.actor))), status=201)

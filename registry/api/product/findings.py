@@ -16,6 +16,7 @@ from registry.api.product.base import ProductView
 from registry.drift import selectors, services
 from registry.drift.models import FINDING_STATES, SEVERITIES
 from registry.errors import InvalidInput
+from registry.promotions.selectors import Answers, answers_to
 
 
 class FilterSerializer(serializers.Serializer[Any]):
@@ -79,10 +80,31 @@ class FindingView(ProductView):
 
     @extend_schema(responses=None)
     def get(self, request: Request, finding_id: int) -> Response:
-        """One finding with its evidence; samples of messages are for those who may see them."""
+        """One finding with its evidence; samples of messages are for those who may see them.
+
+        `answers` are one's own drafts and the requests that one may read which were begun from it.
+        """
         finding = selectors.get_finding(finding_id, by=self.actor)
         require(self.actor, "schema.read", registry=finding.registry)
-        return Response(asdict(finding))
+        return Response({**asdict(finding), "answers": _answers(answers_to(finding.id, self.actor))})
+
+
+def _answers(found: Answers) -> dict[str, Any]:
+    return {
+        "drafts": [
+            {"id": draft.id, "registry": draft.registry, "subject": asdict(draft.subject)} for draft in found.drafts
+        ],
+        "requests": [
+            {
+                "id": info.id,
+                "state": info.state,
+                "target": info.target,
+                "subject": asdict(info.subject),
+                "release": asdict(info.release) if info.release else None,
+            }
+            for info in found.requests
+        ],
+    }
 
 
 class FindingDecisionSerializer(serializers.Serializer[Any]):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -18,13 +18,14 @@ from registry.errors import InvalidInput, NotSignedIn, RequestNotFound
 from registry.formats.base import Reference
 from registry.promotions import selectors, services
 from registry.promotions.models import PromotionRequest
+from registry.promotions.origins import origin_of, readable_findings, require_finding
 from registry.promotions.selectors import RequestInfo
 from registry.promotions.services.current import MAX_TEXT
 from registry.promotions.services.requesting import MAX_ITEMS, MAX_REFERENCES
 from registry.subjects.names import parse_subject
 
 STATES: Final = (*PromotionRequest.STATES, "open")
-_MAX_NUMBER: Final = 2**63 - 1
+MAX_NUMBER: Final = 2**63 - 1
 
 
 def text_field(**more: Any) -> serializers.CharField:
@@ -38,9 +39,17 @@ class PageSerializer(serializers.Serializer[Any]):
     state = serializers.ChoiceField(choices=STATES, required=False, default="", allow_blank=True)
     target = serializers.CharField(max_length=255, required=False, default="", allow_blank=True)
     subject = serializers.CharField(max_length=1280, required=False, default="", allow_blank=True)
+    finding = serializers.IntegerField(
+        required=False,
+        default=None,
+        allow_null=True,
+        min_value=1,
+        max_value=MAX_NUMBER,
+        help_text="the drift finding that they answer",
+    )
     mine = serializers.BooleanField(required=False, default=False)
     waiting = serializers.BooleanField(required=False, default=False, help_text="for one's own review")
-    after = serializers.IntegerField(required=False, default=None, allow_null=True, min_value=1, max_value=_MAX_NUMBER)
+    after = serializers.IntegerField(required=False, default=None, allow_null=True, min_value=1, max_value=MAX_NUMBER)
     limit = serializers.IntegerField(required=False, default=100, min_value=1, max_value=200)
 
 
@@ -65,17 +74,22 @@ class PromotionSerializer(serializers.Serializer[Any]):
 
 
 class ProposalSerializer(serializers.Serializer[Any]):
-    """A schema that is to be the next version of a subject of the target. `draft_id` is the draft that ends with it."""
+    """A schema that is to be the next version of a subject of the target. `draft_id` is the draft that ends with it.
+
+    `finding` is the number of the drift finding that it answers. Both it and `reason` are the draft's where they are
+    left out.
+    """
 
     target = serializers.CharField(max_length=255)
     subject = serializers.CharField(max_length=1280)
     schema = serializers.CharField(trim_whitespace=False)
     schemaType = serializers.CharField(max_length=16, required=False, default="AVRO")  # noqa: N815 - the API's name
     references = serializers.ListField(child=ReferenceSerializer(), required=False, max_length=MAX_REFERENCES)
-    reason = text_field()
+    reason = serializers.CharField(required=False, default=None, allow_null=True, allow_blank=True, max_length=MAX_TEXT)
     draft_id = serializers.IntegerField(
-        required=False, default=None, allow_null=True, min_value=1, max_value=_MAX_NUMBER
+        required=False, default=None, allow_null=True, min_value=1, max_value=MAX_NUMBER
     )
+    finding = serializers.IntegerField(required=False, default=None, allow_null=True, min_value=1, max_value=MAX_NUMBER)
 
 
 class RollBackSerializer(serializers.Serializer[Any]):
@@ -126,17 +140,20 @@ class Promotions(ProductView):
         me = self.actor.user_id
         if me is None and (chosen["mine"] or chosen["waiting"]):
             raise NotSignedIn("Sign in to see what is yours.")
+        if chosen["finding"] is not None:
+            require_finding(chosen["finding"], self.actor)
         found = selectors.list_requests(
             state=chosen["state"],
             target=chosen["target"],
             subject=subject,
+            finding=chosen["finding"],
             requested_by=me if chosen["mine"] else None,
             waiting_for=me if chosen["waiting"] else None,
             viewer=me,
             after=chosen["after"],
             limit=chosen["limit"],
         )
-        return Response([answer_of(info) for info in found])
+        return Response(answers_of(found, self.actor))
 
     @extend_schema(request=PromotionSerializer, responses=None)
     def post(self, request: Request) -> Response:
@@ -147,7 +164,7 @@ class Promotions(ProductView):
         if subject:
             values |= {"subject": parse_subject(subject), "version": version}
         number = services.request_promotion(by=self.actor, **values)
-        return Response(answer_of(selectors.get_request(number)), status=201)
+        return Response(answer_of(selectors.get_request(number), self.actor), status=201)
 
 
 class Proposals(ProductView):
@@ -165,9 +182,10 @@ class Proposals(ProductView):
             references=references_of(values),
             reason=values["reason"],
             draft_id=values["draft_id"],
+            finding=values["finding"],
             by=self.actor,
         )
-        return Response(answer_of(selectors.get_request(number)), status=201)
+        return Response(answer_of(selectors.get_request(number), self.actor), status=201)
 
 
 class RollBacks(ProductView):
@@ -179,7 +197,7 @@ class RollBacks(ProductView):
         values = self.valid(RollBackSerializer)
         values["subject"] = parse_subject(values["subject"])
         number = services.request_roll_back(by=self.actor, **values)
-        return Response(answer_of(selectors.get_request(number)), status=201)
+        return Response(answer_of(selectors.get_request(number), self.actor), status=201)
 
 
 class PromotionOne(ProductView):
@@ -188,7 +206,7 @@ class PromotionOne(ProductView):
     @extend_schema(responses=None)
     def get(self, request: Request, request_id: int) -> Response:
         """One request with its plan, checks, reviews, discussions, and steps that were applied."""
-        return Response(answer_of(readable(int(request_id), self.actor)))
+        return Response(answer_of(readable(int(request_id), self.actor), self.actor))
 
 
 #: a decision in an address → what it calls, with the body's values
@@ -228,7 +246,7 @@ class Decision(ProductView):
         """Take a request a step further, or back; answers the request as it is then."""
         number = int(request_id)
         DECISIONS[decision](number, self.actor, self.valid(DecisionSerializer))
-        return Response(answer_of(readable(number, self.actor)))
+        return Response(answer_of(readable(number, self.actor), self.actor))
 
 
 class _Step(ProductView):
@@ -239,7 +257,7 @@ class _Step(ProductView):
     def answer(self, request_id: str) -> Response:
         """Do it, and answer the request as it is then."""
         type(self).step(request_id=int(request_id), by=self.actor)
-        return Response(answer_of(readable(int(request_id), self.actor)))
+        return Response(answer_of(readable(int(request_id), self.actor), self.actor))
 
 
 class Submission(_Step):
@@ -338,13 +356,25 @@ def readable(request_id: int, by: Actor) -> RequestInfo:
     return info
 
 
-def answer_of(info: RequestInfo) -> dict[str, Any]:
-    """A request as JSON values."""
+def answer_of(info: RequestInfo, by: Actor) -> dict[str, Any]:
+    """A request as JSON values; its `origin` is for those who may read the finding that it answers."""
+    return answers_of([info], by)[0]
+
+
+def answers_of(infos: Sequence[RequestInfo], by: Actor) -> list[dict[str, Any]]:
+    """Requests as JSON values, their findings with one query."""
+    findings = readable_findings([info.finding for info in infos], by)
+    return [_answer(info, origin_of(findings.get(info.finding or 0))) for info in infos]
+
+
+def _answer(info: RequestInfo, origin: dict[str, Any] | None) -> dict[str, Any]:
     found = asdict(info)
+    del found["finding"]  # its number is in the origin, for those who may read it
     found["needed"].pop("named_ids")
     found["needed"] |= {"is_met": info.needed.is_met, "missing": info.needed.missing}
     return {
         **found,
+        "origin": origin,
         "release": asdict(info.release) if info.release else None,
         "is_breaking": info.is_breaking,
         "can_run": info.can_run,

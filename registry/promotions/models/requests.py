@@ -57,6 +57,9 @@ class PromotionRequest(models.Model):
     claim_until = models.DateTimeField(null=True, blank=True)
     closed_at = models.DateTimeField(null=True, blank=True)
     failure = models.TextField(blank=True)
+    finding = models.PositiveBigIntegerField(
+        null=True, blank=True, help_text="the number of the drift finding that it answers, which may be gone since"
+    )
 
     @classmethod
     def from_db(
@@ -97,6 +100,7 @@ class PromotionRequest(models.Model):
         indexes = [
             models.Index(fields=["context_name", "subject_name"], name="request_by_subject"),
             models.Index(fields=["state", "apply_at"], name="request_by_state"),
+            models.Index(fields=["finding"], condition=models.Q(finding__isnull=False), name="request_by_finding"),
         ]
 
     def __str__(self) -> str:
@@ -259,7 +263,11 @@ class Draft(models.Model):
     schema_type = models.CharField(max_length=8)
     text = models.TextField()
     references = models.JSONField(default=list)
+    reason = models.TextField(blank=True, help_text="why it is to be there, for the request that it becomes")
     origin = models.TextField(blank=True, help_text="where it came from, in words")
+    finding = models.PositiveBigIntegerField(
+        null=True, blank=True, help_text="the number of the drift finding that it answers, which may be gone since"
+    )
     made_at = models.DateTimeField(auto_now_add=True)
     changed_at = models.DateTimeField(auto_now=True)
 

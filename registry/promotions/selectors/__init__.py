@@ -1,5 +1,6 @@
 """Requests, drafts and environments, for pages and programs."""
 
+from registry.promotions.selectors.answers import Answers, answers_to
 from registry.promotions.selectors.drafts import DraftInfo, get_draft, list_drafts
 from registry.promotions.selectors.environments import (
     BreakGlassInfo,
@@ -36,6 +37,7 @@ from registry.promotions.selectors.requests import (
 from registry.promotions.selectors.waiting import count_waiting_for
 
 __all__ = [
+    "Answers",
     "BreakGlassInfo",
     "CommentInfo",
     "DraftInfo",
@@ -53,6 +55,7 @@ __all__ = [
     "StepInfo",
     "ThreadInfo",
     "VersionLife",
+    "answers_to",
     "break_glass_history",
     "count_waiting_for",
     "environment_info",

@@ -21,18 +21,27 @@ class DraftInfo:
     schema_type: str
     text: str
     references: tuple[Reference, ...]
+    reason: str
     origin: str
+    finding: int | None
     made_at: datetime
     changed_at: datetime
 
 
-def list_drafts(user_id: int, *, registry: str = "", subject: SubjectName | None = None) -> list[DraftInfo]:
-    """A person's drafts without their texts, the one that was changed last first; one query, a hundred at most."""
+def list_drafts(
+    user_id: int, *, registry: str = "", subject: SubjectName | None = None, finding: int | None = None
+) -> list[DraftInfo]:
+    """A person's drafts without their texts, the one that was changed last first; one query, a hundred at most.
+
+    `finding` is the drift finding that they answer.
+    """
     rows = Draft.objects.filter(author_id=user_id).select_related("registry").defer("text")
     if registry:
         rows = rows.filter(registry__name=registry)
     if subject is not None:
         rows = rows.filter(context_name=subject.context, subject_name=subject.subject)
+    if finding is not None:
+        rows = rows.filter(finding=finding)
     return [_info(row, "") for row in rows.order_by("-changed_at", "-pk")]
 
 
@@ -52,7 +61,9 @@ def _info(row: Draft, text: str) -> DraftInfo:
         schema_type=row.schema_type,
         text=text,
         references=tuple(Reference(**reference) for reference in row.references),
+        reason=row.reason,
         origin=row.origin,
+        finding=row.finding,
         made_at=row.made_at,
         changed_at=row.changed_at,
     )

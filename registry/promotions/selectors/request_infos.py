@@ -101,7 +101,7 @@ class RequestInfo:
 
     `stale` says what has moved since the plan was made, "" where nothing has. In a list the plan's steps have no texts,
     `stale`, `threads` and `steps` are empty, and `open_threads` says how many there are. `needed` is empty for a closed
-    request.
+    request. `finding` is the drift finding that it answers: a number for `readable_findings`, which asks who may read it.
     """
 
     id: int
@@ -134,6 +134,7 @@ class RequestInfo:
     threads: tuple[ThreadInfo, ...]
     steps: tuple[StepInfo, ...]
     releases: tuple[ReleaseInfo, ...]
+    finding: int | None = None
 
     @property
     def fingerprint_short(self) -> str:
@@ -221,6 +222,7 @@ def _info(row: PromotionRequest, needed: Needed) -> RequestInfo:
         threads=tuple(_thread(thread) for thread in row.threads.all()) if is_whole else (),
         steps=tuple(_step(step) for step in row.steps.all()) if is_whole else (),
         releases=tuple(_release(release) for release in row.releases.all()),
+        finding=row.finding,
     )
 
 

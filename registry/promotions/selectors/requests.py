@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Final
+from typing import Any, Final
 
 from django.db.models import Count, F, Func, JSONField, Prefetch, Q, QuerySet
 
@@ -63,6 +63,7 @@ def list_requests(
     state: str = "",
     target: str = "",
     subject: SubjectName | None = None,
+    finding: int | None = None,
     requested_by: int | None = None,
     waiting_for: int | None = None,
     viewer: int | None = None,
@@ -71,12 +72,15 @@ def list_requests(
 ) -> list[RequestInfo]:
     """Requests, newest first, `after` the number of the last one of the page before.
 
-    `state` may be a state, or `open` for all that aren't closed; `subject` is one of those asked for; `requested_by` and
-    `waiting_for` are people. Drafts are listed for `viewer` alone, who is their requester. A constant number of queries.
+    `state` may be a state, or `open` for all that aren't closed; `subject` is one of those asked for; `finding` is the
+    drift finding that they answer, which the caller may read; `requested_by` and `waiting_for` are people. Drafts are
+    listed for `viewer` alone, who is their requester. A constant number of queries.
     """
     if waiting_for is not None:
-        return _waiting(waiting_for, state=state, target=target, subject=subject, after=after, limit=limit)
-    rows = filtered(_rows(), state=state, target=target, subject=subject, after=after)
+        return _waiting(
+            waiting_for, state=state, target=target, subject=subject, finding=finding, after=after, limit=limit
+        )
+    rows = filtered(_rows(), state=state, target=target, subject=subject, finding=finding, after=after)
     if requested_by is not None:
         rows = rows.filter(requested_by_id=requested_by)
     rows = rows.filter(~Q(state=PromotionRequest.DRAFT) | Q(requested_by_id=viewer or 0))
@@ -127,9 +131,11 @@ def _waiting(
     state: str = "",
     target: str = "",
     subject: SubjectName | None = None,
+    finding: int | None = None,
     after: int | None = None,
 ) -> list[RequestInfo]:
-    numbers = waiting_numbers(user_id, state=state, target=target, subject=subject, after=after)[: _limit(limit)]
+    filters: dict[str, Any] = {"state": state, "target": target, "subject": subject, "finding": finding, "after": after}
+    numbers = waiting_numbers(user_id, **filters)[: _limit(limit)]
     return infos_of(list(_rows().filter(pk__in=numbers)))
 
 

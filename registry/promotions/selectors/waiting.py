@@ -77,6 +77,7 @@ def filtered(
     state: str = "",
     target: str = "",
     subject: SubjectName | None = None,
+    finding: int | None = None,
     after: int | None = None,
 ) -> QuerySet[PromotionRequest]:
     """The rows that a list asks for; a state may be `open` for all that aren't closed."""
@@ -89,6 +90,8 @@ def filtered(
     if subject is not None:
         asked = RequestItem.objects.filter(context_name=subject.context, subject_name=subject.subject)
         rows = rows.filter(pk__in=asked.values("request"))
+    if finding is not None:
+        rows = rows.filter(finding=finding)
     return rows if after is None else rows.filter(pk__lt=after)
 
 

@@ -14,6 +14,7 @@ from registry.errors import DraftNotFound, InvalidInput, InvalidSchema, WrongSta
 from registry.formats import FORMATS
 from registry.formats.base import Reference
 from registry.promotions.models import Draft
+from registry.promotions.origins import require_finding
 from registry.promotions.services.current import person, words
 from registry.subjects.names import SubjectName, parse_subject
 from registry.subjects.selectors.places import get_registry
@@ -35,12 +36,15 @@ def save_draft(
     by: Actor,
     schema_type: str = "AVRO",
     references: Sequence[Reference] = (),
+    reason: str = "",
     origin: str = "",
+    finding: int | None = None,
 ) -> int:
     """Keep a schema as far as it is written, in place of the earlier draft of the subject; gives its number.
 
     It isn't parsed: a draft may be half a schema. Its size is that of a schema, and a person has a hundred drafts.
-    Raises InvalidInput, SchemaTooLarge, WrongState, NotAllowed, NotSignedIn, RegistryNotFound.
+    `reason` and `finding` become those of the request; `finding` is a drift finding that the author may read.
+    Raises InvalidInput, SchemaTooLarge, WrongState, NotAllowed, NotSignedIn, RegistryNotFound, FindingNotFound.
     """
     place = get_registry(registry)
     require(by, "promotion.request", registry=place.name, subject=subject.qualified)
@@ -59,13 +63,18 @@ def save_draft(
         "schema_type": schema_type,
         "text": text,
         "references": [asdict(reference) for reference in references],
+        "reason": words(reason, "reason"),
         "origin": words(origin, "origin", longest=MAX_ORIGIN),
+        "finding": finding,
     }
     key: dict[str, Any] = {"registry": place, "context_name": subject.context, "subject_name": subject.subject}
     User.objects.select_for_update(of=("self",), no_key=True).get(pk=author)  # one at a time, so that they are counted
     mine = Draft.objects.filter(author_id=author)
     if mine.count() >= MAX_DRAFTS and not mine.filter(**key).exists():
         raise WrongState(f"You have {MAX_DRAFTS} drafts; delete one first.")
+    # one that was there when it was begun with may be gone by now: that is no reason not to write on
+    if finding is not None and not mine.filter(**key, finding=finding).exists():
+        require_finding(finding, by)
     row, _ = Draft.objects.update_or_create(author_id=author, **key, defaults=values)
     return row.pk
 

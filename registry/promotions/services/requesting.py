@@ -18,6 +18,7 @@ from registry.formats.base import Reference
 from registry.promotions import planning
 from registry.promotions.eligible import needed_for
 from registry.promotions.models import Draft, Environment, PromotionRequest, RequestItem
+from registry.promotions.origins import require_finding
 from registry.promotions.plan import CONFIG, ItemText, Plan, Wish, WishedItem
 from registry.promotions.selectors import get_environment
 from registry.promotions.services.current import (
@@ -90,14 +91,17 @@ def propose_version(
     by: Actor,
     schema_type: str = "AVRO",
     references: Sequence[Reference] = (),
-    reason: str = "",
+    reason: str | None = None,
     draft_id: int | None = None,
+    finding: int | None = None,
 ) -> int:
     """Ask for a text as the next version of a subject of the target, which it has nowhere yet; gives the number.
 
     The text is read under the limits of a registration, and is registered when the approved request is applied.
-    `draft_id` is the draft that it was written in, which ends with this.
-    Raises InvalidSchema, SchemaTooLarge, SchemaTooCostly, InvalidReference, WrongState, NotAllowed, NotSignedIn.
+    `draft_id` is the draft that it was written in, which ends with this: its reason and the drift finding that it
+    answers are the request's where none is given here.
+    Raises InvalidSchema, SchemaTooLarge, SchemaTooCostly, InvalidReference, WrongState, NotAllowed, NotSignedIn,
+    FindingNotFound.
     """
     goal = get_environment(target)
     _refuse_bad_names([subject])
@@ -105,15 +109,25 @@ def propose_version(
     if len(references) > MAX_REFERENCES:
         raise InvalidInput(f"The schema has {len(references)} references; {MAX_REFERENCES} are taken.")
     _refuse_unstorable(text)
+    draft = None if draft_id is None else Draft.objects.filter(pk=draft_id, author_id=by.user_id).first()
+    begun_with = draft.finding if draft else None
+    if finding is not None and finding != begun_with:
+        require_finding(finding, by)
     settings = config_and_settings(goal.registry, subject)[1]
     is_new = settings.validate_new_schemas is not False
     submission = prepare(goal.registry, subject, text, schema_type, references, is_new=is_new)
     proposed = ItemText(schema_type=submission.schema.schema_type, text=text, references=submission.references)
     item = WishedItem(subject, 0, proposed)
     wish = Wish(target=goal, items=(item,), kind=PromotionRequest.PROPOSE)
-    number = add_request(wish, fingerprints=[submission.schema.fingerprint], by=by, reason=reason)
-    if draft_id is not None:
-        Draft.objects.filter(pk=draft_id, author_id=by.user_id).delete()
+    number = add_request(
+        wish,
+        fingerprints=[submission.schema.fingerprint],
+        by=by,
+        reason=reason if reason is not None else draft.reason if draft else "",
+        finding=finding if finding is not None else begun_with,
+    )
+    if draft:
+        draft.delete()
     return number
 
 
@@ -125,6 +139,7 @@ def add_request(
     rows: Sequence[SchemaVersion] = (),
     fingerprints: Sequence[str] = (),
     draft: bool = False,
+    finding: int | None = None,
 ) -> int:
     """The rows of a request of any kind, whose right was asked before; gives the number. Inside a transaction.
 
@@ -151,6 +166,7 @@ def add_request(
         plan=plan.to_dict(),
         plan_hash=plan.hash,
         requested_by_id=user_id,
+        finding=finding,
     )
     _add_items(_items_of(request, wish, rows, fingerprints), wish.target)
     if not draft:
