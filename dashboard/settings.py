@@ -233,6 +233,8 @@ TEMPLATES = [
         },
     }
 ]
+# Two libraries are called i18n on purpose (dashboard/templatetags/i18n.py).
+SILENCED_SYSTEM_CHECKS = ["templates.W003"]
 
 AUTH_USER_MODEL = "access.User"
 AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]

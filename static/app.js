@@ -53,9 +53,12 @@
     if (event.key === "u") document.querySelector("[data-views] a:not([aria-current])")?.click();
   });
 
-  // On a narrow screen the navigation scrolls: show where we are.
+  // On a narrow screen the navigation scrolls: show where we are. With the first frame, which is laid out anyway.
   const here = document.querySelector(".nav [aria-current]");
-  if (here) here.parentElement.scrollLeft = here.offsetLeft - here.parentElement.clientWidth / 2 + here.offsetWidth / 2;
+  if (here)
+    requestAnimationFrame(() => {
+      here.parentElement.scrollLeft = here.offsetLeft - here.parentElement.clientWidth / 2 + here.offsetWidth / 2;
+    });
 
   // n and p go through the changes of a comparison.
   const step = (by) => {

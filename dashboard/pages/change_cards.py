@@ -25,9 +25,9 @@ from dashboard.presenters.comparison import (
 )
 from dashboard.presenters.frame import Problem
 from dashboard.presenters.json_layout import laid_out
-from dashboard.presenters.looks import ChangeKind, Verdict
+from dashboard.presenters.looks import ChangeKind, Verdict, format_name
 from dashboard.presenters.text_diff import MAX_ROWS, TextDiff, laid_out_diff, text_diff
-from dashboard.texts import counted, later
+from dashboard.texts import counted, later, listing
 from registry.formats.compatibility import LEVELS
 from registry.formats.report import DECISIVE, Profile, Report, ReportItem
 from registry.promotions.selectors import list_environments
@@ -141,7 +141,7 @@ def _texts_alone(found: selectors.Comparison, old: Side, new: Side, texts: Seque
         new=new,
         verdict=Verdict.BREAKS if differ else Verdict.UNKNOWN,
         headline=HEADLINES[False, False] if differ else gettext("Compared as texts alone"),
-        sentence=gettext("%(old)s became %(new)s.") % {"old": kinds[0], "new": kinds[1]}
+        sentence=gettext("%(old)s became %(new)s.") % {"old": format_name(kinds[0]), "new": format_name(kinds[1])}
         if differ
         else gettext("What differs in meaning isn’t known."),
         text=text_diff(*texts),
@@ -174,13 +174,13 @@ def _sentence(found: selectors.Comparison, count: dict[Verdict, int], *, same_pl
             else gettext("the texts are equal too")
         )
         return gettext("No reader and no writer notices a difference: %(differs)s.") % {"differs": differs}
-    words = {
-        Verdict.BREAKS: gettext("breaking"),
-        Verdict.CARE: gettext("to look at"),
-        Verdict.UNKNOWN: gettext("not checked"),
-        Verdict.OK: gettext("safe"),
+    told = {
+        Verdict.BREAKS: counted(count[Verdict.BREAKS], "%(n)s breaking", "%(n)s breaking"),
+        Verdict.CARE: counted(count[Verdict.CARE], "%(n)s to look at", "%(n)s to look at"),
+        Verdict.UNKNOWN: counted(count[Verdict.UNKNOWN], "%(n)s not checked", "%(n)s not checked"),
+        Verdict.OK: counted(count[Verdict.OK], "%(n)s safe", "%(n)s safe"),
     }
-    parts = ", ".join(f"{count[verdict]} {word}" for verdict, word in words.items() if count[verdict])
+    parts = listing(said for verdict, said in told.items() if count[verdict])
     skipped = found.new.version - found.old.version - 1
     is_line = same_place and found.old.subject == found.new.subject
     said = counted(total, "%(n)s change: %(parts)s.", "%(n)s changes: %(parts)s.", parts=parts)
@@ -284,7 +284,9 @@ def _judged(backward: Verdict, forward: Verdict, asked: Sequence[str]) -> Verdic
 
 
 def _worst(items: Sequence[ReportItem], profile: Profile) -> Verdict:
-    return min((verdict_of(item, profile) for item in items), key=WORST_FIRST.index, default=Verdict.OK)
+    if not items:  # of most places one direction says nothing
+        return Verdict.OK
+    return min((verdict_of(item, profile) for item in items), key=WORST_FIRST.index)
 
 
 def _groups(cards: Sequence[ChangeCard]) -> tuple[ChangeGroup, ...]:

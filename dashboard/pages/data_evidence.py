@@ -9,6 +9,7 @@ from dashboard.pages.frame import page_actor
 from dashboard.presenters.frame import Problem
 from dashboard.presenters.looks import Evidence
 from dashboard.presenters.report import DataEvidence, EvidenceNote, ReplayResult, ReplayRow
+from dashboard.texts import counted, listing
 from registry.access.roles import refusal
 from registry.drift.data_evidence import evidence_lines
 from registry.drift.replay import ReplayReport, WriterReplay, replay_proposal
@@ -51,21 +52,21 @@ def data_evidence(
 
 
 def _replay(report: ReplayReport) -> ReplayResult:
-    left = {
-        gettext("without a value"): report.no_value,
-        gettext("not framed"): report.unframed,
-        gettext("of an unknown writer"): report.unknown,
-        gettext("too large"): report.too_large,
-        gettext("not tried in time"): report.not_tried,
-    }
-    apart = [f"{count:,} {what}" for what, count in left.items() if count]
+    left = (
+        (report.no_value, counted(report.no_value, "%(n)s without a value", "%(n)s without a value")),
+        (report.unframed, counted(report.unframed, "%(n)s not framed", "%(n)s not framed")),
+        (report.unknown, counted(report.unknown, "%(n)s of an unknown writer", "%(n)s of an unknown writer")),
+        (report.too_large, counted(report.too_large, "%(n)s too large", "%(n)s too large")),
+        (report.not_tried, counted(report.not_tried, "%(n)s not tried in time", "%(n)s not tried in time")),
+    )
+    apart = listing(said for count, said in left if count)
     said = gettext("%(looked_at)s of the newest messages were looked at in %(seconds)s s") % {
         "looked_at": f"{report.looked_at:,}",
         "seconds": f"{report.seconds:.1f}",
     }
     return ReplayResult(
         topic=report.topic,
-        sentence=f"{said}{': ' + ', '.join(apart) if apart else ''}.",
+        sentence=gettext("%(said)s: %(apart)s.") % {"said": said, "apart": apart} if apart else f"{said}.",
         rows=tuple(_row(writer) for writer in report.writers),
     )
 

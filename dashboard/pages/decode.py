@@ -15,6 +15,7 @@ from dashboard.pages.frame import make_frame, page_actor
 from dashboard.pages.sources_words import given_text
 from dashboard.pages.usage import FRAMINGS, usage_url
 from dashboard.presenters.frame import Action, Choice, Field, Problem, Section
+from dashboard.presenters.looks import format_name
 from dashboard.presenters.usage import Decoded, DecodePage, MeantVersion
 from dashboard.texts import later
 from registry.access.roles import Actor, refusal, require
@@ -86,7 +87,7 @@ def _shown(found: DecodedMessage, registry: str, actor: Actor) -> Decoded:
         schema_id=found.schema_id,
         guid=found.guid,
         context=found.context if found.context != DEFAULT_CONTEXT else "",
-        format=found.schema_type,
+        format=format_name(found.schema_type),
         type_name=found.type_name,
         indexes=", ".join(map(str, found.indexes)),
         versions=tuple(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from django.http import HttpRequest
@@ -38,6 +41,8 @@ SWITCHES: Final = {
     "owners_only": later("Only owners of a subject may ask for it here"),
     "drift_blocks": later("Open drift at a subject fails its requests"),
 }
+#: what a service calls a value → the fields of the forms that it is sent as
+_SENT_AS: Final = {"reason": ("why_frozen", "why_recurring", "glass_reason"), "kind": ("recurs",)}
 _CLOSED: Final = later(
     "Versions, settings, modes and aliases change by releases of approved requests alone, through every door."
 )
@@ -49,6 +54,10 @@ def environment_page(request: HttpRequest, name: str, problem: SchemadeskError |
     info, actor = selectors.environment_info(name), page_actor(request)
     order = selectors.list_environments()
     reason = refusal(actor, MANAGE, registry=info.name)
+    settings, rules, freezes = _settings_fields(info), _rule_fields(), _freeze_fields()
+    recurring, glass = _recurring_fields(), _glass_fields()
+    given = {field: given_text(request.POST, field) for field in request.POST} if problem else {}
+    filled = partial(_filled, given=given, problem=problem)
     return EnvironmentPage(
         frame=make_frame(
             request,
@@ -83,55 +92,107 @@ def environment_page(request: HttpRequest, name: str, problem: SchemadeskError |
                 url=f"{reverse('ui:promotions')}?target={info.name}",
             ),
         ),
-        settings=(
-            Field(
-                name="reviews_needed",
-                label=gettext("Approvals that every request takes"),
-                kind="number",
-                value=str(info.reviews_needed),
-                required=True,
-                help=rule_sentence(info),
-            ),
-        ),
+        settings=filled(settings),
         switches=tuple(
-            Choice(value=switch, label=label, selected=bool(getattr(info, switch)))
+            Choice(value=switch, label=label, selected=_switch(info, switch, given))
             for switch, label in SWITCHES.items()
         ),
         change=_action(info, "change", gettext("Save"), reason),
         rules=tuple(_rule(rule, info, reason) for rule in info.rules),
-        rule_fields=_rule_fields(),
+        rule_fields=filled(rules),
         add_rule=_action(info, "rules", gettext("Add the rule"), reason),
         freezes=tuple(_freeze(freeze, info, reason) for freeze in info.freezes),
-        freeze_fields=(
-            Field(name="starts_at", label=gettext("From (UTC)"), kind="datetime-local", required=True),
-            Field(name="ends_at", label=gettext("To (UTC)"), kind="datetime-local", required=True),
-            Field(name="why_frozen", label=gettext("Why"), required=True),
-        ),
+        freeze_fields=filled(freezes),
         add_freeze=_action(info, "freezes", gettext("Add the window"), reason),
         recurring=tuple(_recurring(rule, info, reason) for rule in info.recurring),
-        recurring_fields=_recurring_fields(),
+        recurring_fields=filled(recurring),
         add_recurring=_action(info, "recurring_freezes", gettext("Add the freeze"), reason),
         break_glass=tuple(_glass(glass, info, actor) for glass in selectors.break_glass_history(info.name)),
-        break_glass_fields=(
-            Field(
-                name="glass_reason",
-                label=gettext("Why it can’t wait for a release"),
-                kind="textarea",
-                rows=3,
-                required=True,
-            ),
-            Field(
-                name="minutes",
-                label=gettext("For how many minutes"),
-                kind="number",
-                value="60",
-                required=True,
-                help=gettext("%(max_minutes)s at most. It is told to everybody who follows this environment.")
-                % {"max_minutes": MAX_MINUTES},
-            ),
-        ),
+        break_glass_fields=filled(glass),
         open_break_glass=_open_glass(info, actor, reason) if info.is_closed else None,
-        problem=Problem(what=problem.message) if problem else None,
+        problem=Problem(what=_in_words(problem, given, (*settings, *rules, *freezes, *recurring, *glass)))
+        if problem
+        else None,
+    )
+
+
+def _switch(info: EnvironmentInfo, switch: str, given: Mapping[str, str]) -> bool:
+    """As it stands, or as it was sent in the form that was refused: there a switch that is off isn't named."""
+    return given.get(switch) == "1" if "reviews_needed" in given else bool(getattr(info, switch))
+
+
+def _in_words(problem: SchemadeskError, given: Mapping[str, str], fields: Sequence[Field]) -> str:
+    """The message, with the label of the form's field where it begins with the field's name."""
+    name = str(problem.details.get("field", ""))
+    ours = next((field for field in fields if field.name == _field_of(problem, given)), None)
+    label = gettext("The comment") if name == "comment" else f"“{ours.label}”" if ours else ""
+    return (
+        f"{label}{problem.message[len(name) :]}"
+        if label and problem.message.startswith(f"{name} ")
+        else problem.message
+    )
+
+
+def _field_of(problem: SchemadeskError, given: Mapping[str, str]) -> str:
+    name = str(problem.details.get("field", ""))
+    return next((field for field in _SENT_AS.get(name, ()) if field in given), name)
+
+
+def _filled(fields: Sequence[Field], given: Mapping[str, str], problem: SchemadeskError | None) -> tuple[Field, ...]:
+    """The fields of a form, as they were sent when it was refused."""
+    wrong = _field_of(problem, given) if problem else ""
+    return tuple(
+        replace(
+            field,
+            value=given[field.name],
+            choices=tuple(replace(each, selected=each.value == given[field.name]) for each in field.choices),
+            errors=(_in_words(problem, given, fields),) if problem and field.name == wrong else (),
+        )
+        if field.name in given
+        else field
+        for field in fields
+    )
+
+
+def _settings_fields(info: EnvironmentInfo) -> tuple[Field, ...]:
+    return (
+        Field(
+            name="reviews_needed",
+            label=gettext("Approvals that every request takes"),
+            kind="number",
+            value=str(info.reviews_needed),
+            required=True,
+            help=rule_sentence(info),
+        ),
+    )
+
+
+def _freeze_fields() -> tuple[Field, ...]:
+    return (
+        Field(name="starts_at", label=gettext("From (UTC)"), kind="datetime-local", required=True),
+        Field(name="ends_at", label=gettext("To (UTC)"), kind="datetime-local", required=True),
+        Field(name="why_frozen", label=gettext("Why"), required=True),
+    )
+
+
+def _glass_fields() -> tuple[Field, ...]:
+    return (
+        Field(
+            name="glass_reason",
+            label=gettext("Why it can’t wait for a release"),
+            kind="textarea",
+            rows=3,
+            required=True,
+        ),
+        Field(
+            name="minutes",
+            label=gettext("For how many minutes"),
+            kind="number",
+            value="60",
+            required=True,
+            help=gettext("%(max_minutes)s at most. It is told to everybody who follows this environment.")
+            % {"max_minutes": MAX_MINUTES},
+        ),
     )
 
 

@@ -9,8 +9,11 @@ from dashboard.pages.frame import environment_of
 from dashboard.presenters.drift import (
     FindingRow,
 )
+from dashboard.presenters.drift_parts import FindingOrigin
 from dashboard.presenters.looks import FindingState, Severity, SourceKind
+from registry.access.roles import Actor
 from registry.drift.selectors import FindingInfo
+from registry.promotions.origins import readable_findings
 
 
 def finding_row(info: FindingInfo, order: list[str]) -> FindingRow:
@@ -35,4 +38,17 @@ def finding_row(info: FindingInfo, order: list[str]) -> FindingRow:
         assignee=info.assigned_to,
         hint=info.cause,
         muted=info.muted,
+    )
+
+
+def finding_origin(number: int | None, actor: Actor) -> FindingOrigin | None:
+    """The finding that a draft or a request answers; None where it is gone, or not the reader's to know of."""
+    found = readable_findings([number], actor).get(number or 0)
+    if found is None:
+        return None
+    return FindingOrigin(
+        url=reverse("ui:finding", args=[found.id]),
+        sentence=found.sentence,
+        severity=Severity.of(found.severity),
+        state=FindingState.of(found.state),
     )

@@ -79,20 +79,28 @@ def _preview(given: Mapping[str, str], registry: str) -> tuple[str, list[Finding
     lasting = [info for info in known if info.state != "resolved"]
     found = [info for info in lasting if is_muted([pattern], info.rule, info.subject, info.location)]
     hidden = sum(1 for info in found if info.muted)
-    covered = (
-        gettext("%(total)s of those looked at") % {"total": f"{len(lasting):,}"}
-        if len(known) == LOOKED_AT
-        else f"{len(lasting):,}"
+    return _covers(len(found), len(lasting), hidden, all_looked_at=len(known) < LOOKED_AT), found[:SHOWN]
+
+
+def _covers(found: int, lasting: int, hidden: int, *, all_looked_at: bool) -> str:
+    total = f"{lasting:,}"
+    said = (
+        counted(
+            found,
+            "Covers %(n)s finding of %(total)s, and those to come.",
+            "Covers %(n)s findings of %(total)s, and those to come.",
+            total=total,
+        )
+        if all_looked_at
+        else counted(
+            found,
+            "Covers %(n)s finding of the %(total)s that were looked at, and those to come.",
+            "Covers %(n)s findings of the %(total)s that were looked at, and those to come.",
+            total=total,
+        )
     )
-    if hidden:
-        covered = gettext("%(covered)s, %(n)s of them muted already") % {"covered": covered, "n": hidden}
-    said = counted(
-        len(found),
-        "Covers %(n)s finding of %(covered)s, and those to come.",
-        "Covers %(n)s findings of %(covered)s, and those to come.",
-        covered=covered,
-    )
-    return said, found[:SHOWN]
+    muted = counted(hidden, "%(n)s of them is muted already.", "%(n)s of them are muted already.")
+    return f"{said} {muted}" if hidden else said
 
 
 def _fields(given: Mapping[str, str], names: list[str], chosen: str) -> tuple[Field, ...]:
@@ -112,6 +120,7 @@ def _fields(given: Mapping[str, str], names: list[str], chosen: str) -> tuple[Fi
             value=given.get("reason", ""),
             kind="textarea",
             rows=2,
+            required=True,
         ),
         Field(
             name="until",

@@ -14,6 +14,8 @@ from dashboard.links import subject_url
 from dashboard.pages.evidence import bar_tables, evidence_facts, evidence_tables
 from dashboard.pages.finding_row import finding_row
 from dashboard.pages.frame import make_frame, page_actor
+from dashboard.pages.promotions import request_row
+from dashboard.pages.proposals import draft_row
 from dashboard.pages.sources import scan_action
 from dashboard.presenters.drift import FindingPage
 from dashboard.presenters.drift_parts import Command, HistoryRow
@@ -24,7 +26,7 @@ from registry.audit.selectors import AuditEntry, AuditFilter, list_events
 from registry.drift import selectors
 from registry.drift.proposable import can_propose
 from registry.drift.selectors import FindingInfo, SourceInfo
-from registry.promotions.selectors import list_environments
+from registry.promotions.selectors import Answers, answers_to, list_environments
 
 SHOWN_EVENTS: Final = 15
 READ_EVENTS: Final = 100
@@ -49,6 +51,7 @@ def finding_page(request: HttpRequest, finding_id: int) -> FindingPage:
     source = selectors.get_source(info.source_id)
     decide = refusal(actor, "finding.decide", registry=info.registry)
     is_open = info.state == "open"
+    order, answers = list_environments(), answers_to(info.id, actor)
     return FindingPage(
         frame=make_frame(
             request,
@@ -56,8 +59,7 @@ def finding_page(request: HttpRequest, finding_id: int) -> FindingPage:
             section=Section.FINDINGS,
             crumbs=(Crumb(label=gettext("Findings"), url=reverse("ui:findings")),),
         ),
-        finding=finding_row(info, list_environments()),
-        what_it_means=info.sentence,
+        finding=finding_row(info, order),
         remedies=tuple(part.strip() for part in info.remedy.split("\n") if part.strip()),
         evidence=evidence_tables(info.evidence),
         facts=(*evidence_facts(info.evidence), *_hidden(actor, info)),
@@ -93,6 +95,9 @@ def finding_page(request: HttpRequest, finding_id: int) -> FindingPage:
         scan=scan_action(request, source, gettext("Scan the source again")),
         history=_history(actor, info),
         propose=_propose(actor, info) if can_propose(info) else None,
+        drafts=tuple(draft_row(draft, order) for draft in answers.drafts),
+        requests=tuple(request_row(one, order) for one in answers.requests),
+        released=_released(answers),
         reopened=info.reopened,
         clean_scans=gettext("%(seen)s of %(needed)s") % {"seen": info.clean_scans, "needed": source.clean_scans}
         if info.state != "resolved"
@@ -122,6 +127,19 @@ def _propose(actor: Actor, info: FindingInfo) -> Action:
     url = f"{reverse('ui:propose')}?{urlencode({'from': f'finding:{info.id}'})}"
     return Action(
         label=gettext("Propose a schema from this"), url=url, allowed=not reason, reason=reason, icon="pencil"
+    )
+
+
+def _released(answers: Answers) -> tuple[Link, ...]:
+    """The versions that came of the requests."""
+    return tuple(
+        Link(
+            label=gettext("%(subject)s version %(version)s in %(target)s")
+            % {"subject": info.subject.qualified, "version": info.release.version, "target": info.target},
+            url=subject_url(info.target, info.subject.qualified, version=info.release.version),
+        )
+        for info in answers.requests
+        if info.release
     )
 
 

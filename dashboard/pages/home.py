@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlencode
 
@@ -27,6 +28,7 @@ from dashboard.texts import later
 from registry.access.roles import Actor
 from registry.audit.selectors import AuditEntry, AuditFilter, list_events
 from registry.drift import selectors as drift
+from registry.drift.selectors import SourceInfo
 from registry.promotions import selectors as promotions
 from registry.promotions.selectors.readable import may_see
 from registry.subjects.selectors import has_subjects
@@ -67,7 +69,8 @@ def home_page(request: HttpRequest) -> HomePage:
     told = notices(actor, {reverse("ui:promotion", args=[info.id]) for info in waiting})
     findings = drift.list_findings(limit=SHOWN)
     empty = not sources and not has_subjects()
-    loading = _is_demo_loading()
+    loading, found = _is_demo_loading(), drift.count_findings().get("open", 0)
+    progress = _progress(sources, loading=loading, found=found)
     return HomePage(
         frame=make_frame(request, title=gettext("Home"), section=Section.HOME),
         signed_in=actor.user_id is not None,
@@ -76,19 +79,40 @@ def home_page(request: HttpRequest) -> HomePage:
         newest_notice=max((row.number for row in told), default=0),
         mine=tuple(request_row(info, order) for info in mine),
         findings=tuple(finding_row(info, order) for info in findings),
-        findings_total=drift.count_findings().get("open", 0),
+        findings_total=found,
         health=health(sources, mirrors, failed),
         problems=problems(sources, mirrors, failed),
         last_decision="" if waiting else last_decision_of(actor),
         activity=_activity(list_events(limit=SHOWN * 10)),
         first_steps=_first_steps(request) if empty else (),
         demo=_demo_action(actor) if empty and not loading and settings.UNDER_UP else None,
-        demo_progress=gettext(
-            "The demo is loading: producers write, a query runs twice, then both are scanned. Load this page again in a minute."
-        )
-        if loading
-        else "",
+        demo_progress=progress,
+        watch_url=f"{reverse('ui:home')}?shown={_shown(progress, empty=empty, found=found)}" if progress else "",
     )
+
+
+def is_home_changed(request: HttpRequest) -> bool:
+    """Whether home would show more of the demo than where it was made with this `shown`."""
+    sources, found = drift.list_sources(), drift.count_findings().get("open", 0)
+    progress = _progress(sources, loading=_is_demo_loading(), found=found)
+    return request.GET.get("shown") != _shown(progress, empty=not sources and not has_subjects(), found=found)
+
+
+def _progress(sources: Sequence[SourceInfo], *, loading: bool, found: int) -> str:
+    """How far the demo is; nothing where none loads or what it wrote has been scanned."""
+    if loading and not sources:
+        return gettext("Producers write orders and customers. Their first scan follows, then a query runs twice.")
+    if loading:
+        return gettext("What is there is scanned already; a query runs twice, then its state is scanned too.")
+    scans = [source.last_scan for source in sources if source.last_scan]
+    if settings.UNDER_UP and not found and any(scan.unfinished for scan in scans):
+        return gettext("What was written is scanned now; its findings appear here.")
+    return ""
+
+
+def _shown(progress: str, *, empty: bool, found: int) -> str:
+    """What home shows of the demo, in a word: another word, another page."""
+    return f"{int(bool(progress))}{int(empty)}{found}"
 
 
 def _is_demo_loading() -> bool:

@@ -85,9 +85,9 @@ def subscriptions_page(request: HttpRequest, problem: SchemadeskError | None = N
             for row in rows
         ),
         fields=(
-            _select("wanted", gettext("I want"), {"yes": gettext("to be told"), "no": gettext("not to be told")}, given.get("wanted", "yes")),
+            _select("wanted", gettext("What to do"), {"yes": gettext("Tell me"), "no": gettext("Don’t tell me")}, given.get("wanted", "yes")),
             _select(
-                "event", gettext("Of"), {ANY: gettext("everything"), **{name: EVENTS[name].title for name in SUBSCRIBABLE}},
+                "event", gettext("Event"), {ANY: gettext("Everything"), **{name: EVENTS[name].title for name in SUBSCRIBABLE}},
                 given.get("event", ANY),
             ),
             _pattern("registry_pattern", gettext("In registries"), given.get("registry_pattern", "*")),

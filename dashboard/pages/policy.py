@@ -222,7 +222,7 @@ def _mode_form(registry: str, place: PolicyPlace, held: Changing) -> ChangeForm:
     values = {name: f"{name}: {MODE_SENTENCES[name]}" for name in MODES}
     fields = (_select("mode", gettext("Mode"), place.own_mode, values, _inherits(place, "mode")),)
     reasons = held.reasons(MODE, place.scope, place.mode.mode)
-    return _form(gettext("Mode"), "mode", fields, reasons, registry, own=place.own_mode is not None)
+    return _form(gettext("What may be done here"), "mode", fields, reasons, registry, own=place.own_mode is not None)
 
 
 def _form(

@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.utils.translation import gettext
 
 from dashboard.links import subject_url
+from dashboard.pages.finding_row import finding_origin
 from dashboard.pages.frame import environment_of, make_frame, page_actor
 from dashboard.pages.promotions import at_utc, what_of
 from dashboard.pages.promotions_changes import Changes, changes_of, page_url, place_of
@@ -111,6 +112,7 @@ def promotion(request: HttpRequest, request_id: int) -> PromotionPage:
         headline=headline_of(info, verdict),
         sentence=sentence_of(info),
         reason=info.reason,
+        finding=finding_origin(info.finding, actor),
         voided=_voided(info),
         facts=_facts(info),
         states=states_of(info, events),

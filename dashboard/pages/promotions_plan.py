@@ -9,7 +9,7 @@ from django.utils.translation import gettext
 
 from dashboard.presenters.looks import Check, StepState, Verdict
 from dashboard.presenters.promotions import CheckRow, IdPlan, IdRow, PlanStep
-from dashboard.texts import counted, later
+from dashboard.texts import counted, later, listing
 from registry.promotions.plan import (
     ADOPT,
     CONFIG,
@@ -35,9 +35,20 @@ IMPACT: Final = ("referrers", "evidence.data", "evidence.state")
 _OUTLOOKS: Final = {
     SAME_ID: (later("the same"), Verdict.OK),
     GIVEN_ID: (later("kept, by IMPORT"), Verdict.OK),
-    OTHER_ID: ("differs", Verdict.CARE),
+    OTHER_ID: (later("differs"), Verdict.CARE),
 }
 _UNKNOWN_ID: Final = (later("told when it is written"), Verdict.UNKNOWN)
+_PROPOSED: Final = "proposed"
+_STEP_SENTENCES: Final = {
+    REGISTER: later(
+        "Register %(subject)s version %(source_version)s of %(source)s as version %(target_version)s of %(target)s"
+    ),
+    _PROPOSED: later("Register the proposed text of %(subject)s as version %(target_version)s of %(target)s"),
+    REPEAT: later("Repeat version %(source_version)s of %(subject)s as version %(target_version)s of %(target)s"),
+    CONFIG: later("Set %(settings)s of %(subject)s in %(target)s"),
+    ADOPT: later("Record the release of %(subject)s version %(target_version)s, which is in %(target)s already"),
+}
+_THERE_ALREADY: Final = later("%(subject)s is in %(target)s already, as version %(target_version)s")
 
 
 def worst(checks: Iterable[Mapping[str, Any]]) -> Verdict:
@@ -111,42 +122,14 @@ def _given(row: StepInfo) -> str:
 
 def step_sentence(step: Step, source: str, target: str) -> str:
     """A step in words."""
-    becomes = gettext("as version %(target_version)s of %(target)s") % {
-        "target_version": step.target_version,
-        "target": target,
-    }
-    if step.kind == REGISTER and step.source_version:
-        return gettext("Register %(subject)s version %(source_version)s of %(source)s %(becomes)s") % {
-            "subject": step.subject,
-            "source_version": step.source_version,
-            "source": source,
-            "becomes": becomes,
-        }
-    if step.kind == REGISTER:
-        return gettext("Register the proposed text of %(subject)s %(becomes)s") % {
-            "subject": step.subject,
-            "becomes": becomes,
-        }
-    if step.kind == REPEAT:
-        return gettext("Repeat version %(source_version)s of %(subject)s %(becomes)s") % {
-            "source_version": step.source_version,
-            "subject": step.subject,
-            "becomes": becomes,
-        }
-    if step.kind == CONFIG:
-        return gettext("Set %(settings)s of %(subject)s in %(target)s") % {
-            "settings": ", ".join(sorted(step.config or {})) or gettext("nothing"),
-            "subject": step.subject,
-            "target": target,
-        }
-    if step.kind == ADOPT:
-        return gettext(
-            "Record the release of %(subject)s version %(target_version)s, which is in %(target)s already"
-        ) % {"subject": step.subject, "target_version": step.target_version, "target": target}
-    return gettext("%(subject)s is in %(target)s already, as version %(target_version)s") % {
+    kind = _PROPOSED if step.kind == REGISTER and not step.source_version else step.kind
+    return _STEP_SENTENCES.get(kind, _THERE_ALREADY) % {
         "subject": step.subject,
+        "source": source,
+        "source_version": step.source_version,
         "target": target,
         "target_version": step.target_version,
+        "settings": listing(sorted(step.config or {})) or gettext("nothing"),
     }
 
 

@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.utils.translation import gettext
 
 from dashboard.links import subject_url
+from dashboard.pages.finding_row import finding_origin
 from dashboard.pages.frame import environment_of, make_frame, page_actor
 from dashboard.pages.numbers import whole_number
 from dashboard.pages.promotions import request_row
@@ -19,7 +20,7 @@ from dashboard.pages.promotions_plan import check_rows, worst
 from dashboard.pages.sources_words import given_text
 from dashboard.pages.subjects import pretty
 from dashboard.presenters.frame import Action, Choice, Crumb, Field, Link, Problem, Section
-from dashboard.presenters.looks import Verdict
+from dashboard.presenters.looks import Verdict, format_name
 from dashboard.presenters.proposals import DraftList, DraftRow, ProposalPage, ProposalResult
 from dashboard.presenters.report import ReferenceField, SyntaxProblem, snippet
 from dashboard.texts import counted
@@ -31,6 +32,7 @@ from registry.formats import FORMATS
 from registry.formats.base import Reference
 from registry.promotions import selectors, services
 from registry.promotions.models import PromotionRequest
+from registry.promotions.origins import readable_findings
 from registry.promotions.plan import Plan
 from registry.promotions.selectors import DraftInfo
 from registry.promotions.selectors.readable import may_see
@@ -42,13 +44,15 @@ MAX_REFERENCES: Final = 100
 _EMPTY_ROWS: Final = 2
 _LATEST: Final = ("latest", "-1", "")
 _FINDING: Final = "finding:"
-_FORMAT_NAMES: Final = {"AVRO": "Avro", "PROTOBUF": "Protobuf", "JSON": "JSON Schema"}
 _RIGHT: Final = "promotion.request"
 
 
 @dataclass(frozen=True)
 class Form:
-    """What the editor holds; a row of references as it was typed, `draft` the draft that it is of."""
+    """What the editor holds; a row of references as it was typed, `draft` the draft that it is of.
+
+    `finding` is the drift finding that it answers.
+    """
 
     registry: str
     subject: str
@@ -58,6 +62,7 @@ class Form:
     reason: str = ""
     origin: str = ""
     draft: int | None = None
+    finding: int | None = None
 
     def references(self) -> list[Reference]:
         """The rows as references; raises InvalidReference for a version that is none."""
@@ -81,7 +86,7 @@ def draft_list(request: HttpRequest) -> DraftList:
     proposed = [info for info in found if info.kind == PromotionRequest.PROPOSE and may_see(actor, info)]
     return DraftList(
         frame=make_frame(request, title=gettext("Proposals"), section=Section.PROMOTIONS, crumbs=_crumbs()[:1]),
-        rows=tuple(_draft_row(info, order) for info in (selectors.list_drafts(actor.user_id) if actor.user_id else [])),
+        rows=tuple(draft_row(info, order) for info in (selectors.list_drafts(actor.user_id) if actor.user_id else [])),
         open=tuple(request_row(info, order) for info in proposed),
         propose=Action(
             label=gettext("Propose a schema"),
@@ -105,12 +110,13 @@ def _crumbs() -> tuple[Crumb, ...]:
     )
 
 
-def _draft_row(info: DraftInfo, order: list[str]) -> DraftRow:
+def draft_row(info: DraftInfo, order: list[str]) -> DraftRow:
+    """A draft of the reader in a list."""
     return DraftRow(
         url=reverse("ui:draft", args=[info.id]),
         subject=info.subject.qualified,
         environment=environment_of(info.registry, order),
-        format=_FORMAT_NAMES.get(info.schema_type, info.schema_type),
+        format=format_name(info.schema_type),
         origin=info.origin,
         changed_at=info.changed_at,
         delete=_delete(info.id, gettext("Throw away")),
@@ -125,7 +131,15 @@ def form_of_draft(info: DraftInfo) -> Form:
     """The editor with a draft."""
     rows = tuple((item.name, item.subject, str(item.version)) for item in info.references)
     return Form(
-        info.registry, info.subject.qualified, info.text, info.schema_type, rows, origin=info.origin, draft=info.id
+        registry=info.registry,
+        subject=info.subject.qualified,
+        text=info.text,
+        schema_type=info.schema_type,
+        rows=rows,
+        reason=info.reason,
+        origin=info.origin,
+        draft=info.id,
+        finding=info.finding,
     )
 
 
@@ -143,6 +157,7 @@ def form_sent(request: HttpRequest) -> Form:
         reason=given_text(posted, "reason"),
         origin=given_text(posted, "origin"),
         draft=whole_number(given_text(posted, "draft")),
+        finding=whole_number(given_text(posted, "finding")),
     )
 
 
@@ -196,7 +211,10 @@ def _after_finding(number: str, actor: Actor, order: Sequence[str]) -> Form:
         gettext("Seen in the data at %(location)s: %(sentence)s %(remedy)s")
         % {"location": found.location, "sentence": found.sentence, "remedy": found.remedy}
     ).strip()
-    form = Form(target, subject_of(found), reason=seen, origin=gettext("after finding %(id)s") % {"id": found.id})
+    # whoever may read the subject alone may begin from what was seen there, but not point at the finding
+    number_kept = found.id if found.id in readable_findings([found.id], actor) else None
+    origin = gettext("after finding %(id)s") % {"id": found.id}
+    form = Form(target, subject_of(found), reason=seen, origin=origin, finding=number_kept)
     if not form.subject:
         return form
     filled = _from_version(form, found.registry, "latest", actor, asked=False)
@@ -214,7 +232,8 @@ def _after_finding(number: str, actor: Actor, order: Sequence[str]) -> Form:
         schema_type,
         filled.rows,
         reason=f"{seen} {note}".strip(),
-        origin=gettext("after finding %(id)s") % {"id": found.id},
+        origin=origin,
+        finding=number_kept,
     )
 
 
@@ -243,6 +262,8 @@ def proposal_page(
         submit=Action(label=gettext("Submit for review"), url=reverse("ui:propose"), allowed=not reason, reason=reason),
         draft=form.draft,
         origin=form.origin,
+        finding=finding_origin(form.finding, actor),
+        finding_number=form.finding,
         delete=_delete(form.draft, gettext("Throw the draft away")) if form.draft else None,
         equal=_equal(plan, form) if plan else None,
         syntax=_syntax(form.text, error) if isinstance(error, InvalidSchema) else None,
@@ -287,7 +308,7 @@ def _fields(form: Form, order: Sequence[str]) -> dict[str, Any]:
             rows=3,
             help=gettext("What the reviewer should know."),
         ),
-        "format_choices": chosen([(kind, _FORMAT_NAMES.get(kind, kind)) for kind in sorted(FORMATS)], form.schema_type),
+        "format_choices": chosen([(kind, format_name(kind)) for kind in sorted(FORMATS)], form.schema_type),
     }
 
 

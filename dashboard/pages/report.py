@@ -20,6 +20,8 @@ from dashboard.pages.subject_parts import subject_crumbs, subject_parts
 from dashboard.pages.subjects import level_order, pretty
 from dashboard.presenters.business_words import findings_in_business_words
 from dashboard.presenters.frame import Choice, Field, Problem, Section
+from dashboard.presenters.json_layout import laid_out
+from dashboard.presenters.looks import format_name
 from dashboard.presenters.report import ReferenceField, ReportPage, ReportResult, SyntaxProblem, snippet
 from dashboard.texts import later
 from registry.errors import InvalidInput, InvalidReference, InvalidSchema, NotFound, SchemadeskError
@@ -34,8 +36,10 @@ from registry.subjects.selectors.comparison import Proposal
 from registry.subjects.selectors.places import Registry, get_registry
 
 MAX_REFERENCES: Final = 100
+#: characters of a text of which a line an item would be thousands of lines; and of a line then
+LONG_TEXT: Final = 50_000
+LINE_WIDTH: Final = 120
 _EMPTY_ROWS: Final = 2
-_FORMAT_NAMES: Final = {"AVRO": "Avro", "PROTOBUF": "Protobuf", "JSON": "JSON Schema"}
 _PROFILE_NAMES: Final[dict[Profile, str]] = {
     "confluent": later("the established rules (confluent)"),
     "semantic": later("what the data do (semantic)"),
@@ -125,7 +129,7 @@ def report_page(request: HttpRequest, registry: str, subject: str) -> ReportPage
             required=True,
             help=gettext("The whole text. It starts as the newest version: change it, or paste your own."),
         ),
-        format_choices=_chosen([(kind, _FORMAT_NAMES.get(kind, kind)) for kind in sorted(FORMATS)], form.schema_type),
+        format_choices=_chosen([(kind, format_name(kind)) for kind in sorted(FORMATS)], form.schema_type),
         profile_choices=_chosen([(key, label) for key, label in _PROFILE_NAMES.items()], form.profile),
         references=_reference_fields(form.rows, error),
         references_open=bool(form.rows),
@@ -195,7 +199,14 @@ def _started(place: Registry, name: SubjectName, profile: str) -> _Form:
     except NotFound:
         return _Form("", next(iter(FORMATS)), profile, ())
     rows = tuple((item.name, item.subject, str(item.version)) for item in newest.schema.references)
-    return _Form(pretty(newest), newest.schema.schema_type, profile, rows)
+    return _Form(_editable(newest), newest.schema.schema_type, profile, rows)
+
+
+def _editable(info: selectors.VersionInfo) -> str:
+    """The text to change. Of a long one what fits stays on a line: each line of a field costs a browser time."""
+    text = info.schema.text
+    is_short = info.schema.schema_type == "PROTOBUF" or len(text) < LONG_TEXT
+    return pretty(info) if is_short else laid_out(text, width=LINE_WIDTH)
 
 
 def _chosen(values: Sequence[tuple[str, str]], chosen: str) -> tuple[Choice, ...]:

@@ -15,6 +15,7 @@ from dashboard.links import subject_url
 from dashboard.pages.frame import environment_of, make_frame, page_actor
 from dashboard.pages.subjects import field_url
 from dashboard.presenters.frame import Action, ActiveFilter, Field, Link, Problem, Section
+from dashboard.presenters.looks import format_name
 from dashboard.presenters.search import OperatorRow, PastedPart, ResultGroup, ResultRow, SearchPage
 from dashboard.texts import later
 from registry.errors import InvalidInput
@@ -100,6 +101,7 @@ def search_page(request: HttpRequest) -> SearchPage:
             kind="textarea",
             rows=6,
             code=True,
+            required=True,
             value=given[:10_000] if request.method == "POST" else "",
             help=gettext(
                 "A schema finds the subjects that have it and those nearest to it; a message, as hexadecimal or base64,"
@@ -160,7 +162,7 @@ def _subject(hit: SubjectHit, order: list[str]) -> ResultRow:
         title=hit.subject,
         url=subject_url(hit.registry, hit.subject),
         place=environment_of(hit.registry, order),
-        facts=(gettext("version %(version)s") % {"version": hit.version}, hit.schema_type, *size, *shared),
+        facts=(gettext("version %(version)s") % {"version": hit.version}, format_name(hit.schema_type), *size, *shared),
         tags=hit.tags,
         text=hit.doc,
         problem=hit.problem,
@@ -260,7 +262,7 @@ def _pasted(found: Pasted, given: str, order: list[str]) -> PastedPart:
         what=gettext("A schema"),
         facts=(
             gettext("%(schema_type)s, %(fields)s names of fields")
-            % {"schema_type": found.schema_type, "fields": f"{found.fields:,}"},
+            % {"schema_type": format_name(found.schema_type), "fields": f"{found.fields:,}"},
             gettext("fingerprint %(fingerprint)s") % {"fingerprint": found.fingerprint},
         )
         if not found.problem

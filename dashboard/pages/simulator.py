@@ -14,6 +14,7 @@ from dashboard.pages.numbers import whole_number
 from dashboard.pages.simulator_parts import modify_part, read_part
 from dashboard.pages.subject_parts import subject_crumbs, subject_parts
 from dashboard.presenters.frame import Problem, Section
+from dashboard.presenters.looks import format_name
 from dashboard.presenters.simulator import ModifyPart, ReadPart, SimulatorPage
 from dashboard.texts import later
 from registry.errors import InvalidVersion, NotFound, SchemadeskError, VersionNotFound
@@ -42,7 +43,7 @@ def simulator_page(request: HttpRequest, registry: str, subject: str) -> Simulat
         return replace(
             page,
             too_few=gettext("Version %(offered)s is the only one in %(kind)s: nothing can lose its fields.")
-            % {"offered": offered[0], "kind": kind},
+            % {"offered": offered[0], "kind": format_name(kind)},
         )
     try:
         if part == "read":

@@ -21,7 +21,7 @@ from dashboard.presenters.simulator import (
     ReadPart,
     RemedyLine,
 )
-from dashboard.texts import counted, later
+from dashboard.texts import counted, later, listing
 from registry.errors import InvalidDatum
 from registry.formats.base import Resolution
 from registry.formats.hazard import Reset
@@ -34,7 +34,6 @@ Address = Callable[..., str]
 
 MAX_HAZARDS: Final = 60
 MAX_PLACES: Final = 200
-_WORDS: Final = {Fate.KEPT: later("kept"), Fate.FILLED: later("filled from the default"), Fate.DROPPED: later("dropped"), Fate.CONVERTED: later("converted")}  # fmt: skip
 
 
 def read_part(
@@ -149,12 +148,21 @@ def _reading(found: Resolution, writer: int, reader: int) -> Reading:
         if found.error
         else fates_of(
             found.fields,
-            gettext("Written by %(writer)s") % {"writer": writer},
-            gettext("Read by %(reader)s") % {"reader": reader},
+            gettext("Written by version %(writer)s") % {"writer": writer},
+            gettext("Read by version %(reader)s") % {"reader": reader},
         )
     )
     counts = Counter[str](item.outcome for item in found.fields)
-    told = ", ".join(f"{counts[fate.code]} {word}" for fate, word in _WORDS.items() if counts[fate.code])
+    kept, filled, dropped, converted = (
+        counts[fate.code] for fate in (Fate.KEPT, Fate.FILLED, Fate.DROPPED, Fate.CONVERTED)
+    )
+    parts = (
+        (kept, counted(kept, "%(n)s kept", "%(n)s kept")),
+        (filled, counted(filled, "%(n)s filled from the default", "%(n)s filled from the default")),
+        (dropped, counted(dropped, "%(n)s dropped", "%(n)s dropped")),
+        (converted, counted(converted, "%(n)s converted", "%(n)s converted")),
+    )
+    told = listing(said for count, said in parts if count)
     sentence = (
         counted(sum(counts.values()), "%(n)s field: %(told)s.", "%(n)s fields: %(told)s.", told=told)
         if told

@@ -137,8 +137,8 @@ def round_of(found: Simulation, written_by: int, modified_by: int) -> Round:
     )
     labels = (
         ("", ""),
-        (gettext("Stored"), gettext("Read by %(modified_by)s") % {"modified_by": modified_by}),
-        (gettext("Stored"), gettext("Read by %(written_by)s") % {"written_by": written_by}),
+        (gettext("Stored"), gettext("Read by version %(modified_by)s") % {"modified_by": modified_by}),
+        (gettext("Stored"), gettext("Read by version %(written_by)s") % {"written_by": written_by}),
     )
     views = []
     for number, (step, (who, what), (before, after)) in enumerate(zip(steps, titles, labels, strict=False), start=1):

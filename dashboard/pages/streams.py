@@ -36,6 +36,8 @@ DAMAGED: Final = Look("breaks", "octagon-x", later("Damaged"))
 EVOLVES: Final = Look("ok", "circle-check", later("Can evolve"))
 FIXED: Final = Look("unknown", "lock", later("Fixed"))
 REMOVED: Final = Look("unknown", "minus", later("Removed"))
+#: how Spark writes rows of state, as people call it
+ENCODINGS: Final = {"avro": "Avro", "unsaferow": "UnsafeRow"}
 #: from the highest share down: the first that is reached counts, as the findings have it
 _BUDGETS: Final = (
     (0.90, Look("breaks", "octagon-x", later("Nearly used up"))),
@@ -102,7 +104,7 @@ def _row(query: QueryInfo, order: list[str]) -> QueryRow:
         environment=environment_of(query.registry, order),
         state=DAMAGED if query.problems else READS,
         variables=counted(query.variables, "%(n)s variable", "%(n)s variables"),
-        encoding=query.encoding,
+        encoding=ENCODINGS.get(query.encoding, query.encoding),
         budget=meter(query.worst),
         inputs=input_links(query.registry, query.inputs),
         last_batch_at=query.last_batch_at,

@@ -17,6 +17,7 @@ from dashboard.pages.notes import bulk_form, owned_patterns, owner_chips, owner_
 from dashboard.pages.numbers import whole_number
 from dashboard.pages.sources_words import given_text
 from dashboard.presenters.frame import ActiveFilter, Choice, Filter, Paging, Search, Section
+from dashboard.presenters.looks import format_name
 from dashboard.presenters.subjects import (
     SubjectList,
     SubjectRow,
@@ -109,7 +110,7 @@ def _search(place: Registry, base: str, chosen: dict[str, str]) -> Search:
 def _choices(values: Iterable[str], chosen: str, any_word: str) -> tuple[Choice, ...]:
     return (
         Choice(value="", label=any_word, selected=not chosen),
-        *(Choice(value=name, label=name, selected=name == chosen) for name in values),
+        *(Choice(value=name, label=format_name(name), selected=name == chosen) for name in values),
     )
 
 
@@ -163,7 +164,7 @@ def _row(
         qualified=name,
         context="" if row.subject.context == DEFAULT_CONTEXT else row.subject.context,
         url=subject_url(registry, name),
-        format=row.schema_type,
+        format=format_name(row.schema_type),
         level=row.level,
         level_inherited=not row.level_is_own,
         versions=tuple(

@@ -22,7 +22,7 @@ from dashboard.pages.what_if_form import what_if_form
 from dashboard.presenters.business_words import fact_name
 from dashboard.presenters.frame import Action, Choice, Paging, Problem, Section
 from dashboard.presenters.json_layout import laid_out
-from dashboard.presenters.looks import Verdict
+from dashboard.presenters.looks import Verdict, format_name
 from dashboard.presenters.subjects import (
     FieldRow,
     InData,
@@ -113,7 +113,7 @@ def subject_page(request: HttpRequest, registry: str, subject: str, *, given: No
         registry=registry,
         subject=name.subject,
         context="" if name.context == DEFAULT_CONTEXT else name.context,
-        format=infos[0].schema.schema_type,
+        format=format_name(infos[0].schema.schema_type),
         level=config.level,
         level_sentence=f"{LEVELS[config.level].description} ({_origin(config.origin)}.)",
         upgrade_order=level_order(config.level),
@@ -276,7 +276,7 @@ def _selected(
     return SelectedVersion(
         version=info.version,
         schema_id=info.schema.schema_id,
-        format=info.schema.schema_type,
+        format=format_name(info.schema.schema_type),
         tab=tab,
         tab_urls=tuple((code, label, f"{url}&tab={code}") for code, label in TABS),
         fields=structure.fields,

@@ -10,6 +10,7 @@ from dashboard.presenters.looks import ChangeKind, Verdict
 from dashboard.presenters.notes import TagChip
 from dashboard.presenters.proof import PartingNote, Proof, RenameView
 from dashboard.presenters.text_diff import TextDiff
+from dashboard.texts import counted, listing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +124,19 @@ class Comparison:
     def total(self) -> int:
         """How many changes there are."""
         return self.breaking + self.care + self.safe
+
+    @property
+    def tally(self) -> str:
+        """How many changes of each verdict there are, the worst first; none is left out."""
+        return listing(
+            said
+            for count, said in (
+                (self.breaking, counted(self.breaking, "%(n)s breaking", "%(n)s breaking")),
+                (self.care, counted(self.care, "%(n)s with care", "%(n)s with care")),
+                (self.safe, counted(self.safe, "%(n)s safe", "%(n)s safe")),
+            )
+            if count
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

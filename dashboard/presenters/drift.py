@@ -18,6 +18,8 @@ from dashboard.presenters.drift_parts import (
 )
 from dashboard.presenters.frame import Action, Environment, Fact, Field, Frame, Link, Paging, Problem, Search
 from dashboard.presenters.looks import FindingState, ScanState, Severity, SourceKind
+from dashboard.presenters.promotions import RequestRow
+from dashboard.presenters.proposals import DraftRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -254,13 +256,13 @@ class FindingList:
 class FindingPage:
     """One finding with its evidence. `acknowledge` posts the field `reason`; None where it is closed already.
 
-    `what_it_means` explains the rule, `remedies` are what to do, one sentence each; `related` are links (the subject,
+    The row's sentence says what is wrong, `remedies` are what to do, one sentence each; `related` are links (the subject,
     the schema id's owner, the compare page). `commands` fetch the messages. `assign` and `reopen` as `acknowledge`.
+    `drafts` of the reader and `requests` were begun from it; `released` are the versions that came of them.
     """
 
     frame: Frame
     finding: FindingRow
-    what_it_means: str
     remedies: tuple[str, ...]
     evidence: tuple[EvidenceTable, ...]
     facts: tuple[Fact, ...] = ()
@@ -281,6 +283,9 @@ class FindingPage:
     reopen: Action | None = None
     mute: Action | None = None
     propose: Action | None = None
+    drafts: tuple[DraftRow, ...] = ()
+    requests: tuple[RequestRow, ...] = ()
+    released: tuple[Link, ...] = ()
     scan: Action | None = None
     history: tuple[HistoryRow, ...] = ()
     reopened: int = 0

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from dashboard.presenters.frame import Action, Environment, Fact, Field, Frame, Link, Paging, Problem, Search
-from dashboard.presenters.looks import ScanState, Shown
+from dashboard.presenters.looks import FindingState, ScanState, Severity, Shown
 from dashboard.texts import later
 
 
@@ -225,6 +225,16 @@ class HistoryRow:
     who: str
     what: tuple[str, ...]
     why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindingOrigin:
+    """The drift finding that a draft or a request answers, for a reader who may open it."""
+
+    url: str
+    sentence: str
+    severity: Severity
+    state: FindingState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

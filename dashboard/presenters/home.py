@@ -50,7 +50,7 @@ class HomePage:
     """The inbox. `first_steps` are shown instead of it while there is no subject and no source.
 
     `demo` is the button "Load the demo" (a POST), None where it isn't offered; `demo_progress` says how far the demo
-    is while it loads. `notices` are unread ones, up to the number `newest_notice`. `last_decision` is one sentence for the
+    is while it loads; then the page asks `watch_url` again and again whether there is more to show. `notices` are unread ones, up to the number `newest_notice`. `last_decision` is one sentence for the
     empty inbox. `signed_in` False shows how to sign in.
     """
 
@@ -68,4 +68,5 @@ class HomePage:
     first_steps: tuple[FirstStep, ...] = ()
     demo: Action | None = None
     demo_progress: str = ""
+    watch_url: str = ""
     problems: tuple[Problem, ...] = ()

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Self
+from typing import Final, Self
 
 from django.utils.translation import gettext
 
 from dashboard.texts import later
+
+FORMAT_NAMES: Final = {"AVRO": "Avro", "PROTOBUF": "Protobuf", "JSON": "JSON Schema"}
+"""What people call the formats, by what the APIs call them."""
+
+
+def format_name(kind: str) -> str:
+    """A format as people call it."""
+    return FORMAT_NAMES.get(kind, kind)
 
 
 @dataclass(frozen=True, slots=True)

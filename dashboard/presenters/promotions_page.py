@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from dashboard.presenters.comparison import Comparison
+from dashboard.presenters.drift_parts import FindingOrigin
 from dashboard.presenters.frame import Action, Environment, Fact, Field, Frame, Link, Problem
 from dashboard.presenters.looks import RequestState, ReviewState, Verdict
 from dashboard.presenters.promotions import CheckRow, IdPlan, PlanStep
@@ -162,8 +163,8 @@ class PromotionPage:
 
     `voided` is what took the force of earlier approvals. `items` are the schemas that would be written, of which the
     chosen one is compared with what the target has: `comparison` is None where there is nothing to compare with, and
-    `comparison_note` says why. `nobody` says that nobody can approve, and the cure. Actions that aren't relevant are
-    None.
+    `comparison_note` says why. `nobody` says that nobody can approve, and the cure. `finding` is the one that it answers,
+    for a reader who may see it. Actions that aren't relevant are None.
     """
 
     frame: Frame
@@ -181,6 +182,7 @@ class PromotionPage:
     source: Environment | None = None
     more: int = 0
     reason: str = ""
+    finding: FindingOrigin | None = None
     voided: str = ""
     facts: tuple[Fact, ...] = ()
     states: tuple[StateMark, ...] = ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from dashboard.presenters.drift_parts import FindingOrigin
 from dashboard.presenters.frame import Action, Choice, Environment, Field, Frame, Link, Problem
 from dashboard.presenters.looks import Verdict
 from dashboard.presenters.promotions import CheckRow, RequestRow
@@ -47,7 +48,10 @@ class ProposalResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProposalPage:
-    """The editor. `equal` says that a version has this meaning already: nothing would be registered."""
+    """The editor. `equal` says that a version has this meaning already: nothing would be registered.
+
+    `finding_number` is what the form sends on, `finding` what the reader may see of it.
+    """
 
     frame: Frame
     registry: Field
@@ -62,6 +66,8 @@ class ProposalPage:
     submit: Action
     draft: int | None = None
     origin: str = ""
+    finding: FindingOrigin | None = None
+    finding_number: int | None = None
     delete: Action | None = None
     equal: Link | None = None
     syntax: SyntaxProblem | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 from django import template
@@ -17,10 +18,12 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
 from dashboard import links
-from dashboard.presenters.looks import Look, Shown, Verdict
+from dashboard.presenters.frame import Link
+from dashboard.presenters.looks import Look, Shown, Verdict, format_name
 from dashboard.texts import counted, later
 
 register = template.Library()
+register.filter(format_name)
 
 THEMES = ("light", "dark")
 """Values of the cookie `theme`; anything else follows the system."""
@@ -49,8 +52,9 @@ _STEPS = (
 
 
 @register.simple_tag
+@lru_cache(maxsize=1_000)
 def icon(name: str, css: str = "") -> SafeString:
-    """A decorative icon of the sprite; the word beside it carries the meaning."""
+    """A decorative icon of the sprite; the word beside it carries the meaning. A page has hundreds, of few kinds."""
     return format_html(
         '<svg class="icon {}" aria-hidden="true" focusable="false"><use href="{}#{}"></use></svg>',
         css,
@@ -75,12 +79,17 @@ def impact(verdict: Verdict) -> SafeString:
 def badge(state: Shown | Look, word: str = "", quiet: bool = False) -> SafeString:
     """A state as icon, word and colour; `word` replaces the state's own, `quiet` leaves the filled ground out."""
     look = state.look if isinstance(state, Shown) else state
+    return _badge(look.tone, look.icon, str(word or look.word), quiet)
+
+
+@lru_cache(maxsize=1_000)
+def _badge(tone: str, icon_name: str, word: str, quiet: bool) -> SafeString:
     return format_html(
         '<span class="badge tone-{}{}">{}<span>{}</span></span>',
-        look.tone,
+        tone,
         " badge-quiet" if quiet else "",
-        icon(look.icon),
-        visible(word or look.word),
+        icon(icon_name),
+        visible(word),
     )
 
 
@@ -174,9 +183,16 @@ def name(value: str, limit: int = LONGEST_NAME) -> SafeString:
 
 
 @register.simple_tag
-def names(values: Sequence[str], limit: int = LONGEST_NAME) -> SafeString:
-    """Names one after the other, so that a sentence around them can be translated whole."""
-    return format_html_join(", ", '<span class="mono">{}</span>', ((name(value, limit),) for value in values))
+def names(values: Sequence[str], limit: int = LONGEST_NAME, css: str = "mono") -> SafeString:
+    """Names one after the other, so that a sentence around them can be translated whole; people's are not `mono`."""
+    return format_html_join(", ", '<span class="{}">{}</span>', ((css, name(value, limit)) for value in values))
+
+
+@register.simple_tag
+def linked(places: Sequence[Link], limit: int = LONGEST_NAME, css: str = "") -> SafeString:
+    """Links one after the other, for the same reason."""
+    shown = ((css, place.url, name(place.label, limit)) for place in places)
+    return format_html_join(", ", '<a class="{}" href="{}">{}</a>', shown)
 
 
 @register.inclusion_tag("components/whole_name.html")

@@ -22,8 +22,10 @@ YEAR = 365 * 24 * 3600
 
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
-    """The inbox."""
+    """The inbox; or, where its own page asks so, only whether it is to be loaded again."""
     require(page_actor(request), "schema.read")
+    if getattr(request, "htmx", None) and "shown" in request.GET:
+        return HttpResponse(status=204, headers={"HX-Refresh": "true"} if pages.is_home_changed(request) else {})
     return render(request, "home/home.html", {"page": pages.home_page(request)})
 
 

@@ -20,7 +20,16 @@ from dashboard.pages.proposals import (
     proposal_page,
 )
 from registry.access.roles import Actor
-from registry.errors import Conflict, InvalidInput, NotAllowed, NotFound, NotSignedIn, SchemadeskError, Unavailable
+from registry.errors import (
+    Conflict,
+    FindingNotFound,
+    InvalidInput,
+    NotAllowed,
+    NotFound,
+    NotSignedIn,
+    SchemadeskError,
+    Unavailable,
+)
 from registry.promotions import selectors, services
 from registry.promotions.services.current import refuse_strangers
 from registry.promotions.services.drafts import require_author
@@ -47,6 +56,8 @@ def propose(request: HttpRequest) -> HttpResponse:
         return _page(request, form, check=True)
     try:
         return _saved(request, form, actor) if do == "save" else _submitted(request, form, actor)
+    except FindingNotFound as error:
+        return _page(request, replace(form, finding=None), error=error)
     except (Conflict, InvalidInput, NotAllowed, NotFound, Unavailable) as error:
         return _page(request, form, error=error)
 
@@ -67,7 +78,9 @@ def _saved(request: HttpRequest, form: Form, actor: Actor) -> HttpResponse:
         by=actor,
         schema_type=form.schema_type,
         references=form.references(),
+        reason=form.reason,
         origin=form.origin,
+        finding=form.finding,
     )
     messages.success(request, gettext("Saved as your draft; nobody else sees it."))
     return redirect("ui:draft", number)
@@ -81,8 +94,9 @@ def _submitted(request: HttpRequest, form: Form, actor: Actor) -> HttpResponse:
         by=actor,
         schema_type=form.schema_type,
         references=form.references(),
-        reason=form.reason,
+        reason=form.reason if "reason" in request.POST else None,
         draft_id=form.draft,
+        finding=form.finding,
     )
     messages.success(request, gettext("Request %(number)s waits for a reviewer.") % {"number": number})
     return redirect("ui:promotion", number)

@@ -149,12 +149,15 @@ def effective_tags(
     found: list[FieldTags] = []
     open_rows: list[tuple[tuple[str, ...], bool]] = []  # of the rows around, by depth
     for row in outline:
-        del open_rows[row.depth :]
-        given, is_hidden = open_rows[-1] if open_rows else ((), False)
-        names = tuple(dict.fromkeys(_names(row))) if has_patterns else ()
-        given, is_hidden = joined(given, tagging.of(names)), is_hidden or bool(hiding.of(names))
-        open_rows.append((given, is_hidden))
-        tags = joined(joined(outer, row.tags), given)
+        given: tuple[str, ...] = ()
+        is_hidden = False
+        if has_patterns:
+            del open_rows[row.depth :]
+            given, is_hidden = open_rows[-1] if open_rows else ((), False)
+            names = tuple(dict.fromkeys(_names(row)))
+            given, is_hidden = joined(given, tagging.of(names)), is_hidden or bool(hiding.of(names))
+            open_rows.append((given, is_hidden))
+        tags = joined(joined(outer, row.tags), given) if row.tags or given else outer
         is_personal = as_a_whole or is_hidden or any(tag.lower() in wanted for tag in tags)
         found.append(FieldTags(row.path, _data_path(row.path), tags, is_personal))
     # Without fields there is nothing that a pattern could name, as in a schema that is a text: then it names that.

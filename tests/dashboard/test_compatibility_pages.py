@@ -150,7 +150,7 @@ def test_formats_that_differ_are_compared_as_texts(reader: Client, content: Acto
     register_version(registry="dev", subject=PERSON, text='{"type": "object"}', schema_type="JSON", by=content)
     text = seen(reader.get(f"{PEOPLE}compare?from=2&to=3"))
     assert "Schemas of two formats can't be compared field by field." in text
-    assert "AVRO became JSON." in text
+    assert "Avro became JSON Schema." in text
     assert "Side by side" in text
 
 

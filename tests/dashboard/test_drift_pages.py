@@ -384,7 +384,7 @@ def test_the_subject_page_leads_to_its_usage(
 
 
 DECODED = {
-    "framed": ("00{id:08x}0e", ["schema id", "orders-value version 1", "7", "AVRO"]),
+    "framed": ("00{id:08x}0e", ["schema id", "orders-value version 1", "7", "Avro"]),
     "unknown id": ("0000ffffff00", ["has no schema with the schema id"]),
     "no mark": ("ff00", ["begins with a byte of 0xff"]),
     "json": ('{{"a": "<script>alert(1)</script>"}}', ["it is JSON", "alert(1)"]),

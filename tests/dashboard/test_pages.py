@@ -7,17 +7,21 @@ import json
 import re
 from collections.abc import Callable
 from datetime import timedelta
+from html import unescape
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.test import Client
 from django.utils import timezone
 
+from dashboard.pages import report
 from dashboard.pages.subjects import field_url
 from registry.access.models import User
 from registry.access.roles import Actor, system_actor
 from registry.drift.models import Cluster, Finding, Scan, Source
 from registry.promotions.services import request_promotion
+from registry.subjects import engines
 from registry.subjects.models import Registry
 from registry.subjects.names import SubjectName
 from registry.subjects.services import register_version
@@ -257,6 +261,24 @@ def test_the_demo_is_for_ones_own_machine_alone(browser: Callable[[str], Client]
     assert browser("admin").post("/ui/demo").status_code == 403
 
 
+def test_home_is_loaded_again_when_there_is_more_of_the_demo(
+    browser: Callable[[str], Client], settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.UNDER_UP = True
+    client, page_of_htmx = browser("reader"), {"HX-Request": "true"}
+    loading = [True]
+    monkeypatch.setattr("dashboard.pages.home._is_demo_loading", lambda: loading[0])
+    html = client.get("/ui/").content.decode()
+    watched = re.search(r'hx-get="(/ui/\?shown=\w+)"', html)
+    assert watched is not None and "Producers write orders and customers." in html
+    same = client.get(watched[1], headers=page_of_htmx)
+    assert (same.status_code, same.content, "HX-Refresh" in same) == (204, b"", False)
+    loading[0] = False
+    assert client.get(watched[1], headers=page_of_htmx)["HX-Refresh"] == "true"
+    assert "shown=" not in client.get("/ui/").content.decode()
+    assert client.get(watched[1]).status_code == 200  # somebody's own click on it is a page as any
+
+
 @pytest.mark.parametrize("number", ["²", "٣", "9" * 40, "-1", "1e3"])
 @pytest.mark.parametrize(
     "address",
@@ -314,6 +336,27 @@ def test_a_wide_schema_is_drawn_in_pages_and_its_text_in_part(
     text = client.get(f"{address}?tab=source").content.decode()
     assert "field_200" in text and "field_250" not in text
     assert "Open the whole text" in text
+
+
+def test_what_two_versions_are_to_each_other_is_worked_out_once(
+    browser: Callable[[str], Client], content: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, checked = browser("reader"), []
+    engines.forget()
+    real = engines.check
+    monkeypatch.setattr(engines, "check", lambda *given, **more: checked.append(given[2]) or real(*given, **more))
+    first, again = (client.get(SUBJECT).content.decode() for _ in range(2))
+    assert "1 added" in first and "1 added" in again
+    assert checked == ["BACKWARD"]
+
+
+def test_a_long_text_to_check_has_what_fits_on_a_line(
+    browser: Callable[[str], Client], content: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, field = browser("reader"), '{ "name": "id", "type": "long", "doc": "Its number." },'
+    assert field not in unescape(client.get(f"{SUBJECT}report").content.decode())
+    monkeypatch.setattr(report, "LONG_TEXT", 50)
+    assert field in unescape(client.get(f"{SUBJECT}report").content.decode())
 
 
 def test_pages_are_packed_and_answers_of_the_apis_are_not(

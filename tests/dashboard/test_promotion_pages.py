@@ -402,15 +402,23 @@ def test_a_freeze_comes_again_by_the_clocks_of_a_zone(browser: Browser, cast: Ca
 @pytest.mark.parametrize(
     ("part", "sent", "words"),
     [
-        ("change", {"reviews_needed": "many"}, "whole number"),
-        ("change", {"reviews_needed": "99", "is_closed": "1"}, "from 0 to 20"),
+        ("change", {"reviews_needed": "many"}, "“Approvals that every request takes” takes a whole number"),
+        (
+            "change",
+            {"reviews_needed": "99", "is_closed": "1"},
+            "“Approvals that every request takes” is a number from 0 to 20",
+        ),
         (
             "rules",
             {"subject_pattern": "*", "verdict": "any", "reviewers": "role", "name": "king", "count": "1"},
-            "name is one of",
+            "“Name of the role or group” is one of",
         ),
         ("freezes", {"starts_at": "x", "ends_at": "y", "why_frozen": "z"}, "is no time"),
-        ("recurring-freezes", {"recurs": "monthly", "last_days": "x"}, "whole number"),
+        (
+            "recurring-freezes",
+            {"recurs": "monthly", "last_days": "x"},
+            "“How many last days, for every month” takes a whole number",
+        ),
         (
             "recurring-freezes",
             {"recurs": "weekly", "from_day": "1", "to_day": "2", "from_time": "7 o’clock"},
@@ -426,6 +434,25 @@ def test_what_an_environment_does_not_take_is_said(
     answer = browser("admin").post(f"/ui/environments/prod/{part}", sent)
     assert answer.status_code == 422
     assert words in answer.content.decode()
+
+
+def test_a_refused_rule_is_shown_as_it_was_sent_and_marked_at_its_field(browser: Browser) -> None:
+    sent = {"reviews_needed": "99", "is_closed": "1", "drift_blocks": "1"}
+    page = browser("admin").post("/ui/environments/prod/change", sent).content.decode()
+    field = re.search(r'<input[^>]*name="reviews_needed"[^>]*>', page)
+    assert field is not None
+    assert 'value="99"' in field[0]
+    assert 'aria-invalid="true"' in field[0]
+    chosen = re.findall(r'<input type="checkbox" name="(\w+)" value="1" checked', page)
+    assert chosen == ["is_closed", "drift_blocks"]
+
+
+def test_a_form_that_was_refused_is_unfolded(browser: Browser) -> None:
+    sent = {"subject_pattern": "*", "verdict": "any", "reviewers": "role", "name": "king", "count": "1"}
+    page = browser("admin").post("/ui/environments/prod/rules", sent).content.decode()
+    unfolded = re.findall(r'<details class="more" open>.*?</details>', page, re.DOTALL)
+    assert len(unfolded) == 1
+    assert 'value="king"' in unfolded[0]
 
 
 def test_break_glass_is_opened_closed_and_confirmed_by_another(browser: Browser, cast: Cast) -> None:

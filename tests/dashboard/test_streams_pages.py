@@ -69,7 +69,7 @@ def seen(answer: Any) -> str:
 
 
 PAGES = {
-    "queries": ("/ui/queries", ["customer_totals", "2 of 16", "orders → orders-value", "bare", "3 variables, avro"]),
+    "queries": ("/ui/queries", ["customer_totals", "2 of 16", "orders → orders-value", "bare", "3 variables, Avro"]),
     "query": (
         "/ui/queries/{query}",
         ["Operator 0: transformWithState (Python)", "2 of 128", "last_orders", "Can evolve", "Check a restart", "RocksDB"],

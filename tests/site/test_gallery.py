@@ -116,6 +116,8 @@ def test_page_is_a_sound_document(pages: dict[str, tuple[str, Document]], key: s
         for name in ("for", "aria-labelledby", "aria-describedby"):
             if attributes.get(name):
                 assert set(str(attributes[name]).split()) <= known, (name, attributes)
+        if attributes.get("rel") == "expect":  # without it a browser would draw pages in part, and things would move
+            assert str(attributes["href"]).removeprefix("#") in known, attributes
     levels = [int(tag[1]) for tag, _, _ in document.elements if re.fullmatch(r"h[1-6]", tag)]
     assert all(deeper - level <= 1 for level, deeper in pairwise(levels)), levels
 

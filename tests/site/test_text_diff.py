@@ -129,6 +129,29 @@ def test_a_json_text_is_laid_out_as_python_does(value: Any) -> None:
     assert laid_out(json.dumps(value)) == json.dumps(value, indent=2, ensure_ascii=False)
 
 
+@given(JSONS, st.integers(10, 80))
+def test_what_fits_stays_on_a_line(value: Any, width: int) -> None:
+    text = json.dumps(value)
+    brief, whole = laid_out(text, width=width), laid_out(text)
+    assert laid_out(brief) == whole
+    assert len(brief.split("\n")) <= len(whole.split("\n"))
+    apart = set(whole.split("\n"))
+    assert all(len(line) <= width + 1 + len('"abc": ') for line in brief.split("\n") if line not in apart)
+
+
+def test_an_object_that_fits_is_a_line() -> None:
+    text = '{"fields": [{"name": "id", "type": "long"}, {"name": "tags", "type": ["null", "string"]}]}'
+    assert laid_out(text, width=60).split("\n") == [
+        "{",
+        '  "fields": [',
+        '    { "name": "id", "type": "long" },',
+        '    { "name": "tags", "type": ["null", "string"] }',
+        "  ]",
+        "}",
+    ]
+    assert laid_out(text, width=120) == text.replace("{", "{ ").replace("}", " }")
+
+
 def test_texts_that_were_compared_are_told_apart_by_text_layout_and_limit() -> None:
     one, other = '{"a": [1, 2, 3]}', '{"a": [1, 2, 4]}'
     for _ in range(2):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import partial
 
-from registry.formats.base import Difference, OutlineField
+from registry.formats.base import Difference, OutlineField, ParsedSchema
 from registry.subjects import engines
 from registry.subjects.models import Registry, SchemaVersion
 from registry.subjects.names import SubjectName
@@ -72,12 +73,23 @@ def summarize_versions(registry: Registry, subject: SubjectName) -> dict[int, Ve
             sentence = f"{before.schema_type} became {after.schema_type}"
             summaries[following] = VersionSummary(number, sentence, is_compatible=False)
             continue
-        summaries[following] = VersionSummary(
-            previous=number,
-            sentence=_sentence(engines.diff(before, after)),
-            is_compatible=engines.check(after, [(number, before)], "BACKWARD").is_compatible,
-        )
+        told = engines.of_pair(before, after, _Told, partial(_told, before, after))
+        summaries[following] = VersionSummary(number, told.sentence, told.is_compatible)
     return summaries
+
+
+@dataclass(frozen=True)
+class _Told:
+    """What a summary says of two schemas, whatever versions they are of."""
+
+    sentence: str
+    is_compatible: bool
+    weight: int = 1
+
+
+def _told(before: ParsedSchema, after: ParsedSchema) -> _Told:
+    report = engines.check(after, [(1, before)], "BACKWARD")
+    return _Told(_sentence(engines.diff(before, after)), report.is_compatible)
 
 
 def _sentence(differences: tuple[Difference, ...]) -> str:

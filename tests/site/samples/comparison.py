@@ -277,7 +277,7 @@ COMPARE_FORMATS = replace(
         new=COMPARISON.new,
         verdict=Verdict.BREAKS,
         headline="Needs a new topic, or both sides at once",
-        sentence="AVRO became JSON.",
+        sentence="Avro became JSON Schema.",
         text=text_diff(OLD, NEW),
         problem=Problem(what="Schemas of two formats can't be compared field by field.", cure="The texts are below."),
     ),

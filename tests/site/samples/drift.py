@@ -239,7 +239,6 @@ FINDING_LIST_NO_MATCH = replace(
 FINDING = FindingPage(
     frame=frame("Unknown schema id 9001", Section.FINDINGS, Crumb(label="Findings", url="/ui/findings")),
     finding=FINDINGS[0],
-    what_it_means="The message says it was written with schema 9001. No subject of the registry dev has that id, so no consumer can look it up: reading stops at this message.",
     remedies=(
         "Find the producer: the partition and offset below lead to it.",
         "If it writes with another registry, point it at this one, or import that registry’s schema under its id.",

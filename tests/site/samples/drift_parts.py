@@ -43,6 +43,8 @@ from dashboard.presenters.frame import (
 from dashboard.presenters.looks import ScanState, Severity, SourceKind
 from tests.site.samples import drift
 from tests.site.samples.cast import DEV, HOSTILE, LONG, PROD, ago, frame
+from tests.site.samples.environments import DRAFTS
+from tests.site.samples.promotions import REQUESTS
 
 SOURCES = Crumb(label="Sources", url="/ui/sources")
 FINDINGS = Crumb(label="Findings", url="/ui/findings")
@@ -199,7 +201,7 @@ MUTES = MutePage(
         Field(name="rule", label="Rule", code=True, placeholder="UNKNOWN_SCHEMA_ID"),
         Field(name="subject", label="Subject", code=True, placeholder="test-*"),
         Field(name="location", label="Place", code=True, value="orders:*"),
-        Field(name="reason", label="Why nobody needs to see them", kind="textarea", rows=2),
+        Field(name="reason", label="Why nobody needs to see them", kind="textarea", rows=2, required=True),
         Field(name="until", label="Until", kind="date", help="Empty: until somebody ends it."),
     ),
     submit=Action(label="Mute", url="/ui/mutes", method="post", tone="primary"),
@@ -245,6 +247,8 @@ FINDING = replace(
     commands=(Command(label="Partition 0, from offset 402", text="kcat -C -b 127.0.0.1:9092 -t orders -p 0 -o 402 -c 100 -e -f '%p@%o %T %k %s\\n'", anchor="command-0"),),
     until=Field(name="until", label="Until", kind="date", help="Open again after that day (UTC). Empty: for as long as it is seen."),
     assign=ASSIGN, assignee=Field(name="to", label="Assigned to", value="steward", help="The name of an account; empty: nobody."),
+    drafts=DRAFTS.rows, requests=(*REQUESTS[2:3], *REQUESTS[5:7]),
+    released=(Link(label="orders-value version 3 in dev", url="/gallery/subject"), Link(label=f"{LONG} version 12 in prod", url="/gallery/subject")),
     mute=Action(label="Mute findings like it", url="/ui/mutes"), scan=replace(drift.SCAN, label="Scan the source again"),
     history=(
         HistoryRow(at=ago(hours=1), who="steward", what=("state: acknowledged", "reason: known since May"), why="acknowledge finding 1"),

@@ -95,7 +95,7 @@ DECODE = DecodePage(
 DECODED = replace(
     DECODE,
     result=Decoded(
-        framing="schema id", mark="14", encoding="hexadecimal", size=17, body_size=12, schema_id=14, guid="0f5c6a3e-2f1a-4b77-9a57-1d9f1f3b2a11", format="AVRO",
+        framing="schema id", mark="14", encoding="hexadecimal", size=17, body_size=12, schema_id=14, guid="0f5c6a3e-2f1a-4b77-9a57-1d9f1f3b2a11", format="Avro",
         versions=(MeantVersion(label="orders-value version 4", url="/gallery/subject", usage_url="/gallery/usage"), MeantVersion(label=f"{HOSTILE} version 1", url="/gallery/subject", usage_url="/gallery/usage", deleted=True)),
         value='{\n  "id": 7,\n  "note": "' + HOSTILE + '"\n}', has_value=True, type_name="shop.Order", indexes="0",
     ),

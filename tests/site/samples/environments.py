@@ -25,7 +25,7 @@ from dashboard.presenters.promotions_board import BoardCell, BoardRow, Environme
 from dashboard.presenters.proposals import DraftList, DraftRow, ProposalPage, ProposalResult
 from dashboard.presenters.report import ReferenceField
 from tests.site.samples.cast import DEV, HOSTILE, LONG, PROD, STAGING, ago, frame
-from tests.site.samples.promotions import REQUESTS
+from tests.site.samples.promotions import ORIGIN, REQUESTS
 
 HERE = "/gallery/subject"
 ASK = "/ui/promotions/request"
@@ -102,7 +102,7 @@ REFUSED = "reader may not manage registries in registry dev; it takes the role a
 PAGE_OPEN = replace(
     PAGE, frame=frame("dev", Section.ENVIRONMENTS, Crumb(label="Environments", url="/ui/environments"), current="dev"), environment=DEV, closed=False,
     headline="Open", sentence="Programs and people with the right change it directly; requests are possible too.", rules=(), freezes=(), break_glass=(), open_break_glass=None,
-    problem=Problem(what="reviews_needed is a number from 0 to 20."),
+    problem=Problem(what="“Approvals that every request takes” is a number from 0 to 20."),
 )  # fmt: skip
 PAGE_READER = replace(
     PAGE, change=replace(PAGE.change, allowed=False, reason=REFUSED), add_rule=replace(PAGE.add_rule, allowed=False, reason=REFUSED), add_freeze=replace(PAGE.add_freeze, allowed=False, reason=REFUSED),
@@ -114,8 +114,8 @@ PROPOSE = Action(label="Propose a schema", url="/ui/proposals/new", tone="primar
 DRAFTS = DraftList(
     frame=frame("Proposals", Section.PROMOTIONS, Crumb(label="Promotions", url="/ui/promotions")),
     rows=(
-        DraftRow(url="/gallery/propose", subject="orders-value", environment=DEV, format="AVRO", origin="from version 3 of dev", changed_at=ago(minutes=12), delete=Action(label="Throw away", url="/ui/proposals/3/delete", method="post")),
-        DraftRow(url="/gallery/propose", subject=HOSTILE, environment=PROD, format="JSON", origin=HOSTILE, changed_at=ago(days=3), delete=Action(label="Throw away", url="/ui/proposals/4/delete", method="post")),
+        DraftRow(url="/gallery/propose", subject="orders-value", environment=DEV, format="Avro", origin="from version 3 of dev", changed_at=ago(minutes=12), delete=Action(label="Throw away", url="/ui/proposals/3/delete", method="post")),
+        DraftRow(url="/gallery/propose", subject=HOSTILE, environment=PROD, format="JSON Schema", origin=HOSTILE, changed_at=ago(days=3), delete=Action(label="Throw away", url="/ui/proposals/4/delete", method="post")),
     ),
     open=REQUESTS[2:3], propose=PROPOSE,
 )  # fmt: skip
@@ -132,7 +132,7 @@ EDITOR = ProposalPage(
     origin="from version 3 of dev", starts=(Link(label="version 3 of dev", url="/ui/proposals/new?from=dev:3"),),
 )  # fmt: skip
 EDITOR_RESULT = replace(
-    EDITOR, draft=3, delete=Action(label="Throw the draft away", url="/ui/proposals/3/delete", method="post"),
+    EDITOR, draft=3, origin="after finding 12", finding=ORIGIN, finding_number=12, delete=Action(label="Throw the draft away", url="/ui/proposals/3/delete", method="post"),
     result=ProposalResult(verdict=Verdict.BREAKS, headline="Breaks BACKWARD at prod", sentence="1 version would be written to prod.", report_url="/gallery/report",
         checks=(CheckRow(check=Check.FAILED, name="compatibility of orders-value", sentence=f"Breaks in 1 place: {HOSTILE}", cure="Give it a default."),)),
 )  # fmt: skip

@@ -54,7 +54,7 @@ SETTINGS = ChangeForm(
     reset=Action(label="Inherit all of it again", url=f"{URL}/reset", method="post", icon="undo-2"),
 )  # fmt: skip
 MODE = ChangeForm(
-    title="Mode", part="mode",
+    title="What may be done here", part="mode",
     fields=(Field(name="mode", label="Mode", kind="select", choices=(Choice(value="READWRITE", label="READWRITE", selected=True), Choice(value="READONLY", label="READONLY"))),),
     submit=Action(label="Set the mode", url=f"{URL}/change", method="post", allowed=False, reason=READER),
     why=(WhyNot(code="role", sentence=READER, cure="Ask an admin for the role."), WhyNot(code="closed", sentence="dev is closed.", cure="Open break-glass.")),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dashboard.presenters.audit import AuditChange, AuditList, AuditRow
+from dashboard.presenters.drift_parts import FindingOrigin
 from dashboard.presenters.frame import (
     Action,
     ActiveFilter,
@@ -19,7 +20,7 @@ from dashboard.presenters.frame import (
     Search,
     Section,
 )
-from dashboard.presenters.looks import Check, RequestState, ReviewState, StepState, Verdict
+from dashboard.presenters.looks import Check, FindingState, RequestState, ReviewState, Severity, StepState, Verdict
 from dashboard.presenters.promotions import (
     CheckRow,
     IdPlan,
@@ -203,12 +204,17 @@ CHANGED = replace(
     groups=(replace(COMPARISON.groups[0], cards=tuple(replace(card, comment_url="?about=note#comment", threads=(Link(label="1 discussion", url="#thread-1"),) if number == 0 else ()) for number, card in enumerate(COMPARISON.groups[0].cards[3:]))),),
     breaking=0, care=0, safe=2,
 )  # fmt: skip
+ORIGIN = FindingOrigin(
+    url="/gallery/finding", sentence="Field loyalty_tier stands in 412 of 1,600 messages of customers under schema id 31, and no schema declares it.",
+    severity=Severity.RISK, state=FindingState.OPEN,
+)  # fmt: skip
+ORIGIN_HOSTILE = replace(ORIGIN, sentence=HOSTILE + LONG, severity=Severity.BREAK, state=FindingState.RESOLVED)
 PROMOTION = PromotionPage(
     frame=frame("#13 Promote customers-value version 2 to prod", Section.PROMOTIONS, Crumb(label="Promotions", url="/ui/promotions"), current="prod"),
     number=13, state=RequestState.IN_REVIEW, subject="customers-value", subject_url="/gallery/subject", what="version 2", source=STAGING, target=PROD,
     requested_by="steward", requested_at=ago(hours=5), verdict=Verdict.OK, headline="Can be promoted",
     sentence="customers-value version 2 becomes version 2 of prod. 2 changes against what prod has, none breaking.",
-    reason="The checkout needs loyalty_tier from Monday.\nConsumers were upgraded last week.",
+    reason="The checkout needs loyalty_tier from Monday.\nConsumers were upgraded last week.", finding=ORIGIN,
     facts=(Fact(label="Level at prod", value="BACKWARD", code=True), Fact(label="Becomes", value="version 2 of prod"), Fact(label="Evidence", value="12 min old")),
     comparison=CHANGED, comparison_of="customers-value", states=STATES,
     unified_url="/gallery/promotion", split_url="/gallery/promotion?view=split", checks=CHECKS, checked_at=ago(minutes=4),
@@ -220,7 +226,7 @@ PROMOTION = PromotionPage(
 )  # fmt: skip
 WITHDRAW = Action(label="Withdraw", url="/ui/promotions/13/withdraw", method="post", icon="undo-2")
 PROMOTION_OWN = replace(
-    PROMOTION, threads=(), impact=(),
+    PROMOTION, threads=(), impact=(), finding=None,
     review=replace(REVIEW, approve=replace(APPROVE, allowed=False, reason="You requested it: somebody else has to approve."), changes=replace(CHANGES, allowed=False, reason="Withdraw it instead."), reject=replace(REJECT, allowed=False, reason="Withdraw it instead.")),
     withdraw=WITHDRAW,
     apply=Action(label="Apply to prod", url="", allowed=False, reason="It isn’t approved yet.", icon="rocket"),
@@ -231,7 +237,7 @@ SET = tuple(
 )  # fmt: skip
 PROMOTION_BREAKS = replace(
     PROMOTION, verdict=Verdict.BREAKS, headline="It would break consumers of prod", sentence="2 checks fail: one of them may be overridden with a reason.",
-    checks=FAILING, comparison=COMPARISON, comparison_of="orders-value", items=SET, items_title="7 schemas would be written", items_hidden=3, words_url="/gallery/promotion", more=3, ids=IDS_MANY, reason=HOSTILE,
+    checks=FAILING, comparison=COMPARISON, comparison_of="orders-value", items=SET, items_title="7 schemas would be written", items_hidden=3, words_url="/gallery/promotion", more=3, ids=IDS_MANY, reason=HOSTILE, finding=ORIGIN_HOSTILE,
     voided="prod moved at 10:02: customers-value got version 3, registered by release 12. 1 approval no longer counts.",
     nobody="Nobody with the right to review is left: name an owner of orders-value, or give somebody the role approver.",
     review=replace(

@@ -15,11 +15,11 @@ FIELD = ResultRow(
     text="Where invoices are sent.",
 )  # fmt: skip
 SUBJECT = ResultRow(
-    title="customers-value", url=subject_url("dev", "customers-value"), place=PROD, facts=("version 3", "AVRO", "12 fields"),
+    title="customers-value", url=subject_url("dev", "customers-value"), place=PROD, facts=("version 3", "Avro", "12 fields"),
     tags=("gold",), text="All that is known of those who buy.",
 )  # fmt: skip
 BROKEN = replace(
-    SUBJECT, title="broken-value", facts=("version 1", "AVRO"), tags=(), text="", problem="Line 3: a type is missing."
+    SUBJECT, title="broken-value", facts=("version 1", "Avro"), tags=(), text="", problem="Line 3: a type is missing."
 )
 
 START = SearchPage(
@@ -31,7 +31,13 @@ START = SearchPage(
         for row in OPERATORS.values()
     ),
     paste=Field(
-        name="pasted", label="A schema or a message", kind="textarea", rows=6, code=True, help="Nothing of it is kept."
+        name="pasted",
+        label="A schema or a message",
+        kind="textarea",
+        rows=6,
+        code=True,
+        required=True,
+        help="Nothing of it is kept.",
     ),
     submit=Action(label="Find", url="/ui/search", method="post"),
 )
@@ -101,7 +107,7 @@ PASTED_SCHEMA = replace(
     START,
     asked=True,
     pasted=PastedPart(
-        what="A schema", facts=("AVRO, 12 names of fields", f"fingerprint {'0123456789abcdef' * 4}"), equal=(SUBJECT,),
+        what="A schema", facts=("Avro, 12 names of fields", f"fingerprint {'0123456789abcdef' * 4}"), equal=(SUBJECT,),
         nearest=(replace(SUBJECT, facts=(*SUBJECT.facts, "9 shared names, 61% of both")),),
     ),
 )  # fmt: skip

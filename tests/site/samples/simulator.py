@@ -35,8 +35,8 @@ DATUM = Field(
     help="As JSON. Fields that are left out have their default.",
 )
 FATES = FateTable(
-    before_label="Written by 2",
-    after_label="Read by 3",
+    before_label="Written by version 2",
+    after_label="Read by version 3",
     rows=(
         FieldFate(path="Person.name", fate=Fate.KEPT, before='"text"', after='"text"'),
         FieldFate(path=HOSTILE, fate=Fate.FILLED, before=None, after="-1"),
@@ -210,5 +210,5 @@ MODIFY_ERROR = replace(
         value=replace(MODIFY.modify.value, errors=(HOSTILE,)),
     ),
 )
-TOO_FEW = replace(BASE, part="modify", too_few="Version 1 is the only one in AVRO: nothing can lose its fields.")
+TOO_FEW = replace(BASE, part="modify", too_few="Version 1 is the only one in Avro: nothing can lose its fields.")
 PROBLEM = replace(BASE, problem=Problem(what=f"Reading the schema {HOSTILE} takes more than 2 s."))

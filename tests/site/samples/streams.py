@@ -47,11 +47,11 @@ CHECK = Action(label="Check a restart", url="/gallery/state-check-new", icon="sh
 
 QUERY_ROW = QueryRow(
     url="/gallery/query", name="order-totals", path="/checkpoints/order_totals", environment=PROD, state=EVOLVES, variables="2 variables",
-    encoding="avro", budget=ROOMY, inputs=INPUTS[:1], last_batch_at=ago(minutes=2), scanned_at=ago(minutes=1),
+    encoding="Avro", budget=ROOMY, inputs=INPUTS[:1], last_batch_at=ago(minutes=2), scanned_at=ago(minutes=1),
 )  # fmt: skip
 QUERIES = QueryList(
     frame=frame("Streaming queries", Section.QUERIES, current=None),
-    rows=(QUERY_ROW, replace(QUERY_ROW, name=HOSTILE, path=LONG, budget=TIGHT, inputs=INPUTS * 12), replace(QUERY_ROW, name="sessions", state=VERDICT_LOOKS["no evolution possible"], encoding="unsaferow", budget=None, inputs=(), last_batch_at=None)),
+    rows=(QUERY_ROW, replace(QUERY_ROW, name=HOSTILE, path=LONG, budget=TIGHT, inputs=INPUTS * 12), replace(QUERY_ROW, name="sessions", state=VERDICT_LOOKS["no evolution possible"], encoding="UnsafeRow", budget=None, inputs=(), last_batch_at=None)),
     paging=Paging(first=1, last=3, total=3), add=ADD, check=CHECK,
 )  # fmt: skip
 QUERIES_EMPTY = replace(QUERIES, rows=(), paging=Paging(first=0, last=0, total=0))
