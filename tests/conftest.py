@@ -159,18 +159,6 @@ def made_registries(system: Actor) -> None:
     make_registries(by=system)
 
 
-def made_person(name: str, system: Actor) -> None:
-    """Has the product make an account, with the role that the name begins with if there is one."""
-    from registry.access.models import User
-    from registry.access.services import ensure_person
-
-    role = name.rstrip("0123456789")
-    if role in CAST:
-        ensure_person(username=name, role=role, by=system)
-    else:
-        User.objects.get_or_create(username=name)
-
-
 @pytest.fixture(scope="session")
 def registries_again() -> dict[tuple[str, str], Replayed]:
     """Makes the registries of a default project and location, and from the second test on by one query."""
@@ -189,23 +177,19 @@ def registries(db: None, system: Actor, settings: Any, registries_again: dict[tu
     registries_again.setdefault(place, Replayed(lambda: made_registries(system)))()
 
 
-@pytest.fixture(scope="session")
-def cast_again() -> dict[str, Replayed]:
-    """Makes one of the cast by name, and from the second test on by one query."""
-    return {}
-
-
 @pytest.fixture
-def person(registries: None, system: Actor, cast_again: dict[str, Replayed]) -> Callable[[str], Actor]:
+def person(registries: None, system: Actor) -> Callable[[str], Actor]:
     """The actor of one of the cast, with an account; `stranger` has one without a role."""
     from registry.access.models import User
     from registry.access.selectors import actor_of_user
+    from registry.access.services import ensure_person
 
     def make(name: str) -> Actor:
-        if not User.objects.filter(username=name).exists():
-            cast_again.setdefault(name, Replayed(lambda: made_person(name, system)))()
+        role = name.rstrip("0123456789")
+        if role in CAST:
+            ensure_person(username=name, role=role, by=system)
         else:
-            made_person(name, system)
+            User.objects.get_or_create(username=name)
         return actor_of_user(User.objects.get(username=name), door="ui")
 
     return make
