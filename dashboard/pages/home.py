@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
@@ -68,9 +69,7 @@ def home_page(request: HttpRequest) -> HomePage:
     failed = [info for info in promotions.list_requests(state="failed", limit=SHOWN) if may_see(actor, info)]
     told = notices(actor, {reverse("ui:promotion", args=[info.id]) for info in waiting})
     findings = drift.list_findings(limit=SHOWN)
-    empty = not sources and not has_subjects()
-    loading, found = _is_demo_loading(), drift.count_findings().get("open", 0)
-    progress = _progress(sources, loading=loading, found=found)
+    demo = _demo_of(sources)
     return HomePage(
         frame=make_frame(request, title=gettext("Home"), section=Section.HOME),
         signed_in=actor.user_id is not None,
@@ -79,23 +78,42 @@ def home_page(request: HttpRequest) -> HomePage:
         newest_notice=max((row.number for row in told), default=0),
         mine=tuple(request_row(info, order) for info in mine),
         findings=tuple(finding_row(info, order) for info in findings),
-        findings_total=found,
+        findings_total=demo.found,
         health=health(sources, mirrors, failed),
         problems=problems(sources, mirrors, failed),
         last_decision="" if waiting else last_decision_of(actor),
         activity=_activity(list_events(limit=SHOWN * 10)),
-        first_steps=_first_steps(request) if empty else (),
-        demo=_demo_action(actor) if empty and not loading and settings.UNDER_UP else None,
-        demo_progress=progress,
-        watch_url=f"{reverse('ui:home')}?shown={_shown(progress, empty=empty, found=found)}" if progress else "",
+        first_steps=_first_steps(request) if demo.empty else (),
+        demo=_demo_action(actor) if demo.empty and not demo.loading and settings.UNDER_UP else None,
+        demo_progress=demo.progress,
+        watch_url=f"{reverse('ui:home')}?shown={demo.shown}" if demo.progress else "",
     )
 
 
 def is_home_changed(request: HttpRequest) -> bool:
     """Whether home would show more of the demo than where it was made with this `shown`."""
-    sources, found = drift.list_sources(), drift.count_findings().get("open", 0)
-    progress = _progress(sources, loading=_is_demo_loading(), found=found)
-    return request.GET.get("shown") != _shown(progress, empty=not sources and not has_subjects(), found=found)
+    return request.GET.get("shown") != _demo_of(drift.list_sources()).shown
+
+
+@dataclass(frozen=True)
+class _Demo:
+    """Whether the demo loads, how far it is in words, and what home has: nothing at all, or so many open findings."""
+
+    loading: bool
+    progress: str
+    empty: bool
+    found: int
+
+    @property
+    def shown(self) -> str:
+        """What home shows of it, in a word: another word, another page."""
+        return f"{int(bool(self.progress))}{int(self.empty)}{self.found}"
+
+
+def _demo_of(sources: Sequence[SourceInfo]) -> _Demo:
+    loading, found = _is_demo_loading(), drift.count_findings().get("open", 0)
+    progress = _progress(sources, loading=loading, found=found)
+    return _Demo(loading, progress, empty=not sources and not has_subjects(), found=found)
 
 
 def _progress(sources: Sequence[SourceInfo], *, loading: bool, found: int) -> str:
@@ -108,11 +126,6 @@ def _progress(sources: Sequence[SourceInfo], *, loading: bool, found: int) -> st
     if settings.UNDER_UP and not found and any(scan.unfinished for scan in scans):
         return gettext("What was written is scanned now; its findings appear here.")
     return ""
-
-
-def _shown(progress: str, *, empty: bool, found: int) -> str:
-    """What home shows of the demo, in a word: another word, another page."""
-    return f"{int(bool(progress))}{int(empty)}{found}"
 
 
 def _is_demo_loading() -> bool:

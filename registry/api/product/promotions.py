@@ -30,7 +30,7 @@ MAX_NUMBER: Final = 2**63 - 1
 
 def text_field(**more: Any) -> serializers.CharField:
     """A text that may be left out."""
-    return serializers.CharField(required=False, default="", allow_blank=True, max_length=MAX_TEXT, **more)
+    return serializers.CharField(required=False, allow_blank=True, max_length=MAX_TEXT, **{"default": "", **more})
 
 
 class PageSerializer(serializers.Serializer[Any]):
@@ -85,7 +85,7 @@ class ProposalSerializer(serializers.Serializer[Any]):
     schema = serializers.CharField(trim_whitespace=False)
     schemaType = serializers.CharField(max_length=16, required=False, default="AVRO")  # noqa: N815 - the API's name
     references = serializers.ListField(child=ReferenceSerializer(), required=False, max_length=MAX_REFERENCES)
-    reason = serializers.CharField(required=False, default=None, allow_null=True, allow_blank=True, max_length=MAX_TEXT)
+    reason = text_field(default=None, allow_null=True)
     draft_id = serializers.IntegerField(
         required=False, default=None, allow_null=True, min_value=1, max_value=MAX_NUMBER
     )
