@@ -36,7 +36,20 @@ class _List:
 
 
 _LISTS: Final[Mapping[str, _List]] = {
-    "subjects": _List("/registries/{registry}/subjects", note=later("The names of all subjects, without the filters.")),
+    "subjects": _List(
+        "/api/v1/registries/{registry}/subjects",
+        {
+            "q": "text",
+            **{
+                name: name
+                for name in ("format", "level", "tag", "owner", "state", "attention", "sort", "after", "before")
+            },
+        },
+    ),
+    "can-promote": _List(
+        "/api/v1/can-promote?subject={subject}&from={source}&to={target}&format=badge",
+        note=later("A picture for a README; without format=badge the answer with its reasons."),
+    ),
     "versions": _List("/api/v1/registries/{registry}/subjects/{subject}/life"),
     "policy": _List("/api/v1/registries/{registry}/policy", {"cursor": "cursor"}),
     "what-if": _List(
@@ -52,11 +65,36 @@ _LISTS: Final[Mapping[str, _List]] = {
             "source": "source_id",
             **{name: name for name in ("state", "severity", "kind", "registry", "rule", "subject", "topic", "muted")},
         },
-        {("state", "all"): "", ("muted", "only"): "true", ("muted", "all"): "null"},
+        {("state", "all"): "", ("state", "resolving"): "", ("muted", "only"): "true", ("muted", "all"): "null"},
     ),
+    "environments": _List(
+        "/api/v1/environments", note=later("The environments with their rules; for one subject ask can-promote.")
+    ),
+    "usage": _List("/api/v1/registries/{registry}/subjects/{subject}/usage"),
+    "orphans": _List("/api/v1/registries/{registry}/orphans", {"after": "after"}),
+    "search": _List("/api/v1/search", {name: name for name in ("q", "group", "cursor")}),
+    "inbox": _List(
+        "/api/v1/notifications",
+        {"show": "unread", "before": "before"},
+        {("show", "unread"): "true", ("show", "all"): ""},
+    ),
+    "webhooks": _List("/api/v1/webhooks"),
+    "tokens": _List("/api/v1/tokens", {"of": "of"}),
+    "mutes": _List("/api/v1/mutes", {"registry": "registry"}),
+    "people": _List("/api/v1/people", {"q": "q"}),
+    "groups": _List("/api/v1/groups"),
+    "scans": _List("/api/v1/sources/{source}/scans"),
+    "drafts": _List("/api/v1/drafts"),
     "sources": _List("/api/v1/sources", {"registry": "registry"}),
     "queries": _List("/api/v1/queries"),
-    "audit": _List("/api/v1/audit", {"q": "text"}, note=later("All events, oldest first, one a line.")),
+    "audit": _List(
+        "/api/v1/audit",
+        {
+            "q": "text",
+            **{name: name for name in ("actor", "door", "table", "row_id", "registry", "subject", "since", "until")},
+        },
+        note=later("All events, oldest first, one a line."),
+    ),
 }
 #: characters of a filter that are taken over
 _LONGEST: Final = 1_300

@@ -30,6 +30,7 @@ own status and code with a table of their own. Those of associations stand in re
     │   ├── RequestNotFound
     │   ├── ThreadNotFound
     │   ├── DraftNotFound
+    │   ├── ClientNotFound           a declared client of a subject
     │   ├── EnvironmentPartNotFound  a review rule, freeze or break-glass of an environment
     │   ├── ClusterNotFound
     │   ├── SourceNotFound
@@ -172,6 +173,10 @@ class VersionNotFound(NotFound):
 
 class SchemaNotFound(NotFound):
     """No schema with that id, or none equal to the given one."""
+
+
+class ClientNotFound(NotFound):
+    """The subject has no declared client of that name."""
 
 
 class SubjectConfigNotFound(NotFound):

@@ -107,6 +107,20 @@
     }
   };
   offerCopies(document);
+
+  // A page that loads itself again gives the focus back to what had it, where that is still there.
+  const marked = (one) =>
+    [one.tagName, one.id, one.getAttribute("href"), one.name, one.textContent.trim().slice(0, 200)].join("\n");
+  document.addEventListener("htmx:beforeOnLoad", (event) => {
+    const one = document.activeElement?.closest("body *");
+    if (one && event.detail.xhr.getResponseHeader("HX-Refresh") === "true")
+      sessionStorage.setItem("focus", marked(one));
+  });
+  const lost = sessionStorage.getItem("focus");
+  sessionStorage.removeItem("focus");
+  if (lost)
+    [...document.querySelectorAll(lost.split("\n")[0])].find((one) => marked(one) === lost)?.focus({ preventScroll: true });
+
   document.addEventListener("htmx:afterRequest", (event) => {
     if (event.detail.successful) document.getElementById("away").replaceChildren();
   });

@@ -10,11 +10,10 @@ from unittest import mock
 
 import hypothesis
 import pytest
-from django.test import Client
+from django.test import Client, override_settings
 
 from registry.access.roles import Actor, system_actor
 from tests import weights
-from tests.replaying import Replayed
 from tests.runner import QUICK
 
 if TYPE_CHECKING:
@@ -152,29 +151,12 @@ def system() -> Actor:
     return system_actor("tests", door="command")
 
 
-def made_registries(system: Actor) -> None:
-    """Has the product make the three registries, prod closed, as its first start does."""
+@pytest.fixture
+def registries(db: None, system: Actor) -> None:
+    """The three registries, prod closed, as the first start makes them."""
     from dashboard.setup import make_registries
 
     make_registries(by=system)
-
-
-@pytest.fixture(scope="session")
-def registries_again() -> dict[tuple[str, str], Replayed]:
-    """Makes the registries of a default project and location, and from the second test on by one query."""
-    return {}
-
-
-@pytest.fixture
-def registries(db: None, system: Actor, settings: Any, registries_again: dict[tuple[str, str], Replayed]) -> None:
-    """The three registries, prod closed, as the first start makes them."""
-    from registry.subjects.models import Registry
-
-    if Registry.objects.exists():  # the service makes those that are missing
-        made_registries(system)
-        return
-    place = (settings.DEFAULT_PROJECT, settings.DEFAULT_LOCATION)
-    registries_again.setdefault(place, Replayed(lambda: made_registries(system)))()
 
 
 @pytest.fixture
@@ -203,6 +185,20 @@ def token(person: Callable[[str], Actor], system: Actor) -> Callable[[str], str]
     def make(name: str) -> str:
         person(name)
         return issue_token(username=name, name="tests", by=system)
+
+    return make
+
+
+@pytest.fixture
+def look(person: Callable[[str], Actor]) -> Callable[[str], Client]:
+    """A signed-in browser of one of the cast, without a window."""
+    from registry.access.models import User
+
+    def make(name: str) -> Client:
+        person(name)
+        client = RawClient()
+        client.force_login(User.objects.get(username=name))
+        return client
 
     return make
 
@@ -243,10 +239,11 @@ def window(browser: Browser, live_server: Any, person: Callable[[str], Actor]) -
         yield make
 
 
-@pytest.fixture(autouse=True)
-def quick_passwords(settings: Any) -> None:
+@pytest.fixture(autouse=True, scope="session")
+def quick_passwords() -> Iterator[None]:
     """A hash that costs nothing: hundreds of accounts are made."""
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+    with override_settings(PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"]):
+        yield
 
 
 @pytest.fixture(autouse=True, scope="session")

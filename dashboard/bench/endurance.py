@@ -1,27 +1,25 @@
 """Half an hour of a mixed load with faults: whether it stays as quick and as large as it was, and loses nothing.
 
-The maximum is measured first, with the same mix; then 70 % of it are asked for. At a third of the time PostgreSQL is
-restarted, at a half Valkey, at two thirds one of two web servers is killed. In the end every id that a registration was
-answered with is read again.
+The maximum is measured first, with the same mix; then 70 % of it are asked for. At three tenths of the time PostgreSQL
+is restarted, at four Valkey, at a half one of two web servers is killed: what was started anew has a quarter of the time
+to fill its caches before its memory is judged. In the end every id that a registration was answered with is read again.
 """
 
 from __future__ import annotations
 
-import json
-import math
 import os
 import time
 from argparse import ArgumentParser
-from array import array
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 from dashboard.bench.endurance_mix import at_most, kinds_of, lines, mixed, pages_of, registrations, stream
+from dashboard.bench.endurance_seen import FAULTS, Seen, percentile
 from dashboard.bench.endurance_site import MEMORY, Site, running_site
+from dashboard.bench.endurance_verdicts import Verdict, verdicts
 from dashboard.bench.engines import milliseconds
-from dashboard.bench.registry_calls import FIRST_SERIAL, DataSet
+from dashboard.bench.registry_calls import DataSet
 from dashboard.bench.registry_client import Call, ask
 from dashboard.bench.timing import machine
 from registry.errors import InvalidInput
@@ -33,11 +31,7 @@ SHARE: Final = 0.7  # of the maximum
 STEADY: Final = 20.0  # times a second, at each server, the one schema that is always wanted
 STEADY_LANES: Final = 2  # one a server
 QUIET: Final = 1.0  # second without an error, after which a fault is over
-FLAT: Final = 0.05  # of the mean
-SLOWER: Final = 1.5  # times the second quarter's
 STEPS: Final = 8  # of a run that is shorter than as many minutes
-#: of the time, for a part that was started anew to become as large as it was
-SETTLING: Final = 0.1
 HEAD: Final = ("minute", "a second", "p50", "p99", "errors", "not sent", *MEMORY)
 _WIDTHS: Final = (12, 9, 9, 10, 8, 9, *(len(name) + 4 for name in MEMORY))
 
@@ -62,97 +56,6 @@ class Row:
     errors: int
     skipped: int
     memory: Mapping[str, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """Something that was to be held, what was seen, and whether it was held; None where nothing was asked of it."""
-
-    what: str
-    said: str
-    is_held: bool | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Error:
-    """A request that wasn't answered with what was asked for: when that came, after how long, and what it was."""
-
-    at: float
-    took: float
-    what: str
-    said: str
-
-    @property
-    def is_told(self) -> bool:
-        """Whether it says in its dialect what is wrong; a connection that breaks can't."""
-        if self.what in ("closed", "no answer"):
-            return self.what == "closed"
-        if "<html" in self.said.lower():
-            return True
-        try:
-            return bool(json.loads(self.said))
-        except ValueError:
-            return False
-
-
-@dataclass(frozen=True, slots=True)
-class Second:
-    """What came in about a second: the seconds that answers took, how many errors and how many weren't sent."""
-
-    at: float
-    taken: array[float]
-    errors: int
-    skipped: int
-    steady: int
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """What is done at which share of the time, to which part; `told` is what may be answered then (docs/how-to/run.md)."""
-
-    name: str
-    part: str
-    share: float
-    do: Callable[[Site], None]
-    told: frozenset[str] = frozenset()
-
-
-FAULTS: Final = (
-    Fault("PostgreSQL restarted", "postgres", 1 / 3, Site.restart_postgres, frozenset({"503"})),
-    Fault("Valkey restarted", "valkey", 1 / 2, Site.restart_valkey),
-    Fault("one web process killed", "web-2", 2 / 3, Site.kill_web, frozenset({"closed"})),
-)
-#: what is started anew with each fault, as `MEMORY` calls it
-STARTED_ANEW: Final = {"postgres": "PostgreSQL", "valkey": "Valkey", "web-2": "web-2"}
-
-
-@dataclass
-class Seen:
-    """All that came."""
-
-    seconds: list[Second] = field(default_factory=list)
-    errors: list[Error] = field(default_factory=list)
-    steady_errors: list[Error] = field(default_factory=list)
-    registered: dict[int, int] = field(default_factory=dict)
-    memory: list[tuple[float, dict[str, int]]] = field(default_factory=list)
-    faults: list[tuple[Fault, float]] = field(default_factory=list)
-    serial: int = FIRST_SERIAL
-    began: float = 0.0
-
-    def note_ids(self, told: Mapping[str, Any]) -> None:
-        """Registrations that were answered for."""
-        self.serial = told["serial"]
-        for each in told["streams"].values():
-            self.registered |= {int(serial): int(found) for serial, found in each["registered"]}
-
-    def note(self, told: Mapping[str, Any]) -> None:
-        """A line of the load generator."""
-        self.note_ids(told)
-        mix, steady = told["streams"]["mix"], told["streams"]["steady"]
-        taken = array("f", [seconds for _, seconds in mix["taken"]])
-        self.seconds.append(Second(told["at"], taken, len(mix["errors"]), mix["skipped"], len(steady["taken"])))
-        self.errors += [Error(*each[1:]) for each in mix["errors"]]
-        self.steady_errors += [Error(*each[1:]) for each in steady["errors"]]
 
 
 # -- the command --------------------------------------------------------------------------------------------------------
@@ -253,148 +156,6 @@ def _row(seen: Seen, number: int, step: float) -> Row:
         sum(second.skipped for second in found),
         seen.memory[-1][1] if seen.memory else {},
     )
-
-
-def percentile(ordered: Sequence[float], share: float) -> float:
-    """The nearest rank; 0 of none."""
-    return ordered[math.ceil(len(ordered) * share) - 1] if ordered else 0.0
-
-
-# -- what came of it ----------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Trouble:
-    """A fault's time: from when until when something was wrong, and until when the part was away (None: it still is)."""
-
-    fault: Fault
-    begin: float
-    back: float | None
-    end: float
-    errors: tuple[Error, ...]
-    longest: float
-    read: int
-    read_errors: int
-
-
-def troubles(seen: Seen, site: Site) -> list[Trouble]:
-    """What each fault did, until the next one."""
-    found = []
-    ends = [*(at for _, at in seen.faults[1:]), seen.seconds[-1].at]
-    for (fault, begin), limit in zip(seen.faults, ends, strict=True):
-        back = site.ready_after(fault.part, begin)
-        away = min(limit, back or limit)
-        errors = tuple(each for each in seen.errors if begin <= each.at < limit)
-        # The last answer to what was asked while the part was away: it may have waited for it.
-        late = [
-            each.at
-            for each in seen.seconds
-            if begin < each.at <= limit and each.taken and each.at - max(each.taken) <= away
-        ]
-        end = max([away, *(each.at for each in errors), *late])
-        within = [each for each in seen.seconds if begin < each.at <= end + 1]
-        found.append(
-            Trouble(
-                fault, begin, back, end, errors,
-                longest=max((max(each.taken) for each in within if each.taken), default=0.0),
-                read=sum(each.steady for each in seen.seconds if begin < each.at <= away + 0.5),
-                read_errors=sum(begin <= each.at <= away for each in seen.steady_errors),
-            )
-        )  # fmt: skip
-    return found
-
-
-def verdicts(seen: Seen, seconds: float, site: Site) -> Iterator[Verdict]:
-    """What came of the faults, and whether it stayed as quick and as large."""
-    found = troubles(seen, site)
-    for trouble in found:
-        yield _fault(trouble)
-        yield _reads(trouble)
-    for fault in FAULTS[len(found) :]:
-        yield Verdict(fault.name, "wasn't done: the one before it wasn't over in time", False)
-    outside = [each for each in seen.errors if not any(each_.begin <= each.at <= each_.end for each_ in found)]
-    said = f"{len(outside):,}{_statuses(outside)}"
-    yield Verdict("errors at other times", said, not outside)
-    yield _steady_p99(seen, seconds, found)
-    yield from (_flat(name, seen, seconds, found) for name in MEMORY)
-
-
-def _fault(trouble: Trouble) -> Verdict:
-    errors = trouble.errors
-    back = "is still away" if trouble.back is None else f"back after {trouble.back - trouble.begin:.1f} s"
-    if not errors:
-        return Verdict(
-            trouble.fault.name,
-            f"{back}; no error, the longest answer took {milliseconds(trouble.longest)}",
-            trouble.back is not None,
-        )
-    first, last = errors[0].at - trouble.begin, errors[-1].at - trouble.begin
-    documented = [each for each in errors if each.is_told and each.what in trouble.fault.told]
-    others = [each for each in errors if each not in documented]
-    said = (
-        f"{back}; from {first:.1f} to {last:.1f} s after it {len(documented):,} answers as documented"
-        f"{_statuses(documented)}, {len(others):,} other errors{_statuses(others)}; the longest answer took "
-        f"{milliseconds(trouble.longest)}"
-    )
-    return Verdict(trouble.fault.name, said, not others and trouble.back is not None)
-
-
-def _statuses(errors: Sequence[Error]) -> str:
-    if not errors:
-        return ""
-    counts = Counter(each.what for each in errors).most_common()
-    first = {each.what: each.said[:120] for each in reversed(errors)}
-    return ": " + "; ".join(f"{count:,} × {what} ({' '.join(first[what].split())})" for what, count in counts)
-
-
-def _reads(trouble: Trouble) -> Verdict:
-    """One schema that was read all the time, by one connection to each web server."""
-    seconds = (trouble.back or trouble.end) - trouble.begin
-    said = f"{trouble.read:,} answers in {seconds:.1f} s, {trouble.read_errors:,} errors"
-    return Verdict(f"cached reads meanwhile, {trouble.fault.name}", said, trouble.read > 0)
-
-
-def _steady_p99(seen: Seen, seconds: float, found: Sequence[Trouble]) -> Verdict:
-    def p99(quarter: int) -> float:
-        begin, end = seen.began + quarter * seconds / 4, seen.began + (quarter + 1) * seconds / 4
-        taken = [
-            took
-            for each in seen.seconds
-            if begin < each.at <= end and not any(one.begin <= each.at <= one.end + 1 for one in found)
-            for took in each.taken
-        ]
-        return percentile(sorted(taken), 0.99)
-
-    what = f"p99 of the last quarter within {SLOWER} × of the second's"
-    second, last = p99(1), p99(3)
-    if not second or not last:
-        return Verdict(what, "too short a run to say: a quarter has no time apart from the faults")
-    said = f"{milliseconds(second)}, then {milliseconds(last)}, apart from the faults"
-    return Verdict(what, said, last <= SLOWER * second)
-
-
-def _flat(name: str, seen: Seen, seconds: float, found: Sequence[Trouble]) -> Verdict:
-    """Whether the memory of a part stays, after the first quarter and after it was started anew."""
-    begin = seen.began + seconds / 4
-    for trouble in found:
-        if STARTED_ANEW[trouble.fault.part] == name:
-            begin = max(begin, trouble.end + SETTLING * seconds)
-    samples = [(at, each[name]) for at, each in seen.memory if at >= begin and each[name]]
-    what = f"memory of {name} flat"
-    if len(samples) < 3:
-        return Verdict(what, "too short a run to say")
-    growth, mean = growth_of(samples)
-    said = f"{mean / 2**20:,.0f} MiB, {growth / mean:+.1%} in {(samples[-1][0] - samples[0][0]) / 60:.1f} minutes"
-    return Verdict(what, said, growth <= FLAT * mean)
-
-
-def growth_of(samples: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """How much a line through the samples rises from the first to the last, and the mean."""
-    mean_at = sum(at for at, _ in samples) / len(samples)
-    mean = sum(value for _, value in samples) / len(samples)
-    spread = sum((at - mean_at) ** 2 for at, _ in samples)
-    slope = sum((at - mean_at) * (value - mean) for at, value in samples) / spread if spread else 0.0
-    return slope * (samples[-1][0] - samples[0][0]), mean
 
 
 def kept(data: DataSet, seen: Seen) -> Verdict:

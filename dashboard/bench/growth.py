@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dashboard.bench import dataset, registry
-from dashboard.bench.endurance import percentile
 from dashboard.bench.endurance_mix import Kind, kinds_of, lines, mixed, pages_of, stream
+from dashboard.bench.endurance_seen import percentile
 from dashboard.bench.engines import milliseconds
 from dashboard.bench.growth_calls import LoadedSet
 from dashboard.bench.growth_database import (

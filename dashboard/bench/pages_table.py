@@ -76,6 +76,7 @@ PAGES: Final = (
     Page("board, behind", "environments", query={"show": "behind"}),
     Page("environment", "environment", _PLACE),
     Page("promotions", "promotions"),
+    Page("promotions, approved together", "promotions_approve", query={"request": "{request}"}),
     Page("promotion of {fields} fields", "promotion", _REQUEST),
     Page("promotion, its form", "promotion_request", query={"subject": "{usual}", "version": "2"}),
     Page("promotion, plan file", "promotion_plan",
@@ -114,12 +115,25 @@ PAGES: Final = (
     Page("webhook, remove", "webhook_remove", {"webhook": "{webhook}"}),
     Page("people", "people"),
     Page("tokens", "tokens"),
+    Page("jobs", "jobs"),
+    Page("subjects, by name", "subjects", _PLACE, {"sort": "name"}),
+    Page("subjects, deleted", "subjects", _PLACE, {"state": "deleted"}),
+    Page("subjects, without an owner", "subjects", _PLACE, {"attention": "unowned"}),
     Page("audit", "audit"),
+    Page("audit of a subject", "audit", query={**_USUAL}),
+    Page("audit, saved", "audit_export", query={**_USUAL, "as": "csv"}),
 )  # fmt: skip
 
 #: files that are saved and parts of pages: no browser shows them by themselves, so that their server time alone counts
 UNSEEN: Final = frozenset(
-    {"promotion_plan", "promotion_evidence_html", "promotion_evidence_json", "state_check_export", "scan_progress"}
+    {
+        "promotion_plan",
+        "promotion_evidence_html",
+        "promotion_evidence_json",
+        "state_check_export",
+        "scan_progress",
+        "audit_export",
+    }
 )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 from urllib.parse import urlencode
@@ -16,7 +18,7 @@ from dashboard.pages.promotions import at_utc
 from dashboard.pages.promotions_form import WAY
 from dashboard.pages.sources_words import given_text
 from dashboard.pages.subject_life import standing_mark
-from dashboard.presenters.frame import Action, ActiveFilter, Choice, Filter, Link, Paging, Search, Section
+from dashboard.presenters.frame import Action, ActiveFilter, Choice, Environment, Filter, Link, Paging, Search, Section
 from dashboard.presenters.looks import Outlook
 from dashboard.presenters.promotions_board import BoardCell, BoardRow, EnvironmentBoard, EnvironmentRule
 from dashboard.texts import counted, later
@@ -41,16 +43,17 @@ def board(request: HttpRequest) -> EnvironmentBoard:
     actor = page_actor(request)
     query, show, after = (given_text(request.GET, name) for name in ("q", "show", "after"))
     show = show if show in SHOWS else ""
-    found = boards.board_rows(by=actor, text=query, filters=[show] if show else [], after=after, limit=PAGE_ROWS)
-    infos = selectors.environment_infos()
+    rows, filters = selectors.environment_rows(), [show] if show else []
+    found = boards.board_rows(by=actor, text=query, filters=filters, after=after, limit=PAGE_ROWS, rows=rows)
+    infos = selectors.environment_infos(rows)
     order, base = [info.name for info in infos], reverse("ui:environments")
     chosen = {name: value for name, value in (("q", query), ("show", show)) if value}
     counts = {info.name: info.subjects for info in subjects.list_registries()}
     return EnvironmentBoard(
-        frame=make_frame(request, title=gettext("Environments"), section=Section.ENVIRONMENTS),
+        frame=make_frame(request, title=gettext("Environments"), section=Section.ENVIRONMENTS, order=order),
         rules=tuple(_rule(info, order, counts.get(info.name, 0)) for info in infos),
         search=_search(base, query, show),
-        rows=tuple(_row(row, order, actor) for row in found.rows),
+        rows=_rows(found, order, actor),
         paging=Paging(
             first=1 if found.rows else 0,
             last=len(found.rows),
@@ -157,38 +160,39 @@ def alarm_of(info: EnvironmentInfo) -> str:
     )
 
 
-def _row(row: boards.BoardRow, order: list[str], actor: Actor) -> BoardRow:
+@dataclass(frozen=True)
+class _Around:
+    """What the rows of a board have in common: the environments as they are shown, the page that asks, who looks."""
+
+    places: Mapping[str, Environment]
+    ask: str
+    actor: Actor
+
+
+def _rows(found: boards.Board, order: list[str], actor: Actor) -> tuple[BoardRow, ...]:
+    around = _Around({name: environment_of(name, order) for name in order}, reverse("ui:promotion_request"), actor)
+    return tuple(_row(row, around) for row in found.rows)
+
+
+def _row(row: boards.BoardRow, around: _Around) -> BoardRow:
     name = row.subject.qualified
-    first = next((cell.place for cell in row.cells if cell.version), order[0])
+    first = next((cell.place for cell in row.cells if cell.version), row.cells[0].place)
+    before = ("", *(cell.place for cell in row.cells))
+    cells = tuple(_cell(cell, name, before[number], around) for number, cell in enumerate(row.cells))
     return BoardRow(
-        subject=name,
-        url=subject_url(first, name),
-        cells=tuple(
-            _cell(cell, name, row.cells[number - 1].place if number else "", order, actor)
-            for number, cell in enumerate(row.cells)
-        ),
-        markable=any(cell.behind for cell in row.cells),
+        subject=name, url=subject_url(first, name), cells=cells, markable=any(cell.behind for cell in row.cells)
     )
 
 
-def _cell(cell: boards.BoardCell, name: str, before: str, order: list[str], actor: Actor) -> BoardCell:
-    notes = [gettext("id differs from %(before)s") % {"before": before}] if cell.id_differs else []
-    if cell.other_content:
-        numbers = ", ".join(map(str, cell.other_content[:5]))
-        notes.append(
-            gettext("version %(numbers)s: same number, other content than in %(before)s")
-            % {"numbers": numbers, "before": before}
-        )
-    reason = refusal(actor, "promotion.request", registry=cell.place, subject=name)
-    query = urlencode({"source": before, "target": cell.place, "subject": name, "version": cell.wanted})
+def _cell(cell: boards.BoardCell, name: str, before: str, around: _Around) -> BoardCell:
     return BoardCell(
-        environment=environment_of(cell.place, order),
+        environment=around.places[cell.place],
         version=cell.version or None,
         schema_id=cell.schema_id or None,
         url=subject_url(cell.place, name) if cell.version else "",
         since=cell.since,
         marks=(standing_mark(cell.standing),) if cell.standing else (),
-        notes=tuple(notes),
+        notes=_notes(cell, before),
         behind=gettext("lacks version %(wanted)s of %(before)s") % {"wanted": cell.wanted, "before": before}
         if cell.behind
         else "",
@@ -200,14 +204,29 @@ def _cell(cell: boards.BoardCell, name: str, before: str, order: list[str], acto
         )
         if cell.request
         else None,
-        promote=Action(
-            label=gettext("Promote version %(wanted)s") % {"wanted": cell.wanted},
-            url=f"{reverse('ui:promotion_request')}?{query}",
-            allowed=not reason,
-            reason=reason,
+        promote=_promote(cell, name, before, around) if cell.behind and not cell.request else None,
+    )
+
+
+def _notes(cell: boards.BoardCell, before: str) -> tuple[str, ...]:
+    notes = [gettext("id differs from %(before)s") % {"before": before}] if cell.id_differs else []
+    if cell.other_content:
+        numbers = ", ".join(map(str, cell.other_content[:5]))
+        notes.append(
+            gettext("version %(numbers)s: same number, other content than in %(before)s")
+            % {"numbers": numbers, "before": before}
         )
-        if cell.behind and not cell.request
-        else None,
+    return tuple(notes)
+
+
+def _promote(cell: boards.BoardCell, name: str, before: str, around: _Around) -> Action:
+    reason = refusal(around.actor, "promotion.request", registry=cell.place, subject=name)
+    query = urlencode({"source": before, "target": cell.place, "subject": name, "version": cell.wanted})
+    return Action(
+        label=gettext("Promote version %(wanted)s") % {"wanted": cell.wanted},
+        url=f"{around.ask}?{query}",
+        allowed=not reason,
+        reason=reason,
     )
 
 

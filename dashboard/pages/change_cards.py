@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from django.utils.translation import gettext
 
 from dashboard.links import subject_url
+from dashboard.pages.change_extras import extras_of
 from dashboard.pages.change_places import Place, places_of
 from dashboard.pages.frame import environment_of
 from dashboard.pages.proofs import DIRECTIONS, MAX_RENAMES, parting_note, proof_of, rename_views
 from dashboard.pages.subjects import pretty
+from dashboard.pages.values import shown_value
 from dashboard.presenters.comparison import (
     ChangeCard,
     ChangeGroup,
     Comparison,
     DirectionSummary,
+    ExtraChange,
     Side,
     UnchangedField,
 )
 from dashboard.presenters.frame import Problem
 from dashboard.presenters.json_layout import laid_out
 from dashboard.presenters.looks import ChangeKind, Verdict, format_name
+from dashboard.presenters.proof import EvidenceNote
 from dashboard.presenters.text_diff import MAX_ROWS, TextDiff, laid_out_diff, text_diff
 from dashboard.texts import counted, later, listing
 from registry.formats.compatibility import LEVELS
@@ -52,6 +55,9 @@ _NO_PROOF = later("the established rules refuse this, no datum was found that br
 #: changes, and rows of the text, that a page draws unless all are asked for: more would be too heavy for it
 MAX_CARDS: Final = 50
 MAX_TEXT: Final = 250
+#: what data say of findings, by rule and path
+Notes = Mapping[tuple[str, str], Sequence[EvidenceNote]]
+NO_NOTES: Final[Notes] = {}
 #: unchanged fields that a page lists
 MAX_UNCHANGED: Final = 2_000
 
@@ -69,10 +75,13 @@ def present_comparison(
     level: str,
     submitted: bool = False,
     limit: int | None = MAX_CARDS,
+    notes: Notes = NO_NOTES,
+    skipped: str = "",
 ) -> Comparison:
     """A comparison for people, at most `limit` cards of it, the worst ones, and of text and renames the first.
 
-    `submitted` compares the texts as they were submitted, formatting included.
+    `submitted` compares the texts as they were submitted, formatting included. `notes` are what data say of findings,
+    `skipped` a sentence on the versions between the two.
 
     A direction that fails breaks where the level in force asks for it; elsewhere it needs care: the order
     of the upgrade matters.
@@ -94,15 +103,14 @@ def present_comparison(
     ]
     counted_by = Counter(item.verdict for item in weighed)
     count = {verdict: counted_by[verdict] for verdict in Verdict}
-    drawn = [_card(item) for item in sorted(weighed, key=lambda item: WORST_FIRST.index(item.verdict))[:limit]]
+    extras = extras_of(found.old, found.new)
+    drawn = [_card(item, notes) for item in sorted(weighed, key=lambda item: WORST_FIRST.index(item.verdict))[:limit]]
     return Comparison(
         old=sides[0],
         new=sides[1],
         verdict=next((verdict for verdict in WORST_FIRST if count[verdict]), Verdict.OK),
-        headline=HEADLINES[found.backward.is_compatible, found.forward.is_compatible]
-        if weighed
-        else gettext("Same meaning"),
-        sentence=_sentence(found, count, same_place=old_registry == new_registry),
+        headline=_headline(found.backward, found.forward, any_change=bool(weighed), any_extra=bool(extras)),
+        sentence=_sentence(found, count, extras, skipped),
         directions=_directions(found.backward, found.forward),
         groups=_groups(drawn),
         hidden_changes=len(weighed) - len(drawn),
@@ -116,6 +124,7 @@ def present_comparison(
         partings=tuple(parting_note(item, f"parting-{n}") for n, item in enumerate(proved.partings)) if proved else (),
         renames=renames,
         hidden_renames=len(proved.renames) - len(renames) if proved else 0,
+        extras=extras,
         unchanged=tuple(UnchangedField(item.path, item.type) for item in proved.unchanged[:MAX_UNCHANGED])
         if proved
         else (),
@@ -145,6 +154,7 @@ def _texts_alone(found: selectors.Comparison, old: Side, new: Side, texts: Seque
         if differ
         else gettext("What differs in meaning isn’t known."),
         text=text_diff(*texts),
+        extras=extras_of(found.old, found.new),
         problem=Problem(
             what=gettext("Schemas of two formats can't be compared field by field.") if differ else said,
             cure=gettext("Data of one format can't be read as the other. The texts are below.") if differ else "",
@@ -165,7 +175,15 @@ def _side(info: selectors.VersionInfo, registry: str, order: list[str], *, named
     )
 
 
-def _sentence(found: selectors.Comparison, count: dict[Verdict, int], *, same_place: bool) -> str:
+def _headline(backward: Report, forward: Report, *, any_change: bool, any_extra: bool) -> str:
+    if any_change:
+        return HEADLINES[backward.is_compatible, forward.is_compatible]
+    return gettext("Same schema, but not all beside it") if any_extra else gettext("Same meaning")
+
+
+def _sentence(
+    found: selectors.Comparison, count: dict[Verdict, int], extras: Sequence[ExtraChange], skipped: str
+) -> str:
     total = sum(count.values())
     if not total:
         differs = (
@@ -173,7 +191,17 @@ def _sentence(found: selectors.Comparison, count: dict[Verdict, int], *, same_pl
             if found.old.submitted != found.new.submitted
             else gettext("the texts are equal too")
         )
-        return gettext("No reader and no writer notices a difference: %(differs)s.") % {"differs": differs}
+        said = gettext("No reader and no writer notices a difference: %(differs)s.") % {"differs": differs}
+    else:
+        said = _told(count, total)
+    if extras:
+        beside = counted(len(extras), "%(n)s change beside the schema.", "%(n)s changes beside the schema.")
+        said = f"{said} {beside}"
+    return f"{said} {skipped}" if skipped else said
+
+
+def _told(count: dict[Verdict, int], total: int) -> str:
+    """How many changes there are, of each verdict."""
     told = {
         Verdict.BREAKS: counted(count[Verdict.BREAKS], "%(n)s breaking", "%(n)s breaking"),
         Verdict.CARE: counted(count[Verdict.CARE], "%(n)s to look at", "%(n)s to look at"),
@@ -181,12 +209,7 @@ def _sentence(found: selectors.Comparison, count: dict[Verdict, int], *, same_pl
         Verdict.OK: counted(count[Verdict.OK], "%(n)s safe", "%(n)s safe"),
     }
     parts = listing(said for verdict, said in told.items() if count[verdict])
-    skipped = found.new.version - found.old.version - 1
-    is_line = same_place and found.old.subject == found.new.subject
-    said = counted(total, "%(n)s change: %(parts)s.", "%(n)s changes: %(parts)s.", parts=parts)
-    if not is_line or skipped <= 0:
-        return said
-    return f"{said} {counted(skipped, 'It skips %(n)s version.', 'It skips %(n)s versions.')}"
+    return counted(total, "%(n)s change: %(parts)s.", "%(n)s changes: %(parts)s.", parts=parts)
 
 
 def _directions(backward: Report, forward: Report) -> tuple[DirectionSummary, ...]:
@@ -222,7 +245,7 @@ def _weighed(number: int, place: Place, profile: Profile, asked: Sequence[str]) 
     return _Weighed(number, place, backward, forward, _judged(backward, forward, asked))
 
 
-def _card(weighed: _Weighed) -> ChangeCard:
+def _card(weighed: _Weighed, notes: Notes) -> ChangeCard:
     number, place = weighed.number, weighed.place
     items = [*place.backward, *place.forward]
     said = next(iter(sorted(items, key=lambda entry: entry.severity != "break")), None)
@@ -246,7 +269,8 @@ def _card(weighed: _Weighed) -> ChangeCard:
         after=shown_value(shown.after) if shown else None,
         why="; ".join(difference.reasons if difference else ()) or (said.why if said else ""),
         remedy=said.remedy if said else "",
-        evidence=said.example if said else "",
+        evidence=tuple(dict.fromkeys(note for item in items for note in notes.get((item.rule, item.named_path), ()))),
+        example=next((item.example for item in items if item.example), ""),
         parting=finding_parting(items),
         proofs=tuple(
             proof
@@ -295,10 +319,3 @@ def _groups(cards: Sequence[ChangeCard]) -> tuple[ChangeGroup, ...]:
     for card in cards:
         groups.setdefault(card.path.rpartition(".")[0] or card.path, []).append(card)
     return tuple(ChangeGroup(name=name, cards=tuple(inside)) for name, inside in groups.items())
-
-
-def shown_value(value: Any) -> str | None:
-    """A side of a change as text: JSON but for plain strings, None where there is nothing."""
-    if value is None:
-        return None
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -10,16 +10,18 @@ from django.utils.translation import gettext
 
 from dashboard.links import subject_url
 from dashboard.pages.change_cards import MAX_CARDS, present_comparison
+from dashboard.pages.data_evidence import comparison_notes
 from dashboard.pages.frame import environment_of, make_frame, page_actor
 from dashboard.pages.notes import facts_of
 from dashboard.pages.numbers import whole_number
+from dashboard.pages.skipped import skipped_between
 from dashboard.pages.subject_parts import subject_crumbs, subject_parts
 from dashboard.pages.subjects import pretty
 from dashboard.presenters.business_words import Fact, in_business_words
 from dashboard.presenters.comparison import ChoiceGroup, ComparePage, Comparison, Side, TextSwitch
 from dashboard.presenters.frame import Choice, Link, Problem, Section
 from registry.access.roles import require
-from registry.errors import NotFound, SchemadeskError, SubjectNotFound
+from registry.errors import SchemadeskError, SubjectNotFound
 from registry.promotions.selectors import list_environments
 from registry.subjects import selectors
 from registry.subjects.names import SubjectName, parse_subject
@@ -228,7 +230,20 @@ def _compared(
         return None, Problem(what=error.message, cure=gettext("Choose two versions that are there."), links=(link,))
     limit = None if is_whole else MAX_CARDS
     shown = present_comparison(
-        found, sides.old.registry, sides.new.registry, level=config.level, submitted=submitted, limit=limit
+        found,
+        sides.old.registry,
+        sides.new.registry,
+        level=config.level,
+        submitted=submitted,
+        limit=limit,
+        notes=comparison_notes(old_place, sides.other, found, by=page_actor(request)),
+        skipped=skipped_between(
+            selectors.presence_of(sides.here, sides.subject),
+            (sides.old.registry, found.old),
+            (sides.new.registry, found.new),
+        )
+        if sides.other == sides.subject
+        else "",
     )
     return shown, None
 
@@ -261,14 +276,3 @@ def _readable_side(sides: _Sides) -> tuple[Side | None, str]:
         url = subject_url(side.registry, subject.qualified, version=info.version)
         return Side(environment=place, version=info.version, url=url, format=info.schema.schema_type), pretty(info)
     return None, ""
-
-
-def compare_with_target(source: str, target: str, subject: SubjectName, version: int) -> Comparison | None:
-    """The promoted version against the target's latest; None where the target has none."""
-    goal = get_registry(target)
-    try:
-        latest = selectors.list_versions(goal, subject)[-1]
-        found = selectors.compare_versions(goal, subject, old=latest, new=version, new_registry=get_registry(source))
-    except NotFound:  # the target has no such subject yet, or the source's version has been deleted since
-        return None
-    return present_comparison(found, target, source, level=selectors.effective_config(goal, subject).level)

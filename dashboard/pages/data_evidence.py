@@ -2,24 +2,54 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from django.http import HttpRequest
 from django.utils.translation import gettext
 
 from dashboard.pages.frame import page_actor
 from dashboard.presenters.frame import Problem
 from dashboard.presenters.looks import Evidence
-from dashboard.presenters.report import DataEvidence, EvidenceNote, ReplayResult, ReplayRow
+from dashboard.presenters.proof import EvidenceNote
+from dashboard.presenters.report import DataEvidence, ReplayResult, ReplayRow
 from dashboard.texts import counted, listing
-from registry.access.roles import refusal
-from registry.drift.data_evidence import evidence_lines
+from registry.access.roles import Actor, refusal
+from registry.drift.data_evidence import WeighedReplay, evidence_lines, lines_of_items
 from registry.drift.replay import ReplayReport, WriterReplay, replay_proposal
+from registry.drift.weighing import EvidenceLine
 from registry.errors import SchemadeskError
 from registry.formats.assessment import Assessment
 from registry.formats.base import Reference
 from registry.subjects.names import SubjectName
+from registry.subjects.selectors import Comparison
 from registry.subjects.selectors.places import Registry
 
 LOOKS = {look.code: look for look in Evidence}
+
+
+def comparison_notes(
+    registry: Registry, subject: SubjectName, found: Comparison, *, by: Actor
+) -> dict[tuple[str, str], tuple[EvidenceNote, ...]]:
+    """What the last weeks' data say of a comparison's findings; `registry` is where the data are.
+
+    Four queries, none where nothing was found. Raises NotAllowed.
+    """
+    items = [item for report in (found.backward, found.forward) if report for item in report.items]
+    return by_finding(note_of(line) for line in lines_of_items(registry, subject, items, by=by)) if items else {}
+
+
+def by_finding(notes: Iterable[EvidenceNote]) -> dict[tuple[str, str], tuple[EvidenceNote, ...]]:
+    """The notes by the rule and the path that they are of."""
+    found: dict[tuple[str, str], tuple[EvidenceNote, ...]] = {}
+    for note in notes:
+        key = (note.rule, note.path)
+        found[key] = (*found.get(key, ()), note)
+    return found
+
+
+def note_of(line: EvidenceLine) -> EvidenceNote:
+    """A line of evidence for people."""
+    return EvidenceNote(weight=LOOKS[line.weight], sentence=line.sentence, path=line.path, rule=line.rule)
 
 
 def data_evidence(
@@ -44,11 +74,16 @@ def data_evidence(
             problem = Problem(what=error.message)
     lines = evidence_lines(registry, subject, assessment, found, by=actor)
     return DataEvidence(
-        notes=tuple(EvidenceNote(weight=LOOKS[line.weight], sentence=line.sentence, path=line.path) for line in lines),
+        notes=tuple(map(note_of, lines)),
         refusal=refusal(actor, "source.scan", registry=registry.name, subject=subject.qualified),
         replay=_replay(found) if found else None,
         problem=problem,
     )
+
+
+def weighed_evidence(found: WeighedReplay) -> DataEvidence:
+    """A replay and all that data say beside the rules."""
+    return DataEvidence(notes=tuple(map(note_of, found.evidence)), replay=_replay(found.replay))
 
 
 def _replay(report: ReplayReport) -> ReplayResult:

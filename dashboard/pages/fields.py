@@ -12,6 +12,7 @@ from django.utils.translation import gettext
 
 from dashboard.links import subject_url
 from dashboard.pages.frame import make_frame, page_actor
+from dashboard.pages.sources_words import listed
 from dashboard.pages.subject_parts import subject_crumbs
 from dashboard.pages.subjects import DOORS
 from dashboard.presenters.fields import ChangeLine, ChapterRow, DayRow, FieldPage, OtherTypeRow
@@ -20,6 +21,7 @@ from dashboard.texts import counted
 from registry.drift.field_evidence import MAX_DAYS, FieldOnDay, field_on_days
 from registry.search.selectors.namesakes import Namesake, OtherType, namesakes_of_other_types
 from registry.subjects.names import SubjectName, parse_subject
+from registry.subjects.selectors.clients import ClientInfo, clients_of
 from registry.subjects.selectors.field_history import (
     CHANGED,
     INTRODUCED,
@@ -64,6 +66,8 @@ def field_page(request: HttpRequest, registry: str, subject: str, path: str) -> 
         seen=_seen(days),
         days=tuple(_day(item) for item in days),
         others=tuple(_other(item) for item in others),
+        needed=_needed(clients_of(place, name), path) if found.chapters else "",
+        usage_url=subject_url(registry, name.qualified, "usage"),
         others_said=_others_said(found, others),
         bounds=_bounds(found),
         problem=""
@@ -118,6 +122,32 @@ def _now(found: FieldHistory) -> tuple[Fact, ...]:
     if item.aliases:
         facts.append(Fact(label=gettext("Also known as"), value=", ".join(item.aliases), code=True))
     return tuple(facts)
+
+
+def _needed(clients: Sequence[ClientInfo], path: str) -> str:
+    """Which declared clients need the field, or a part of it, or what it is a part of."""
+    if not clients:
+        return gettext("No client is declared, so nothing is known of who needs it.")
+    need = [client.name for client in clients if any(_is_of(path, field) for field in client.fields)]
+    silent = sum(not client.fields for client in clients)
+    said = (
+        gettext("%(clients)s said to need it.") % {"clients": listed(need)}
+        if need
+        else gettext("No client said to need it.")
+    )
+    if not silent:
+        return said
+    rest = counted(silent, "%(n)s said nothing of fields.", "%(n)s said nothing of fields.")
+    return f"{said} {rest}"
+
+
+def _is_of(path: str, other: str) -> bool:
+    """Whether a client's field is this one, a part of it or what it is a part of; the record's own name may be left out."""
+    return any(
+        mine == other or mine.startswith(f"{other}.") or other.startswith(f"{mine}.")
+        for mine in (path, path.partition(".")[2])
+        if mine
+    )
 
 
 def _chapters(registry: str, name: SubjectName, found: FieldHistory) -> tuple[ChapterRow, ...]:

@@ -60,21 +60,27 @@ def _field(path: str, known: FieldsSeen) -> SeenField:
         filled=_share(seen),
         never=not seen.filled,
         messages=seen.messages,
-        missing=max(0, seen.messages - seen.present),
-        nulls=seen.nulls,
-        last_day=seen.last_day,
+        present=_percent(seen.present, seen.messages),
+        nulls=_percent(seen.nulls, seen.messages),
+        last_day=seen.last_day if seen.present else None,
         marks=marks,
     )
 
 
 def _share(seen: FieldSeen) -> str:
-    """In how many of the messages the field had a value; neither all nor none by rounding alone."""
+    """In how many of the messages the field had a value."""
     if not seen.filled:
         return gettext("never")
     if seen.filled >= seen.messages:
         return gettext("always")
-    share = 100 * seen.filled / seen.messages
-    return f"{min(max(share, 0.1), 99.9):.1f} %"
+    return _percent(seen.filled, seen.messages)
+
+
+def _percent(part: int, whole: int) -> str:
+    """A share; neither all nor none by rounding alone."""
+    if not 0 < part < whole:
+        return "0 %" if part <= 0 else "100 %"
+    return f"{min(max(100 * part / whole, 0.1), 99.9):.1f} %"
 
 
 def _link(mark: FieldMark, *, named: bool = False) -> FieldMarkLink:

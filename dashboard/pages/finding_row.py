@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Final
+
 from django.urls import reverse
 
 from dashboard.links import subject_url
@@ -10,14 +13,17 @@ from dashboard.presenters.drift import (
     FindingRow,
 )
 from dashboard.presenters.drift_parts import FindingOrigin
+from dashboard.presenters.frame import Link
 from dashboard.presenters.looks import FindingState, Severity, SourceKind
 from registry.access.roles import Actor
 from registry.drift.selectors import FindingInfo
 from registry.promotions.origins import readable_findings
 
+RESOLVED: Final = "resolved"
 
-def finding_row(info: FindingInfo, order: list[str]) -> FindingRow:
-    """A finding in a list."""
+
+def finding_row(info: FindingInfo, order: list[str], requests: Iterable[int] = ()) -> FindingRow:
+    """A finding in a list; `requests` are the open ones that answer it, which a resolved one waits for no more."""
     return FindingRow(
         url=reverse("ui:finding", args=[info.id]),
         severity=Severity.of(info.severity),
@@ -38,7 +44,12 @@ def finding_row(info: FindingInfo, order: list[str]) -> FindingRow:
         assignee=info.assigned_to,
         hint=info.cause,
         muted=info.muted,
+        resolving=() if info.state == RESOLVED else tuple(map(_request, requests)),
     )
+
+
+def _request(number: int) -> Link:
+    return Link(label=f"#{number}", url=reverse("ui:promotion", args=[number]))
 
 
 def finding_origin(number: int | None, actor: Actor) -> FindingOrigin | None:

@@ -12,14 +12,14 @@ from dashboard.pages.finding_row import finding_row
 from dashboard.pages.findings_filters import Chosen, finding_search, tallies
 from dashboard.pages.frame import make_frame, page_actor
 from dashboard.pages.numbers import whole_number
+from dashboard.pages.scanned import clean_of
 from dashboard.pages.sources_coverage import coverage_of
 from dashboard.presenters.drift import Bulk, FindingList
 from dashboard.presenters.frame import Paging, Section
 from dashboard.presenters.looks import Severity, SourceKind
-from dashboard.texts import counted
 from registry.access.roles import refusal, require
 from registry.drift import selectors
-from registry.promotions.selectors import list_environments
+from registry.promotions.selectors import list_environments, resolving
 
 PAGE: Final = 50
 MOST: Final = 1000
@@ -31,8 +31,12 @@ def finding_list(request: HttpRequest) -> FindingList:
     registry, actor = chosen.get("registry"), page_actor(request)
     require(actor, "schema.read", registry=registry)
     offset = min(whole_number(request.GET.get("offset", "")) or 0, MOST - PAGE) // PAGE * PAGE
-    found = selectors.list_findings(**chosen.arguments(), limit=offset + PAGE + 1)
+    asked = chosen.arguments()
+    if chosen.is_resolving:
+        asked["unresolved_of"] = resolving(actor)
+    found = selectors.list_findings(**asked, limit=offset + PAGE + 1)
     page = found[offset : offset + PAGE]
+    requests = resolving(actor, [info.id for info in page])
     counts = selectors.open_counts(registry)
     order, sources = list_environments(), selectors.list_sources(registry=registry)
     scanned = [each.last_scan for each in sources if each.last_scan and each.last_scan.verdict == "scanned"]
@@ -41,7 +45,7 @@ def finding_list(request: HttpRequest) -> FindingList:
     return FindingList(
         frame=make_frame(request, title=gettext("Findings"), section=Section.FINDINGS),
         search=finding_search(chosen, counts),
-        rows=tuple(finding_row(info, order) for info in page),
+        rows=tuple(finding_row(info, order, requests.get(info.id, ())) for info in page),
         paging=Paging(
             first=offset + 1 if page else 0,
             last=offset + len(page),
@@ -51,14 +55,9 @@ def finding_list(request: HttpRequest) -> FindingList:
             if len(found) > offset + PAGE and offset + PAGE < MOST
             else "",
         ),
-        clean=counted(
-            len(scanned),
-            "No drift in what %(n)s source held at the last scan.",
-            "No drift in what %(n)s sources held at the last scan.",
-        )
-        if scanned
-        else "",
+        clean=clean_of(scanned),
         clean_at=newest,
+        next_scan_at=min((each.next_scan_at for each in sources if each.next_scan_at), default=None),
         coverage=coverage_of(sources, selectors.topic_coverage([source.id for source in sources])),
         by_severity=tallies(chosen, "severity", Severity, counts.by(0)),
         by_kind=tallies(chosen, "kind", SourceKind, counts.by(1)),

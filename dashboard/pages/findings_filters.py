@@ -23,6 +23,7 @@ from registry.drift.selectors import OpenCounts
 STATES: Final = {
     "": later("Open"),
     "acknowledged": later("Acknowledged"),
+    "resolving": later("Resolving, by an open request"),
     "resolved": later("Resolved"),
     "all": later("All states"),
 }
@@ -65,11 +66,16 @@ class Chosen:
         """One of them; empty where it isn't chosen."""
         return self.values.get(name, "")
 
+    @property
+    def is_resolving(self) -> bool:
+        """Whether those are asked for that an open request answers: no state of their own, so that the caller finds them."""
+        return self.get("state") == "resolving"
+
     def arguments(self) -> dict[str, Any]:
         """As the selector takes them."""
         state = self.get("state") or "open"
         return {
-            "state": "" if state == "all" else state,
+            "state": "" if state == "all" or self.is_resolving else state,
             "severity": self.get("severity"),
             "kind": self.get("kind"),
             "source_id": whole_number(self.get("source")),

@@ -13,6 +13,7 @@ from django.utils.translation import gettext
 from dashboard.links import subject_url
 from dashboard.pages.evidence import bar_tables, evidence_facts, evidence_tables
 from dashboard.pages.finding_row import finding_row
+from dashboard.pages.findings_observed import observed
 from dashboard.pages.frame import make_frame, page_actor
 from dashboard.pages.promotions import request_row
 from dashboard.pages.proposals import draft_row
@@ -26,7 +27,8 @@ from registry.audit.selectors import AuditEntry, AuditFilter, list_events
 from registry.drift import selectors
 from registry.drift.proposable import can_propose
 from registry.drift.selectors import FindingInfo, SourceInfo
-from registry.promotions.selectors import Answers, answers_to, list_environments
+from registry.promotions.models import PromotionRequest
+from registry.promotions.selectors import Answers, RequestInfo, answers_to, list_environments
 
 SHOWN_EVENTS: Final = 15
 READ_EVENTS: Final = 100
@@ -52,6 +54,7 @@ def finding_page(request: HttpRequest, finding_id: int) -> FindingPage:
     decide = refusal(actor, "finding.decide", registry=info.registry)
     is_open = info.state == "open"
     order, answers = list_environments(), answers_to(info.id, actor)
+    comparison, observed_note = observed(info, actor)
     return FindingPage(
         frame=make_frame(
             request,
@@ -59,7 +62,7 @@ def finding_page(request: HttpRequest, finding_id: int) -> FindingPage:
             section=Section.FINDINGS,
             crumbs=(Crumb(label=gettext("Findings"), url=reverse("ui:findings")),),
         ),
-        finding=finding_row(info, order),
+        finding=finding_row(info, order, (one.id for one in answers.requests if _is_under_way(one))),
         remedies=tuple(part.strip() for part in info.remedy.split("\n") if part.strip()),
         evidence=evidence_tables(info.evidence),
         facts=(*evidence_facts(info.evidence), *_hidden(actor, info)),
@@ -99,10 +102,16 @@ def finding_page(request: HttpRequest, finding_id: int) -> FindingPage:
         requests=tuple(request_row(one, order) for one in answers.requests),
         released=_released(answers),
         reopened=info.reopened,
+        observed=comparison,
+        observed_note=observed_note,
         clean_scans=gettext("%(seen)s of %(needed)s") % {"seen": info.clean_scans, "needed": source.clean_scans}
         if info.state != "resolved"
         else "",
     )
+
+
+def _is_under_way(request: RequestInfo) -> bool:
+    return request.is_open and request.state != PromotionRequest.DRAFT
 
 
 def _post(label: str, name: str, info: FindingInfo, reason: str, tone: str = "plain") -> Action:

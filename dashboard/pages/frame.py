@@ -14,7 +14,7 @@ from dashboard.presenters.frame import Crumb, Environment, Frame, Mirror, Part, 
 from dashboard.presenters.looks import EnvironmentKind
 from registry.access.roles import READER, Actor, Grant
 from registry.access.selectors import actor_of_user, anonymous_actor
-from registry.drift.selectors import count_findings
+from registry.drift.selectors import count_open_findings
 from registry.notifications.selectors import count_unread
 from registry.promotions.selectors import count_waiting_for, list_environments
 from registry.subjects.selectors.remotes import MirrorState
@@ -68,9 +68,13 @@ def make_frame(
     parts: tuple[Part, ...] = (),
     url_in: Callable[[str], str] | None = None,
     mirror: MirrorState | None = None,
+    order: list[str] | None = None,
 ) -> Frame:
-    """The frame; `url_in` gives the address of the same page in another environment."""
-    order = list_environments()
+    """The frame; `url_in` gives the address of the same page in another environment.
+
+    `order` are the environments' names, where the page has read them already.
+    """
+    order = list_environments() if order is None else order
     names = order if not registry or registry in order else [*order, registry]
     locate = url_in or subjects_url
     actor = page_actor(request)
@@ -83,8 +87,8 @@ def make_frame(
         parts=parts,
         environments=tuple(environment_of(name, order, url=locate(name), current=name == registry) for name in names),
         mirror=_mirror(mirror),
-        open_findings=count_findings().get("open", 0),
-        waiting_requests=count_waiting_for(actor.user_id) if actor.user_id else 0,
+        open_findings=count_open_findings(),
+        waiting_requests=count_waiting_for(actor.user_id, actor.grants) if actor.user_id else 0,
         unread=count_unread(actor.user_id) if actor.user_id else 0,
     )
 

@@ -1,33 +1,38 @@
-"""Home as an inbox, and the audit log."""
+"""Home as an inbox."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from datetime import timedelta
 from urllib.parse import urlencode
 
 from django.conf import settings
 from django.core.cache import cache
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.translation import gettext
 from redis.exceptions import RedisError
 
-from dashboard.pages.finding_row import finding_row
+from dashboard.pages.audit import changed
 from dashboard.pages.frame import make_frame, page_actor
-from dashboard.pages.home_parts import health, last_decision_of, notices, problems, readable
-from dashboard.pages.numbers import whole_number
+from dashboard.pages.home_parts import (
+    drift_rows,
+    health,
+    last_decision_of,
+    notices,
+    problems,
+    readable,
+    waiting_rows,
+)
 from dashboard.pages.promotions import request_row
 from dashboard.pages.subjects import DOORS
-from dashboard.presenters.audit import AuditChange, AuditList, AuditRow
-from dashboard.presenters.frame import Action, Paging, Search, Section
+from dashboard.presenters.frame import Action, Section
 from dashboard.presenters.home import ActivityItem, FirstStep, HomePage
 from dashboard.tasks import DEMO_LOCK
-from dashboard.texts import later
 from registry.access.roles import Actor
-from registry.audit.selectors import AuditEntry, AuditFilter, list_events
+from registry.audit.selectors import AuditEntry, list_events
 from registry.drift import selectors as drift
 from registry.drift.selectors import SourceInfo
 from registry.promotions import selectors as promotions
@@ -36,27 +41,6 @@ from registry.subjects.selectors import has_subjects
 from registry.subjects.selectors.remotes import list_mirrors
 
 SHOWN = 8
-AUDIT_ROWS = 50
-VERBS = {"INSERT": later("added"), "UPDATE": later("changed"), "DELETE": later("removed")}
-TABLES = {
-    "subjects_registry": later("registry"),
-    "subjects_context": later("context"),
-    "subjects_subject": later("subject"),
-    "subjects_schema": later("schema"),
-    "subjects_schemaversion": later("version"),
-    "subjects_schemareference": later("reference"),
-    "subjects_config": later("compatibility"),
-    "subjects_mode": later("mode"),
-    "promotions_environment": later("environment"),
-    "promotions_promotionrequest": later("promotion request"),
-    "promotions_review": later("review"),
-    "promotions_release": later("release"),
-    "drift_source": later("source"),
-    "drift_finding": later("finding"),
-    "access_user": later("person"),
-    "access_rolegrant": later("role"),
-    "access_apitoken": later("token"),
-}
 
 
 def home_page(request: HttpRequest) -> HomePage:
@@ -70,14 +54,18 @@ def home_page(request: HttpRequest) -> HomePage:
     told = notices(actor, {reverse("ui:promotion", args=[info.id]) for info in waiting})
     findings = drift.list_findings(limit=SHOWN)
     demo = _demo_of(sources)
+    tomorrow = timezone.now().date() + timedelta(days=1)
     return HomePage(
         frame=make_frame(request, title=gettext("Home"), section=Section.HOME),
         signed_in=actor.user_id is not None,
-        waiting=tuple(request_row(info, order) for info in waiting),
+        waiting=waiting_rows(waiting, order, timezone.now()),
+        together_url=f"{reverse('ui:promotions')}?{urlencode({'who': 'waiting'})}" if len(waiting) > 1 else "",
         notices=told,
         newest_notice=max((row.number for row in told), default=0),
         mine=tuple(request_row(info, order) for info in mine),
-        findings=tuple(finding_row(info, order) for info in findings),
+        findings=drift_rows(findings, actor, order),
+        snooze_until=tomorrow + timedelta(days=6),
+        snooze_from=tomorrow,
         findings_total=demo.found,
         health=health(sources, mirrors, failed),
         problems=problems(sources, mirrors, failed),
@@ -164,18 +152,13 @@ def _first_steps(request: HttpRequest) -> tuple[FirstStep, ...]:
     )
 
 
-def _changed(entry: AuditEntry) -> str:
-    what = {"what": TABLES.get(entry.table, entry.table), "done": VERBS[entry.operation]}
-    return gettext("%(what)s %(done)s") % what
-
-
 def _activity(entries: list[AuditEntry]) -> tuple[ActivityItem, ...]:
     """What was done, once a transaction: one registration changes several rows. Scans have a place of their own."""
     done = {entry.transaction_id: entry for entry in reversed(entries) if entry.door != "task"}
     newest = sorted(done.values(), key=lambda entry: -entry.id)[:SHOWN]
     return tuple(
         ActivityItem(
-            sentence=_capital(entry.why or _changed(entry)),
+            sentence=_capital(entry.why or changed(entry)),
             who=entry.actor,
             at=entry.at,
             door=DOORS.get(entry.door, entry.door),
@@ -187,46 +170,3 @@ def _activity(entries: list[AuditEntry]) -> tuple[ActivityItem, ...]:
 
 def _capital(sentence: str) -> str:
     return sentence[:1].upper() + sentence[1:]
-
-
-def audit_list(request: HttpRequest) -> AuditList:
-    """The log, newest first, by keyset."""
-    query = request.GET.get("q", "").strip()
-    before = request.GET.get("before", "")
-    entries = list_events(chosen=AuditFilter(text=query), before_id=whole_number(before, digits=18), limit=AUDIT_ROWS)
-    base = reverse("ui:audit")
-    older = f"{base}?{urlencode({'q': query, 'before': entries[-1].id})}" if len(entries) == AUDIT_ROWS else ""
-    return AuditList(
-        frame=make_frame(request, title=gettext("Audit"), section=Section.AUDIT),
-        search=Search(url=base, query=query, label=gettext("Search who, what or why"), placeholder="approver"),
-        rows=tuple(_audit_row(entry) for entry in entries),
-        paging=Paging(
-            first=1 if entries else 0, last=len(entries), previous_url=base if before else "", next_url=older
-        ),
-    )
-
-
-def _audit_row(entry: AuditEntry) -> AuditRow:
-    columns = list(dict.fromkeys([*entry.before, *entry.after]))
-    return AuditRow(
-        number=entry.id,
-        at=entry.at,
-        who=entry.actor,
-        door=entry.door,
-        origin=entry.origin,
-        sealed=entry.position,
-        what=_changed(entry),
-        row=entry.row_id,
-        why=entry.why,
-        changes=tuple(
-            AuditChange(column=column, before=_text(entry.before, column), after=_text(entry.after, column))
-            for column in columns
-        ),
-    )
-
-
-def _text(row: dict[str, Any], column: str) -> str | None:
-    if column not in row:
-        return None
-    value = row[column]
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
 from typing import Final
 
 from django.conf import settings
 from django.urls import reverse
 from django.utils.translation import gettext
 
+from dashboard.pages.finding_row import finding_row
 from dashboard.pages.frame import subjects_url
+from dashboard.pages.promotions import at_utc, request_row
+from dashboard.pages.promotions_plan import impact_of
 from dashboard.pages.sources import coverage_of
 from dashboard.pages.sources_words import listed
-from dashboard.presenters.frame import Link, Problem
+from dashboard.presenters.drift import FindingRow
+from dashboard.presenters.frame import Action, Link, Problem
 from dashboard.presenters.home import HealthItem
 from dashboard.presenters.looks import Health
 from dashboard.presenters.notifications import NoticeRow
-from dashboard.texts import counted, later
+from dashboard.presenters.promotions import RequestRow
+from dashboard.texts import counted, later, listing
 from registry.access.roles import Actor, may
-from registry.drift.selectors import SourceInfo
+from registry.drift.selectors import FindingInfo, SourceInfo
 from registry.notifications.selectors import EntryInfo, list_entries
-from registry.promotions.selectors import RequestInfo
+from registry.promotions.due import WAITS, freezes_soon, waits_long
+from registry.promotions.plan import FAIL, WARN
+from registry.promotions.recurring import Window
+from registry.promotions.selectors import RequestInfo, resolving
 from registry.promotions.selectors.decisions import last_decision
 from registry.subjects.selectors import registry_names
 from registry.subjects.selectors.remotes import MirrorState
@@ -32,6 +42,60 @@ _ENDED: Final = {
     "rejected": later("was rejected"),
     "withdrawn": later("was withdrawn"),
 }
+
+
+def waiting_rows(waiting: Sequence[RequestInfo], order: list[str], now: datetime) -> tuple[RequestRow, ...]:
+    """What waits for the reader's review: with what its checks say of others, and whether it is due."""
+    freezes = freezes_soon({info.target for info in waiting}, now)
+    return tuple(
+        replace(request_row(info, order), impact=impact_in_words(info), due=_due(info, freezes, now))
+        for info in waiting
+    )
+
+
+def impact_in_words(info: RequestInfo) -> str:
+    """How much it breaks and whom it concerns, from the checks as they were last run; "" for nothing of that."""
+    concerned = [check for check in impact_of(info.checks) if check["verdict"] in (FAIL, WARN)]
+    failing, warning = len(info.failing), sum(check["verdict"] == WARN for check in info.checks)
+    parts = [gettext("it breaks what is there")] if info.is_breaking else []
+    parts += [counted(failing, "%(n)s check fails", "%(n)s checks fail")] if failing else []
+    parts += [counted(warning, "%(n)s check warns", "%(n)s checks warn")] if warning else []
+    parts += (
+        [counted(len(concerned), "%(n)s of them about who uses it", "%(n)s of them about who uses it")]
+        if concerned
+        else []
+    )
+    said = listing(parts)
+    return f"{said[:1].upper()}{said[1:]}." if said else ""
+
+
+def _due(info: RequestInfo, freezes: Mapping[str, Window], now: datetime) -> str:
+    """Why the review is due: it waits long, or its environment is frozen soon; "" where it isn't."""
+    if waits_long(info.requested_at, now):
+        return gettext("It has waited longer than %(days)s working days.") % {"days": WAITS.days}
+    coming = freezes.get(info.target)
+    if coming is None:
+        return ""
+    return gettext("%(target)s is frozen from %(at)s: %(reason)s") % {
+        "target": info.target,
+        "at": at_utc(coming.starts_at),
+        "reason": coming.reason,
+    }
+
+
+def drift_rows(findings: Sequence[FindingInfo], actor: Actor, order: list[str]) -> tuple[FindingRow, ...]:
+    """Drift that needs a decision: with the requests that answer it, and what puts it off for those who may decide."""
+    answered = resolving(actor, [info.id for info in findings])
+    return tuple(
+        replace(finding_row(info, order, answered.get(info.id, ())), snooze=_snooze(info, actor)) for info in findings
+    )
+
+
+def _snooze(info: FindingInfo, actor: Actor) -> Action | None:
+    if not may(actor, "finding.decide", registry=info.registry):
+        return None
+    url = reverse("ui:finding_acknowledge", args=[info.id])
+    return Action(label=gettext("Snooze"), url=url, method="post", icon="clock")
 
 
 def notices(actor: Actor, shown: Collection[str]) -> tuple[NoticeRow, ...]:

@@ -19,7 +19,7 @@ from dashboard.presenters.frame import Action, Choice, Field, Problem, Section
 from dashboard.presenters.notes import BulkForm, BulkPage, BulkRow, NotePart, OwnerChip, TagChip
 from dashboard.texts import later
 from registry.access.roles import Actor, may_somewhere, refusal, require
-from registry.access.selectors import Owners, owner_names, owners_of, owners_of_many, patterns_of
+from registry.access.selectors import Owners, owner_names, owners_of, owners_of_many
 from registry.errors import SchemadeskError
 from registry.formats.effective_tags import SchemaTags
 from registry.subjects import selectors
@@ -151,12 +151,6 @@ def owner_choices(registry: Registry, chosen: str) -> tuple[Choice, ...]:
 def _owner_word(value: str) -> str:
     kind, _, name = value.partition(":")
     return gettext("%(name)s (group)") % {"name": name} if kind == "group" else name
-
-
-def owned_patterns(registry: Registry, chosen: str) -> tuple[str, ...] | None:
-    """The patterns of what the chosen owner has, None where none is chosen."""
-    kind, _, name = chosen.partition(":")
-    return patterns_of(registry.name, kind, name) if chosen else None
 
 
 def bulk_form(actor: Actor, registry: str) -> BulkForm | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
 from urllib.parse import urlencode
@@ -19,11 +21,13 @@ from dashboard.presenters.looks import RequestState
 from dashboard.presenters.promotions import RequestList, RequestRow
 from dashboard.texts import later
 from registry.access.roles import Actor, may_somewhere, refusal
+from registry.access.selectors import approval_refusal
 from registry.errors import InvalidInput
 from registry.promotions import selectors
 from registry.promotions.models import PromotionRequest
 from registry.promotions.selectors import RequestInfo
 from registry.promotions.selectors.readable import may_see
+from registry.promotions.together import why_alone
 from registry.subjects.names import SubjectName, parse_subject
 
 PAGE_ROWS: Final = 50
@@ -94,10 +98,14 @@ def request_list(request: HttpRequest) -> RequestList:
     rows = [info for info in found[:PAGE_ROWS] if may_see(actor, info)]
     base = reverse("ui:promotions")
     filtered = urlencode(_given(chosen))
+    shown = tuple(request_row(info, order) for info in rows)
+    is_inbox = chosen["who"] == "waiting"
+    if is_inbox:
+        shown = tuple(replace(row, alone=why_alone(info.plan)) for row, info in zip(shown, rows, strict=True))
     return RequestList(
         frame=make_frame(request, title=gettext("Promotions"), section=Section.PROMOTIONS),
         search=_search(base, chosen, order),
-        rows=tuple(request_row(info, order) for info in rows),
+        rows=shown,
         paging=Paging(
             first=1 if rows else 0,
             last=len(rows),
@@ -108,6 +116,24 @@ def request_list(request: HttpRequest) -> RequestList:
         ),
         request=ask_action(actor),
         drafts=Link(label=gettext("Proposals"), url=reverse("ui:proposals")),
+        together=_together(shown, actor) if is_inbox else None,
+    )
+
+
+def _together(rows: Sequence[RequestRow], actor: Actor) -> Action | None:
+    """The button below a list of what waits for the reader; None for an empty one."""
+    if not rows:
+        return None
+    reason = approval_refusal(actor)
+    if not reason and all(row.alone for row in rows):
+        reason = gettext("Each of these is read and approved by itself.")
+    return Action(
+        label=gettext("Approve the chosen…"),
+        url=reverse("ui:promotions_approve"),
+        allowed=not reason,
+        reason=reason,
+        tone="primary",
+        icon="check",
     )
 
 

@@ -10,8 +10,10 @@ from urllib.parse import urlencode
 from django.utils.translation import gettext
 
 from dashboard.pages.change_cards import present_comparison
+from dashboard.pages.data_evidence import comparison_notes
 from dashboard.pages.notes import facts_of
 from dashboard.pages.promotions_plan import steps_of_plan, worst
+from dashboard.pages.skipped import skipped_between
 from dashboard.presenters.business_words import Fact
 from dashboard.presenters.business_words import in_business_words as told
 from dashboard.presenters.comparison import ChangeCard, Comparison
@@ -24,6 +26,7 @@ from registry.promotions.plan import ADOPT, Step
 from registry.promotions.selectors import RequestInfo, ThreadInfo
 from registry.promotions.selectors.changes import compare_step, places_of, state_before
 from registry.subjects.names import parse_subject
+from registry.subjects.selectors import ProvedComparison, presence_of
 from registry.subjects.selectors.places import get_registry
 
 MAX_ITEMS: Final = 50
@@ -46,11 +49,9 @@ def changes_of(
     info: RequestInfo, actor: Actor, asked: str, url: Callable[..., str], *, in_business_words: bool = False
 ) -> Changes:
     """The changes of the schema that is `asked` for by its subject; else of the worst one. `url` addresses the page."""
-    steps = [step for step in steps_of_plan(info.plan) if step.adds or step.kind == ADOPT]
-    if not steps:
+    steps, chosen = _bringing(info), chosen_step(info, asked)
+    if chosen is None:
         return Changes((), 0, None, None, _nothing_written(info))
-    by_subject = {step.subject: step for step in steps}
-    chosen = by_subject.get(asked) or min(steps, key=lambda step: _rank(info, step))
     comparison, note = compared(info, actor, chosen)
     if comparison and in_business_words:
         comparison = told(comparison, _facts(info, chosen), comparison.new.format)
@@ -62,6 +63,17 @@ def changes_of(
         comparison=_discussed(comparison, info.threads, chosen.subject, url) if comparison else None,
         note=note,
     )
+
+
+def chosen_step(info: RequestInfo, asked: str) -> Step | None:
+    """The step of the subject that is `asked` for, else the worst; None where no version is written or adopted."""
+    steps = _bringing(info)
+    by_subject = {step.subject: step for step in steps}
+    return by_subject.get(asked) or min(steps, key=lambda step: _rank(info, step), default=None)
+
+
+def _bringing(info: RequestInfo) -> list[Step]:
+    return [step for step in steps_of_plan(info.plan) if step.adds or step.kind == ADOPT]
 
 
 def _nothing_written(info: RequestInfo) -> str:
@@ -122,7 +134,31 @@ def compared(info: RequestInfo, actor: Actor, step: Step) -> tuple[Comparison | 
         }
     old, new = places_of(info, step)
     level = str(state_before(info, step).get("level", "BACKWARD"))
-    return present_comparison(found, old, new, level=level), ""
+    notes = comparison_notes(get_registry(old), parse_subject(step.subject), found, by=actor)
+    found = _as_written(found, step)
+    skipped = _skipped(found, old, new, step) if step.source_version else ""
+    return present_comparison(found, old, new, level=level, notes=notes, skipped=skipped), ""
+
+
+def _as_written(found: ProvedComparison, step: Step) -> ProvedComparison:
+    """The comparison with the references, metadata and rules that the target will get, not those of the source."""
+    if step.kind == ADOPT:
+        return found
+    before = found.old.schema
+    schema = replace(
+        found.new.schema,
+        references=step.references,
+        metadata=before.metadata if step.metadata is None else step.metadata,
+        rule_set=before.rule_set if step.rule_set is None else step.rule_set,
+    )
+    return replace(found, new=replace(found.new, schema=schema))
+
+
+def _skipped(found: ProvedComparison, old: str, new: str, step: Step) -> str:
+    if old == new:
+        return ""
+    presence = presence_of(get_registry(new), parse_subject(step.subject))
+    return skipped_between(presence, (old, found.old), (new, found.new))
 
 
 def _facts(info: RequestInfo, step: Step) -> dict[str, Fact]:

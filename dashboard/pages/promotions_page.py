@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 from django.http import HttpRequest
@@ -12,11 +11,11 @@ from django.utils.translation import gettext
 from dashboard.links import subject_url
 from dashboard.pages.finding_row import finding_origin
 from dashboard.pages.frame import environment_of, make_frame, page_actor
-from dashboard.pages.promotions import at_utc, what_of
-from dashboard.pages.promotions_changes import Changes, changes_of, page_url, place_of
+from dashboard.pages.promotions import what_of
+from dashboard.pages.promotions_changes import changes_of, page_url
 from dashboard.pages.promotions_decision import (
-    action,
     apply_action,
+    apply_why,
     failed_actions,
     recheck_action,
     review_form,
@@ -26,6 +25,7 @@ from dashboard.pages.promotions_decision import (
     withdraw_action,
 )
 from dashboard.pages.promotions_history import events_of, states_of, timeline
+from dashboard.pages.promotions_linked import linked_rows
 from dashboard.pages.promotions_plan import (
     applied_steps,
     beside_impact,
@@ -33,41 +33,34 @@ from dashboard.pages.promotions_plan import (
     id_plan,
     impact_of,
     plan_steps,
+    seen_of,
     steps_of_plan,
-    worst,
+)
+from dashboard.pages.promotions_replay import replay_action
+from dashboard.pages.promotions_talk import comment_form, thread_view
+from dashboard.pages.promotions_words import (
+    headline_of,
+    items_title,
+    policy_of,
+    sentence_of,
+    title_of,
+    verdict_of,
 )
 from dashboard.pages.sources_words import given_text
-from dashboard.presenters.frame import Action, Crumb, Fact, Link, Problem, Section
-from dashboard.presenters.looks import RequestState, ReviewState, Verdict
+from dashboard.presenters.frame import Crumb, Fact, Link, Problem, Section
+from dashboard.presenters.looks import RequestState, ReviewState
 from dashboard.presenters.promotions_page import (
-    CommentForm,
-    CommentRow,
     PromotionPage,
     ReviewRow,
     RuleRow,
-    ThreadView,
 )
-from dashboard.texts import counted, joined, later
-from registry.access.roles import Actor, refusal
+from dashboard.texts import counted, later
 from registry.promotions import selectors
 from registry.promotions.models import PromotionRequest
-from registry.promotions.plan import ADOPT, CONFIG
-from registry.promotions.selectors import EnvironmentInfo, RequestInfo, ThreadInfo
+from registry.promotions.selectors import RequestInfo
 from registry.promotions.selectors.readable import readable_request
 
 _DRAWN: Final = ("view", "item", "words")
-_TITLES: Final = {
-    PromotionRequest.PROMOTE: later("Promote %(subject)s version %(version)s to %(target)s"),
-    PromotionRequest.PROPOSE: later("Register a proposed text of %(subject)s in %(target)s"),
-    PromotionRequest.ROLL_BACK: later("Roll %(subject)s back to version %(version)s in %(target)s"),
-    PromotionRequest.ADOPT: later("Adopt %(subject)s version %(version)s of %(target)s"),
-}
-_TITLES_OF_SEVERAL: Final = {
-    PromotionRequest.PROMOTE: later("Promote %(subject)s version %(version)s and %(more)s to %(target)s"),
-    PromotionRequest.PROPOSE: later("Register a proposed text of %(subject)s and %(more)s in %(target)s"),
-    PromotionRequest.ROLL_BACK: later("Roll %(subject)s back to version %(version)s and %(more)s in %(target)s"),
-    PromotionRequest.ADOPT: later("Adopt %(subject)s version %(version)s and %(more)s of %(target)s"),
-}
 _EVIDENCE: Final = {
     "pass": later("it reads what is in use"),
     "warn": later("it can’t read all that is in use"),
@@ -88,7 +81,7 @@ def promotion(request: HttpRequest, request_id: int) -> PromotionPage:
     url = page_url(reverse("ui:promotion", args=[info.id]), drawn)
     changes = changes_of(info, actor, drawn["item"], url, in_business_words=bool(drawn["words"]))
     steps, events = steps_of_plan(info.plan), events_of(info.id)
-    verdict = _verdict(info)
+    verdict = verdict_of(info)
     resume, give_up = failed_actions(info, actor)
     return PromotionPage(
         frame=make_frame(
@@ -117,10 +110,11 @@ def promotion(request: HttpRequest, request_id: int) -> PromotionPage:
         facts=_facts(info),
         states=states_of(info, events),
         items=changes.items,
-        items_title=_items_title(info, len(changes.items) + changes.hidden),
+        items_title=items_title(info, len(changes.items) + changes.hidden),
         items_hidden=changes.hidden,
         comparison=changes.comparison,
         comparison_note=changes.note,
+        replay=replay_action(info, actor, changes.chosen),
         comparison_of=changes.chosen.subject if changes.chosen else "",
         view=drawn["view"] or "unified",
         unified_url=url(view=None),
@@ -163,115 +157,18 @@ def promotion(request: HttpRequest, request_id: int) -> PromotionPage:
         submit=submit_action(info, actor),
         withdraw=withdraw_action(info, actor),
         apply=apply_action(info, actor),
+        apply_why=apply_why(info, actor),
         schedule=schedule_form(info, actor),
         apply_at=info.apply_at if info.state == PromotionRequest.SCHEDULED else None,
         unschedule=unschedule_action(info, actor),
         resume=resume,
         give_up=give_up,
-        threads=tuple(_thread(thread, info, actor, changes, url) for thread in info.threads),
-        comment=_comment_form(request, info, actor, url),
+        threads=tuple(thread_view(thread, info, actor, changes, url) for thread in info.threads),
+        comment=comment_form(request, info, actor, url),
         timeline=timeline(info, events),
         problem=_problem(info),
         packs=packs_of(info),
-    )
-
-
-def title_of(info: RequestInfo) -> str:
-    """What the request is for, as a title."""
-    others = len(info.items) - 1
-    title = _TITLES[info.kind] if not others else _TITLES_OF_SEVERAL[info.kind]
-    more = counted(others, "%(n)s other", "%(n)s others")
-    return title % {"subject": info.subject.qualified, "version": info.version, "target": info.target, "more": more}
-
-
-def _items_title(info: RequestInfo, shown: int) -> str:
-    """How many schemas the request writes, wrote or would have written."""
-    if info.is_open:
-        return counted(shown, "%(n)s schema would be written", "%(n)s schemas would be written")
-    if info.state == PromotionRequest.APPLIED:
-        return counted(shown, "%(n)s schema was written", "%(n)s schemas were written")
-    return counted(shown, "%(n)s schema would have been written", "%(n)s schemas would have been written")
-
-
-def _verdict(info: RequestInfo) -> Verdict:
-    """Of a closed one that wasn't applied the plan is only history; of one that can't be read nothing is known."""
-    if not info.is_open and not info.releases:
-        return Verdict.UNKNOWN
-    if info.is_unreadable and not info.releases:
-        return Verdict.UNKNOWN
-    if info.state == PromotionRequest.FAILED:
-        return Verdict.BREAKS
-    if info.releases or not info.failing:
-        return Verdict.CARE if info.is_breaking or worst(info.checks) is not Verdict.OK else Verdict.OK
-    return Verdict.BREAKS
-
-
-def headline_of(info: RequestInfo, verdict: Verdict) -> str:
-    """The decision in a few words."""
-    if info.state == PromotionRequest.APPLIED:
-        return gettext("Live in %(target)s") % {"target": info.target}
-    if not info.is_open:
-        return gettext("Closed: %(state)s") % {"state": info.state}
-    if info.state == PromotionRequest.FAILED:
-        return gettext("Applied in part")
-    if verdict is Verdict.BREAKS:
-        overridable = all(check.get("overridable") for check in info.failing)
-        if not info.is_breaking:
-            return gettext("Checks fail, and could be overridden") if overridable else gettext("Checks fail")
-        said = (
-            gettext("It would break what %(target)s has, and could be overridden")
-            if overridable
-            else gettext("It would break what %(target)s has")
-        )
-        return said % {"target": info.target}
-    if info.is_breaking:
-        return gettext("It breaks what %(target)s has, and was overridden") % {"target": info.target}
-    if info.is_unreadable:
-        return gettext("Not known: its plan is damaged")
-    return gettext("Can be done, with care") if verdict is Verdict.CARE else gettext("Can be done")
-
-
-def sentence_of(info: RequestInfo) -> str:
-    """The decision in a sentence: what is written, or what fails first."""
-    if info.release:
-        there = gettext("%(target)s has it as version %(version)s with schema id %(schema_id)s.") % {
-            "target": info.target,
-            "version": info.release.version,
-            "schema_id": info.release.schema_id,
-        }
-        more = len(info.releases) - 1
-        came = counted(more, "%(n)s other version came with it.", "%(n)s other versions came with it.")
-        return f"{there} {came}" if more else there
-    if info.failing:
-        first, more = str(info.failing[0]["sentence"]), len(info.failing) - 1
-        too = counted(more, "%(n)s other check fails too.", "%(n)s other checks fail too.")
-        return f"{first} {too}" if more else first
-    if info.is_unreadable:
-        return gettext("What would be written to %(target)s can’t be told.") % {"target": info.target}
-    steps = steps_of_plan(info.plan)
-    adding, settings = sum(step.adds for step in steps), sum(step.kind == CONFIG for step in steps)
-    parts = [_written_to(adding, info.target)] if adding else []
-    parts += [_settings_of(settings)] if settings else []
-    parts += [gettext("a release would be recorded")] if any(step.kind == ADOPT for step in steps) else []
-    said = joined(parts) or gettext("Nothing would be written to %(target)s") % {"target": info.target}
-    said = f"{said[:1].upper()}{said[1:]}"
-    return f"{said}." if info.is_breaking else gettext("%(said)s; nothing there breaks.") % {"said": said}
-
-
-def _written_to(versions: int, target: str) -> str:
-    return counted(
-        versions,
-        "%(n)s version would be written to %(target)s",
-        "%(n)s versions would be written to %(target)s",
-        target=target,
-    )
-
-
-def _settings_of(subjects: int) -> str:
-    return counted(
-        subjects,
-        "the settings of %(n)s subject would be changed",
-        "the settings of %(n)s subjects would be changed",
+        linked=linked_rows(info, actor),
     )
 
 
@@ -311,117 +208,8 @@ def _facts(info: RequestInfo) -> tuple[Fact, ...]:
     facts.append(Fact(label=gettext("Fingerprint"), value=info.fingerprint_short, code=True))
     data = next((check for check in info.checks if check.get("code") == "evidence.data"), None)
     if data:
-        facts.append(Fact(label=gettext("Evidence from data"), value=_EVIDENCE[data["verdict"]]))
+        facts.append(Fact(label=gettext("Evidence from data"), value=f"{_EVIDENCE[data['verdict']]}{seen_of(data)}"))
     return tuple(facts)
-
-
-def _reviews_by(environment: EnvironmentInfo) -> str:
-    needed = environment.reviews_needed
-    if environment.own_approval_allowed:
-        return counted(
-            needed,
-            "%(n)s approval by anybody with the right to review.",
-            "%(n)s approvals by anybody with the right to review.",
-        )
-    return counted(
-        needed,
-        "%(n)s approval by somebody else than the requester.",
-        "%(n)s approvals by somebody else than the requester.",
-    )
-
-
-def policy_of(environment: EnvironmentInfo) -> tuple[str, ...]:
-    """What an environment asks of what comes in, in sentences."""
-    lines = [
-        gettext("Closed: it changes by releases alone.")
-        if environment.is_closed
-        else gettext("Open: it can be changed directly, too."),
-        _reviews_by(environment),
-        *(f"{rule.sentence}." for rule in environment.rules),
-    ]
-    if environment.owners_only:
-        lines.append(gettext("Only owners of a subject ask for it here."))
-    lines.append(
-        gettext("Open drift at a subject fails its requests.")
-        if environment.drift_blocks
-        else gettext("Open drift at a subject is a warning alone.")
-    )
-    lines += [
-        gettext("Frozen from %(start)s to %(end)s: %(reason)s")
-        % {"start": at_utc(freeze.starts_at), "end": at_utc(freeze.ends_at), "reason": freeze.reason}
-        for freeze in environment.freezes
-    ]
-    lines += [
-        (
-            gettext("Frozen: %(rule)s; now until %(at)s: %(reason)s")
-            if rule.is_now
-            else gettext("Frozen: %(rule)s; next from %(at)s: %(reason)s")
-        )
-        % {
-            "rule": rule.sentence,
-            "at": at_utc(rule.ends_at if rule.is_now else rule.starts_at),
-            "reason": rule.reason,
-        }
-        for rule in environment.recurring
-    ]
-    return tuple(lines)
-
-
-def _thread(
-    thread: ThreadInfo, info: RequestInfo, actor: Actor, changes: Changes, url: Callable[..., str]
-) -> ThreadView:
-    closed = (
-        "" if info.is_open else gettext("The request is %(state)s: its discussions are closed.") % {"state": info.state}
-    )
-    part = closed or _no_part(thread, info, actor)
-    word, name, icon = (
-        (gettext("Resolve"), "resolve", "check") if thread.is_open else (gettext("Open again"), "reopen", "undo-2")
-    )
-    answer = closed or ("" if actor.user_id else gettext("Sign in to take part."))
-    return ThreadView(
-        number=thread.id,
-        subject=thread.subject,
-        path=thread.path,
-        place_url=place_of(thread, changes, url),
-        resolved_by=thread.resolved_by,
-        resolved_at=thread.resolved_at,
-        comments=tuple(CommentRow(author=said.author, text=said.text, at=said.at) for said in thread.comments),
-        answer=_thread_action(info, thread, "answer", gettext("Answer"), answer, "") if info.is_open else None,
-        switch=_thread_action(info, thread, name, word, part, icon) if info.is_open else None,
-    )
-
-
-def _thread_action(info: RequestInfo, thread: ThreadInfo, name: str, label: str, reason: str, icon: str) -> Action:
-    return Action(
-        label=label,
-        url=reverse(f"ui:promotion_thread_{name}", args=[info.id, thread.id]),
-        method="post",
-        allowed=not reason,
-        reason=reason,
-        icon=icon,
-    )
-
-
-def _no_part(thread: ThreadInfo, info: RequestInfo, actor: Actor) -> str:
-    """Why the reader can't resolve the discussion; "" where they can."""
-    if actor.user_id in (info.requested_by_id, thread.comments[0].author_id if thread.comments else None):
-        return ""
-    if actor.user_id in info.needed.named_ids:
-        return ""
-    lacking = refusal(actor, "promotion.review", registry=info.target, subject=info.subject.qualified)
-    return gettext("Whoever began it, the requester or a reviewer resolves it.") if lacking else ""
-
-
-def _comment_form(request: HttpRequest, info: RequestInfo, actor: Actor, url: Callable[..., str]) -> CommentForm | None:
-    """The form of a new discussion, of the field that the address names; None for a closed request."""
-    if not info.is_open:
-        return None
-    subject, path = given_text(request.GET, "of"), given_text(request.GET, "about")
-    if subject not in {step.subject for step in steps_of_plan(info.plan)}:
-        subject, path = "", ""
-    reason = "" if actor.user_id else gettext("Sign in to take part in the discussion.")
-    form = action(info, "threads", gettext("Open a discussion"), reason, icon="message-square")
-    return CommentForm(open=form, subject=subject, path=path, whole_url=f"{url()}#comment")
 
 
 def _problem(info: RequestInfo) -> Problem | None:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
+from urllib.parse import urlencode
 
+from django.urls import reverse
+from django.utils.dateparse import parse_datetime
+from django.utils.timesince import timesince
 from django.utils.translation import gettext
 
 from dashboard.presenters.looks import Check, StepState, Verdict
@@ -66,14 +70,36 @@ def check_rows(checks: Iterable[Mapping[str, Any]]) -> tuple[CheckRow, ...]:
             sentence=check["sentence"],
             cure=check.get("cure", ""),
             overridable=bool(check.get("overridable")),
+            findings_url=_findings_url(check),
         )
         for check in checks
+    )
+
+
+def _findings_url(check: Mapping[str, Any]) -> str:
+    """Where open drift is resolved or acknowledged, as its check asks for."""
+    subject = check.get("subject")
+    return (
+        f"{reverse('ui:findings')}?{urlencode({'subject': subject})}"
+        if check.get("code") == "drift" and subject
+        else ""
     )
 
 
 def impact_of(checks: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """The checks that say whom it concerns."""
     return [check for check in checks if check.get("code") in IMPACT]
+
+
+def seen_of(check: Mapping[str, Any]) -> str:
+    """How old what the check rests on is, to follow a sentence or a few words; "" where that isn't known."""
+    seen = parse_datetime(check.get("as_of", ""))
+    if seen is None:
+        return ""
+    return gettext(", seen %(age)s ago (%(time)s UTC)") % {
+        "age": timesince(seen, depth=1),
+        "time": f"{seen:%Y-%m-%d %H:%M}",
+    }
 
 
 def beside_impact(checks: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

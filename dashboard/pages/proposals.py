@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 from urllib.parse import urlencode
 
+from django.conf import settings
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext
 
 from dashboard.links import subject_url
+from dashboard.pages.against_latest import against_latest
 from dashboard.pages.finding_row import finding_origin
 from dashboard.pages.frame import environment_of, make_frame, page_actor
 from dashboard.pages.numbers import whole_number
 from dashboard.pages.promotions import request_row
 from dashboard.pages.promotions_plan import check_rows, worst
+from dashboard.pages.report_result import level_results
 from dashboard.pages.sources_words import given_text
 from dashboard.pages.subjects import pretty
+from dashboard.presenters.comparison import Comparison
 from dashboard.presenters.frame import Action, Choice, Crumb, Field, Link, Problem, Section
 from dashboard.presenters.looks import Verdict, format_name
 from dashboard.presenters.proposals import DraftList, DraftRow, ProposalPage, ProposalResult
-from dashboard.presenters.report import ReferenceField, SyntaxProblem, snippet
+from dashboard.presenters.report import LevelResult, ReferenceField, SyntaxProblem, snippet
 from dashboard.texts import counted
 from registry.access.roles import Actor, may_somewhere, refusal, require
 from registry.drift.proposable import can_propose, propose_from, subject_of
@@ -45,6 +49,8 @@ _EMPTY_ROWS: Final = 2
 _LATEST: Final = ("latest", "-1", "")
 _FINDING: Final = "finding:"
 _RIGHT: Final = "promotion.request"
+#: endings of files that are of one format alone
+_FORMAT_OF: Final = {"avsc": "AVRO", "proto": "PROTOBUF"}
 
 
 @dataclass(frozen=True)
@@ -161,6 +167,36 @@ def form_sent(request: HttpRequest) -> Form:
     )
 
 
+def with_file(request: HttpRequest, form: Form) -> Form:
+    """The form with the text of the file that was sent along, if one was; its name may say the format.
+
+    Raises InvalidInput for a file that is too large or no text.
+    """
+    file = request.FILES.get("file")
+    if file is None:
+        return form
+    most, size = settings.SCHEMA_MAX_BYTES, file.size or 0
+    if size > most:
+        raise InvalidInput(
+            gettext("The file is too large: it has %(size)s bytes, %(most)s are taken (SCHEMA_MAX_BYTES).")
+            % {"size": size, "most": most}
+        )
+    try:
+        text = file.read().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InvalidInput(
+            gettext("The file is no text in UTF-8: byte %(place)s. Save it in UTF-8, and send it again.")
+            % {"place": error.start + 1}
+        ) from error
+    name = file.name or ""
+    return replace(
+        form,
+        text=text.replace("\r\n", "\n"),
+        schema_type=_FORMAT_OF.get(name.rpartition(".")[2].lower(), form.schema_type),
+        origin=gettext("from the file %(name)s") % {"name": name[:80]},
+    )
+
+
 def form_started(request: HttpRequest, actor: Actor) -> Form:
     """The editor as the address opens it: empty, with a version (`from=prod:3`, `from=3`) or after a finding.
 
@@ -243,9 +279,11 @@ def proposal_page(
     """The editor; with `check` what the plan says of its text. `error` is what saving or submitting met."""
     actor, order = page_actor(request), selectors.list_environments()
     plan: Plan | None = None
+    told: _Told | None = None
     if check and error is None:
         try:
             plan = _previewed(form, actor)
+            told = _told(form, actor)
         except SchemadeskError as found:
             error = found
     reason = _refusal(actor)
@@ -270,6 +308,8 @@ def proposal_page(
         result=_result(plan, form) if plan else None,
         problem=Problem(what=error.message) if error and not isinstance(error, InvalidSchema) else None,
         starts=_starts(form, order),
+        levels=told.levels if told else (),
+        comparison=told.comparison if told else None,
     )
 
 
@@ -282,6 +322,31 @@ def _previewed(form: Form, actor: Actor) -> Plan:
         schema_type=form.schema_type,
         references=form.references(),
     )
+
+
+@dataclass(frozen=True)
+class _Told:
+    """What is told beside the plan: all seven levels, and the changes against the newest version."""
+
+    levels: tuple[LevelResult, ...]
+    comparison: Comparison | None
+
+
+def _told(form: Form, actor: Actor) -> _Told:
+    registry, name = get_registry(form.registry), parse_subject(form.subject)
+    config, strip = subjects.levels_of_text(
+        registry, name, text=form.text, schema_type=form.schema_type, references=form.references()
+    )
+    comparison = against_latest(
+        registry,
+        name,
+        by=actor,
+        text=form.text,
+        schema_type=form.schema_type,
+        references=form.references(),
+        level=config.level,
+    )
+    return _Told(level_results(strip, config.level), comparison)
 
 
 def _fields(form: Form, order: Sequence[str]) -> dict[str, Any]:

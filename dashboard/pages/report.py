@@ -8,21 +8,25 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from django.http import HttpRequest
+from django.urls import reverse
 from django.utils.translation import gettext
 
 from dashboard.links import subject_url
-from dashboard.pages.data_evidence import data_evidence
-from dashboard.pages.frame import make_frame
+from dashboard.pages.against_latest import against_latest
+from dashboard.pages.data_evidence import by_finding, data_evidence
+from dashboard.pages.frame import make_frame, page_actor
 from dashboard.pages.notes import facts_of
 from dashboard.pages.numbers import whole_number
 from dashboard.pages.report_result import present_proposal
+from dashboard.pages.subject_head import propose_action
 from dashboard.pages.subject_parts import subject_crumbs, subject_parts
 from dashboard.pages.subjects import level_order, pretty
-from dashboard.presenters.business_words import findings_in_business_words
-from dashboard.presenters.frame import Choice, Field, Problem, Section
+from dashboard.presenters.business_words import findings_in_business_words, in_business_words
+from dashboard.presenters.comparison import Comparison
+from dashboard.presenters.frame import Action, Choice, Field, Problem, Section
 from dashboard.presenters.json_layout import laid_out
 from dashboard.presenters.looks import format_name
-from dashboard.presenters.report import ReferenceField, ReportPage, ReportResult, SyntaxProblem, snippet
+from dashboard.presenters.report import DataEvidence, ReferenceField, ReportPage, ReportResult, SyntaxProblem, snippet
 from dashboard.texts import later
 from registry.errors import InvalidInput, InvalidReference, InvalidSchema, NotFound, SchemadeskError
 from registry.formats import FORMATS
@@ -30,6 +34,7 @@ from registry.formats.base import Reference
 from registry.formats.compatibility import LEVELS
 from registry.formats.rendering import assessment_markdown
 from registry.formats.report import PROFILES, Profile
+from registry.promotions.selectors import list_environments
 from registry.subjects import selectors
 from registry.subjects.names import SubjectName, parse_subject
 from registry.subjects.selectors.comparison import Proposal
@@ -80,9 +85,9 @@ class _Form:
 def report_page(request: HttpRequest, registry: str, subject: str) -> ReportPage:
     """The form and, after it was sent, the report or the syntax error."""
     place, name = get_registry(registry), parse_subject(subject)
-    config = selectors.effective_config(place, name)
+    config, order = selectors.effective_config(place, name), list_environments()
     form = _sent(request) if request.method == "POST" else _started(place, name, config.profile)
-    syntax, result, evidence, problem, error = None, None, None, None, None
+    syntax, result, comparison, evidence, problem, error = None, None, None, None, None, None
     if request.method == "POST":
         try:
             proposal = _proposal(place, name, form)
@@ -98,6 +103,7 @@ def report_page(request: HttpRequest, registry: str, subject: str) -> ReportPage
                 schema_type=form.schema_type,
                 references=form.references(),
             )
+            comparison = _against_latest(request, place, name, form, result, evidence)
         except InvalidSchema as found:
             syntax = _syntax(form.text, found)
         except SchemadeskError as found:
@@ -112,6 +118,7 @@ def report_page(request: HttpRequest, registry: str, subject: str) -> ReportPage
             crumbs=subject_crumbs(registry, name),
             parts=subject_parts(registry, name, "report"),
             url_in=lambda other: subject_url(other, name.qualified, "report"),
+            order=order,
         ),
         registry=registry,
         subject=name.qualified,
@@ -136,9 +143,17 @@ def report_page(request: HttpRequest, registry: str, subject: str) -> ReportPage
         carried=form.carried,
         syntax=syntax,
         result=result,
+        comparison=comparison,
         evidence=evidence,
         problem=problem,
+        propose=_propose(request, registry, name, order),
     )
+
+
+def _propose(request: HttpRequest, registry: str, name: SubjectName, order: list[str]) -> Action | None:
+    """What takes the form's text, format and references to the editor; absent where nothing can be proposed."""
+    found = propose_action(request, registry, name, order=order, live=False)
+    return replace(found, label=gettext("Propose this text"), url=reverse("ui:propose")) if found else None
 
 
 def report_file(request: HttpRequest, registry: str, subject: str) -> tuple[str, str, str] | None:
@@ -169,6 +184,32 @@ def _in_business_words(place: Registry, name: SubjectName, result: ReportResult,
         beyond=findings_in_business_words(result.beyond, facts, schema_type),
         in_business_words=True,
     )
+
+
+def _against_latest(
+    request: HttpRequest,
+    place: Registry,
+    name: SubjectName,
+    form: _Form,
+    result: ReportResult,
+    evidence: DataEvidence,
+) -> Comparison | None:
+    """The text against the newest version, without what the report says of all versions."""
+    found = against_latest(
+        place,
+        name,
+        by=page_actor(request),
+        text=form.text,
+        schema_type=form.schema_type,
+        references=form.references(),
+        level=result.level,
+        notes=by_finding(evidence.notes),
+    )
+    if found is None or result.identical_to == found.old.version:
+        return None
+    if result.in_business_words:
+        found = in_business_words(found, facts_of(place, name, "latest"), found.new.format)
+    return replace(found, partings=(), renames=(), hidden_renames=0)
 
 
 def _proposal(place: Registry, name: SubjectName, form: _Form) -> Proposal:

@@ -9,8 +9,9 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from dashboard.links import subject_url
-from dashboard.pages.change_cards import finding_parting, sentence_of, shown_value, verdict_of
+from dashboard.pages.change_cards import finding_parting, sentence_of, verdict_of
 from dashboard.pages.proofs import DIRECTIONS, edit_view, parting_note, proof_of, rename_views
+from dashboard.pages.values import shown_value
 from dashboard.presenters.looks import Verdict, Weight
 from dashboard.presenters.report import (
     DependantRow,
@@ -26,7 +27,7 @@ from dashboard.presenters.report import (
 from dashboard.texts import counted, later
 from registry.formats.assessment import Assessment, Patch
 from registry.formats.base import Witness
-from registry.formats.compatibility import LEVELS
+from registry.formats.compatibility import LEVELS, LevelStrip
 from registry.formats.policies import POLICIES, PolicyItem, PolicyReport
 from registry.formats.report import Profile, ReportItem
 from registry.subjects.names import SubjectName
@@ -70,10 +71,7 @@ def present_proposal(registry: str, name: SubjectName, proposal: Proposal) -> Re
         level=proposal.config.level,
         profile=_PROFILES[report.profile],
         checked_at=timezone.now(),
-        levels=tuple(
-            LevelResult(level=key, verdict=_verdict(found.is_compatible), configured=key == proposal.config.level)
-            for key, found in strip.reports.items()
-        ),
+        levels=level_results(strip, proposal.config.level),
         matrix=_matrix(registry, name, proposal),
         findings=asked[:MAX_FINDINGS],
         beyond=beyond[:MAX_FINDINGS],
@@ -97,6 +95,14 @@ def present_proposal(registry: str, name: SubjectName, proposal: Proposal) -> Re
         first_version=not strip.matrix,
         identical_to=same,
         identical_url=subject_url(registry, name.qualified, version=same) if same else "",
+    )
+
+
+def level_results(strip: LevelStrip, level: str) -> tuple[LevelResult, ...]:
+    """The seven levels, the one in force marked."""
+    return tuple(
+        LevelResult(level=key, verdict=_verdict(found.is_compatible), configured=key == level)
+        for key, found in strip.reports.items()
     )
 
 

@@ -18,7 +18,7 @@ from dashboard.presenters.frame import Action, Crumb, Problem, Section
 from dashboard.texts import counted
 from registry.access.roles import refusal
 from registry.checkpoints import Checkpoint, Discovery, Found
-from registry.drift.selectors import list_sources
+from registry.drift.selectors import checkpoint_sources
 from registry.errors import SchemadeskError
 
 #: what of the search's form goes along with each row's
@@ -31,7 +31,7 @@ def discover_page(request: HttpRequest, found: Discovery | None, problem: Schema
     given = request.POST if request.method == "POST" else request.GET
     registry = given_text(given, "registry")
     reason = refusal(page_actor(request), "source.manage", registry=registry)
-    known = _known(registry) if found else {}
+    known = checkpoint_sources(registry) if found else {}
     return DiscoverPage(
         frame=make_frame(
             request,
@@ -48,11 +48,6 @@ def discover_page(request: HttpRequest, found: Discovery | None, problem: Schema
         passed_over=tuple(each[:MAX_REASON] for each in found.passed_over) if found else (),
         problem=Problem(what=problem.message) if problem else None,
     )
-
-
-def _known(registry: str) -> dict[str, int]:
-    """The checkpoints that are sources of the registry already, with their numbers."""
-    return {each.name: each.id for each in list_sources(registry=registry) if each.kind == "state_store"}
 
 
 def _action(label: str, name: str, reason: str, *, icon: str) -> Action:

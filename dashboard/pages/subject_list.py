@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from functools import partial
+from typing import Final
 from urllib.parse import quote, urlencode
 
 from django.http import HttpRequest
@@ -13,21 +13,23 @@ from django.utils.translation import gettext
 
 from dashboard.links import subject_url
 from dashboard.pages.frame import environment_of, make_frame, page_actor, subjects_url
-from dashboard.pages.notes import bulk_form, owned_patterns, owner_chips, owner_choices, tag_chips, tag_choices
+from dashboard.pages.notes import bulk_form, owner_chips, owner_choices, tag_chips, tag_choices
 from dashboard.pages.numbers import whole_number
 from dashboard.pages.sources_words import given_text
-from dashboard.presenters.frame import ActiveFilter, Choice, Filter, Paging, Search, Section
+from dashboard.presenters.frame import ActiveFilter, Choice, Filter, Link, Paging, Search, Section
 from dashboard.presenters.looks import format_name
 from dashboard.presenters.subjects import (
     SubjectList,
     SubjectRow,
     VersionChip,
 )
+from dashboard.texts import later
 from registry.access.selectors import owners_of_many
 from registry.drift.selectors import open_findings_by_subject
 from registry.formats import FORMATS
 from registry.formats.compatibility import LEVELS
 from registry.promotions.selectors import list_environments, open_requests_of
+from registry.search.subject_list import BY_NAME, DELETED, DRIFT, PENDING, UNOWNED, Page, SubjectFilter, find_subjects
 from registry.subjects import selectors
 from registry.subjects.names import DEFAULT_CONTEXT, SubjectName
 from registry.subjects.selectors.notes import notes_of
@@ -35,15 +37,43 @@ from registry.subjects.selectors.places import Registry, get_registry
 from registry.subjects.selectors.remotes import mirror_of
 
 PAGE_ROWS = 50
+STATES: Final = {
+    "": later("Any state"),
+    "deprecated": later("Deprecated"),
+    "retired": later("Retired"),
+    "quarantined": later("Quarantined"),
+    DELETED: later("Soft-deleted"),
+}
+ATTENTION: Final = {
+    "": later("All"),
+    DRIFT: later("With open drift"),
+    PENDING: later("With an open request"),
+    UNOWNED: later("Without an owner"),
+}
+ORDERS: Final = {"": later("Last change first"), BY_NAME: later("By name")}
+#: name in the address → as the selector has it
+_THEIRS: Final = {"q": "text"}
+#: filters that have no other values
+KNOWN: Final[Mapping[str, Mapping[str, str]]] = {"state": STATES, "attention": ATTENTION, "sort": ORDERS}
+#: name in the address → the name that a chip shows
+NAMES: Final = {
+    "q": later("text"),
+    "format": later("format"),
+    "level": later("level"),
+    "state": later("state"),
+    "attention": later("attention"),
+    "tag": later("tag"),
+    "owner": later("owner"),
+    "sort": later("order"),
+}
 
 
 def subject_list(request: HttpRequest, registry: str) -> SubjectList:
     """The page of a registry's subjects, filtered and paged by the query. Raises RegistryNotFound, InvalidInput."""
     place = get_registry(registry)
-    query = request.GET.get("q", "").strip()
-    schema_type, level = request.GET.get("format", ""), request.GET.get("level", "")
-    tag, owner = given_text(request.GET, "tag"), given_text(request.GET, "owner")
-    chosen = {"q": query, "format": schema_type, "level": level, "tag": tag, "owner": owner}
+    chosen = {name: given_text(request.GET, name) for name in NAMES}
+    for name, known in KNOWN.items():
+        chosen[name] = chosen[name] if chosen[name] in known else ""
     found, base = _found(request, place, chosen), subjects_url(registry)
     return SubjectList(
         frame=make_frame(
@@ -56,25 +86,33 @@ def subject_list(request: HttpRequest, registry: str) -> SubjectList:
         add_command=f"curl -X POST -H 'Content-Type: application/json' {request.scheme}://{request.get_host()}"
         + ("" if registry == "dev" else f"/registries/{quote(registry)}")
         + '/subjects/orders-value/versions -d \'{"schema": "\\"string\\""}\'',
-        bulk=bulk_form(page_actor(request), registry) if found.rows else None,
+        bulk=bulk_form(page_actor(request), registry) if found.rows and chosen["state"] != DELETED else None,
+        links=_links(registry, chosen["q"]),
     )
+
+
+def _links(registry: str, query: str) -> tuple[Link, ...]:
+    """Where the same words are looked for in everything, and lists that are made of subjects' lives."""
+    base = subjects_url(registry)
+    found = [
+        Link(label=gettext("Subjects that nothing needs"), url=reverse("ui:orphans", args=[registry])),
+        Link(label=gettext("Deprecated"), url=_with(base, {"state": "deprecated"})),
+        Link(label=gettext("Soft-deleted"), url=_with(base, {"state": DELETED})),
+    ]
+    if query:
+        words = gettext("Search everything for “%(query)s”") % {"query": query[:100]}
+        found.insert(0, Link(label=words, url=f"{reverse('ui:search')}?{urlencode({'q': query})}"))
+    return tuple(found)
 
 
 def _found(request: HttpRequest, place: Registry, chosen: dict[str, str]) -> selectors.SubjectRows:
     """The page that the address names; the first one where all that came after the place it names is gone."""
-    find = partial(
-        selectors.subject_rows,
-        place,
-        text=chosen["q"],
-        schema_type=chosen["format"],
-        level=chosen["level"],
-        tag=chosen["tag"],
-        owned=owned_patterns(place, chosen["owner"]),
-        limit=PAGE_ROWS,
-    )
-    after, before = given_text(request.GET, "after"), given_text(request.GET, "before")
-    found = find(after=after, before=before, offset=whole_number(request.GET.get("offset", "")) or 0)
-    return find() if found.total and not found.rows else found
+    given = {_THEIRS.get(name, name): value for name, value in chosen.items()}
+    wanted = SubjectFilter(**given)
+    after, before = (request.GET.get(name, "").replace("\0", "") for name in ("after", "before"))
+    offset = whole_number(request.GET.get("offset", "")) or 0
+    found = find_subjects(place, wanted, Page(after, before, offset, PAGE_ROWS))
+    return find_subjects(place, wanted, Page(limit=PAGE_ROWS)) if found.total and not found.rows else found
 
 
 def _search(place: Registry, base: str, chosen: dict[str, str]) -> Search:
@@ -89,13 +127,18 @@ def _search(place: Registry, base: str, chosen: dict[str, str]) -> Search:
             label=gettext("Compatibility"),
             choices=_choices(LEVELS, chosen["level"], gettext("Any level")),
         ),
+        Filter(name="state", label=gettext("State"), choices=_words(STATES, chosen["state"])),
+        Filter(name="attention", label=gettext("Needs attention"), choices=_words(ATTENTION, chosen["attention"])),
         Filter(name="tag", label=gettext("Tag"), choices=tag_choices(place, chosen["tag"])),
         Filter(name="owner", label=gettext("Owner"), choices=owner_choices(place, chosen["owner"])),
+        Filter(name="sort", label=gettext("Order"), choices=_words(ORDERS, chosen["sort"])),
     )
     active = tuple(
-        ActiveFilter(label=f"{name}: {value}", url=_with(base, {**chosen, name: ""}))
+        ActiveFilter(
+            label=f"{NAMES[name]}: {KNOWN.get(name, {}).get(value, value)}", url=_with(base, {**chosen, name: ""})
+        )
         for name, value in chosen.items()
-        if value
+        if value and name != "sort"
     )
     return Search(
         url=base,
@@ -105,6 +148,10 @@ def _search(place: Registry, base: str, chosen: dict[str, str]) -> Search:
         filters=filters,
         active=active,
     )
+
+
+def _words(words: Mapping[str, str], chosen: str) -> tuple[Choice, ...]:
+    return tuple(Choice(value=value, label=str(word), selected=value == chosen) for value, word in words.items())
 
 
 def _choices(values: Iterable[str], chosen: str, any_word: str) -> tuple[Choice, ...]:
@@ -178,9 +225,10 @@ def _row(
         ),
         version_count=row.live_versions,
         open_findings=findings.get(name, 0),
-        findings_url=reverse("ui:findings") + "?" + urlencode({"q": name}),
+        findings_url=reverse("ui:findings") + "?" + urlencode({"subject": name, "registry": registry}),
         pending=gettext("request %(request)s") % {"request": request} if request else "",
         pending_url=reverse("ui:promotion", args=[request]) if request else "",
         changed_at=row.changed_at,
         changed_by=row.changed_by,
+        deleted=row.deleted,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 from urllib.parse import urlencode
 
@@ -22,11 +23,12 @@ _OWN: Final = (
     ("usage", later("Usage")),
     ("references", later("References")),
 )
-#: lists of other things that are looked through for the subject: the address's name, its parameter, its label
+#: lists of other things that hold some about the subject: the address's name, its parameter, whether it takes the
+#: registry as well (a request is between two), its label
 _LISTS: Final = (
-    ("findings", "q", later("Drift")),
-    ("promotions", "q", later("Requests")),
-    ("audit", "q", later("Activity")),
+    ("findings", "subject", True, later("Drift")),
+    ("promotions", "q", False, later("Requests")),
+    ("audit", "subject", True, later("Activity")),
 )
 
 
@@ -36,10 +38,15 @@ def subject_parts(registry: str, name: SubjectName, here: str) -> tuple[Part, ..
         Part(label=label, url=subject_url(registry, name.qualified, page), current=page == here) for page, label in _OWN
     )
     lists = (
-        Part(label=label, url=f"{reverse(f'ui:{target}')}?{urlencode({key: name.qualified})}")
-        for target, key, label in _LISTS
+        Part(label=label, url=list_about(target, {key: name.qualified}, registry if placed else ""))
+        for target, key, placed, label in _LISTS
     )
     return (*own, *lists)
+
+
+def list_about(page: str, about: Mapping[str, str], registry: str = "") -> str:
+    """The list of that name with what is about a subject alone, in the registry where one is given."""
+    return f"{reverse(f'ui:{page}')}?{urlencode({**about, 'registry': registry} if registry else about)}"
 
 
 def subjects_crumb(registry: str) -> Crumb:

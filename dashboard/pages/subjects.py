@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote, urlencode
@@ -12,73 +13,90 @@ from django.utils.translation import gettext
 
 from dashboard.links import subject_url
 from dashboard.pages.fields_seen import seen_in_data
-from dashboard.pages.frame import environment_of, make_frame, page_actor
+from dashboard.pages.frame import make_frame, page_actor
 from dashboard.pages.notes import note_part, tag_chips
 from dashboard.pages.numbers import whole_number
 from dashboard.pages.references import reference_lists
-from dashboard.pages.subject_life import marks_of, standing_part
+from dashboard.pages.subject_head import (
+    level_asks,
+    level_origin,
+    restore_action,
+    state_mark,
+    subject_actions,
+    topic_links,
+)
+from dashboard.pages.subject_life import standing_part
 from dashboard.pages.subject_parts import subject_parts, subjects_crumb
+from dashboard.pages.subject_settings import subject_settings
+from dashboard.pages.subject_versions import lane_heads, lanes_of, version_rows
+from dashboard.pages.subject_words import DOORS, MODE_SENTENCES, level_order, pretty
 from dashboard.pages.what_if_form import what_if_form
 from dashboard.presenters.business_words import fact_name
 from dashboard.presenters.frame import Action, Choice, Paging, Problem, Section
-from dashboard.presenters.json_layout import laid_out
-from dashboard.presenters.looks import Verdict, format_name
-from dashboard.presenters.subjects import (
-    FieldRow,
-    InData,
-    Lane,
-    LaneCell,
-    ReferenceRow,
-    SelectedVersion,
-    Setting,
-    SubjectPage,
-    VersionRow,
-)
+from dashboard.presenters.looks import format_name
+from dashboard.presenters.report import SnippetLine, snippet
+from dashboard.presenters.subjects import FieldRow, InData, ReferenceRow, SelectedVersion, SubjectPage
 from dashboard.texts import later
-from registry.access.roles import refusal
 from registry.drift.selectors import open_findings_by_subject
-from registry.formats.compatibility import LEVELS
-from registry.promotions.selectors import VersionLife, life_of, list_environments, releases_of
+from registry.errors import InvalidSchema, SchemadeskError, SchemaTooCostly, VersionNotFound
+from registry.promotions.changing import changing
+from registry.promotions.selectors import life_of, list_environments, releases_of
 from registry.subjects import selectors
 from registry.subjects.names import DEFAULT_CONTEXT, SubjectName, parse_subject
+from registry.subjects.selectors.effective import Spoken, spoken_for
 from registry.subjects.selectors.notes import Note, note_of
 from registry.subjects.selectors.places import Registry, get_registry, get_subject
+from registry.subjects.selectors.readings import UNREADABLE
 from registry.subjects.selectors.remotes import mirror_of
 from registry.subjects.selectors.tags import tags_of_info, tags_of_outline
 
-LANE_VERSIONS = 12
+__all__ = ["DOORS", "MODE_SENTENCES", "field_url", "level_order", "pretty", "subject_page"]
+
 #: fields of the structure, and lines of the source, that a page draws: more would be too heavy for it
 FIELD_ROWS: Final = 100
 SOURCE_LINES: Final = 1_000
-TABS = (
+TABS: Final = (
     ("structure", later("Structure")),
     ("source", later("Source")),
     ("references", later("References")),
     ("settings", later("Settings")),
 )
-ORDER_WORDS = {
-    "consumers first": later("Deploy consumers first"),
-    "producers first": later("Deploy producers first"),
-    "any order": later("Deploy in any order"),
-}
-DOORS = {
-    "confluent": later("REST API"),
-    "product": later("product API"),
-    "ui": later("this site"),
-    "task": later("a task"),
-    "command": "command",
-}
-MODE_SENTENCES = {
-    "READWRITE": later("Versions can be registered."),
-    "READONLY": later("Nothing can be registered here but by a release."),
-    "READONLY_OVERRIDE": later("Nothing can be registered here, releases included."),
-    "IMPORT": later("Only versions with given ids can be registered."),
-}
 
 
-def level_order(level: str) -> str:
-    """The headline that a level implies."""
-    return ORDER_WORDS.get(LEVELS[level].upgrade_order, gettext("No order is safe"))
+@dataclass(frozen=True)
+class _Subject:
+    """What the parts of the page are made from, read once; `readings` are of the live versions, ascending."""
+
+    place: Registry
+    name: SubjectName
+    infos: Sequence[selectors.VersionInfo]
+    readings: Sequence[selectors.Reading]
+    spoken: Spoken
+    order: list[str]
+
+    @property
+    def live(self) -> list[selectors.VersionInfo]:
+        """The live versions, newest first."""
+        return [info for info in self.infos if not info.deleted]
+
+    def selected(self, asked: str) -> selectors.VersionInfo:
+        """The version that the address asks for, else the newest. Raises VersionNotFound."""
+        if not asked:
+            return (self.live or list(self.infos))[0]
+        found = next((info for info in self.infos if str(info.version) == asked), None)
+        if found is None:
+            raise VersionNotFound(
+                gettext("Subject %(subject)s has no version %(version)s.")
+                % {"subject": self.name.qualified, "version": asked[:40]},
+                version=asked[:40],
+            )
+        return found
+
+
+def _read(place: Registry, name: SubjectName) -> _Subject:
+    infos = selectors.version_infos(list(get_subject(place, name, deleted=True).versions.order_by("-version")))
+    readings = selectors.read_live(place, name)
+    return _Subject(place, name, infos, readings, spoken_for(place, name), list_environments())
 
 
 def subject_page(request: HttpRequest, registry: str, subject: str, *, given: Note | None = None) -> SubjectPage:
@@ -87,17 +105,16 @@ def subject_page(request: HttpRequest, registry: str, subject: str, *, given: No
     Raises SubjectNotFound, VersionNotFound, InvalidName.
     """
     place, name = get_registry(registry), parse_subject(subject)
-    infos = selectors.version_infos(list(get_subject(place, name, deleted=True).versions.order_by("-version")))
-    live = [info for info in infos if not info.deleted]
-    config = selectors.effective_config(place, name)
+    whole, actor = _read(place, name), page_actor(request)
+    infos, live, order = whole.infos, whole.live, whole.order
+    config, settings, mode = whole.spoken.config(), whole.spoken.settings(), whole.spoken.mode(place).mode
     presence, releases = selectors.presence_of(place, name), releases_of(name)
-    lives = {life.version: life for life in life_of(place, name, by=page_actor(request))}
+    lives = {life.version: life for life in life_of(place, name, by=actor)}
     numbers = [info.version for info in live]
-    asked = request.GET.get("version", "")
-    selected = next((info for info in infos if str(info.version) == asked), (live or infos)[0])
-    compare = subject_url(registry, name.qualified, "compare")
-    note = note_of(place, name)
-    lanes = _lanes(name, presence, releases, registry)
+    selected, note = whole.selected(request.GET.get("version", "")), note_of(place, name)
+    heads = lane_heads(presence, registry, order)
+    lanes = lanes_of(name, presence, releases, registry, heads, order)
+    summaries = selectors.summarize_versions(whole.readings, config, settings)
     return SubjectPage(
         frame=make_frame(
             request,
@@ -109,181 +126,93 @@ def subject_page(request: HttpRequest, registry: str, subject: str, *, given: No
             parts=subject_parts(registry, name, ""),
             url_in=lambda other: subject_url(other, name.qualified),
             mirror=mirror_of(place),
+            order=order,
         ),
         registry=registry,
         subject=name.subject,
         context="" if name.context == DEFAULT_CONTEXT else name.context,
         format=format_name(infos[0].schema.schema_type),
         level=config.level,
-        level_sentence=f"{LEVELS[config.level].description} ({_origin(config.origin)}.)",
+        level_origin=level_origin(whole.spoken),
+        level_asks=level_asks(config, settings, len(live)),
         upgrade_order=level_order(config.level),
-        mode=selectors.effective_mode(place, name).mode,
-        versions=_version_rows(place, name, infos, presence, releases, lives, selected.version),
-        compare_url=compare,
-        report_url=subject_url(registry, name.qualified, "report"),
-        simulate_url=subject_url(registry, name.qualified, "simulate") if live else "",
+        mode=mode,
+        state=state_mark(lives, numbers[0] if numbers else None),
+        topics=topic_links(actor, place, name),
+        actions=subject_actions(request, place, name, order=order, live=bool(live), selected=selected.version),
+        restore=_restore(request, whole, selected, mode),
+        versions=version_rows(registry, name, infos, summaries, presence, releases, lives, order, selected.version),
+        compare_url=subject_url(registry, name.qualified, "compare"),
+        lane_heads=heads,
         lanes=lanes,
-        selected=_selected(request, place, name, selected, note),
+        selected=_selected(request, whole, selected, note),
         note_open=given is not None,
-        note=note_part(
-            page_actor(request), place, name, note, tags_of_info(place, (live or infos)[0], note), given=given
-        ),
+        note=note_part(actor, place, name, note, tags_of_info(place, (live or infos)[0], note), given=given),
         standing=standing_part(
-            page_actor(request), registry, name, lives[selected.version], newest=numbers[0] if lanes and live else 0
+            actor, registry, name, lives[selected.version], newest=numbers[0] if lanes and live else 0
         )
         if selected.version in lives
         else None,
-        compare_from=tuple(
-            Choice(
-                value=str(n), label=gettext("Version %(n)s") % {"n": n}, selected=n == numbers[min(1, len(numbers) - 1)]
-            )
-            for n in numbers
-        ),
-        compare_to=tuple(
-            Choice(value=str(n), label=gettext("Version %(n)s") % {"n": n}, selected=n == numbers[0]) for n in numbers
-        ),
-        promote=_promote(request, registry, name, selected.version) if live else None,
+        compare_from=_choices(numbers, numbers[min(1, len(numbers) - 1)] if numbers else 0),
+        compare_to=_choices(numbers, numbers[0] if numbers else 0),
         open_findings=open_findings_by_subject(place.name).get(name.qualified, 0),
-        findings_url=reverse("ui:findings") + "?" + urlencode({"q": name.qualified}),
-        problem=None
-        if live
-        else Problem(
-            what=gettext("All versions of this subject are soft-deleted."),
-            cure=gettext("Register the schema again to bring it back under a new version number."),
+        findings_url=reverse("ui:findings") + "?" + urlencode({"subject": name.qualified, "registry": registry}),
+        problem=None if live else _all_deleted(),
+    )
+
+
+def _choices(numbers: Sequence[int], chosen: int) -> tuple[Choice, ...]:
+    return tuple(
+        Choice(value=str(number), label=gettext("Version %(n)s") % {"n": number}, selected=number == chosen)
+        for number in numbers
+    )
+
+
+def _all_deleted() -> Problem:
+    return Problem(
+        what=gettext("All versions of this subject are soft-deleted."),
+        cure=gettext(
+            "Restore them: they come back with their numbers and schema ids. Until then clients don’t find the subject by"
+            " its name, and messages stay readable by id. Registering a schema anew would give it the next number."
         ),
     )
 
 
-def _origin(origin: str) -> str:
-    return {
-        "subject": gettext("set for this subject"),
-        "context": gettext("inherited from the context"),
-        "registry": gettext("inherited from the registry"),
-    }.get(origin, gettext("nothing is set, this is the default"))
-
-
-def _promote(request: HttpRequest, registry: str, name: SubjectName, version: int) -> Action | None:
-    order = list_environments()
-    if registry not in order[:-1]:
+def _restore(request: HttpRequest, whole: _Subject, selected: selectors.VersionInfo, mode: str) -> Action | None:
+    """The way back of the whole subject where all of it is soft-deleted, else of the version that is looked at."""
+    if not selected.deleted:
         return None
-    reason = refusal(page_actor(request), "promotion.request", subject=name.qualified)
-    query = urlencode({"source": registry, "subject": name.qualified, "version": version})
-    return Action(
-        label=gettext("Promote…"),
-        url=f"{reverse('ui:promotion_request')}?{query}",
-        allowed=not reason,
-        reason=reason,
-        tone="primary",
-        icon="git-pull-request-arrow",
-    )
+    held = changing(whole.place, page_actor(request))
+    version = selected.version if whole.live else None
+    return restore_action(page_actor(request), whole.name, held, mode, version=version)
 
 
-def _version_rows(
-    registry: Registry,
-    name: SubjectName,
-    infos: list[selectors.VersionInfo],
-    presence: selectors.SubjectPresence,
-    releases: dict[tuple[str, int], int],
-    lives: dict[int, VersionLife],
-    selected: int,
-) -> tuple[VersionRow, ...]:
-    order = list_environments()
-    summaries = selectors.summarize_versions(registry, name)
-    rows = []
-    for info in infos:
-        summary = summaries.get(info.version)
-        where = presence.registries_with(info.schema.fingerprint)
-        request = releases.get((registry.name, info.version))
-        rows.append(
-            VersionRow(
-                version=info.version,
-                schema_id=info.schema.schema_id,
-                url=subject_url(registry.name, name.qualified, version=info.version),
-                summary=summary.sentence if summary else gettext("first version"),
-                verdict=(Verdict.OK if summary.is_compatible else Verdict.BREAKS) if summary else None,
-                compare_url=subject_url(
-                    registry.name, name.qualified, "compare", from_=summary.previous, to=info.version
-                )
-                if summary
-                else "",
-                fingerprint=info.schema.fingerprint,
-                registered_at=info.created_at,
-                registered_by=info.created_by,
-                via=gettext("request %(request)s") % {"request": request}
-                if request
-                else DOORS.get(info.door, info.door),
-                live_in=tuple(environment_of(place, order) for place in order if place in where),
-                selected=info.version == selected,
-                deleted=info.deleted,
-                marks=marks_of(lives[info.version]) if info.version in lives else (),
-            )
-        )
-    return tuple(rows)
+# -- the version below the table ------------------------------------------------------------------------------------------
 
 
-def _lanes(
-    name: SubjectName, presence: selectors.SubjectPresence, releases: dict[tuple[str, int], int], registry: str
-) -> tuple[Lane, ...]:
-    """One lane an environment over the newest versions of this registry, joined by content, not by number."""
-    order, here = list_environments(), presence.held.get(registry, {})
-    numbers = sorted(here)[-LANE_VERSIONS:]
-    if registry not in order or not numbers:
-        return ()
-    lanes, above = [], set[int]()
-    for place in order:
-        newest = max(presence.held.get(place, {}), default=0)
-        found = {number: presence.version_with(place, here[number]) for number in numbers}
-        cells = tuple(
-            _lane_cell(place, name, number, there, newest, releases, linked=number in above)
-            for number, there in found.items()
-        )
-        above = {number for number, there in found.items() if there}
-        lanes.append(Lane(environment=environment_of(place, order), cells=cells))
-    return tuple(lanes)
-
-
-def _lane_cell(
-    place: str,
-    name: SubjectName,
-    number: int,
-    there: int | None,
-    newest: int,
-    releases: dict[tuple[str, int], int],
-    *,
-    linked: bool,
-) -> LaneCell:
-    if there is None:
-        return LaneCell(version=number)
-    return LaneCell(
-        version=number,
-        present=True,
-        current=there == newest,
-        direct=(place, there) not in releases,
-        linked=linked,
-        url=subject_url(place, name.qualified, version=there),
-    )
-
-
-def _selected(
-    request: HttpRequest, registry: Registry, name: SubjectName, info: selectors.VersionInfo, note: Note
-) -> SelectedVersion:
+def _selected(request: HttpRequest, whole: _Subject, info: selectors.VersionInfo, note: Note) -> SelectedVersion:
+    place, name, actor = whole.place, whole.name, page_actor(request)
     tab = request.GET.get("tab", "structure")
     tab = tab if tab in dict(TABS) else "structure"
-    url = subject_url(registry.name, name.qualified, version=info.version)
+    url = subject_url(place.name, name.qualified, version=info.version)
     in_business_words = request.GET.get("words") == "business"
-    structure = _structure(request, registry, name, info, note) if tab == "structure" else _Structure()
-    source, source_hidden = _cut(pretty(info)) if tab == "source" else ("", 0)
+    structure = _structure(request, whole, info, note) if tab == "structure" else _Structure(error=_known(whole, info))
+    error = structure.error if tab in ("structure", "source") else None
+    source, source_hidden = "", 0
+    if tab == "source" or error:
+        source, source_hidden = _cut(info.schema.text if error else pretty(info))
     return SelectedVersion(
         version=info.version,
         schema_id=info.schema.schema_id,
         format=format_name(info.schema.schema_type),
+        fingerprint=info.schema.fingerprint,
         tab=tab,
         tab_urls=tuple((code, label, f"{url}&tab={code}") for code, label in TABS),
         fields=structure.fields,
         fields_paging=structure.paging,
         in_data=structure.in_data,
         words_url=subject_url(
-            registry.name,
+            place.name,
             name.qualified,
             version=info.version,
             fields=structure.begin or None,
@@ -292,32 +221,53 @@ def _selected(
         if structure.fields
         else "",
         in_business_words=in_business_words,
+        problem=_unreadable(info, error) if error else None,
+        snippet=_snippet(info, error) if error else (),
         source=source,
         source_hidden=source_hidden,
-        raw_url=_raw_url(registry.name, name, info.version),
+        raw_url=_raw_url(place.name, name, info.version),
         references=tuple(
             ReferenceRow(
                 name=ref.name,
                 subject=ref.subject,
                 version=ref.version,
-                url=subject_url(registry.name, ref.subject, version=ref.version),
+                url=subject_url(place.name, ref.subject, version=ref.version),
             )
             for ref in info.schema.references
         ),
-        settings=_settings(registry, name) if tab == "settings" else (),
-        what_if=what_if_form(registry.name, name) if tab == "settings" else None,
-        reference_lists=reference_lists(registry, name, info.version, page_actor(request))
-        if tab == "references"
-        else None,
-        graph_url=subject_url(registry.name, name.qualified, "references", version=info.version),
+        settings=subject_settings(name, whole.spoken, changing(place, actor)) if tab == "settings" else (),
+        what_if=what_if_form(place.name, name) if tab == "settings" else None,
+        reference_lists=reference_lists(place, name, info.version, actor) if tab == "references" else None,
+        graph_url=subject_url(place.name, name.qualified, "references", version=info.version),
     )
 
 
-def pretty(info: selectors.VersionInfo) -> str:
-    """The canonical text, laid out where it is JSON."""
-    if info.schema.schema_type == "PROTOBUF":
-        return info.schema.text
-    return laid_out(info.schema.text)
+def _known(whole: _Subject, info: selectors.VersionInfo) -> SchemadeskError | None:
+    """What reading the version met for the table; a soft-deleted one wasn't read for that."""
+    return next((reading.error for reading in whole.readings if reading.version == info.version), None)
+
+
+def _unreadable(info: selectors.VersionInfo, error: SchemadeskError) -> Problem:
+    place = error if isinstance(error, InvalidSchema) and error.line else None
+    cure = gettext("Its text is shown as it is stored. Register a sound version after it, and retire this one.")
+    if isinstance(error, SchemaTooCostly):
+        cure = gettext("Its text is shown as it is stored. Who runs this server sets the limits of time and memory.")
+    return Problem(
+        what=gettext("Version %(version)s can’t be read as %(format)s.")
+        % {"version": info.version, "format": format_name(info.schema.schema_type)},
+        where=gettext("line %(line)s, column %(column)s") % {"line": place.line, "column": place.column}
+        if place
+        else "",
+        detail=error.message,
+        cure=cure,
+    )
+
+
+def _snippet(info: selectors.VersionInfo, error: SchemadeskError) -> tuple[SnippetLine, ...]:
+    """The place in the text; with references the error may be of theirs."""
+    if not isinstance(error, InvalidSchema) or not error.line or info.schema.references:
+        return ()
+    return snippet(info.schema.text, error.line, error.column)
 
 
 def _cut(text: str) -> tuple[str, int]:
@@ -338,21 +288,27 @@ def _raw_url(registry: str, name: SubjectName, version: int) -> str:
 
 @dataclass(frozen=True)
 class _Structure:
-    """The fields from `begin`, what data say of them, and where the others are, if there are others."""
+    """The fields from `begin`, what data say of them, and where the others are, if there are others.
+
+    `error` is what reading the version met; it has no fields then.
+    """
 
     fields: tuple[FieldRow, ...] = ()
     begin: int = 0
     paging: Paging | None = None
     in_data: InData | None = None
+    error: SchemadeskError | None = None
 
 
-def _structure(
-    request: HttpRequest, registry: Registry, name: SubjectName, info: selectors.VersionInfo, note: Note
-) -> _Structure:
+def _structure(request: HttpRequest, whole: _Subject, info: selectors.VersionInfo, note: Note) -> _Structure:
     """The fields of the page that the address asks for."""
-    origins = selectors.field_origins(registry, name)
+    registry, name = whole.place, whole.name
+    try:
+        outline = selectors.outline_of(registry, name, info.version)
+    except UNREADABLE as error:
+        return _Structure(error=error)
+    origins = selectors.origins_of(whole.readings)
     page, place = reverse("ui:field"), {"registry": registry.name, "subject": name.qualified}
-    outline = selectors.outline_of(registry, name, info.version)
     tags = tags_of_outline(info.schema.schema_type, outline, info.schema.metadata, note).fields
     begin = (whole_number(request.GET.get("fields", "")) or 0) // FIELD_ROWS * FIELD_ROWS
     begin = begin if begin < len(outline) else 0
@@ -395,23 +351,3 @@ def _structure(
         next_url=urls[1] if begin + len(rows) < len(outline) else "",
     )
     return _Structure(rows, begin, paging, in_data)
-
-
-def _settings(registry: Registry, name: SubjectName) -> tuple[Setting, ...]:
-    config, mode = selectors.effective_config(registry, name), selectors.effective_mode(registry, name)
-    return (
-        Setting(
-            label=gettext("Compatibility"),
-            value=config.level,
-            origin=_origin(config.origin),
-            sentence=f"{LEVELS[config.level].description} {level_order(config.level)}.",
-            own=config.origin == "subject",
-        ),
-        Setting(
-            label=gettext("Mode"),
-            value=mode.mode,
-            origin=_origin(mode.origin),
-            sentence=MODE_SENTENCES[mode.mode],
-            own=mode.origin == "subject",
-        ),
-    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 from urllib.parse import urlencode
 
@@ -11,6 +11,7 @@ from django.urls import reverse
 from django.utils.translation import gettext
 
 from dashboard.links import subject_url
+from dashboard.pages.clients import clients_part
 from dashboard.pages.frame import make_frame
 from dashboard.pages.sources_words import lasting
 from dashboard.pages.subject_parts import subject_crumbs, subject_parts
@@ -46,8 +47,12 @@ def usage_url(registry: str, subject: str) -> str:
     return subject_url(registry, subject, "usage")
 
 
-def usage_page(request: HttpRequest, registry: str, subject: str) -> UsagePage:
+def usage_page(
+    request: HttpRequest, registry: str, subject: str, *, given: Mapping[str, str] | None = None, refused: str = ""
+) -> UsagePage:
     """The use of a subject's versions; with `ask=1` the clusters are asked, some seconds at most each.
+
+    `given` is a client that was to be declared, and `refused` why it wasn't.
 
     Raises SubjectNotFound, RegistryNotFound.
     """
@@ -74,6 +79,14 @@ def usage_page(request: HttpRequest, registry: str, subject: str) -> UsagePage:
         versions=tuple(_version(found, use, own) for use in reversed(found.use.versions)),
         whole=verdict_of_retirement(found.subject),
         coverage=tuple(_coverage(topic) for topic in found.use.coverage),
+        declared=clients_part(
+            request,
+            place,
+            name,
+            [use.version for use in found.use.versions if not use.deleted],
+            given=given,
+            problem=refused,
+        ),
         ask_url="" if ask else f"{base}?ask=1",
         asked_at=found.asked_at,
         data_as_of=min((topic.checked_at for topic in own if topic.checked_at), default=None),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from dashboard.presenters.frame import Frame, Paging, Search
+from dashboard.presenters.frame import Frame, Link, Paging, Search
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,9 +36,10 @@ class AuditRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditList:
-    """The log, newest first."""
+    """The log, newest first; `exports` are the whole of what the filters leave, as files."""
 
     frame: Frame
     search: Search
     rows: tuple[AuditRow, ...]
     paging: Paging
+    exports: tuple[Link, ...] = ()

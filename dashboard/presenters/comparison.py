@@ -8,7 +8,7 @@ from datetime import datetime
 from dashboard.presenters.frame import Choice, Environment, Frame, Link, Problem
 from dashboard.presenters.looks import ChangeKind, Verdict
 from dashboard.presenters.notes import TagChip
-from dashboard.presenters.proof import PartingNote, Proof, RenameView
+from dashboard.presenters.proof import EvidenceNote, PartingNote, Proof, RenameView
 from dashboard.presenters.text_diff import TextDiff
 from dashboard.texts import counted, listing
 
@@ -33,7 +33,8 @@ class ChangeCard:
 
     `sentence` says it in words; `before` and `after` are the old and new value as text, None where there was none.
     `new_reads_old` and `old_reads_new` are the two directions' verdicts, `verdict` the worse. `why` and `remedy` are
-    the rule's own sentences ("" where there is nothing to say). `evidence` is what the data says, "" where unknown.
+    the rule's own sentences ("" where there is nothing to say). `example` is a value made up by the rules to show it,
+    `evidence` what was seen in real data; of most changes there is none.
     `proofs` are data that show it, `parting` says where the established rules and the data part over it. Inside a
     request `comment_url` opens a discussion at the path, and `threads` leads to those that are there. `business` is the
     sentence in the words of those who know the data, "" where the schema's are asked for; `meaning` is the field's doc.
@@ -51,7 +52,8 @@ class ChangeCard:
     after: str | None = None
     why: str = ""
     remedy: str = ""
-    evidence: str = ""
+    example: str = ""
+    evidence: tuple[EvidenceNote, ...] = ()
     parting: str = ""
     proofs: tuple[Proof, ...] = ()
     comment_url: str = ""
@@ -79,6 +81,20 @@ class DirectionSummary:
     failing: int = 0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtraChange:
+    """A change beside the schema: `part` is what it is of (metadata, rules, a reference), `name` which one.
+
+    `before` and `after` are None where there was or is none.
+    """
+
+    part: str
+    name: str
+    kind: ChangeKind
+    before: str | None = None
+    after: str | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class UnchangedField:
     """A field that both sides have alike."""
@@ -96,7 +112,7 @@ class Comparison:
     can't be parsed or the formats differ: the text is still shown. `partings` say where rules and data part over the
     whole pair, `renames` are suspected ones, `unchanged` what both sides have alike. `formatting_differs` says that the
     texts as submitted differ, `unproved` why there are no proofs, `hidden_changes` how many cards aren't drawn,
-    `hidden_renames` how many suspected renames.
+    `hidden_renames` how many suspected renames. `extras` are changes of metadata, rules and references.
     """
 
     old: Side
@@ -119,6 +135,7 @@ class Comparison:
     unproved: str = ""
     hidden_changes: int = 0
     hidden_renames: int = 0
+    extras: tuple[ExtraChange, ...] = ()
 
     @property
     def total(self) -> int:

@@ -29,6 +29,12 @@ def comparison_markdown(subject: str, comparison: Comparison) -> str:
         parts += ["\n".join(_card(card)) for card in group.cards]
     if comparison.renames:
         parts += ["## Renamed?", "\n".join(_rename(item) for item in comparison.renames)]
+    if comparison.extras:
+        rows = [
+            f"- {plain(item.part)} {code(item.name)}: {_value(item.before)} → {_value(item.after)}"
+            for item in comparison.extras
+        ]
+        parts += ["## Metadata, rules and references", "\n".join(rows)]
     if comparison.same_meaning and comparison.text and not comparison.text.identical:
         parts.append("Same meaning: only formatting, order of attributes or docs differ.")
     if comparison.text and not comparison.text.identical:
@@ -50,7 +56,13 @@ def _card(card: ChangeCard) -> Iterator[str]:
     )
     if card.before is not None or card.after is not None:
         yield f"  {_value(card.before)} → {_value(card.after)}  "
-    said = (("Rules and data part", card.parting), ("Why", card.why), ("Repair", card.remedy), ("Data", card.evidence))
+    said = [
+        ("Rules and data part", card.parting),
+        ("Why", card.why),
+        ("Repair", card.remedy),
+        ("For example", card.example),
+    ]
+    said += [("In the data", note.sentence) for note in card.evidence]
     yield from (f"  {label}: {plain(text)}  " for label, text in said if text)
     yield from (f"  Proof ({proof.direction}): {_proof(proof)}  " for proof in card.proofs)
 

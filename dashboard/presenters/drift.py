@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from dashboard.presenters.comparison import Comparison
 from dashboard.presenters.drift_parts import (
     AdviceLine,
     BarTable,
@@ -167,7 +168,11 @@ class ScanRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingRow:
-    """A finding in a list. `sentence` is the finding in words, `location` topic:partition@offset or operator/variable."""
+    """A finding in a list. `sentence` is the finding in words, `location` topic:partition@offset or operator/variable.
+
+    `resolving` leads to the open requests that answer it; `snooze` acknowledges it from where it stands, None where that
+    isn't offered.
+    """
 
     url: str
     severity: Severity
@@ -188,6 +193,8 @@ class FindingRow:
     assignee: str = ""
     hint: str = ""
     muted: bool = False
+    resolving: tuple[Link, ...] = ()
+    snooze: Action | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,9 +238,9 @@ class Bulk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingList:
-    """Findings under their definition. `clean` says what was looked at when there is none: where nothing was scanned
+    """Findings under their definition. `clean` says what was looked at and when where there is none, `next_scan_at` when
 
-    it is "" and the page says "not scanned" instead of showing green. The tallies are of open findings.
+    it is looked at again. Where nothing was scanned `clean` is "" and the page says "not scanned" instead of showing green. The tallies are of open findings.
     """
 
     frame: Frame
@@ -242,6 +249,7 @@ class FindingList:
     paging: Paging
     clean: str = ""
     clean_at: datetime | None = None
+    next_scan_at: datetime | None = None
     coverage: str = ""
     problems: tuple[Problem, ...] = ()
     by_severity: tuple[Tally, ...] = ()
@@ -259,6 +267,7 @@ class FindingPage:
     The row's sentence says what is wrong, `remedies` are what to do, one sentence each; `related` are links (the subject,
     the schema id's owner, the compare page). `commands` fetch the messages. `assign` and `reopen` as `acknowledge`.
     `drafts` of the reader and `requests` were begun from it; `released` are the versions that came of them.
+    `observed` is the shape that the data have against what is declared, `observed_note` what is to say of it.
     """
 
     frame: Frame
@@ -290,3 +299,5 @@ class FindingPage:
     history: tuple[HistoryRow, ...] = ()
     reopened: int = 0
     clean_scans: str = ""
+    observed: Comparison | None = None
+    observed_note: str = ""

@@ -54,6 +54,7 @@ class OtherTypeRow:
 class FieldPage:
     """The page; `now` are facts of the field in the newest version, none where it is gone.
 
+    `needed` says which declared clients need it; their page is at `usage_url`.
     `problem` says that no version has it, with `nearest` to try instead. `bounds` say what wasn't looked at.
     """
 
@@ -69,6 +70,8 @@ class FieldPage:
     days: tuple[DayRow, ...]
     others: tuple[OtherTypeRow, ...]
     others_said: str
+    needed: str
+    usage_url: str
     bounds: tuple[str, ...] = ()
     problem: str = ""
     nearest: tuple[Link, ...] = ()

@@ -170,13 +170,17 @@ class ActiveFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """The search box and filters of a list. `url` is the list without any; `placeholder` is an example of a query."""
+    """The search box and filters of a list. `url` is the list without any; `placeholder` is an example of a query.
+
+    `fields` are filters that are written and not chosen; they are among `active` where they are in force.
+    """
 
     url: str
     query: str = ""
     label: str = later("Search")
     placeholder: str = ""
     filters: tuple[Filter, ...] = ()
+    fields: tuple[Field, ...] = ()
     active: tuple[ActiveFilter, ...] = ()
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 
 from dashboard.presenters.drift import FindingRow
 from dashboard.presenters.frame import Action, Frame, Problem
@@ -51,7 +51,8 @@ class HomePage:
 
     `demo` is the button "Load the demo" (a POST), None where it isn't offered; `demo_progress` says how far the demo
     is while it loads; then the page asks `watch_url` again and again whether there is more to show. `notices` are unread ones, up to the number `newest_notice`. `last_decision` is one sentence for the
-    empty inbox. `signed_in` False shows how to sign in.
+    empty inbox. `together_url` leads to where several of what waits are approved at once; `snooze_until` is the day that a
+    finding is put off to where no other is chosen, `snooze_from` the first that can be. `signed_in` False shows how to sign in.
     """
 
     frame: Frame
@@ -70,3 +71,6 @@ class HomePage:
     demo_progress: str = ""
     watch_url: str = ""
     problems: tuple[Problem, ...] = ()
+    together_url: str = ""
+    snooze_until: date | None = None
+    snooze_from: date | None = None

@@ -214,6 +214,16 @@ class SourceKind(Shown):
     REGISTRY = ("registry", "plain", "layers", later("Registry settings"))
 
 
+class JobState(Shown):
+    """Where a job in the background stands."""
+
+    WAITING = ("waiting", "info", "clock", later("Waiting"))
+    RUNNING = ("running", "info", "loader", later("Running"))
+    WELL = ("well", "ok", "circle-check", later("Done"))
+    FAILED = ("failed", "breaks", "octagon-x", later("Failed"))
+    NEVER = ("never", "unknown", "circle-dashed", later("Not run yet"))
+
+
 class Health(Shown):
     """Whether a part of the house answers."""
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dashboard.presenters.frame import Action, Choice, Fact, Field, Frame
+from dashboard.presenters.frame import Action, Choice, Fact, Field, Frame, Link
 from dashboard.presenters.looks import Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhyNot:
-    """A reason why something can't be done: `code` as the API has it, and what would change it."""
+    """A reason why something can't be done: `code` as the API has it, what would change it, and where that is done."""
 
     code: str
     sentence: str
     cure: str = ""
+    fix: Link | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

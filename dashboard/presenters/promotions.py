@@ -14,7 +14,8 @@ class RequestRow:
     """A request in a list. `what` is what it brings ("version 3", "a proposed text", "version 2 again").
 
     `more` counts the subjects beside the named one; `source` is None where the target alone is concerned. `blocked` is
-    one sentence on what it waits for, "" where nothing holds it.
+    one sentence on what it waits for, "" where nothing holds it. `alone` is why it can't be chosen to be approved with
+    others, in a list that asks; `impact` what its checks say of whom it concerns, `due` why its review is due.
     """
 
     number: int
@@ -30,11 +31,14 @@ class RequestRow:
     verdict: Verdict = Verdict.UNKNOWN
     reviews: str = ""
     blocked: str = ""
+    alone: str = ""
+    impact: str = ""
+    due: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestList:
-    """All requests, newest first."""
+    """All requests, newest first. `together` leads those that are chosen to one confirmation, in the reader's own list."""
 
     frame: Frame
     search: Search
@@ -42,13 +46,49 @@ class RequestList:
     paging: Paging
     request: Action | None = None
     drafts: Link | None = None
+    together: Action | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChosenRow:
+    """A request that would be approved with others: `plan` is its number with the hash of the plan that is shown.
+
+    `note` is what will stand against applying it.
+    """
+
+    request: RequestRow
+    plan: str
+    plan_hash: str
+    reason: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """A request that was chosen and isn't approved with the others, and why; `request` is None for one not to be read."""
+
+    number: int
+    reason: str
+    request: RequestRow | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TogetherPage:
+    """What one confirmation approves: each request with its plan, and those that were chosen and are left out."""
+
+    frame: Frame
+    rows: tuple[ChosenRow, ...]
+    left: tuple[LeftOut, ...]
+    submit: Action
+    back_url: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckRow:
     """A check of the plan with its outcome in a sentence.
 
-    `cure` is what would change it, `overridable` whether a reviewer may approve in spite of it.
+    `cure` is what would change it, `overridable` whether a reviewer may approve in spite of it; `findings_url` leads to
+    the open findings that it is about.
     """
 
     check: Check
@@ -56,6 +96,7 @@ class CheckRow:
     sentence: str
     cure: str = ""
     overridable: bool = False
+    findings_url: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
+
+from django.utils.text import Truncator
+from django.utils.translation import gettext
 
 from dashboard.presenters.frame import Action, Choice, Environment, Frame, Link, Paging, Search
 from dashboard.presenters.looks import Outlook
 from dashboard.presenters.subject_life import LifeMark
+
+LONGEST_LABEL: Final = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +37,22 @@ class BoardCell:
     reasons: tuple[str, ...] = ()
     request: Link | None = None
     promote: Action | None = None
+
+    @property
+    def label(self) -> str:
+        """The environment's name above the cell, where a narrow page has no columns."""
+        name = self.environment.name
+        return name if len(name) <= LONGEST_LABEL else Truncator(name).chars(LONGEST_LABEL)
+
+    @property
+    def version_words(self) -> str:
+        """Here rather than in the template, which has hundreds of them: there each takes five times as long."""
+        return gettext("version %(version)s") % {"version": self.version}
+
+    @property
+    def id_words(self) -> str:
+        """The schema's id."""
+        return gettext("id %(schema_id)s") % {"schema_id": self.schema_id}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

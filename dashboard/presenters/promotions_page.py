@@ -9,7 +9,9 @@ from dashboard.presenters.comparison import Comparison
 from dashboard.presenters.drift_parts import FindingOrigin
 from dashboard.presenters.frame import Action, Environment, Fact, Field, Frame, Link, Problem
 from dashboard.presenters.looks import RequestState, ReviewState, Verdict
+from dashboard.presenters.policy import WhyNot
 from dashboard.presenters.promotions import CheckRow, IdPlan, PlanStep
+from dashboard.presenters.report import DataEvidence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +127,7 @@ class ReviewForm:
 
     `plan_hash` is sent along as the hidden field of that name: what was read is what gets approved. `override` is the
     reason for checks that fail and may be overridden, `typed` the subject's name where a closed environment breaks;
-    each None where it isn't asked for.
+    each None where it isn't asked for. `why` are all the conditions that fail of an approval that isn't allowed.
     """
 
     approve: Action
@@ -135,6 +137,7 @@ class ReviewForm:
     plan_hash: str
     override: Field | None = None
     typed: Field | None = None
+    why: tuple[WhyNot, ...] = ()
 
     @property
     def any_allowed(self) -> bool:
@@ -143,18 +146,32 @@ class ReviewForm:
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Why not, each reason once."""
+        """Why not, each reason once; what is said of the approval already is left out."""
         actions = (self.approve, self.changes, self.reject)
-        return tuple(dict.fromkeys(action.reason for action in actions if not action.allowed))
+        said = {item.sentence for item in self.why}
+        return tuple(dict.fromkeys(a.reason for a in actions if not a.allowed and a.reason not in said))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkedRow:
+    """An open request to the same environment that belongs with this one; `goes_first` says that this one waits for it."""
+
+    number: int
+    url: str
+    subject: str
+    state: RequestState
+    sentence: str
+    goes_first: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduleForm:
-    """When to apply; the time is UTC. `now` is what the field starts from."""
+    """When to apply; the time is UTC. `now` is what the field starts from; `why` are the conditions that fail."""
 
     schedule: Action
     value: str
     minimum: str
+    why: tuple[WhyNot, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,7 +181,8 @@ class PromotionPage:
     `voided` is what took the force of earlier approvals. `items` are the schemas that would be written, of which the
     chosen one is compared with what the target has: `comparison` is None where there is nothing to compare with, and
     `comparison_note` says why. `nobody` says that nobody can approve, and the cure. `finding` is the one that it answers,
-    for a reader who may see it. Actions that aren't relevant are None.
+    for a reader who may see it. Actions that aren't relevant are None; `apply_why` are the conditions that fail of
+    applying.
     """
 
     frame: Frame
@@ -191,6 +209,7 @@ class PromotionPage:
     items_hidden: int = 0
     comparison: Comparison | None = None
     comparison_note: str = ""
+    replay: Action | None = None
     comparison_of: str = ""
     view: str = "unified"
     unified_url: str = ""
@@ -213,6 +232,7 @@ class PromotionPage:
     submit: Action | None = None
     withdraw: Action | None = None
     apply: Action | None = None
+    apply_why: tuple[WhyNot, ...] = ()
     schedule: ScheduleForm | None = None
     apply_at: datetime | None = None
     unschedule: Action | None = None
@@ -223,6 +243,7 @@ class PromotionPage:
     timeline: tuple[TimelineEntry, ...] = ()
     problem: Problem | None = None
     packs: tuple[Link, ...] = ()
+    linked: tuple[LinkedRow, ...] = ()
 
     @property
     def open_threads(self) -> int:
@@ -233,3 +254,15 @@ class PromotionPage:
     def failing(self) -> int:
         """Checks that fail."""
         return sum(1 for row in self.checks if row.check.code == "fail")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayPage:
+    """What messages at the target read as under a schema of a request; `problem` says why that isn't known."""
+
+    frame: Frame
+    subject: str
+    request_url: str
+    again: Action | None = None
+    evidence: DataEvidence | None = None
+    problem: Problem | None = None

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.utils.translation import gettext
 
+from dashboard.presenters.looks import Evidence
 from dashboard.presenters.text_diff import TextDiff
 
 SHOWN_BYTES = 512
@@ -51,6 +52,16 @@ class Proof:
     error: str = ""
     read: str | None = None
     reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvidenceNote:
+    """What real data say of a finding (its rule and path), or of a whole report (neither)."""
+
+    weight: Evidence
+    sentence: str
+    path: str = ""
+    rule: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

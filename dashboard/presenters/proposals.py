@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from dashboard.presenters.comparison import Comparison
 from dashboard.presenters.drift_parts import FindingOrigin
 from dashboard.presenters.frame import Action, Choice, Environment, Field, Frame, Link, Problem
 from dashboard.presenters.looks import Verdict
 from dashboard.presenters.promotions import CheckRow, RequestRow
-from dashboard.presenters.report import ReferenceField, SyntaxProblem
+from dashboard.presenters.report import LevelResult, ReferenceField, SyntaxProblem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +51,8 @@ class ProposalResult:
 class ProposalPage:
     """The editor. `equal` says that a version has this meaning already: nothing would be registered.
 
-    `finding_number` is what the form sends on, `finding` what the reader may see of it.
+    `finding_number` is what the form sends on, `finding` what the reader may see of it. After a check `levels` are
+    all seven, and `comparison` is the text against the newest version, None where none is.
     """
 
     frame: Frame
@@ -74,3 +76,5 @@ class ProposalPage:
     result: ProposalResult | None = None
     problem: Problem | None = None
     starts: tuple[Link, ...] = ()
+    levels: tuple[LevelResult, ...] = ()
+    comparison: Comparison | None = None

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from dashboard.presenters.comparison import Comparison
 from dashboard.presenters.frame import Action, Choice, Field, Frame, Problem
-from dashboard.presenters.looks import Evidence, Verdict, Weight
+from dashboard.presenters.looks import Verdict, Weight
 from dashboard.presenters.notes import TagChip
-from dashboard.presenters.proof import EditView, PartingNote, Proof, RenameView
+from dashboard.presenters.proof import EditView, EvidenceNote, PartingNote, Proof, RenameView
 from dashboard.presenters.text_diff import lines_of
 
 
@@ -114,15 +115,6 @@ class PatchView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EvidenceNote:
-    """What data say of a finding at a path, or of the whole report (no path)."""
-
-    weight: Evidence
-    sentence: str
-    path: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayRow:
     """The messages of one writer: which versions it is, and what the proposed schema made of them."""
 
@@ -191,7 +183,6 @@ class SyntaxProblem:
     line: int | None = None
     column: int | None = None
     snippet: tuple[SnippetLine, ...] = ()
-    cure: str = ""
 
 
 def snippet(text: str, line: int, column: int | None, *, around: int = 2, width: int = 160) -> tuple[SnippetLine, ...]:
@@ -244,7 +235,8 @@ class ReportResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportPage:
-    """The form and, after it was sent, either a syntax problem or a result. `register` would make it a version.
+    """The form and, after it was sent, either a syntax problem or a result. `propose` takes the text to the
+    editor, None where the registry takes no proposals.
 
     `carried` are the form's other values (name, value): a button that checks an edited text sends them along.
     """
@@ -264,6 +256,7 @@ class ReportPage:
     carried: tuple[tuple[str, str], ...] = ()
     syntax: SyntaxProblem | None = None
     result: ReportResult | None = None
+    comparison: Comparison | None = None
     evidence: DataEvidence | None = None
     problem: Problem | None = None
-    register: Action | None = None
+    propose: Action | None = None

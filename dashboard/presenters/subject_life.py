@@ -10,7 +10,7 @@ from dashboard.texts import later
 
 
 class LifeState(Shown):
-    """What became of a version."""
+    """What became of a version; the last two are said of a subject as a whole."""
 
     DRAFT = ("draft", "unknown", "pencil", later("Draft"))
     ASKED = ("in review", "info", "git-pull-request-arrow", later("In review"))
@@ -23,6 +23,8 @@ class LifeState(Shown):
     DEPRECATED = ("deprecated", "care", "hourglass", later("Deprecated"))
     RETIRED = ("retired", "unknown", "circle-slash", later("Retired"))
     QUARANTINED = ("quarantined", "breaks", "ban", later("In quarantine"))
+    REGISTERED = ("registered", "ok", "circle-check", later("Registered"))
+    DELETED = ("deleted", "unknown", "circle-x", later("Soft-deleted"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

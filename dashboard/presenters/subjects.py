@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date, datetime
 
-from dashboard.presenters.frame import Action, Choice, Environment, Frame, Paging, Problem, Search
+from dashboard.presenters.frame import Action, Choice, Environment, Frame, Link, Paging, Problem, Search
 from dashboard.presenters.looks import ChangeKind, Severity, Verdict
 from dashboard.presenters.notes import BulkForm, NotePart, OwnerChip, TagChip
-from dashboard.presenters.policy import WhatIfForm
+from dashboard.presenters.policy import WhatIfForm, WhyNot
 from dashboard.presenters.references import ReferenceLists
+from dashboard.presenters.report import SnippetLine
 from dashboard.presenters.subject_life import LifeMark, StandingPart
 
 
@@ -44,11 +45,15 @@ class SubjectRow:
     qualified: str = ""
     tags: tuple[TagChip, ...] = ()
     owners: tuple[OwnerChip, ...] = ()
+    deleted: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubjectList:
-    """The list of subjects of one registry. `add` is the way to register a schema, shown when there is none yet."""
+    """The list of subjects of one registry. `add` is the way to register a schema, shown when there is none yet.
+
+    `links` lead to the same words in everything, and to lists that are made of what became of subjects.
+    """
 
     frame: Frame
     registry: str
@@ -59,17 +64,26 @@ class SubjectList:
     add_url: str = ""
     add_command: str = ""
     bulk: BulkForm | None = None
+    links: tuple[Link, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaneHead:
+    """A version over which the lanes run, and since when this registry has it."""
+
+    version: int
+    since: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaneCell:
-    """A version in an environment's lane: there or not, arrived by a request or registered directly.
+    """A version in an environment's lane: `there` is its number there, None where it isn't.
 
-    `linked` says that it came from the lane above: a line joins the two.
+    It arrived by a request or was registered directly; `linked` says that it came from the lane above: a line joins the two.
     """
 
     version: int
-    present: bool = False
+    there: int | None = None
     current: bool = False
     direct: bool = False
     linked: bool = False
@@ -87,24 +101,37 @@ class Lane:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LivePlace:
+    """An environment that has a version's content: as which version, under which schema id, since when."""
+
+    environment: Environment
+    version: int
+    schema_id: int
+    since: datetime
+    url: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class VersionRow:
     """A version in the subject's table, newest first.
 
-    `verdict` is against the predecessor under the effective level, None for the first. `summary` is one line in words
-    ("+2 fields, 1 widened"). `via` is the door ("REST API", "request 12"). `live_in` are the environments that have it.
+    `verdict` is against the predecessor under the level in force, None for the first and where that level asks nothing;
+    `verdict_note` says why there is none, or against which other version it is. `summary` is one line in words
+    ("+2 fields, 1 widened"), `problem` what kept it from being told. `via` is the door ("REST API", "request 12").
     """
 
     version: int
     schema_id: int
     url: str
     summary: str
+    problem: str = ""
     verdict: Verdict | None = None
+    verdict_note: str = ""
     compare_url: str = ""
-    fingerprint: str = ""
     registered_at: datetime | None = None
     registered_by: str = ""
     via: str = ""
-    live_in: tuple[Environment, ...] = ()
+    live_in: tuple[LivePlace, ...] = ()
     selected: bool = False
     deleted: bool = False
     marks: tuple[LifeMark, ...] = ()
@@ -123,13 +150,17 @@ class FieldMarkLink:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeenField:
-    """What scans counted of a field: `filled` is the share of the messages in which it had a value, "" where not seen."""
+    """What scans counted of a field: `filled` is the share of the messages in which it had a value, "" where not seen.
+
+    `present` is the share in which it was there at all, `nulls` the one in which it was there and null; `last_day` the
+    last day of which messages with it were counted, None where it never was there.
+    """
 
     filled: str = ""
     never: bool = False
     messages: int = 0
-    missing: int = 0
-    nulls: int = 0
+    present: str = ""
+    nulls: str = ""
     last_day: date | None = None
     marks: tuple[FieldMarkLink, ...] = ()
 
@@ -176,7 +207,7 @@ class FieldRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReferenceRow:
-    """A reference out of the version (or into it): the name inside the schema, subject and version it means."""
+    """A reference out of the version: the name inside the schema, subject and version it means."""
 
     name: str
     subject: str
@@ -186,13 +217,21 @@ class ReferenceRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """A setting in force: its value, where it comes from in words, and what it means in a full sentence."""
+    """A setting in force: its value, where it comes from in words, and what it means in a full sentence.
+
+    `change` leads to where it is changed, `reset` to where its own value is taken away, None where there is none; `why`
+    says what stands against both. `inherited` is what would count then.
+    """
 
     label: str
     value: str
     origin: str
     sentence: str
     own: bool = False
+    inherited: str = ""
+    change: Action | None = None
+    reset: Action | None = None
+    why: tuple[WhyNot, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,8 +239,8 @@ class SelectedVersion:
     """The version below the table. `tab` is "structure", "source", "references" or "settings"; the urls choose each.
 
     `source` is the canonical text as it is shown, without `source_hidden` lines at its end; `fields` are those of one
-    page. `problem` stands where the text can't be parsed, the source still shows. `words_url` turns to business words
-    and back.
+    page. `problem` stands where the text can't be read, with the `snippet` around the place; the text itself is shown
+    below it. `words_url` turns to business words and back.
     """
 
     version: int
@@ -214,27 +253,45 @@ class SelectedVersion:
     in_data: InData | None = None
     words_url: str = ""
     in_business_words: bool = False
-    root: str = ""
-    root_doc: str = ""
     source: str = ""
     source_hidden: int = 0
     raw_url: str = ""
     references: tuple[ReferenceRow, ...] = ()
-    referenced_by: tuple[ReferenceRow, ...] = ()
     settings: tuple[Setting, ...] = ()
     what_if: WhatIfForm | None = None
     reference_lists: ReferenceLists | None = None
     graph_url: str = ""
+    fingerprint: str = ""
     problem: Problem | None = None
+    snippet: tuple[SnippetLine, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicLink:
+    """A topic whose keys or values carry the subject, and `by` what it is known to be so; `url` "" where it isn't shown."""
+
+    name: str
+    side: str
+    by: str
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicLinks:
+    """The topics that carry the subject; `more` of them aren't drawn."""
+
+    topics: tuple[TopicLink, ...] = ()
+    more: int = 0
+    more_url: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubjectPage:
     """The page of one subject in one registry.
 
-    `level_sentence` is the effective level in a full sentence; `upgrade_order` the headline it implies ("Deploy
-    consumers first"). `versions` is empty when all are soft-deleted: `problem` then says so. `compare_from` and
-    `compare_to` are the two selects' choices.
+    `level_origin` says where the level is set, `level_asks` what it asks of a new version; `upgrade_order` is the headline
+    that it implies ("Deploy consumers first"). Where all `versions` are soft-deleted `problem` says so; `restore` leads to
+    where what is soft-deleted is taken back. `compare_from` and `compare_to` are the two selects' choices.
     """
 
     frame: Frame
@@ -242,14 +299,18 @@ class SubjectPage:
     subject: str
     format: str
     level: str
-    level_sentence: str
+    level_origin: str
+    level_asks: str
     upgrade_order: str
     versions: tuple[VersionRow, ...]
     compare_url: str
-    report_url: str
-    simulate_url: str = ""
+    actions: tuple[Action, ...] = ()
+    restore: Action | None = None
     context: str = ""
     mode: str = "READWRITE"
+    state: LifeMark | None = None
+    topics: TopicLinks = TopicLinks()
+    lane_heads: tuple[LaneHead, ...] = ()
     lanes: tuple[Lane, ...] = ()
     selected: SelectedVersion | None = None
     standing: StandingPart | None = None
@@ -257,7 +318,11 @@ class SubjectPage:
     note_open: bool = False
     compare_from: tuple[Choice, ...] = ()
     compare_to: tuple[Choice, ...] = ()
-    promote: Action | None = None
     open_findings: int = 0
     findings_url: str = ""
     problem: Problem | None = None
+
+    @property
+    def state_marks(self) -> tuple[LifeMark, ...]:
+        """The state as what draws marks takes it."""
+        return (self.state,) if self.state else ()

@@ -125,6 +125,34 @@ class CoverageRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ClientRow:
+    """A declared client: what it does in words, the version that it has, and whether it wasn't heard of for long."""
+
+    name: str
+    does: str
+    version: str
+    version_url: str
+    fields: tuple[str, ...]
+    contact: str
+    seen_at: datetime
+    declared_by: str
+    lapsed: bool
+    withdraw: Action
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clients:
+    """The declared clients of a subject, with the form for another one; `hidden` are beyond those that are shown."""
+
+    rows: tuple[ClientRow, ...]
+    fields: tuple[Field, ...]
+    declare: Action
+    api: str
+    hidden: int = 0
+    problem: Problem | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UsagePage:
     """The use of a subject's versions, newest first.
 
@@ -138,6 +166,7 @@ class UsagePage:
     versions: tuple[VersionUsage, ...]
     whole: RetireVerdict
     coverage: tuple[CoverageRow, ...]
+    declared: Clients
     ask_url: str = ""
     retire_url: str = ""
     orphans_url: str = ""

@@ -265,9 +265,12 @@ def plural(count: int, one: str, many: str) -> str:
 
 
 @register.inclusion_tag("components/action.html", takes_context=True)
-def action(context: Context, what: Any, small: bool = False) -> dict[str, Any]:
-    """A button or link; not allowed, it is disabled and its reason stands beside it."""
-    return {"action": what, "small": small, "csrf_token": context.get("csrf_token")}
+def action(context: Context, what: Any, small: bool = False, anchor: str = "") -> dict[str, Any]:
+    """A button or link; not allowed, it is disabled and its reason stands beside it.
+
+    In a part that htmx replaces it keeps the focus by its `anchor`.
+    """
+    return {"action": what, "small": small, "anchor": anchor, "csrf_token": context.get("csrf_token")}
 
 
 @register.inclusion_tag("components/environment.html")

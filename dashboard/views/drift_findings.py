@@ -80,6 +80,8 @@ def _decided(request: HttpRequest, finding_id: int, decide: Callable[[], None], 
         messages.success(request, done)
     except (Conflict, InvalidInput) as error:
         messages.error(request, error.message)
+    if request.POST.get("next") == reverse("ui:home"):
+        return redirect("ui:home")
     return redirect("ui:finding", finding_id)
 
 

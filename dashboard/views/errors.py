@@ -12,6 +12,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from dashboard.pages.frame import make_frame
+from dashboard.pages.nearest import nearest
 from dashboard.presenters.frame import Frame, Link, MessagePage, Problem
 from dashboard.texts import later
 from dashboard.views.away import PAGES, away_answer
@@ -46,12 +47,12 @@ def error_page(request: HttpRequest, error: Exception) -> HttpResponse | None:
         else ""
     )
     problem = Problem(what=error.message, where=where, links=(Link(label=gettext("Home"), url=PAGES),))
-    return _message(request, 403 if status == 401 else status, problem)
+    return _message(request, 403 if status == 401 else status, problem, nearest(request, error))
 
 
-def _message(request: HttpRequest, status: int, problem: Problem) -> HttpResponse:
+def _message(request: HttpRequest, status: int, problem: Problem, links: tuple[Link, ...] = ()) -> HttpResponse:
     title = TITLES.get(status, gettext("Something went wrong"))
-    page = MessagePage(frame=make_frame(request, title=title), status=status, problem=problem)
+    page = MessagePage(frame=make_frame(request, title=title), status=status, problem=problem, nearest=links)
     return render(request, "errors/message.html", {"page": page}, status=status)
 
 

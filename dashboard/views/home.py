@@ -1,4 +1,4 @@
-"""Home, the demo's button, the theme, the audit log."""
+"""Home, the demo's button, the theme."""
 
 from __future__ import annotations
 
@@ -49,10 +49,3 @@ def theme(request: HttpRequest) -> HttpResponse:
     if chosen in THEMES:
         response.set_cookie("theme", chosen, max_age=YEAR, samesite="Lax", httponly=True, secure=request.is_secure())
     return response
-
-
-@require_safe
-def audit(request: HttpRequest) -> HttpResponse:
-    """The log of every change."""
-    require(page_actor(request), "audit.read")
-    return render(request, "audit/list.html", {"page": pages.audit_list(request)})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Final
 from urllib.parse import urlencode
@@ -15,11 +15,11 @@ from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from dashboard.pages import evidence_pack, promotions_decision, promotions_form, promotions_page
+from dashboard.pages import evidence_pack, promotions_decision, promotions_form, promotions_page, promotions_together
 from dashboard.pages import promotions as pages
 from dashboard.pages.frame import page_actor
 from dashboard.pages.sources_words import given_text
-from dashboard.texts import later
+from dashboard.texts import later, listing
 from dashboard.views.parts import render_page
 from registry.errors import (
     Conflict,
@@ -34,6 +34,7 @@ from registry.errors import (
 )
 from registry.promotions import selectors, services
 from registry.promotions.selectors.readable import readable_request
+from registry.promotions.services.approving_together import Approval
 from registry.promotions.services.current import refuse_strangers
 
 SAID: Final = {
@@ -167,6 +168,36 @@ def _require_typed(request: HttpRequest, request_id: int) -> None:
             gettext("It breaks what %(target)s has: type %(qualified)s to approve it all the same.")
             % {"target": info.target, "qualified": info.subject.qualified}
         )
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def approve_together(request: HttpRequest) -> HttpResponse:
+    """The page that lists what was chosen to be approved; sent, it approves each by itself and says what became of it."""
+    actor = page_actor(request)
+    refuse_strangers(actor)
+    if request.method != "POST":
+        return render(request, "promotions/together.html", {"page": promotions_together.together_page(request)})
+    try:
+        plans = promotions_together.plans_of(request.POST.getlist("plan"))
+        _tell_approvals(request, services.approve_together(plans=plans, by=actor))
+    except InvalidInput as error:
+        messages.error(request, error.message)
+    return redirect(f"{reverse('ui:promotions')}?{urlencode({'who': 'waiting'})}")
+
+
+def _tell_approvals(request: HttpRequest, approvals: Sequence[Approval]) -> None:
+    """What became of each: those approved in one sentence, each that was left out with its reason."""
+    enough = [f"#{each.request}" for each in approvals if each.state == "approved"]
+    begun = [f"#{each.request}" for each in approvals if each.state and each.state != "approved"]
+    if enough:
+        messages.success(request, gettext("Approved, and ready to be applied: %(which)s.") % {"which": listing(enough)})
+    if begun:
+        said = gettext("Your approval is recorded, and more are needed: %(which)s.")
+        messages.success(request, said % {"which": listing(begun)})
+    for each in approvals:
+        if each.refused:
+            said = gettext("#%(number)s is left out: %(reason)s") % {"number": each.request, "reason": each.refused}
+            messages.warning(request, said)
 
 
 @require_POST

@@ -18,6 +18,7 @@ from dashboard.pages.proposals import (
     form_sent,
     form_started,
     proposal_page,
+    with_file,
 )
 from registry.access.roles import Actor
 from registry.errors import (
@@ -52,6 +53,10 @@ def propose(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         return _page(request, form_started(request, actor))
     form, do = form_sent(request), request.POST.get("do", "check")
+    try:
+        form = with_file(request, form)
+    except InvalidInput as error:
+        return _page(request, form, error=error)
     if do == "check":
         return _page(request, form, check=True)
     try:

@@ -7,7 +7,7 @@ from datetime import datetime
 
 ALL = "all"
 _READ = frozenset({"schema.read", "audit.read"})
-_REGISTER = _READ | {"version.register"}
+_REGISTER = _READ | {"version.register", "client.declare"}
 
 #: scope → the actions that it lets through; None: every action, those that come later too
 SCOPES: dict[str, frozenset[str] | None] = {
@@ -24,8 +24,8 @@ SCOPES: dict[str, frozenset[str] | None] = {
 #: what a person reads beside the choice
 SCOPE_WORDS = {
     "read": "Read schemas, findings, requests and the audit.",
-    "register": "Read, and register versions: what a producer or a build needs.",
-    "write": "Register, deprecate, describe, delete softly, and change compatibility settings.",
+    "register": "Read, register versions, and declare clients: what a producer, a consumer or a build needs.",
+    "write": "Register, declare clients, deprecate, describe, delete softly, and change compatibility settings.",
     "scan": "Read, also masked samples, manage clusters and sources, start scans, decide on findings.",
     "promote": "Read, ask for promotions, and apply approved ones: what a pipeline needs.",
     ALL: "Everything that its person may.",

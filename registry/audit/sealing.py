@@ -102,10 +102,15 @@ def head() -> Head:
     return Head(row.position or 0, row.seal) if row else Head(0, "")
 
 
+def tail() -> tuple[int, datetime | None]:
+    """How many events aren't sealed yet, and since when the oldest of them waits; two queries of their own index."""
+    unsealed = AuditEvent.objects.filter(position=None).order_by("id")
+    return unsealed.count(), unsealed.values_list("at", flat=True).first()
+
+
 def verify(expected: Head | None = None) -> Chain:
     """Make every seal again from the events as they are now, and compare; `expected` is a head that was noted earlier."""
-    unsealed = AuditEvent.objects.filter(position=None).order_by("id")
-    number, oldest = unsealed.count(), unsealed.values_list("at", flat=True).first()
+    number, oldest = tail()
     last, problem = _walk(expected)
     return Chain(last, number, oldest, problem)
 

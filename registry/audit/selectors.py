@@ -5,18 +5,30 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
+from django.db import connection
 from django.db.models import Q, QuerySet
+from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Coalesce
 
 from registry.audit.models import AuditEvent
 
 CHUNK = 2_000
+_TABLES: Final = """
+WITH RECURSIVE found(name) AS (
+    SELECT min("table") FROM audit_auditevent
+    UNION ALL
+    SELECT (SELECT min("table") FROM audit_auditevent WHERE "table" > found.name) FROM found WHERE name IS NOT NULL
+) SELECT name FROM found WHERE name IS NOT NULL ORDER BY name"""
 
 
 @dataclass(frozen=True)
 class AuditFilter:
-    """Which events: empty means all. `text` is looked for in actor, table, reason and origin; `since` is inclusive."""
+    """Which events: empty means all. `text` is looked for in actor, table, reason and origin; `since` is inclusive.
+
+    `about` is a condition that another app made: which rows are about something that it knows.
+    """
 
     text: str = ""
     actor: str = ""
@@ -25,6 +37,7 @@ class AuditFilter:
     row_id: str = ""
     since: datetime | None = None
     until: datetime | None = None
+    about: Q | None = None
 
 
 @dataclass(frozen=True)
@@ -75,6 +88,23 @@ def events_of_rows(rows: Mapping[str, Collection[int]], *, limit: int) -> list[A
     return [_entry(row) for row in AuditEvent.objects.filter(wanted).order_by("id")[:limit]]
 
 
+def columns_of_rows(events: Collection[int], columns: Collection[str]) -> dict[int, dict[str, str | None]]:
+    """For each event these columns of its row as it was after it, or before it where it is gone, as texts; one query.
+
+    A column that the table doesn't have is None. The rest of a row, a schema's text for one, isn't read.
+    """
+    wanted = {f"column_{name}": KeyTextTransform(name, Coalesce("after", "before")) for name in columns}
+    rows = AuditEvent.objects.filter(pk__in=events).annotate(**wanted).values_list("pk", *wanted)
+    return {pk: dict(zip(columns, values, strict=True)) for pk, *values in rows}
+
+
+def tables_of_audit() -> list[str]:
+    """The tables that have an event, sorted; read by jumping from one to the next in the index of tables and rows."""
+    with connection.cursor() as cursor:
+        cursor.execute(_TABLES)
+        return [str(table) for (table,) in cursor.fetchall()]
+
+
 def _rows(chosen: AuditFilter) -> QuerySet[AuditEvent]:
     exact = {"actor": chosen.actor, "door": chosen.door, "table": chosen.table, "row_id": chosen.row_id}
     times = {"at__gte": chosen.since, "at__lt": chosen.until}
@@ -82,7 +112,7 @@ def _rows(chosen: AuditFilter) -> QuerySet[AuditEvent]:
     if chosen.text:
         parts = [Q(**{f"{name}__icontains": chosen.text}) for name in ("actor", "table", "why", "origin")]
         rows = rows.filter(parts[0] | parts[1] | parts[2] | parts[3])
-    return rows
+    return rows if chosen.about is None else rows.filter(chosen.about)
 
 
 def _entry(row: AuditEvent) -> AuditEntry:

@@ -16,6 +16,7 @@ from registry.drift.replay import DEFAULT_MESSAGES, ReplayReport, replay_proposa
 from registry.drift.weighing import EvidenceLine, FieldSeen, ReplaySeen, findings_of, weigh
 from registry.formats.assessment import Assessment
 from registry.formats.base import Reference
+from registry.formats.report import ReportItem
 from registry.subjects.models import Registry
 from registry.subjects.names import SubjectName
 from registry.subjects.selectors.comparison import report_proposal
@@ -72,9 +73,20 @@ def replay_and_weigh(
 def evidence_lines(
     registry: Registry, subject: SubjectName, assessment: Assessment, replay: ReplayReport | None = None, *, by: Actor
 ) -> tuple[EvidenceLine, ...]:
-    """What the last weeks' data, and a replay where there is one, say beside a report. Six queries. Raises NotAllowed."""
+    """What the last weeks' data, and a replay where there is one, say beside a report. Four queries. Raises NotAllowed."""
+    return lines_of_items(registry, subject, assessment.strip.reports[_ALL].items, replay, by=by)
+
+
+def lines_of_items(
+    registry: Registry,
+    subject: SubjectName,
+    items: Sequence[ReportItem],
+    replay: ReplayReport | None = None,
+    *,
+    by: Actor,
+) -> tuple[EvidenceLine, ...]:
+    """The same beside findings of any report. Four queries. Raises NotAllowed."""
     require(by, "schema.read", registry=registry.name, subject=subject.qualified)
-    items = assessment.strip.reports[_ALL].items
     return weigh(findings_of(items), fields_seen(registry, subject), seen_of(replay) if replay else None)
 
 

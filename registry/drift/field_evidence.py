@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 from typing import Final
 
-from django.db.models import Max, Min, Sum
+from django.db.models import Max, Min, Q, Sum
 from django.utils import timezone
 
 from registry.drift import use_rows
@@ -99,7 +99,7 @@ def fields_in_data(registry: Registry, subject: SubjectName, paths: Iterable[str
     rows = (
         lately.filter(path__in={form for forms in wanted.values() for form in forms})
         .values_list("path")
-        .annotate(Sum("messages"), Sum("present"), Sum("nulls"), Min("day"), Max("day"))
+        .annotate(Sum("messages"), Sum("present"), Sum("nulls"), Min("day"), last=Max("day", filter=Q(present__gt=0)))
     )
     found = {row[0]: FieldSeen(*row) for row in rows}
     by_path = ((path, next((found[form] for form in forms if form in found), None)) for path, forms in wanted.items())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from django.db.models import QuerySet
@@ -22,23 +22,28 @@ def open_drift(target: Registry, steps: Sequence[Step]) -> list[Check]:
     A break fails, unless the environment lets it pass; a risk warns. What was acknowledged or muted was decided already.
     """
     subjects = {step.subject: None for step in steps if step.adds}
-    rows = _open(target).filter(subject_name__in=subjects) if subjects else Finding.objects.none()
+    rows = _open([target]).filter(subject_name__in=subjects) if subjects else Finding.objects.none()
     found: dict[str, list[tuple[str, str]]] = {}
     for subject, severity, sentence in rows.order_by("pk").values_list("subject_name", "severity", "sentence"):
         found.setdefault(subject, []).append((severity, sentence))
     return [_check(subject, found[subject]) for subject in subjects if subject in found]
 
 
-def drift_facts(target: Registry) -> dict[str, str]:
-    """The open findings of each subject by number and severity; one query."""
-    found: dict[str, list[str]] = {}
-    for subject, key, severity in _open(target).order_by("pk").values_list("subject_name", "pk", "severity"):
-        found.setdefault(subject, []).append(f"{key} {severity}")
-    return {subject: ", ".join(items) for subject, items in found.items()}
+def drift_facts(targets: Collection[Registry], subjects: Collection[str] | None) -> dict[int, dict[str, str]]:
+    """The open findings of each subject by number and severity, by the registry's key; one query."""
+    rows = _open(targets) if subjects is None else _open(targets).filter(subject_name__in=subjects)
+    found: dict[int, dict[str, list[str]]] = {}
+    for registry, subject, key, severity in rows.order_by("pk").values_list(
+        "source__registry", "subject_name", "pk", "severity"
+    ):
+        found.setdefault(registry, {}).setdefault(subject, []).append(f"{key} {severity}")
+    return {registry: {name: ", ".join(items) for name, items in said.items()} for registry, said in found.items()}
 
 
-def _open(target: Registry) -> QuerySet[Finding]:
-    rows = Finding.objects.filter(source__registry=target, state="open", muted=False, severity__in=("break", "risk"))
+def _open(targets: Collection[Registry]) -> QuerySet[Finding]:
+    rows = Finding.objects.filter(
+        source__registry__in=targets, state="open", muted=False, severity__in=("break", "risk")
+    )
     return rows.exclude(subject_name="")
 
 

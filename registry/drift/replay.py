@@ -19,7 +19,7 @@ from registry.drift.models import Cluster, SchemaUse, Topic
 from registry.drift.sources.base import spark_remote
 from registry.drift.sources.kafka_cluster import offsets_of
 from registry.drift.sources.kafka_ranges import Watermarks
-from registry.drift.usage import Coverage, usage_of
+from registry.drift.usage import Coverage, coverage_of
 from registry.errors import InvalidSource, SchemaTooCostly, SubjectNotFound
 from registry.formats.base import ParsedSchema, Reference
 from registry.formats.replay_tally import KINDS, Key, ReplaySchema, ReplayTally, WriterTally
@@ -206,7 +206,7 @@ def _topic(registry: Registry, subject: SubjectName, name: str) -> Coverage:
 def topics_of(registry: Registry, subject: SubjectName) -> tuple[Coverage, ...]:
     """The topics that carry a subject as far as is known; none where it doesn't exist."""
     try:
-        return tuple(item for item in usage_of(registry, subject).coverage if item.is_own)
+        return tuple(item for item in coverage_of(registry, subject) if item.is_own)
     except SubjectNotFound:
         return ()
 

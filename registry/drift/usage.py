@@ -5,7 +5,7 @@ What isn't known is part of the answer: topics that were never scanned, and from
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal
@@ -142,15 +142,7 @@ def moment(time: datetime | None) -> str:
 
 def usage_of(registry: Registry, subject: SubjectName) -> SubjectUse:
     """The use of all versions of a subject, the soft-deleted ones too; five queries. Raises SubjectNotFound."""
-    rows = list(
-        SchemaVersion.objects.filter(
-            subject__context__registry=registry, subject__context__name=subject.context, subject__name=subject.subject
-        )
-        .select_related("schema")
-        .order_by("version")
-    )
-    if not rows:
-        raise SubjectNotFound(f"Subject '{subject.qualified}' not found.", subject=subject.qualified)
+    rows = _rows(registry, subject)
     uses = uses_of(registry, subject, rows)
     topics = topics_of(registry, subject, {use.topic_id for use in uses})
     latest = max((row.version for row in rows if row.deleted_at is None), default=None)
@@ -160,9 +152,14 @@ def usage_of(registry: Registry, subject: SubjectName) -> SubjectUse:
         listed = tuple(_by_topic((use for use in uses if is_of(use, row, subject)), topics, subject))
         known = _version(row, listed, is_latest=row.version == latest)
         versions.append(replace(known, shared_with=shared.get(row.schema_id, ()), referrers=referrers.get(row.pk, ())))
-    own = {item.topic_id for version in versions for item in version.topics if item.owner != "other"}
-    coverage = tuple(_coverage(topic, topic.pk in own or _is_own(topic, subject)) for topic in topics.values())
-    return SubjectUse(registry.name, subject.qualified, tuple(versions), coverage)
+    return SubjectUse(registry.name, subject.qualified, tuple(versions), _coverages(rows, uses, topics, subject))
+
+
+def coverage_of(registry: Registry, subject: SubjectName) -> tuple[Coverage, ...]:
+    """The topics of a subject's use alone, and how far they were read; three queries. Raises SubjectNotFound."""
+    rows = _rows(registry, subject)
+    uses = uses_of(registry, subject, rows)
+    return _coverages(rows, uses, topics_of(registry, subject, {use.topic_id for use in uses}), subject)
 
 
 def _version(row: SchemaVersion, topics: tuple[TopicUse, ...], *, is_latest: bool) -> VersionUse:
@@ -181,6 +178,29 @@ def _version(row: SchemaVersion, topics: tuple[TopicUse, ...], *, is_latest: boo
 
 
 # -- rows -----------------------------------------------------------------------------------------------------------
+
+
+def _rows(registry: Registry, subject: SubjectName) -> list[SchemaVersion]:
+    rows = SchemaVersion.objects.filter(
+        subject__context__registry=registry, subject__context__name=subject.context, subject__name=subject.subject
+    )
+    found = list(rows.select_related("schema").order_by("version"))
+    if not found:
+        raise SubjectNotFound(f"Subject '{subject.qualified}' not found.", subject=subject.qualified)
+    return found
+
+
+def _coverages(
+    rows: Sequence[SchemaVersion], uses: Sequence[SchemaUse], topics: Mapping[int, Topic], subject: SubjectName
+) -> tuple[Coverage, ...]:
+    """How far each topic was read; the subject's own are those named for it, and those that may be and hold its ids."""
+    own = {
+        use.topic_id
+        for use in uses
+        if owner_of(topics[use.topic_id], use.side, subject) != "other"
+        and any(is_of(use, row, subject) for row in rows)
+    }
+    return tuple(_coverage(topic, topic.pk in own or _is_own(topic, subject)) for topic in topics.values())
 
 
 def _by_topic(uses: Iterable[SchemaUse], topics: Mapping[int, Topic], subject: SubjectName) -> Iterable[TopicUse]:

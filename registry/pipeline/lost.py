@@ -13,12 +13,12 @@ from registry.pipeline.slices import Piece
 
 # What Kafka's client says → why a topic can't be read.
 _REASONS = (
-    ("TopicAuthorizationException", "its reading isn't allowed to this user"),
-    ("Not authorized to access topics", "its reading isn't allowed to this user"),
+    ("TopicAuthorizationException", "its reading isn't allowed to this user; grant it Read"),
+    ("Not authorized to access topics", "its reading isn't allowed to this user; grant it Read"),
     ("UnknownTopicOrPartition", "it was deleted, or one of its partitions is gone"),
     ("UnknownTopicIdException", "it was deleted, or made anew, meanwhile"),
     ("before the position for partition", "no broker leads one of its partitions: it was deleted, or a broker is away"),
-    ("Failed to get offsets", "its offsets aren't told: it was deleted, or its reading isn't allowed"),
+    ("Failed to get offsets", "its offsets aren't told: it was deleted, or this user lacks Describe"),
     ("before the last committed offset", "no broker leads one of its partitions"),
     ("UnknownProducerId", "it was deleted meanwhile"),
     ("OffsetOutOfRange", "its messages expired or were deleted while they were read"),

@@ -12,9 +12,10 @@ has stated it: none of them reviews what another asked for, and their approvals 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from functools import cached_property
 from typing import Final
 
 from django.conf import settings
@@ -22,7 +23,7 @@ from django.db.models import Q
 
 from registry.access.models import GroupGrant, RoleGrant, User
 from registry.access.roles import ACTIONS, Actor, Grant, may
-from registry.access.selectors import Owners, owners_of_many
+from registry.access.selectors import Owners, grants_of, owners_of_many
 from registry.promotions.models import PromotionRequest, Review, ReviewRule
 from registry.promotions.persons import persons_of
 from registry.promotions.plan import REGISTER, WRITING
@@ -230,18 +231,34 @@ class Reviewing:
     """Which of many requests somebody can review, without working out what each of them needs."""
 
     def __init__(
-        self, user_id: int, requests: Sequence[PromotionRequest] = (), *, requesters: Collection[int] = ()
+        self,
+        user_id: int,
+        requests: Sequence[PromotionRequest] = (),
+        *,
+        requesters: Mapping[int, str] | None = None,
+        grants: Sequence[Grant] | None = None,
     ) -> None:
+        """`requesters` are other accounts with their addresses of mail, `grants` this person's, where they are known."""
         self.user_id = user_id
-        requesters = {*requesters, *(request.requested_by_id for request in requests)}
         self.rules = _rules_of({request.target_id for request in requests})
         self.owners = _owners(requests, self.rules)
-        self.grants = _grants_of((), [user_id]).get(user_id, [])
-        self.groups = set(User.objects.filter(pk=user_id).values_list("groups__name", flat=True))
-        rows = User.objects.filter(pk__in={user_id, *requesters})
-        self.persons = persons_of(dict(rows.values_list("pk", "email")))
-        mine = User.objects.filter(pk=user_id, is_active=True)
-        self.may_approve = (mine.filter(socialaccount__isnull=False) if settings.OIDC_ISSUER else mine).exists()
+        self.grants = grants_of(user_id) if grants is None else grants
+        mine = list(User.objects.filter(pk=user_id).values_list("pk", "email", "is_active", "socialaccount"))
+        self.may_approve = any(
+            active and (identity is not None or not settings.OIDC_ISSUER) for _, _, active, identity in mine
+        )
+        self.addresses = {row.requested_by_id: row.requested_by.email for row in requests}
+        self.addresses |= {**(requesters or {}), **{number: email for number, email, _, _ in mine}}
+
+    @cached_property
+    def groups(self) -> set[str]:
+        """The names of this person's groups."""
+        return set(User.objects.filter(pk=self.user_id).values_list("groups__name", flat=True))
+
+    @cached_property
+    def persons(self) -> dict[int, int]:
+        """Which of the accounts are one person's."""
+        return persons_of(self.addresses)
 
     def can(self, request: PromotionRequest) -> bool:
         """Whether this person can review it: by right, or by a rule; the same answer as `Needed.eligible` gives."""

@@ -26,6 +26,12 @@ def next_window(row: RecurringFreeze, now: datetime) -> Window:
     return Window(found.starts_at, found.ends_at, row.reason)
 
 
+def window_of(environment: Environment, moment: datetime) -> Window | None:
+    """What holds it then, up to its end; no query where its freezes were read along with it."""
+    freezes, rules = environment.freeze_windows.all(), environment.recurring_freezes.all()
+    return merged(list(windows_from(freezes, rules, moment)), moment)
+
+
 def frozen_at(environments: Sequence[Environment], moment: datetime) -> dict[int, Window]:
     """Environment → what holds it then, up to its end; two queries."""
     found = {number: merged(windows, moment) for number, windows in _windows(environments, moment).items()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
 
 from registry.promotions.plan import Check, Plan, Step
@@ -10,9 +10,10 @@ from registry.subjects.models import Registry
 
 #: of what a plan does at the target, the checks that another app adds; in a constant number of queries
 Outlook = Callable[[Registry, Sequence[Step]], Sequence[Check]]
-#: of a registry, what those checks depend on for each subject that has anything: any text that changes with it; in a
-#: constant number of queries. Subjects are named as the dialects write them
-Facts = Callable[[Registry], Mapping[str, str]]
+#: of registries and subjects (None: of all), what those checks depend on for each that has anything: any text that changes
+#: with it, by the registry's key and the subject; in a constant number of queries. Subjects are named as the dialects
+#: write them
+Facts = Callable[[Collection[Registry], Collection[str] | None], Mapping[int, Mapping[str, str]]]
 #: name → whom to ask
 OUTLOOKS: Final[dict[str, Outlook]] = {}
 #: name → what its answers depend on, so that those worked out ahead are known to be old
@@ -35,10 +36,11 @@ def checks_from_outside(target: Registry, plan: Plan) -> tuple[Check, ...]:
     return tuple(check for ask in OUTLOOKS.values() for check in ask(target, plan.steps))
 
 
-def facts_of(target: Registry) -> dict[str, str]:
-    """For each subject of the registry that another app has something to say of, all that it says."""
-    found: dict[str, list[str]] = {}
+def facts_of(targets: Collection[Registry], subjects: Collection[str] | None = None) -> dict[int, dict[str, str]]:
+    """By registry, for each of the subjects that another app has something to say of, all that it says."""
+    found: dict[int, dict[str, list[str]]] = {}
     for name, ask in sorted(FACTS.items()):
-        for subject, fact in ask(target).items():
-            found.setdefault(subject, []).append(f"{name}: {fact}")
-    return {subject: "; ".join(facts) for subject, facts in found.items()}
+        for registry, said in ask(targets, subjects).items():
+            for subject, fact in said.items():
+                found.setdefault(registry, {}).setdefault(subject, []).append(f"{name}: {fact}")
+    return {registry: {name: "; ".join(facts) for name, facts in said.items()} for registry, said in found.items()}

@@ -249,7 +249,8 @@ class Check:
     """A condition of the plan; one that fails keeps it from being approved, unless it may be overridden.
 
     `code` is stable, `name` and `sentence` are for people, `cure` says what would change it. Compatibility is overridden
-    by somebody who may force versions, everything else that is `overridable` by a reviewer with a reason.
+    by somebody who may force versions, everything else that is `overridable` by a reviewer with a reason. `as_of` is
+    when what it rests on was seen (ISO 8601, UTC), "" for what was looked up for the plan.
     """
 
     code: str
@@ -259,6 +260,7 @@ class Check:
     cure: str = ""
     overridable: bool = False
     subject: str = ""
+    as_of: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """The check as JSON values."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from datetime import UTC
 from typing import Final
 
 from django.utils import timezone
 
 from registry.errors import SchemaTooCostly
 from registry.formats.base import ParsedSchema
+from registry.promotions.clients import checks_of_clients
 from registry.promotions.eligible import needed_for
 from registry.promotions.freezes import frozen_at
 from registry.promotions.holdings import named_in
@@ -39,6 +41,7 @@ def checks_around(wish: Wish, plan: Plan, wanted: Sequence[Wanted], *, thorough:
         schemas = {item.subject: item.schema for item in wanted if item.schema is not None}
         found += _referrers(target.registry, adding, schemas)
         found += _data(target.registry, plan, adding, schemas)
+        found += checks_of_clients(target.registry, list(adding)[:MAX_LOOKED_AT], schemas)
     if thorough and wish.request_id:
         found += _without_reviewers(wish.request_id)
     return tuple(found)
@@ -159,12 +162,13 @@ def _data_check(registry: Registry, plan: Plan, subject: str, schema: ParsedSche
     if not numbers:
         return Check(code, name, SKIPPED, "The target has no version yet, so no message has one.", subject=subject)
     evidence = evidence_of(registry, parse_subject(subject), numbers, kinds=_DATA)
+    seen = _seen(evidence.values())
     used = [number for number in numbers if any(item.in_use == "yes" for item in evidence[number])]
     if not used:
         said = _first_said(evidence[numbers[-1]])
         known = all(item.in_use == "no" for items in evidence.values() for item in items)
         verdict: Verdict = PASS if known and said else SKIPPED
-        return Check(code, name, verdict, said or "Nothing is known of its messages.", "", subject=subject)
+        return Check(code, name, verdict, said or "Nothing is known of its messages.", subject=subject, as_of=seen)
     try:
         broken = _unreadable(registry, parse_subject(subject), schema, used)
     except SchemaTooCostly as error:
@@ -172,10 +176,16 @@ def _data_check(registry: Registry, plan: Plan, subject: str, schema: ParsedSche
     listed = ", ".join(str(number) for number in used)
     if not broken:
         of = f"version{'s' if len(used) > 1 else ''} {listed}"
-        return Check(code, name, PASS, f"Messages of {of} are in use, and it reads them.", subject=subject)
+        return Check(code, name, PASS, f"Messages of {of} are in use, and it reads them.", subject=subject, as_of=seen)
     said = f"Messages of version {broken[0][0]} are in use, and it can't read them: {broken[0][1]}"
     cure = "Wait until those messages are gone, or keep it able to read them."
-    return Check(code, name, WARN, said, cure, subject=subject)
+    return Check(code, name, WARN, said, cure, subject=subject, as_of=seen)
+
+
+def _seen(evidence: Iterable[Sequence[Evidence]]) -> str:
+    """When the oldest of it was seen: what is told is no newer than that."""
+    times = [item.as_of for items in evidence for item in items if item.as_of is not None]
+    return min(times).astimezone(UTC).isoformat(timespec="seconds") if times else ""
 
 
 def _first_said(items: Sequence[Evidence]) -> str:

@@ -10,3 +10,10 @@ class SubjectsConfig(AppConfig):
 
     name = "registry.subjects"
     label = "subjects"
+
+    def ready(self) -> None:
+        """Tells whoever asks for evidence of versions what clients say."""
+        from registry.subjects.evidence import provide
+        from registry.subjects.selectors.clients import PROVIDER, client_evidence
+
+        provide(PROVIDER, "clients", client_evidence)

@@ -14,14 +14,13 @@ from django.db.migrations.operations import RunSQL
 
 @dataclass(frozen=True)
 class Invariant:
-    """A condition on `NEW` (and `OLD`), checked after these events of a table; `name` is told as the constraint, `since` is the migration."""
+    """A condition on `NEW` (and `OLD`), checked after these events of a table; `name` is told as the constraint."""
 
     name: str
     table: str
     events: str
     holds: str
     message: str
-    since: str = "0004_contracts"
 
 
 INVARIANTS = (
@@ -86,7 +85,6 @@ INVARIANTS = (
         "NEW.registry_id = (SELECT c.registry_id FROM subjects_subject s"
         " JOIN subjects_context c ON c.id = s.context_id WHERE s.id = NEW.subject_id)",
         "an association names a subject of another registry",
-        since="0006_associations",
     ),
     Invariant(
         "note_tags_are_words_in_order",
@@ -95,14 +93,13 @@ INVARIANTS = (
         'NEW.tags::text[] = (SELECT coalesce(array_agg(DISTINCT t COLLATE "C"), ARRAY[]::text[])'
         " FROM unnest(NEW.tags::text[]) t WHERE t COLLATE \"C\" ~ '^[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}$')",
         "the tags of a note are no words, or not each once and in order",
-        since="0010_notes",
     ),
 )
 
 
-def keep_invariants(since: str = "0004_contracts") -> Iterator[RunSQL]:
-    """The operations of a migration that put its triggers up, one a condition."""
-    for rule in (item for item in INVARIANTS if item.since == since):
+def keep_invariants() -> Iterator[RunSQL]:
+    """The operations of a migration that put the triggers up, one a condition."""
+    for rule in INVARIANTS:
         create = f"""
             CREATE FUNCTION {rule.name}() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
             BEGIN

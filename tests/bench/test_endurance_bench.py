@@ -7,17 +7,18 @@ import threading
 import time
 from array import array
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
 
-from dashboard.bench import endurance, endurance_mix
-from dashboard.bench.endurance import Error, Seen, Verdict, growth_of
+from dashboard.bench import endurance, endurance_mix, endurance_verdicts
 from dashboard.bench.endurance_load import GROUP, IN_TURN, OF_A_GROUP, group_of
 from dashboard.bench.endurance_mix import Kind, lines, mixed, stream
+from dashboard.bench.endurance_seen import FAULTS, Error, Second, Seen
+from dashboard.bench.endurance_verdicts import Trouble, Verdict, growth_of
 from dashboard.bench.registry_client import Target
 from dashboard.bench.registry_load import SERIAL
 
@@ -189,18 +190,27 @@ def test_growth_is_that_of_a_line_through_all_samples() -> None:
     assert (growth, mean) == (pytest.approx(20), pytest.approx(110))
 
 
-@pytest.mark.parametrize(("step", "is_held"), [(0, True), (1_000, False)])
-def test_memory_that_rises_is_missed(step: int, is_held: bool) -> None:
-    seen = Seen(memory=[(float(at), {"Valkey": 100_000 + at * step}) for at in range(100)])
-    assert endurance._flat("Valkey", seen, 100.0, []).is_held is is_held
+@pytest.mark.parametrize(
+    ("megabytes", "rises", "is_held"),
+    [
+        (200, lambda at: 0.0, True),
+        (200, lambda at: min(at, 70), True),  # while caches fill
+        (200, lambda at: max(0, at - 70), False),
+        (200, lambda at: 0.3 * at, True),  # by less than a twentieth in the last quarter
+        (3, lambda at: 0.1 * at, True),  # of little that is much, and nothing
+    ],
+)
+def test_memory_that_rises_in_the_last_quarter_is_missed(
+    megabytes: int, rises: Callable[[int], float], is_held: bool
+) -> None:
+    seen = Seen(memory=[(float(at), {"web": int((megabytes + rises(at)) * 2**20)}) for at in range(100)])
+    assert endurance_verdicts._flat("web", seen, 100.0).is_held is is_held
 
 
 @pytest.mark.parametrize(("last", "is_held"), [(0.014, True), (0.016, False)])
 def test_the_last_quarter_is_held_against_the_second(last: float, is_held: bool) -> None:
-    seconds = [
-        endurance.Second(float(at), array("d", [0.010 if at <= 50 else last] * 10), 0, 0, 0) for at in range(1, 101)
-    ]
-    assert endurance._steady_p99(Seen(seconds=seconds), 100.0, []).is_held is is_held
+    seconds = [Second(float(at), array("d", [0.010 if at <= 50 else last] * 10), 0, 0, 0) for at in range(1, 101)]
+    assert endurance_verdicts._steady_p99(Seen(seconds=seconds), 100.0, []).is_held is is_held
 
 
 def test_what_was_missed_is_said() -> None:
@@ -226,10 +236,8 @@ AWAY = '{"error_code": 50001, "message": "The database is away. Try again in 2 s
 def test_what_was_answered_while_a_part_was_away_is_held_against_what_is_documented(
     number: int, found: list[Error], is_held: bool, words: str
 ) -> None:
-    trouble = endurance.Trouble(
-        endurance.FAULTS[number], 0.0, 2.0, 3.0, tuple(found), longest=1.0, read=1, read_errors=0
-    )
-    verdict = endurance._fault(trouble)
+    trouble = Trouble(FAULTS[number], 0.0, 2.0, 3.0, tuple(found), longest=1.0, read=1, read_errors=0)
+    verdict = endurance_verdicts._fault(trouble)
     assert verdict.is_held is is_held and words in verdict.said
 
 
@@ -251,8 +259,8 @@ def test_a_fault_is_over_when_its_part_is_back_and_nothing_is_wrong(
     back: float | None, wrong: float | None, is_over: bool
 ) -> None:
     now = time.monotonic()
-    seen = Seen(faults=[(endurance.FAULTS[0], now - 10)])
-    seen.errors += [endurance.Error(now + wrong, 0.1, "503", AWAY)] if wrong is not None else []
+    seen = Seen(faults=[(FAULTS[0], now - 10)])
+    seen.errors += [Error(now + wrong, 0.1, "503", AWAY)] if wrong is not None else []
     site: Any = Told(None if back is None else now + back)
     assert endurance._is_over(seen, site) is is_over
     assert endurance._is_over(Seen(), site)
@@ -279,7 +287,7 @@ def test_a_short_run_with_all_its_faults_loses_nothing(
     assert sum(row.per_second for row in rows) > 0
     assert all(memory > 0 for memory in rows[0].memory.values()), rows[0].memory
     assert said["registrations"].is_held, said["registrations"]
-    for fault in endurance.FAULTS:
+    for fault in FAULTS:
         assert said[fault.name].is_held, said[fault.name]
         assert "back after" in said[fault.name].said
     assert "still away" not in shown

@@ -13,7 +13,9 @@ from django.test import Client
 from registry.access.roles import Actor
 from registry.promotions.models import PromotionRequest
 from registry.search.services import index_stale
+from registry.subjects import engines
 from registry.subjects.names import SubjectName
+from registry.subjects.selectors import parsed
 from registry.subjects.services import register_version
 from tests.dashboard.test_pages import PAGES, SUBJECT, V1, browser, content
 from tests.site.test_gallery import Document
@@ -69,6 +71,8 @@ def test_no_page_is_blanked(browser: Callable[[str], Client], sound: dict[str, i
         for statement in FAULTS[fault]:
             cursor.execute(statement)
             assert cursor.rowcount, "the fault is really there"
+    parsed.forget()  # what was read before the fault would hide it
+    engines.forget()
     client = browser("approver")
     client.raise_request_exception = False
     told = {}

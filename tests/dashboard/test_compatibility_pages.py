@@ -98,6 +98,16 @@ def test_a_change_has_both_directions_and_a_proof_in_data_and_bytes(
     assert "New reader, old data: the established rules accept this, the data come out changed." in text
 
 
+def test_a_made_up_value_is_called_an_example_and_not_data(reader: Client, content: Actor) -> None:
+    page = reader.get(f"{SUBJECT}compare?from=1&to=2")
+    shown = [card for group in page.context["page"].comparison.groups for card in group.cards if card.example]
+    assert [card.path for card in shown] == ["Order.amount"]
+    assert f"For example: {shown[0].example}" in seen(page)
+    assert "In the data:" not in seen(page)  # nothing was scanned
+    markdown = reader.get(f"{SUBJECT}compare?from=1&to=2&as=markdown").content.decode()
+    assert "For example: 16777217 is read as" in markdown
+
+
 def test_a_rename_is_proposed_with_its_score_and_the_edit_that_accepts_it(reader: Client, content: Actor) -> None:
     text = seen(reader.get(f"{SUBJECT}compare?from=1&to=2"))
     assert re.search(r"Renamed\? .* \d\d % alike .* Because: the same type", text)
@@ -245,6 +255,19 @@ def test_a_finding_has_its_place_in_the_text_a_proof_and_a_cure(
     assert "beyond BACKWARD" in text  # version 1, which the level doesn't ask
 
 
+def test_a_report_shows_what_the_text_changes_of_the_newest_version(reader: Client, content: Actor) -> None:
+    page = check(reader, PROPOSED)
+    shown = page.context["page"].comparison
+    assert [card.path for group in shown.groups for card in group.cards] == ["Order.channel"]
+    assert "Against the newest, version 2 of dev" in seen(page)
+    assert "New reader, old data" in seen(page)
+    assert check(reader, V2).context["page"].comparison is None  # it says the same as that version
+    told = check(reader, PROPOSED, words="business").context["page"].comparison
+    assert all(card.business for group in told.groups for card in group.cards)
+    first = reader.post("/ui/registries/dev/subjects/nobody/report", {"schema": json.dumps(V1), "format": "AVRO"})
+    assert first.context["page"].comparison is None
+
+
 def test_findings_are_told_in_business_words_with_the_schemas_one_click_away(reader: Client, content: Actor) -> None:
     plain, told = (check(reader, PROPOSED, words=words).context["page"].result for words in ("", "business"))
     assert not any(item.business for item in (*plain.findings, *plain.beyond))
@@ -254,7 +277,8 @@ def test_findings_are_told_in_business_words_with_the_schemas_one_click_away(rea
         assert item.business
         assert "changes in form alone" not in item.business
     page = check(reader, PROPOSED, words="business").content.decode()
-    assert page.count("In the schema’s words</summary>") == len(told.findings) + len(told.beyond)
+    beside = 1  # the card of what the text changes of the newest version
+    assert page.count("In the schema’s words</summary>") == len(told.findings) + len(told.beyond) + beside
 
 
 def test_the_offered_text_passes_when_it_is_checked_again(reader: Client, content: Actor) -> None:

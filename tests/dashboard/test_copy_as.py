@@ -6,12 +6,20 @@ import html
 import re
 import shlex
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
 from django.test import Client, RequestFactory
+from django.utils import timezone
 
 from dashboard.copy_as import copy_as
+from registry.access.models import ApiToken, User
 from registry.access.roles import Actor
+from registry.drift.models import Mute
+from registry.notifications.models import InboxEntry, Notice, Webhook
+from registry.promotions.models import Draft
+from registry.search.services import index_stale
+from registry.subjects.models import Registry
 from registry.subjects.names import SubjectName
 from registry.subjects.services import register_version
 from tests.conftest import RawClient
@@ -22,14 +30,31 @@ pytestmark = [pytest.mark.django_db, pytest.mark.requirement("CARD-2")]
 NASTY = "a/b%2F'\"$(id)<b>"
 #: page → the address of the same in an API
 PAGES = {
-    "/ui/registries/dev/subjects": "/registries/dev/subjects",
+    "/ui/registries/dev/subjects": "/api/v1/registries/dev/subjects",
+    "/ui/registries/dev/subjects?q=orders&attention=drift&format=AVRO&sort=name": (
+        "/api/v1/registries/dev/subjects?text=orders&format=AVRO&attention=drift&sort=name"
+    ),
     "/ui/registries/dev/subjects/orders-value/": "/api/v1/registries/dev/subjects/orders-value/life",
     "/ui/registries/dev/policy": "/api/v1/registries/dev/policy",
     "/ui/registries/dev/what-if?level=FULL": "/api/v1/registries/dev/what-if?level=FULL",
     "/ui/promotions?state=open&target=prod": "/api/v1/promotions?state=open&target=prod",
     "/ui/findings?state=all&severity=break&q=orders": "/api/v1/findings?text=orders&state=&severity=break",
     "/ui/sources": "/api/v1/sources",
+    "/ui/sources/{source}": "/api/v1/sources/{source}/scans",
+    "/ui/environments": "/api/v1/environments",
+    "/ui/registries/dev/subjects/orders-value/usage": "/api/v1/registries/dev/subjects/orders-value/usage",
+    "/ui/registries/dev/orphans": "/api/v1/registries/dev/orphans",
+    "/ui/search?q=orders": "/api/v1/search?q=orders",
+    "/ui/inbox?show=unread": "/api/v1/notifications?unread=true",
+    "/ui/webhooks": "/api/v1/webhooks",
+    "/ui/tokens": "/api/v1/tokens",
+    "/ui/mutes": "/api/v1/mutes",
+    "/ui/people?q=read": "/api/v1/people?q=read",
+    "/ui/proposals": "/api/v1/drafts",
     "/ui/audit?q=version": "/api/v1/audit?text=version",
+    "/ui/audit?subject=orders-value&registry=dev&since=2020-01-01": (
+        "/api/v1/audit?registry=dev&subject=orders-value&since=2020-01-01"
+    ),
 }
 
 
@@ -47,15 +72,44 @@ def test_the_api_gives_the_same_list_to_the_line_of_the_page(
     browser: Callable[[str], Client],  # noqa: F811
     content: dict[str, int],  # noqa: F811
     token: Callable[[str], str],
+    person: Callable[[str], Actor],
     page: str,
 ) -> None:
-    link, line = unfolded(browser("reader").get(page).content.decode())
-    assert link == PAGES[page]
+    person("reader")
+    _fill(content)
+    who = {"/ui/people?q=read": "admin", "/ui/proposals": "steward"}.get(page, "reader")
+    link, line = unfolded(browser(who).get(page.format(**content)).content.decode())
+    assert link == PAGES[page].format(**content)
     words = shlex.split(line)
     assert words[:3] == ["curl", "-H", "Authorization: Bearer $TOKEN"]
     assert words[3] == f"http://testserver{link}"
-    answer = RawClient(headers={"authorization": f"Bearer {token('reader')}"}).get(link)
+    answer = RawClient(headers={"authorization": f"Bearer {token(who)}"}).get(link)
     assert answer.status_code == 200
+
+
+def _fill(content: dict[str, int]) -> None:  # noqa: F811
+    """A row for each list that an empty one would stand in the place of."""
+    reader, index = User.objects.get(username="reader"), Registry.objects.get(name="dev")
+    index_stale()
+    notice = Notice.objects.create(
+        event="version.registered", registry="dev", subject="s", text="t", url="/ui/", data={}
+    )
+    InboxEntry.objects.create(user=reader, notice=notice)
+    Webhook.objects.create(
+        owner=reader, name="hook", url="https://theirs.example/x", host="theirs.example", public_id="hook", events=[]
+    )
+    ApiToken.objects.create(
+        user=reader, name="ci", digest="0" * 64, expires_at=timezone.now() + timedelta(days=1), scope="read"
+    )
+    Mute.objects.create(registry=index, rule="UNKNOWN_SCHEMA_ID", reason="known", created_by="reader")
+    Draft.objects.create(
+        author=User.objects.get(username="steward"),
+        registry=index,
+        context_name=".",
+        subject_name="x",
+        schema_type="AVRO",
+        text="{",
+    )
 
 
 def test_a_hostile_name_stays_one_word_of_the_shell(

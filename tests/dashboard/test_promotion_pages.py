@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.utils import timezone
 
@@ -84,7 +85,7 @@ def test_a_request_shows_all_that_its_decision_needs(
                   "mode of orders-value", "1 with the right to review in staging", "Waits for review", "last run"):  # fmt: skip
         assert words in text, words
     assert {"Approve", "Request changes", "Reject", "Run again", "Open a discussion"} <= buttons(text)
-    assert "isn’t approved yet" in text
+    assert "It isn&#x27;t approved yet. 0 of 1: 1 with the right to review in staging." in text
 
 
 @pytest.mark.parametrize(
@@ -150,7 +151,9 @@ def test_a_breaking_request_is_overridden_by_who_may_with_reason_and_name(
     number = ask(cast, version=3, target="staging")
     address = f"/ui/promotions/{number}"
     refused = text_of(browser("approver").get(address))
-    assert "which an administrator alone overrides" in refused
+    assert (
+        "Who approves it in spite of this may force versions: approver may not register versions that break" in refused
+    )
     assert "Approve" not in buttons(refused)
     admin = browser("admin")
     text = text_of(admin.get(address))
@@ -530,6 +533,62 @@ def test_a_check_of_a_text_says_what_it_comes_to(
     form = {"registry": "staging", "subject": "orders-value", "format": "AVRO", "do": "check"}
     assert words in text_of(browser("steward").post("/ui/proposals/new", {**form, **sent}))
     assert not PromotionRequest.objects.exists()
+
+
+def file_of(text: str | bytes, name: str = "order.avsc") -> SimpleUploadedFile:
+    """A file that a form sends."""
+    return SimpleUploadedFile(name, text if isinstance(text, bytes) else text.encode(), "application/octet-stream")
+
+
+def test_a_checked_text_shows_its_changes_and_all_levels_before_it_is_submitted(
+    browser: Browser, cast: Cast, versions: None, django_assert_max_num_queries: Any
+) -> None:
+    form = {"registry": "staging", "subject": "orders-value", "format": "AVRO", "do": "check"}
+    client = browser("steward")
+    with django_assert_max_num_queries(QUERIES["propose: checked"]):
+        answer = client.post("/ui/proposals/new", {**form, "schema": json.dumps(BROKEN)})
+    page, text = answer.context["page"], text_of(answer)
+    assert [card.path for group in page.comparison.groups for card in group.cards] == ["Order.id"]
+    assert [row.level for row in page.levels if row.verdict.code == "ok"] == ["NONE"]
+    assert [row.level for row in page.levels if row.configured] == ["BACKWARD"]
+    for words in ("Against the newest", "The seven levels", "New reader, old data"):
+        assert words in text, words
+    assert page.comparison.text is not None and not page.comparison.text.identical
+    new = client.post("/ui/proposals/new", {**form, "subject": "new-value", "schema": json.dumps(V1)})
+    assert new.context["page"].comparison is None
+    assert all(row.verdict.code == "ok" for row in new.context["page"].levels)
+    assert not PromotionRequest.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("file", "format", "words"),
+    [
+        (file_of("\ufeff" + json.dumps(BROKEN).replace(",", ",\r\n")), "JSON", "It would break what staging has"),
+        (file_of(json.dumps(V1), HOSTILE), "AVRO", "Nothing would be registered"),
+        (file_of(b'{"type": "\xff"}'), "AVRO", "The file is no text in UTF-8: byte 11"),
+        (file_of(b"x" * 1_000_001), "AVRO", "it has 1000001 bytes, 1000000 are taken"),
+        (file_of(b"x" * 3_000_000), "AVRO", "it has 3000000 bytes, 1000000 are taken"),
+        (file_of("{"), "AVRO", "doesn’t parse"),
+    ],
+)
+def test_a_text_is_uploaded_as_a_file(
+    browser: Browser, cast: Cast, versions: None, file: SimpleUploadedFile, format: str, words: str
+) -> None:
+    file.seek(0)
+    form = {"registry": "staging", "subject": "orders-value", "format": format, "do": "check", "schema": ""}
+    text = text_of(browser("steward").post("/ui/proposals/new", {**form, "file": file}))
+    assert words in text
+    assert "<img src=x" not in text
+    assert 'enctype="multipart/form-data"' in text
+
+
+def test_an_uploaded_text_is_kept_as_the_draft(browser: Browser, cast: Cast, versions: None) -> None:
+    form = {"registry": "staging", "subject": "orders-value", "format": "JSON", "do": "save", "schema": "typed"}
+    answer = browser("steward").post("/ui/proposals/new", {**form, "file": file_of(json.dumps(V2))})
+    kept = selectors.list_drafts(cast["steward"].user_id or 0)[0]
+    assert answer["Location"] == f"/ui/proposals/{kept.id}"
+    assert (kept.schema_type, kept.origin) == ("AVRO", "from the file order.avsc")
+    assert json.loads(selectors.get_draft(kept.id, user_id=cast["steward"].user_id or 0).text) == V2
 
 
 # --- the evidence pack -------------------------------------------------------------------------------------------

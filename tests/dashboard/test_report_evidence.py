@@ -15,7 +15,7 @@ from registry.access.roles import Actor
 from registry.drift.models import Cluster, FieldStatistic, Source, Topic
 from registry.subjects.names import SubjectName
 from registry.subjects.selectors.places import get_registry
-from registry.subjects.services import register_version
+from registry.subjects.services import register_version, set_config
 
 SUBJECT = SubjectName(".", "orders-value")
 ADDRESS = "/ui/registries/dev/subjects/orders-value/report"
@@ -85,3 +85,40 @@ def test_a_broker_that_is_away_spoils_nothing_else(client: Client, scanned: Topi
     assert "127.0.0.1:1" in page
     assert "On paper only" in page
     assert "Against every version" in page
+
+
+@pytest.mark.requirement("CARD-2", "CARD-3")
+def test_a_comparison_says_of_each_change_what_data_say_of_it(
+    client: Client, scanned: Topic, person: Any, system: Actor
+) -> None:
+    set_config(registry="dev", subject=SUBJECT, level="NONE", by=system)
+    register_version(registry="dev", subject=SUBJECT, text=record(ID, NUMBER), by=system)
+    person("reader")
+    client.force_login(User.objects.get(username="reader"))
+    address = ADDRESS.replace("/report", "/compare?from=1&to=2")
+    answer = client.get(address)
+    cards = [card for group in answer.context["page"].comparison.groups for card in group.cards]
+    assert {(card.path, *(note.weight.code for note in card.evidence)) for card in cards} == {("Order.fax", "on_paper")}
+    page = html.unescape(answer.content.decode())
+    assert "In the data:</b> Breaking on paper: Order.fax is null in all 2,100 messages" in page
+    assert "In the data: Breaking on paper: Order.fax is null" in client.get(f"{address}&as=markdown").content.decode()
+    FieldStatistic.objects.update(nulls=1050)
+    assert "Order.fax is filled in 50 % of 2,100 messages" in html.unescape(client.get(address).content.decode())
+
+
+def test_what_data_of_elsewhere_say_is_not_told(client: Client, scanned: Topic, person: Any, system: Actor) -> None:
+    set_config(registry="staging", subject=SUBJECT, level="NONE", by=system)
+    register_version(registry="staging", subject=SUBJECT, text=record(ID, FAX), by=system)
+    register_version(registry="dev", subject=SubjectName(".", "other"), text=record(ID, NUMBER), by=system)
+    person("reader")
+    client.force_login(User.objects.get(username="reader"))
+    seen = client.get("/ui/registries/dev/subjects/other/compare?with=orders-value&from=1&to=1").content.decode()
+    assert "2,100 messages" in seen  # the old side is the subject whose topic was scanned
+    turned = client.get(ADDRESS.replace("/report", "/compare?with=other&from=1&to=1")).content.decode()
+    assert "2,100 messages" not in turned
+
+
+def test_the_changes_beside_a_report_say_what_data_say(client: Client, scanned: Topic, person: Any) -> None:
+    page = page_for(client, person, "steward")
+    changes = page.split('id="changes"')[1]
+    assert "In the data:</b> Breaking on paper: Order.fax is null in all 2,100 messages" in changes

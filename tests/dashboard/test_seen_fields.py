@@ -82,7 +82,9 @@ def test_each_field_says_in_how_many_messages_it_is_filled(topic: Topic, look: C
     count(topic, "customerMail", 1_000, 1_000, 968)
     count(topic, "customerMail", 9_000, 0, 0, age=60)
     count(topic, "fax", 1_000, 1_000, 1_000)
-    count(topic, "items", 1_000, 999, 0)
+    count(topic, "items", 900, 900, 0, age=2)
+    count(topic, "items", 99, 99, 0, age=3)
+    count(topic, "items", 1, 0, 0)
     count(topic, "items[].price", 1_000, 1_000, 1)
     count(topic, "marks[].weight", 7, 0, 0)
     rows = rows_of(look("reader"))
@@ -93,6 +95,10 @@ def test_each_field_says_in_how_many_messages_it_is_filled(topic: Topic, look: C
     assert "99.9 % of 1,000 messages" in rows["price"]
     assert "never of 7 messages" in rows["weight"]
     assert "not seen" in rows["unseen"]
+    today, before = (f"{timezone.now().date() - timedelta(days=age):%Y-%m-%d}" for age in (0, 2))
+    assert f"present 100 %, null 96.8 % last seen {today}" in rows["customerMail"]
+    assert f"present 99.9 %, null 0 % last seen {before}" in rows["items"]
+    assert "present 0 %, null 0 % never seen" in rows["weight"]
     known = fields_in_data(topic.source.registry, ORDERS, ["Order.items[].price", "Order.marks{}.weight"]).seen
     assert [(seen.filled, seen.messages) for seen in known.values()] == [(999, 1_000), (0, 7)]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -198,6 +199,39 @@ def test_programs_get_the_same(api: Callable[[str], Client], places: dict[str, A
     for address in ("/api/v1/queries", f"/api/v1/queries/{listed['id']}/variables"):
         assert RawClient().get(address).status_code == 401
         assert api("stranger").get(address).status_code == 403
+
+
+@pytest.mark.requirement("DBX-1", "CARD-4")
+def test_programs_look_for_checkpoints_below_a_folder(
+    api: Callable[[str], Client], registries: None, settings: Any, tmp_path: Path
+) -> None:
+    settings.CHECKPOINT_ROOTS = [str(tmp_path)]
+    known, broken = (tmp_path / "queries" / name for name in ("totals", "broken"))
+    shutil.copytree(FIXTURES / "customer_totals", known)
+    shutil.copytree(FIXTURES / "customer_totals", broken)
+    (broken / "metadata").write_text("{")
+    source = Source.objects.create(
+        registry=Registry.objects.get(name="dev"), kind="state_store", name=str(known), created_by="tests"
+    )
+
+    def ask(client: Client, **body: str) -> Any:
+        return client.post("/api/v1/checkpoints/discoveries", json.dumps(body), content_type="application/json")
+
+    answer = ask(api("steward"), registry="dev", path=str(tmp_path)).json()
+    found = {each["path"]: each for each in answer["found"]}
+    assert set(found) == {str(known), str(broken)}
+    assert (found[str(known)]["source"], found[str(known)]["refused"]) == (source.pk, None)
+    (operator,) = found[str(known)]["checkpoint"]["operators"]
+    assert "totals" in operator["variables"] and found[str(known)]["checkpoint"]["last_committed_batch"] >= 0
+    assert found[str(broken)]["source"] is found[str(broken)]["checkpoint"] is None
+    assert "metadata" in found[str(broken)]["refused"]
+    assert (answer["ended_early"], answer["passed_over"]) == (None, [])
+    assert ask(api("reader"), registry="dev", path=str(tmp_path)).status_code == 403
+    for path, says in (("/etc", "outside the folders that may be read"), (str(tmp_path / "nothing"), "no folder")):
+        refused = ask(api("steward"), registry="dev", path=path)
+        assert refused.status_code == 422 and says in refused.json()["message"]
+    assert ask(api("steward"), path=str(tmp_path)).status_code == 422
+    assert Source.objects.count() == 1, "nothing is kept of a search"
 
 
 @pytest.mark.requirement("DBX-4")

@@ -317,7 +317,7 @@ def test_a_missing_right_is_named(guarded: AdminClient, system: Actor) -> None:
     grant(guarded, name, AclOperation.DESCRIBE)
     row = scan(source, system)
     assert (row.state, row.error) == ("done", "")
-    assert "allowed" in Topic.objects.get().problem
+    assert "grant it Read" in Topic.objects.get().problem
     assert selectors.get_scan(row.pk).verdict == "not scanned"
     assert Topic.objects.get().positions == {}
 

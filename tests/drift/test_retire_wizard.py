@@ -16,7 +16,6 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from registry.access.models import User
 from registry.access.roles import Actor, Grant
 from registry.audit.models import AuditEvent
 from registry.drift.models import Source
@@ -254,19 +253,6 @@ def test_the_number_of_queries_is_the_same_for_many(source: Source, ids: list[in
 # -- pages --------------------------------------------------------------------------------------------------------------
 
 BASE = "/ui/registries/dev/subjects/orders-value/retire"
-
-
-@pytest.fixture
-def look(person: Callable[[str], Actor]) -> Callable[[str], Client]:
-    """A browser of one of the cast."""
-
-    def make(name: str) -> Client:
-        person(name)
-        client = Client()
-        client.force_login(User.objects.get(username=name))
-        return client
-
-    return make
 
 
 def seen(answer: Any, status: int = 200) -> str:

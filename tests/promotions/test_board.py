@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+import uuid
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -11,9 +12,11 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django.db.models import QuerySet
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from registry.access.models import User
 from registry.access.roles import Actor, Grant
 from registry.access.scopes import Limit
 from registry.drift.models import Finding, Source
@@ -22,9 +25,10 @@ from registry.formats.base import Reference
 from registry.promotions import services
 from registry.promotions.models import Environment, FreezeWindow, PromotionOutlook
 from registry.promotions.outlooks import environments_in_order, refresh_outlooks, work_out
+from registry.promotions.selectors import environment_infos, environment_rows
 from registry.promotions.selectors.board import FILTERS, Board, BoardCell, board_rows
 from registry.promotions.tasks import refresh_outlooks as task
-from registry.subjects.models import Config, Registry, SchemaVersion, VersionStanding
+from registry.subjects.models import Association, Config, Registry, SchemaVersion, Subject, VersionStanding
 from registry.subjects.names import SubjectName
 from registry.subjects.services import delete_version, register_version, set_config, set_mode
 from tests.promotions.cases import record
@@ -319,6 +323,64 @@ def test_a_subject_that_refers_to_others_hears_of_them(registries: None, system:
     assert verdicts(system)[1] == "no", "money would break there"
 
 
+NAMES, PRICES, RATES = SubjectName(".sales", "name"), SubjectName(".", "prices"), SubjectName(".", "rates")
+
+
+def money_of_dev() -> QuerySet[SchemaVersion]:
+    return SchemaVersion.objects.filter(subject__context__registry__name="dev", subject__name="money")
+
+
+def deprecate(by: Actor) -> None:
+    VersionStanding.objects.create(version=money_of_dev().get(), standing="deprecated", message="?", decided_by="tests")
+
+
+#: what moves, and whether a subject hears of it that refers to rates and to money, which refers to a name
+MOVEMENTS_ALONG: dict[str, tuple[Callable[[Actor], Any], bool]] = {
+    "version of the target": (lambda by: register(OTHER, by, "staging", MONEY), True),
+    "version of the target, of what that refers to": (lambda by: register(OTHER, by, "staging", NAMES), True),
+    "standing": (deprecate, True),
+    "level": (lambda by: set_config(registry="staging", subject=MONEY, level="FULL", by=by), True),
+    "level of what that refers to": (lambda by: set_config(registry="staging", subject=NAMES, level="FULL", by=by), True),
+    "mode": (lambda by: set_mode(registry="staging", subject=MONEY, mode="READONLY", by=by), True),
+    "deletion": (lambda by: money_of_dev().update(deleted_at=timezone.now()), True),
+    "owner": (lambda by: own(), True),
+    "another subject": (lambda by: register(V2, by, "staging", ORDERS), False),
+    "another subject of the source": (lambda by: register(V1, by, "dev", SALES), False),
+    "another version of it": (lambda by: register(record(name="string", more="int?"), by, "dev", NAMES), False),
+    "another level": (lambda by: set_config(registry="staging", subject=ORDERS, level="FULL", by=by), False),
+}  # fmt: skip
+
+
+def own() -> None:
+    place = Registry.objects.get(name="staging")
+    Association.objects.create(
+        registry=place, subject=Subject.objects.get(context__registry=place, name="rates"), guid=uuid.uuid4(),
+        resource_namespace="k", resource_name="t", resource_id="t", resource_type="topic", association_type="value",
+        lifecycle="STRONG",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("movement", list(MOVEMENTS_ALONG))
+def test_a_subject_that_refers_to_others_hears_of_those_alone(registries: None, system: Actor, movement: str) -> None:
+    register(record(name="string"), system, subject=NAMES)
+    money = '{"type": "record", "name": "Money", "fields": [{"name": "of", "type": "Order"}]}'
+    register(money, system, subject=MONEY, references=[Reference("Order", ":.sales:name", 1)])
+    rates = '{"type": "record", "name": "Rates", "fields": [{"name": "at", "type": "int"}]}'
+    for place in ("dev", "staging"):
+        register(rates, system, place, RATES)
+    fields = '[{"name": "price", "type": "Money"}, {"name": "rates", "type": "Rates"}]'
+    prices = f'{{"type": "record", "name": "Priced", "fields": {fields}}}'
+    used = [Reference("Money", "money", 1), Reference("Rates", "rates", 1)]
+    register(prices, system, subject=PRICES, references=used)
+    refresh_outlooks()
+    assert verdicts(system, PRICES)[1] == "needs approval"
+    act, is_heard = MOVEMENTS_ALONG[movement]
+    act(system)
+    assert (verdicts(system, PRICES)[1] == "unknown") == is_heard
+    assert refresh_outlooks() >= is_heard
+    assert verdicts(system, PRICES)[1] != "unknown"
+
+
 def test_a_run_is_bounded_goes_on_where_it_ended_and_forgets_what_is_gone(registries: None, system: Actor) -> None:
     for number in range(5):
         register(V1, system, subject=SubjectName(".", f"s{number}"))
@@ -386,4 +448,23 @@ def test_the_number_of_queries_is_constant(registries: None, system: Actor, filt
     few = queries()
     fill(range(2, 12))
     assert queries() == few
-    assert few <= 30
+    assert few <= 13
+
+
+def test_who_has_read_the_environments_already_reads_them_once(
+    registries: None, system: Actor, django_assert_num_queries: Any
+) -> None:
+    register(V1, system)
+    FreezeWindow.objects.create(
+        environment=Environment.objects.get(registry__name="prod"), reason="sales", made_by=User.objects.create(),
+        starts_at=timezone.now(), ends_at=timezone.now() + timedelta(days=1),
+    )  # fmt: skip
+    with CaptureQueriesContext(connection) as caught:
+        alone = board_rows(by=system)
+    with django_assert_num_queries(5):
+        rows = environment_rows()
+        infos = environment_infos(rows)
+    assert infos == environment_infos()
+    with django_assert_num_queries(len(caught) - 5):
+        assert board_rows(by=system, rows=rows) == alone
+    assert "sales" in alone.places[2].frozen

@@ -89,6 +89,27 @@ def test_with_more_changes_than_help_the_versions_are_asked(
     assert {"new0", "new1", "new2"} <= set(names(found))
 
 
+@pytest.mark.parametrize("text", ["", "S"])
+def test_pages_of_what_has_marks_and_what_changed_since_follow_each_other(
+    filled: random.Random, system: Actor, text: str
+) -> None:
+    for name in (SubjectName(".", "S0"), SubjectName(".", "s7ü"), SubjectName(".a", "s1"), SubjectName(".z", "t")):
+        register(TEXTS[0], system, "dev", name)
+    register(TEXTS[3], system, "staging", SubjectName(".", "s1"))
+    assert BoardChange.objects.exists()
+    whole = board_rows(by=system, text=text)
+    keys = [(row.subject.context, row.subject.subject) for row in whole.rows]
+    assert keys == sorted(keys, key=lambda key: [part.encode() for part in key]) and len(keys) >= 9
+    assert ((".z", "t") in keys) == (not text)
+    found, after = [], ""
+    while not found or after:
+        page = board_rows(by=system, text=text, after=after, limit=3)
+        assert page.total == whole.total == len(keys)
+        found += page.rows
+        after = page.after
+    assert tuple(found) == whole.rows
+
+
 def test_the_marks_are_read_where_they_hold(filled: random.Random, system: Actor) -> None:
     before = names(board_rows(by=system, filters=["behind"]))
     BoardSubject.objects.update(behind=0)  # as no run would leave it

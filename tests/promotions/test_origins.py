@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import importlib
 import json
 import re
 from collections.abc import Callable
@@ -26,9 +25,10 @@ from registry.promotions.evidence_pack import evidence_of
 from registry.promotions.models import Draft, PromotionRequest
 from registry.promotions.origins import readable_findings
 from registry.promotions.selectors import answers_to
+from registry.subjects.names import SubjectName
 from tests.conftest import RawClient
 from tests.drift.scans import make_source
-from tests.promotions.parts import ORDERS, V1, V2, Cast, register
+from tests.promotions.parts import CUSTOMERS, ORDERS, V1, V2, Cast, register
 from tests.promotions.test_promotions_api import call
 
 pytestmark = pytest.mark.requirement("CARD-3", "CARD-4")
@@ -140,6 +140,74 @@ def test_who_reads_a_finding_is_one_query_and_none_for_nothing(
     assert readable_findings([finding.pk], elsewhere) == {}
 
 
+def promote(by: Actor, source: str, target: str, *subjects: SubjectName, **more: Any) -> int:
+    return services.request_promotion(
+        source=source, target=target, items=[(name, "latest") for name in subjects or (ORDERS,)], by=by, **more
+    )
+
+
+def test_the_finding_goes_along_to_the_last_environment(cast: Cast, finding: Finding) -> None:
+    by = cast["steward"]
+    numbers = [propose(by, target="dev", finding=finding.pk)]
+    for source, target in (("dev", "staging"), ("staging", "prod")):
+        apply(cast, numbers[-1])
+        numbers.append(promote(by, source, target, draft=target == "prod"))
+    assert [selectors.get_request(number).finding for number in numbers] == [finding.pk] * 3
+    assert [info.id for info in answers_to(finding.pk, by).requests] == numbers[::-1]
+    assert [info.id for info in answers_to(finding.pk, cast["reader"]).requests] == numbers[1::-1], "a draft is its own"
+
+
+@pytest.mark.parametrize(
+    ("answered", "asked", "kept"),
+    [
+        ({}, (ORDERS,), None),
+        ({ORDERS: 0}, (ORDERS, CUSTOMERS), 0),
+        ({ORDERS: 0, CUSTOMERS: 0}, (ORDERS, CUSTOMERS), 0),
+        ({ORDERS: 0, CUSTOMERS: 1}, (ORDERS, CUSTOMERS), None),
+        ({ORDERS: 0}, (CUSTOMERS,), None),
+    ],
+    ids=["none", "one of two", "the same twice", "one each", "of another subject"],
+)
+def test_a_set_answers_the_one_finding_behind_it(
+    cast: Cast,
+    finding: Finding,
+    answered: dict[SubjectName, int],
+    asked: tuple[SubjectName, ...],
+    kept: int | None,
+) -> None:
+    other = Finding.objects.get(pk=finding.pk)
+    other.pk, other.fingerprint = None, "e" * 64
+    other.save()
+    findings = (finding.pk, other.pk)
+    for name in (ORDERS, CUSTOMERS):
+        seen_at = findings[answered[name]] if name in answered else None
+        apply(
+            cast,
+            services.propose_version(target="dev", subject=name, text=TEXT, by=cast["steward"], finding=seen_at),
+        )
+    number = promote(cast["steward"], "dev", "prod", *asked)
+    assert selectors.get_request(number).finding == (None if kept is None else findings[kept])
+
+
+def test_a_later_version_of_the_same_subject_is_not_about_the_finding(cast: Cast, finding: Finding) -> None:
+    by = cast["steward"]
+    apply(cast, propose(by, target="dev", finding=finding.pk))
+    register(V2, by)
+    assert selectors.get_request(promote(by, "dev", "prod")).finding is None
+
+
+def test_whoever_promotes_further_learns_nothing_of_a_finding_that_is_not_theirs(
+    cast: Cast, narrow: Actor, api: Api, finding: Finding
+) -> None:
+    apply(cast, propose(cast["steward"], target="dev", finding=finding.pk))
+    number = promote(narrow, "dev", "prod")
+    assert selectors.get_request(number).finding == finding.pk
+    assert call(api("stranger"), "GET", f"/api/v1/promotions/{number}")[1]["origin"] is None
+    assert "drift finding" not in seen(browser("stranger").get(f"/ui/promotions/{number}"))
+    _, shown = call(api("reader"), "GET", f"/api/v1/promotions/{number}")
+    assert shown["origin"]["finding"]["id"] == finding.pk
+
+
 # ---- pages -----------------------------------------------------------------------------------------------------------
 
 
@@ -199,7 +267,9 @@ def test_request_and_finding_lead_to_each_other_and_to_the_version(
 ) -> None:
     number = propose(cast["steward"], target="dev", finding=finding.pk)
     reader = browser("reader")
-    assert f'href="/ui/findings/{finding.pk}"' in reader.get(f"/ui/promotions/{number}").content.decode()
+    shown = reader.get(f"/ui/promotions/{number}").content.decode()
+    assert f'href="/ui/findings/{finding.pk}"' in shown
+    assert 'href="/ui/findings?subject=orders-value"' in shown, "the check of open drift leads to what is to be decided"
     page = reader.get(f"/ui/findings/{finding.pk}")
     assert f'href="/ui/promotions/{number}"' in page.content.decode()
     assert "What was proposed from it orders-value a proposed text" in seen(page) and "In review" in seen(page)
@@ -308,18 +378,3 @@ def test_programs_without_the_right_see_no_trace_of_it(cast: Cast, narrow: Actor
     for hidden in (finding.pk, 999_999):
         status, said = call(client, "GET", f"/api/v1/promotions?target=prod&finding={hidden}")
         assert (status, said["message"]) == (404, f"There is no finding {hidden}; leave it out.")
-
-
-# ---- what was there before -------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("origin", "number"),
-    [("after finding 12", 12), ("after finding 12 and more", None), ("after finding " + "9" * 30, None), ("", None)],
-)
-def test_drafts_that_say_their_finding_in_words_get_its_number(cast: Cast, origin: str, number: int | None) -> None:
-    draft = services.save_draft(registry="prod", subject=ORDERS, text="{", by=cast["steward"], origin=origin)
-    migration = importlib.import_module("registry.promotions.migrations.0009_what_they_answer")
-    with connection.cursor() as cursor:
-        cursor.execute(migration.FROM_WORDS)
-    assert Draft.objects.get(pk=draft).finding == number

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -239,7 +239,11 @@ def test_data_in_use_is_held_against_what_is_promoted_beyond_the_level(
     registries: None, system: Actor, monkeypatch: pytest.MonkeyPatch, in_use: Any, verdict: str, said: str
 ) -> None:
     def provider(*_: Any) -> dict[int, list[Evidence]]:
-        return {1: [Evidence("data", in_use, "Nobody wrote it.")], 2: [Evidence("data", "no", "Nobody wrote it.")]}
+        old, new = datetime(2026, 3, 1, 8, tzinfo=UTC), datetime(2026, 3, 2, tzinfo=UTC)
+        return {
+            1: [Evidence("data", in_use, "Nobody wrote it.", as_of=new)],
+            2: [Evidence("data", "no", "Nobody wrote it.", as_of=old), Evidence("data", "no", "No.")],
+        }
 
     monkeypatch.setitem(evidence.PROVIDERS, "topic scans", ("data", provider))
     for place in ("dev", "staging"):
@@ -250,6 +254,7 @@ def test_data_in_use_is_held_against_what_is_promoted_beyond_the_level(
     found = check(made, "evidence.data")
     assert found is not None
     assert (found.verdict, found.subject) == (verdict, "orders-value")
+    assert found.as_of == "2026-03-01T08:00:00+00:00"  # the oldest: nothing that is told is newer
     assert said in found.sentence
     assert made.can_run
 

@@ -14,24 +14,9 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from registry.access.models import User
-from registry.access.roles import Actor
 from tests.search.conftest import SUBJECTS, record
 
 pytestmark = [pytest.mark.django_db, pytest.mark.requirement("CARD-2")]
-
-
-@pytest.fixture
-def look(person: Callable[[str], Actor]) -> Callable[[str], Client]:
-    """A browser of one of the cast."""
-
-    def make(name: str) -> Client:
-        person(name)
-        client = Client()
-        client.force_login(User.objects.get(username=name))
-        return client
-
-    return make
 
 
 def words(answer: Any) -> str:

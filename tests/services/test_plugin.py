@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 import pytest
 from django.core.cache import cache
 from django.db import DatabaseError, connection, transaction
 
 from dashboard.services.postgres import APPLICATION, OWNER
-from tests.services_plugin import as_owner
+from registry.access.roles import Actor
+from tests import services_plugin
+from tests.services_plugin import EMPTYING, KEPT, as_owner, empty_tables
 
 
 def value(statement: str) -> object:
@@ -44,6 +47,37 @@ def test_what_a_test_with_real_transactions_wrote_is_gone_in_the_next_one() -> N
 
     assert not Group.objects.filter(name="left by a test").exists()
     Group.objects.create(name="left by a test")
+
+
+def rows_held() -> dict[str, int]:
+    """Table → how many rows it has, of those that hold some and aren't written by migrating."""
+    with connection.cursor() as cursor:
+        tables = sorted(set(connection.introspection.table_names(cursor)) - KEPT)
+        counts = {}
+        for table in tables:
+            cursor.execute(f"SELECT count(*) FROM {connection.ops.quote_name(table)}")
+            counts[table] = cursor.fetchone()[0]
+    return {table: count for table, count in counts.items() if count}
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(("silent", "large"), [("true", "4000000"), ("true", "2"), ("false", "4000000")])
+def test_every_table_is_emptied_by_deleting_and_by_truncating(
+    registries: None, person: Callable[[str], Actor], monkeypatch: pytest.MonkeyPatch, silent: str, large: str
+) -> None:
+    monkeypatch.setattr(
+        services_plugin,
+        "EMPTYING",
+        EMPTYING.replace("has_parameter_privilege('session_replication_role', 'SET')", silent).replace(
+            "4000000", large
+        ),
+    )
+    person("admin")
+    held = rows_held()
+    assert {"audit_auditevent", "access_rolegrant", "promotions_environment", "subjects_registry"} <= set(held)
+    with as_owner():
+        empty_tables()
+    assert rows_held() == {}
 
 
 test_what_a_test_with_real_transactions_wrote_is_gone_again = (

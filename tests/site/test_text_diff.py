@@ -7,7 +7,7 @@ from itertools import pairwise, takewhile
 from typing import Any
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from dashboard.presenters.json_layout import laid_out
@@ -129,14 +129,23 @@ def test_a_json_text_is_laid_out_as_python_does(value: Any) -> None:
     assert laid_out(json.dumps(value)) == json.dumps(value, indent=2, ensure_ascii=False)
 
 
+def longest_name(value: Any) -> int:
+    """Characters of the longest name of a property with its quotes, as it is written."""
+    if isinstance(value, dict):
+        return max((max(len(json.dumps(name)), longest_name(inner)) for name, inner in value.items()), default=0)
+    return max(map(longest_name, value), default=0) if isinstance(value, list) else 0
+
+
 @given(JSONS, st.integers(10, 80))
+@example({"0\x07": [None]}, 10)  # a name that is longer as it is written
 def test_what_fits_stays_on_a_line(value: Any, width: int) -> None:
     text = json.dumps(value)
     brief, whole = laid_out(text, width=width), laid_out(text)
     assert laid_out(brief) == whole
     assert len(brief.split("\n")) <= len(whole.split("\n"))
     apart = set(whole.split("\n"))
-    assert all(len(line) <= width + 1 + len('"abc": ') for line in brief.split("\n") if line not in apart)
+    most = width + 1 + longest_name(value) + len(": ")
+    assert all(len(line) <= most for line in brief.split("\n") if line not in apart)
 
 
 def test_an_object_that_fits_is_a_line() -> None:

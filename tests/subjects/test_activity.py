@@ -16,6 +16,7 @@ from registry.errors import InvalidInput
 from registry.subjects.models import Registry, SchemaVersion, SubjectActivity
 from registry.subjects.names import SubjectName
 from registry.subjects.selectors import SubjectRows, subject_rows
+from registry.subjects.selectors.listing import Narrowing
 from registry.subjects.selectors.places import get_registry
 from registry.subjects.services import delete_subject, delete_version, register_version
 
@@ -83,7 +84,7 @@ def test_the_list_begins_with_what_changed_last_and_pages_meet(registries: None,
     pages = [subject_rows(dev, offset=offset, limit=3) for offset in (0, 3, 6, 9)]
     assert [(page.total, page.skipped) for page in pages] == [(7, 0), (7, 3), (7, 6), (7, 7)]
     assert [name for page in pages for name in names_of(page)] == ["s2", "s6", "s5", "s4", "s3", "s1", "s0"]
-    found = subject_rows(dev, text="S", schema_type="AVRO", level="BACKWARD", limit=2)
+    found = subject_rows(dev, Narrowing(text="S", schema_type="AVRO", level="BACKWARD"), limit=2)
     assert (len(found.rows), found.total) == (2, 7)
 
 
@@ -98,7 +99,7 @@ def walk(dev: Registry, way: Literal["after", "before"], begin: str = "", **filt
     """Page by page, two rows each, as long as a page says that there is another."""
     cursor, is_first = begin, True
     while cursor or is_first:
-        page = subject_rows(dev, limit=2, **{way: cursor}, **filters)  # type: ignore[arg-type]
+        page = subject_rows(dev, Narrowing(**filters), limit=2, **{way: cursor})  # type: ignore[arg-type]
         yield page
         cursor, is_first = getattr(page, way), False
 

@@ -26,6 +26,10 @@ NOTE = (
     "INSERT INTO subjects_subjectnote (subject_id, tags, doc, updated_at, updated_by)"
     " VALUES (900021, {}, {}, now(), 'me')"
 )
+CLIENT = (
+    "INSERT INTO subjects_client (subject_id, name, reads, writes, version, fields, contact, declared_at, declared_by, seen_at)"
+    " SELECT 900021, 'billing', {}, false, {}, {}, '', now(), 'me', now() FROM generate_series(1, {})"
+)
 #: constraint → the statement that it refuses; there are: registries 900001 and 900002, context 900011, subject 900021,
 #: schemas 900031 (plain) and 900032 (refers to version 900041), versions 900041 and 900042, a reference, a config and a
 #: mode of subject "orders", of its context and of its registry, and
@@ -70,6 +74,10 @@ REFUSED = {
     "note_has_few_tags": NOTE.format("(SELECT array_agg('t' || n) FROM generate_series(10, 42) n)", "''"),
     "note_is_short": NOTE.format("'{}'", "repeat('a', 20001)"),
     "note_says_something": NOTE.format("'{}'", "''"),
+    "one_client_of_a_name": CLIENT.format("true", "1", "'{}'", 2),
+    "client_reads_or_writes": CLIENT.format("false", "1", "'{}'", 1),
+    "client_version_counts_from_one": CLIENT.format("true", "0", "'{}'", 1),
+    "client_has_few_fields": CLIENT.format("true", "1", "array_fill('x'::varchar, ARRAY[201])", 1),
 }
 #: the same for scopes that have nulls, which SQL takes for different unless told otherwise
 REFUSED_NULLS = [
@@ -94,6 +102,7 @@ DANGLING = {
     "association.registry": "UPDATE subjects_association SET registry_id = 0",
     "association.subject": "UPDATE subjects_association SET subject_id = 0",
     "subjectnote.subject": NOTE.replace("900021", "0").format("'{pii}'", "''"),
+    "client.subject": CLIENT.replace("900021", "0").format("true", "1", "'{}'", 1),
     "versionstanding.version": STANDING.replace("900041", "0").format("retired", "gone"),
 }
 

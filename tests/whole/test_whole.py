@@ -32,7 +32,7 @@ PAGES = {
     "ask": ("/ui/promotions/request", "Ask for review"),
     "request": ("/ui/promotions/1", "First release of orders."),
     "environments": ("/ui/environments", "customers-value"),
-    "audit": ("/ui/audit", "register a version"),
+    "audit": ("/ui/audit?q=register+a+version", "register a version"),
 }
 
 

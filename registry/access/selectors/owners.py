@@ -63,6 +63,12 @@ def patterns_of(registry: str, kind: str, name: str) -> tuple[str, ...]:
     return tuple(sorted(set(rules.filter(whose).values_list("subject_pattern", flat=True))))
 
 
+def all_patterns(registry: str) -> tuple[str, ...]:
+    """The patterns of what anybody owns there; one query."""
+    rules = Ownership.objects.filter(registry__in=("", registry))
+    return tuple(rules.order_by("subject_pattern").values_list("subject_pattern", flat=True).distinct())
+
+
 def _members(group_ids: set[int]) -> dict[int, list[tuple[int, str]]]:
     found: dict[int, list[tuple[int, str]]] = {}
     rows = User.objects.filter(is_active=True, groups__in=group_ids).values_list("groups", "pk", "username")

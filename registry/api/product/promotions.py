@@ -19,6 +19,7 @@ from registry.formats.base import Reference
 from registry.promotions import selectors, services
 from registry.promotions.models import PromotionRequest
 from registry.promotions.origins import origin_of, readable_findings, require_finding
+from registry.promotions.reasons import reasons_of
 from registry.promotions.selectors import RequestInfo
 from registry.promotions.services.current import MAX_TEXT
 from registry.promotions.services.requesting import MAX_ITEMS, MAX_REFERENCES
@@ -61,7 +62,10 @@ class ItemSerializer(serializers.Serializer[Any]):
 
 
 class PromotionSerializer(serializers.Serializer[Any]):
-    """What to ask for: `subject` with `version`, or `items`, which become one plan. A draft is submitted later."""
+    """What to ask for: `subject` with `version`, or `items`, which become one plan. A draft is submitted later.
+
+    A version that came to `source` for a drift finding takes it along as the request's `origin`.
+    """
 
     source = serializers.CharField(max_length=255)  # type: ignore[assignment]  # a field of the body, not DRF's
     target = serializers.CharField(max_length=255)
@@ -364,10 +368,11 @@ def answer_of(info: RequestInfo, by: Actor) -> dict[str, Any]:
 def answers_of(infos: Sequence[RequestInfo], by: Actor) -> list[dict[str, Any]]:
     """Requests as JSON values, their findings with one query."""
     findings = readable_findings([info.finding for info in infos], by)
-    return [_answer(info, origin_of(findings.get(info.finding or 0))) for info in infos]
+    return [_answer(info, origin_of(findings.get(info.finding or 0)), by) for info in infos]
 
 
-def _answer(info: RequestInfo, origin: dict[str, Any] | None) -> dict[str, Any]:
+def _answer(info: RequestInfo, origin: dict[str, Any] | None, by: Actor) -> dict[str, Any]:
+    """One of them; `reasons` say for each thing that may be done why the caller couldn't now."""
     found = asdict(info)
     del found["finding"]  # its number is in the origin, for those who may read it
     found["needed"].pop("named_ids")
@@ -378,4 +383,5 @@ def _answer(info: RequestInfo, origin: dict[str, Any] | None) -> dict[str, Any]:
         "release": asdict(info.release) if info.release else None,
         "is_breaking": info.is_breaking,
         "can_run": info.can_run,
+        "reasons": {name: [asdict(item) for item in against] for name, against in reasons_of(info, by).items()},
     }

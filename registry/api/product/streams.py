@@ -1,4 +1,4 @@
-"""The product's own API: streaming queries, and the history of their state."""
+"""The product's own API: checkpoints below a folder, streaming queries, and the history of their state."""
 
 from __future__ import annotations
 
@@ -11,8 +11,12 @@ from rest_framework.response import Response
 
 from registry.access.roles import may, require
 from registry.api.product.base import ProductView
+from registry.api.product.state_checks import StoreSerializer
+from registry.drift.selectors import checkpoint_sources
+from registry.streams.discovered import discovery_dict
 from registry.streams.infos import BudgetInfo, CarriedInfo, QueryInfo, SchemaInfo, VariableInfo
 from registry.streams.queries import get_query, list_queries, variables_with_schemas
+from registry.streams.services import discover
 
 MOST = 500
 
@@ -22,6 +26,25 @@ class PageSerializer(serializers.Serializer[Any]):
 
     offset = serializers.IntegerField(min_value=0, max_value=10**9, required=False, default=0)
     limit = serializers.IntegerField(min_value=1, max_value=MOST, required=False, default=100)
+
+
+class DiscoverySerializer(serializers.Serializer[Any]):
+    """A folder or an address to look below, for whoever may add what is found as sources of the registry."""
+
+    registry = serializers.CharField(max_length=255)
+    path = serializers.CharField(max_length=4096)
+    store = StoreSerializer(required=False, allow_null=True, default=None, help_text="of an address")
+
+
+class Discoveries(ProductView):
+    """`/api/v1/checkpoints/discoveries`."""
+
+    @extend_schema(request=DiscoverySerializer, responses=None)
+    def post(self, request: Request) -> Response:
+        """The checkpoints at and below the path, and which of them are sources already; nothing is kept of it."""
+        given = self.valid(DiscoverySerializer)
+        done = discover(path=given["path"], registry=given["registry"], store=given["store"], by=self.actor)
+        return Response(discovery_dict(done, checkpoint_sources(given["registry"])))
 
 
 class StreamsView(ProductView):

@@ -8,6 +8,7 @@ from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
 from registry.api.product import (
     audit,
     can_promote,
+    clients,
     compatibility,
     drafts,
     drift,
@@ -26,6 +27,7 @@ from registry.api.product import (
     standing,
     state_checks,
     streams,
+    subject_list,
     tokens,
     usage,
     webhooks,
@@ -54,6 +56,7 @@ urlpatterns = [
     path("hazards", resolution.Hazards.as_view()),
     path("audit", audit.Audit.as_view()),
     path("search", search.Search.as_view()),
+    path("checkpoints/discoveries", streams.Discoveries.as_view()),
     path("queries", streams.Queries.as_view()),
     path("queries/<int:query_id>/variables", streams.QueryVariables.as_view()),
     path("state-checks", state_checks.StateChecks.as_view()),
@@ -61,11 +64,16 @@ urlpatterns = [
     path("registries/<segment:registry>/subjects/<segment:subject>/usage", usage.SubjectUsage.as_view()),
     path("registries/<segment:registry>/subjects/<segment:subject>/retire", retiring.Retirement.as_view()),
     path("registries/<segment:registry>/orphans", retiring.OrphanSubjects.as_view()),
+    path("registries/<segment:registry>/subjects", subject_list.Subjects.as_view()),
     path(
         "registries/<segment:registry>/subjects/<segment:subject>/versions/<segment:version>/standing",
         standing.VersionStandingOne.as_view(),
     ),
     path("registries/<segment:registry>/subjects/<segment:subject>/notes", notes.SubjectNotes.as_view()),
+    path("registries/<segment:registry>/subjects/<segment:subject>/clients", clients.Clients.as_view()),
+    path(
+        "registries/<segment:registry>/subjects/<segment:subject>/clients/<segment:name>", clients.ClientOne.as_view()
+    ),
     path("registries/<segment:registry>/tags", notes.SubjectTags.as_view()),
     path("registries/<segment:registry>/subjects/<segment:subject>/life", standing.Life.as_view()),
     path("registries/<segment:registry>/policy", policy.Policy.as_view()),

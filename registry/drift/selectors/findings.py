@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -98,11 +98,13 @@ def list_findings(
     assigned_to: str = "",
     muted: bool | None = False,
     text: str = "",
+    unresolved_of: Collection[int] | None = None,
     limit: int = 200,
     by: Actor | None = None,
 ) -> list[FindingInfo]:
     """Findings, worst and newest first; an empty filter means all, as `muted=None` does.
 
+    `unresolved_of` are numbers of some of them, of which those that are resolved are left out.
     `text` is looked for in words, place and subject. Samples of messages are for `by` who may see them, else for nobody.
     """
     rows = Finding.objects.select_related("source__registry", "topic")
@@ -127,6 +129,8 @@ def list_findings(
     rows = rows.filter(**{name: value for name, value in filters.items() if value})
     if muted is not None:
         rows = rows.filter(muted=muted)
+    if unresolved_of is not None:
+        rows = rows.filter(pk__in=unresolved_of).exclude(state="resolved")
     return finding_infos(rows.order_by(WORST_FIRST, "-last_seen", "-id")[:limit], by)
 
 
@@ -141,6 +145,11 @@ def count_findings() -> dict[str, int]:
     muted = When(muted=True, then=Value("muted"))
     rows = Finding.objects.values_list(Case(muted, default=F("state"))).annotate(number=Count("pk")).order_by()
     return dict(rows)
+
+
+def count_open_findings() -> int:
+    """How many are open and not muted, for the frame of every page; one query."""
+    return Finding.objects.filter(state="open", muted=False).count()
 
 
 def get_finding(finding_id: int, *, by: Actor | None = None) -> FindingInfo:

@@ -150,6 +150,12 @@ def list_sources(*, registry: str = "") -> list[SourceInfo]:
     return [_source_info(row, scans.get(row.last_scan_id)) for row in rows]
 
 
+def checkpoint_sources(registry: str) -> dict[str, int]:
+    """The numbers of a registry's sources that are checkpoints, by path."""
+    rows = Source.objects.filter(registry__name=registry, kind="state_store")
+    return dict(rows.values_list("name", "pk"))
+
+
 def get_source(source_id: int) -> SourceInfo:
     """One source. Raises SourceNotFound."""
     row = _sources().filter(pk=source_id).first()

@@ -1,6 +1,6 @@
 """Requests, drafts and environments, for pages and programs."""
 
-from registry.promotions.selectors.answers import Answers, answers_to
+from registry.promotions.selectors.answers import Answers, answers_to, resolving
 from registry.promotions.selectors.drafts import DraftInfo, get_draft, list_drafts
 from registry.promotions.selectors.environments import (
     BreakGlassInfo,
@@ -11,10 +11,12 @@ from registry.promotions.selectors.environments import (
     break_glass_history,
     environment_info,
     environment_infos,
+    environment_rows,
     open_break_glass_of,
 )
 from registry.promotions.selectors.ghosts import GhostInfo, ghosts_of
 from registry.promotions.selectors.life import ReleaseOfVersion, RequestOfVersion, VersionLife, life_of
+from registry.promotions.selectors.linked import LinkedRequest, linked_requests
 from registry.promotions.selectors.request_infos import (
     CommentInfo,
     ItemInfo,
@@ -32,6 +34,7 @@ from registry.promotions.selectors.requests import (
     open_requests_of,
     releases_of,
     requested_by,
+    requests_numbered,
     waiting_for,
 )
 from registry.promotions.selectors.waiting import count_waiting_for
@@ -45,6 +48,7 @@ __all__ = [
     "FreezeInfo",
     "GhostInfo",
     "ItemInfo",
+    "LinkedRequest",
     "RecurringFreezeInfo",
     "ReleaseInfo",
     "ReleaseOfVersion",
@@ -60,11 +64,13 @@ __all__ = [
     "count_waiting_for",
     "environment_info",
     "environment_infos",
+    "environment_rows",
     "get_draft",
     "get_environment",
     "get_request",
     "ghosts_of",
     "life_of",
+    "linked_requests",
     "list_drafts",
     "list_environments",
     "list_requests",
@@ -72,5 +78,7 @@ __all__ = [
     "open_requests_of",
     "releases_of",
     "requested_by",
+    "requests_numbered",
+    "resolving",
     "waiting_for",
 ]

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from registry.access.roles import Actor, may, may_somewhere, require
 from registry.errors import InvalidInput
-from registry.promotions.freezes import frozen_at
+from registry.promotions.freezes import window_of
 from registry.promotions.models import Environment
 from registry.promotions.selectors.board_cells import BoardCell, BoardRow, rows_of
 from registry.promotions.selectors.board_keys import (
@@ -22,6 +22,7 @@ from registry.promotions.selectors.board_keys import (
     Readable,
     page_of,
 )
+from registry.promotions.selectors.environments import environment_rows
 from registry.subjects.models import SchemaVersion
 from registry.subjects.names import SubjectName, parse_subject
 from registry.subjects.patterns import escaped
@@ -63,11 +64,20 @@ class Board:
     after: str
 
 
-def board_rows(*, by: Actor, text: str = "", filters: Collection[str] = (), after: str = "", limit: int = 50) -> Board:
+def board_rows(
+    *,
+    by: Actor,
+    text: str = "",
+    filters: Collection[str] = (),
+    after: str = "",
+    limit: int = 50,
+    rows: Sequence[Environment] | None = None,
+) -> Board:
     """A page of the subjects that somebody may read, by name, with all of the words in `text` and fitting all filters.
 
     `blocked` goes by what was worked out last; a cell where something moved since then says that it isn't known.
-    `after` is what the page before gave. Raises NotSignedIn, NotAllowed, InvalidInput, InvalidName.
+    `after` is what the page before gave; `rows` are those of `environment_rows`, where the caller has read them already.
+    Raises NotSignedIn, NotAllowed, InvalidInput, InvalidName.
     """
     if not may_somewhere(by, "schema.read"):
         require(by, "schema.read")
@@ -76,7 +86,7 @@ def board_rows(*, by: Actor, text: str = "", filters: Collection[str] = (), afte
         raise InvalidInput(f"{unknown[0][:40]!r} is no filter: use one of {', '.join(FILTERS)}.")
     environments = [
         row
-        for row in Environment.objects.select_related("registry").order_by("position")
+        for row in (environment_rows() if rows is None else rows)
         if any(_sees(by, row, subject) for subject in (None, ""))
     ]
     frozen = _frozen(environments)
@@ -93,8 +103,8 @@ def board_rows(*, by: Actor, text: str = "", filters: Collection[str] = (), afte
     places = tuple(
         BoardPlace(row.registry.name, row.position, row.is_closed, frozen.get(row.pk, "")) for row in environments
     )
-    rows = rows_of(environments, shown, by)
-    return Board(places, rows, total, shown[-1].qualified if len(keys) > len(shown) else "")
+    found = rows_of(environments, shown, by)
+    return Board(places, found, total, shown[-1].qualified if len(keys) > len(shown) else "")
 
 
 def _sees(by: Actor, place: Environment, subject: str | None) -> bool:
@@ -129,12 +139,14 @@ def _patterns(text: str) -> list[str]:
     if len(text) > MAX_TEXT or "\0" in text:
         raise InvalidInput(f"Search with at most {MAX_TEXT} characters, and without NUL.")
     words = text.split()[:MAX_WORDS]
-    return [f"%{escaped(word)}%" for word in words] or ["%"]
+    return [f"%{escaped(word)}%" for word in words]
 
 
 def _frozen(environments: Sequence[Environment]) -> dict[int, str]:
     """Environment → why nothing is applied there now."""
+    windows = ((row.pk, window_of(row, timezone.now())) for row in environments)
     return {
         number: f"Frozen until {window.ends_at:%Y-%m-%d %H:%M} UTC: {window.reason}"
-        for number, window in frozen_at(environments, timezone.now()).items()
+        for number, window in windows
+        if window is not None
     }

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
+from typing import Any, Final
 
 from django.db import connection
 
 from registry.access.roles import Actor, may
 from registry.promotions.basis import basis_query, pairs_of
-from registry.promotions.models import Environment, PromotionOutlook, PromotionRequest, RequestItem
-from registry.subjects.models import SchemaVersion, VersionStanding
+from registry.promotions.models import Environment, PromotionRequest, RequestItem
+from registry.subjects.models import VersionStanding
 from registry.subjects.names import SubjectName
 from registry.subjects.selectors.standing import Standing
 
@@ -74,68 +77,83 @@ def rows_of(environments: Sequence[Environment], subjects: Sequence[SubjectName]
     if not subjects:
         return ()
     held = _held(environments, subjects, by)
-    outlooks = _outlooks(environments, subjects)
-    requests = _requests(environments, subjects)
+    steps = {subject: _steps(environments, subject, held) for subject in subjects}
+    behind = [subject for subject, found in steps.items() if any(step.is_behind for step in found)]
+    outlooks = _outlooks(environments, behind)
+    requests = _requests(environments, behind)
     return tuple(
-        BoardRow(
-            subject,
-            tuple(_cell(environments, place, subject, held, outlooks, requests) for place in range(len(environments))),
-        )
-        for subject in subjects
+        BoardRow(subject, tuple(_cell(step, subject, outlooks, requests) for step in found))
+        for subject, found in steps.items()
     )
+
+
+#: those of a page are found by their names, in an index
+_VERSIONS: Final = """
+SELECT c.registry_id, c.name, s.name, v.version, sc.fingerprint, sc.schema_id, v.created_at,
+       st.standing, st.message, st.ends_at, st.decided_by, st.decided_at
+FROM (SELECT DISTINCT * FROM unnest(%(contexts)s::text[], %(subjects)s::text[])) AS wanted(context, subject)
+JOIN subjects_context c ON c.name = wanted.context AND c.registry_id = ANY(%(registries)s)
+JOIN subjects_subject s ON s.context_id = c.id AND s.name = wanted.subject
+JOIN subjects_schemaversion v ON v.subject_id = s.id AND v.deleted_at IS NULL
+JOIN subjects_schema sc ON sc.id = v.schema_id
+LEFT JOIN subjects_versionstanding st ON st.version_id = v.id
+ORDER BY v.version
+"""
 
 
 def _held(environments: Sequence[Environment], subjects: Sequence[SubjectName], by: Actor) -> _Held:
     """The live versions of the page's subjects, ascending, where somebody may read them; one query."""
-    by_registry = {row.registry_id: row for row in environments}
-    wanted = set(subjects)
-    rows = SchemaVersion.objects.filter(
-        subject__context__registry__in=by_registry,
-        subject__context__name__in={name.context for name in wanted},
-        subject__name__in={name.subject for name in wanted},
-        deleted_at=None,
-    ).order_by("version")
-    columns = rows.values_list(
-        "subject__context__registry",
-        "subject__context__name",
-        "subject__name",
-        "version",
-        "schema__fingerprint",
-        "schema__schema_id",
-        "created_at",
-        *(f"standing__{name}" for name in ("standing", "message", "ends_at", "decided_by", "decided_at")),
-    )
+    readable = {
+        (place.registry_id, name.context, name.subject): (place.pk, name)
+        for place in environments
+        for name in subjects
+        if may(by, "schema.read", registry=place.registry.name, subject=name.qualified)
+    }
+    given: dict[str, Any] = {"registries": [place.registry_id for place in environments], **_names(subjects)}
     found: dict[tuple[int, SubjectName], list[_Version]] = {}
-    for registry, context, subject, number, fingerprint, schema_id, since, *decided in columns:
-        name, place = SubjectName(context, subject), by_registry[registry]
-        if name in wanted and may(by, "schema.read", registry=place.registry.name, subject=name.qualified):
-            standing = Standing(*decided) if decided[0] else None
-            found.setdefault((place.pk, name), []).append(_Version(number, fingerprint, schema_id, since, standing))
+    with connection.cursor() as cursor:
+        cursor.execute(_VERSIONS, given)
+        for registry, context, subject, number, fingerprint, schema_id, since, *decided in cursor.fetchall():
+            key = readable.get((registry, context, subject))
+            if key is not None:
+                standing = Standing(*decided) if decided[0] else None
+                found.setdefault(key, []).append(_Version(number, fingerprint, schema_id, since, standing))
     return found
 
 
+def _names(subjects: Sequence[SubjectName]) -> dict[str, list[str]]:
+    return {"contexts": [name.context for name in subjects], "subjects": [name.subject for name in subjects]}
+
+
 _Outlooks = Mapping[tuple[int, SubjectName], tuple[str, tuple[Mapping[str, str], ...]]]
+#: the answers that were worked out from what is there now
+_FRESH: Final = """
+SELECT known.n, known.context, known.subject, outlook.verdict, outlook.reasons::text
+FROM ({basis}) known
+JOIN unnest(%(n)s::int[], %(source_ids)s::bigint[], %(target_ids)s::bigint[]) AS place(n, source_id, target_id)
+    ON place.n = known.n
+JOIN promotions_promotionoutlook outlook ON outlook.source_id = place.source_id
+    AND outlook.target_id = place.target_id AND outlook.context_name = known.context
+    AND outlook.subject_name = known.subject AND outlook.basis = known.basis
+"""
 
 
 def _outlooks(environments: Sequence[Environment], subjects: Sequence[SubjectName]) -> _Outlooks:
     """(number of the pair, subject) → the answer that still holds."""
     pairs = pairs_of(environments)
-    if not pairs:
+    if not pairs or not subjects:
         return {}
+    basis, parameters = basis_query(pairs, subjects)
+    places = {
+        "source_ids": [pair.source.pk for pair in pairs],
+        "target_ids": [pair.target.pk for pair in pairs],
+    }
     with connection.cursor() as cursor:
-        cursor.execute(*basis_query(pairs, subjects))
-        fresh = {(number, SubjectName(context, name)): basis for number, context, name, basis in cursor.fetchall()}
-    numbers = {(pair.source.pk, pair.target.pk): number for number, pair in enumerate(pairs)}
-    rows = PromotionOutlook.objects.filter(
-        context_name__in={name.context for name in subjects}, subject_name__in={name.subject for name in subjects}
-    )
-    found = {}
-    for row in rows:
-        key = numbers.get((row.source_id, row.target_id)), SubjectName(row.context_name, row.subject_name)
-        number, name = key
-        if number is not None and fresh.get((number, name)) == row.basis:
-            found[number, name] = row.verdict, tuple(row.reasons)
-    return found
+        cursor.execute(_FRESH.format(basis=basis), parameters | places)
+        return {
+            (number, SubjectName(context, name)): (verdict, tuple(json.loads(reasons)))
+            for number, context, name, verdict, reasons in cursor.fetchall()
+        }
 
 
 _Requests = Mapping[tuple[int, SubjectName, str], tuple[int, str]]
@@ -143,6 +161,8 @@ _Requests = Mapping[tuple[int, SubjectName, str], tuple[int, str]]
 
 def _requests(environments: Sequence[Environment], subjects: Sequence[SubjectName]) -> _Requests:
     """(target, subject, fingerprint) → the open request for it, and its state."""
+    if not subjects:
+        return {}
     rows = RequestItem.objects.filter(
         open_in__in=environments,
         context_name__in={name.context for name in subjects},
@@ -155,34 +175,51 @@ def _requests(environments: Sequence[Environment], subjects: Sequence[SubjectNam
     }
 
 
-def _cell(
-    environments: Sequence[Environment],
-    place: int,
-    subject: SubjectName,
-    held: _Held,
-    outlooks: _Outlooks,
-    requests: _Requests,
-) -> BoardCell:
-    here = held.get((environments[place].pk, subject), ())
-    newest = here[-1] if here else _Version(0, "", 0)
-    before = held.get((environments[place - 1].pk, subject), ()) if place else ()
-    wanted = next((version for version in reversed(before) if version.is_trusted), None)
-    behind = wanted is not None and all(version.fingerprint != wanted.fingerprint for version in here)
-    verdict, reasons = outlooks.get((place - 1, subject), ("unknown", ())) if behind else ("", ())
+@dataclass(frozen=True)
+class _Step:
+    """A subject's versions in an environment and in the one before it; `number` is that of the place in the order."""
+
+    number: int
+    place: Environment
+    here: Sequence[_Version]
+    before: Sequence[_Version]
+
+    @cached_property
+    def wanted(self) -> _Version | None:
+        """The one that would be promoted: the newest that isn't quarantined."""
+        return next((version for version in reversed(self.before) if version.is_trusted), None)
+
+    @cached_property
+    def is_behind(self) -> bool:
+        """Whether that one isn't here."""
+        return self.wanted is not None and all(v.fingerprint != self.wanted.fingerprint for v in self.here)
+
+
+def _steps(environments: Sequence[Environment], subject: SubjectName, held: _Held) -> list[_Step]:
+    versions = [held.get((place.pk, subject), ()) for place in environments]
+    return [
+        _Step(number, place, versions[number], versions[number - 1] if number else ())
+        for number, place in enumerate(environments)
+    ]
+
+
+def _cell(step: _Step, subject: SubjectName, outlooks: _Outlooks, requests: _Requests) -> BoardCell:
+    newest = step.here[-1] if step.here else _Version(0, "", 0)
+    verdict, reasons = outlooks.get((step.number - 1, subject), ("unknown", ())) if step.is_behind else ("", ())
     request, state = (None, "")
-    if wanted is not None and behind:
-        request, state = requests.get((environments[place].pk, subject, wanted.fingerprint), (None, ""))
+    if step.wanted is not None and step.is_behind:
+        request, state = requests.get((step.place.pk, subject, step.wanted.fingerprint), (None, ""))
     return BoardCell(
-        place=environments[place].registry.name,
+        place=step.place.registry.name,
         version=newest.number,
         fingerprint=newest.fingerprint,
         schema_id=newest.schema_id,
         since=newest.since,
         standing=newest.standing,
-        wanted=wanted.number if wanted else 0,
-        behind=behind,
-        id_differs=_has_other_id(newest, before),
-        other_content=_other_content(before, here),
+        wanted=step.wanted.number if step.wanted else 0,
+        behind=step.is_behind,
+        id_differs=_has_other_id(newest, step.before),
+        other_content=_other_content(step.before, step.here),
         verdict=verdict,
         reasons=reasons,
         request=request,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import Any, Final
 from django.db import connection, transaction
 
 from registry.promotions.basis import pairs_of
-from registry.promotions.models import BoardChange, BoardState, Environment
+from registry.promotions.models import Environment
 from registry.subjects.names import SubjectName
 
 BEHIND: Final = "behind"
@@ -131,11 +132,11 @@ _MARKED: Final = {
     OTHER_ID: "kept.id_differs",
     OTHER_CONTENT: "kept.other_content",
 }
+#: as text, like the names of subjects, so that a page of both is read in the order of the marks' index
 _KEPT: Final = """
-    SELECT kept.context_name AS context, kept.subject_name AS subject
-    FROM promotions_boardsubject kept
-    WHERE kept.subject_name ILIKE ALL(%(words)s::text[])
-    AND (kept.context_name, kept.subject_name) NOT IN (SELECT context, subject FROM named)"""
+    SELECT kept.context_name::text AS context, kept.subject_name::text AS subject FROM promotions_boardsubject kept"""
+_NAMED_LIKE: Final = "kept.subject_name ILIKE ALL(%(words)s::text[])"
+_UNCHANGED: Final = "(kept.context_name, kept.subject_name) NOT IN (SELECT context, subject FROM named)"
 _PAGE: Final = """
     SELECT context, subject, (SELECT count(*) FROM chosen) FROM chosen
     WHERE (context COLLATE "C", subject COLLATE "C") > (%(context)s, %(subject)s)
@@ -153,6 +154,12 @@ _MARKS: Final = f"""
     LEFT JOIN (SELECT DISTINCT context, subject FROM ({_CHOICES[OTHER_CONTENT][1]}) found) other_content
         USING (context, subject)
 """  # noqa: S608  of constants
+#: for which environments the marks are, and the subjects that changed since
+_STATE: Final = """
+SELECT state.places::text, changed.context_name, changed.subject_name
+FROM (SELECT places FROM promotions_boardstate ORDER BY id LIMIT 1) state
+LEFT JOIN (SELECT DISTINCT context_name, subject_name FROM promotions_boardchange LIMIT %(most)s) changed ON true
+"""
 #: A filter compares every version with its counterpart. The planner takes the few that it expects one by one, and they
 #: are tens of thousands: it is told to hash, and in memory. Of the blocked there are few, which it sees by itself.
 _PLANNED: Final = "SET LOCAL enable_nestloop TO off; SET LOCAL work_mem TO '32MB'"
@@ -205,7 +212,11 @@ def page_of(
     }
     changed = _changed(readable)
     is_live = changed is None
-    query = _whole_query(filters) if changed is None else _kept_query(filters, is_changed=bool(changed))
+    query = (
+        _whole_query(filters)
+        if changed is None
+        else _kept_query(filters, is_changed=bool(changed), is_searched=bool(words))
+    )
     in_bulk = is_live and bool(filters) and BLOCKED not in filters
     with _planned(in_bulk=in_bulk), connection.cursor() as cursor:
         cursor.execute(query, given | _named(changed or ()))
@@ -221,17 +232,20 @@ def places_of(environments: Sequence[Environment]) -> list[list[int]]:
 def mark_rows(environments: Sequence[Environment], names: Sequence[SubjectName] | None) -> tuple[str, dict[str, Any]]:
     """SQL that gives the marks of subjects (None: of all) as they are now, with its parameters."""
     readable = Readable(environments, frozenset(row.registry_id for row in environments))
-    given = {**readable.parameters(), **_pairs(environments, ()), **_named(names or ()), "words": ["%"]}
+    given = {**readable.parameters(), **_pairs(environments, ()), **_named(names or ()), "words": []}
     return _head(_TABLES, is_narrow=names is not None) + _MARKS, given
 
 
 def _changed(readable: Readable) -> list[SubjectName] | None:
     """The subjects whose marks are old; None where the marks are no help: for readers of a part, and in another order."""
-    state = BoardState.objects.first()
-    if state is None or not readable.is_everything or state.places != places_of(readable.environments):
+    if not readable.is_everything:
         return None
-    rows = BoardChange.objects.values_list("context_name", "subject_name").distinct()[: MAX_CHANGED + 1]
-    found = [SubjectName(context, subject) for context, subject in rows]
+    with connection.cursor() as cursor:
+        cursor.execute(_STATE, {"most": MAX_CHANGED + 1})
+        rows = cursor.fetchall()
+    if not rows or json.loads(rows[0][0]) != places_of(readable.environments):
+        return None
+    found = [SubjectName(context, subject) for _, context, subject in rows if subject is not None]
     return found if len(found) <= MAX_CHANGED else None
 
 
@@ -251,12 +265,19 @@ def _whole_query(filters: Collection[str]) -> str:
     return _head(tables, is_narrow=False) + f", chosen AS MATERIALIZED ({chosen}){_PAGE}"
 
 
-def _kept_query(filters: Collection[str], *, is_changed: bool) -> str:
-    """By the marks; what changed since they were made is asked of the versions, where anything has."""
-    marked = _KEPT + "".join(f" AND {_MARKED[name]}" for name in FILTERS if name in filters)
+def _kept_query(filters: Collection[str], *, is_changed: bool, is_searched: bool) -> str:
+    """By the marks; what changed since they were made is asked of the versions, where anything has.
+
+    A page is read in the order of the index, and what all pages have is counted: what isn't asked for has no part in it.
+    """
+    marked = [_NAMED_LIKE] * is_searched + [_UNCHANGED] * is_changed + [_MARKED[n] for n in FILTERS if n in filters]
+    kept = _KEPT + (f" WHERE {' AND '.join(marked)}" if marked else "")
+    once = "MATERIALIZED" if BLOCKED in filters else "NOT MATERIALIZED"
+    if not is_changed:
+        return f"WITH chosen AS {once} ({kept}){_PAGE}"
     tables, chosen = _conditions(filters)
-    live = f" UNION ALL ({chosen})" if is_changed else ""
-    return _head(tables if is_changed else (), is_narrow=True) + f", chosen AS MATERIALIZED ({marked}{live}){_PAGE}"
+    live = f"live AS MATERIALIZED ({chosen}), chosen AS {once} ({kept} UNION ALL SELECT context, subject FROM live)"  # noqa: S608  of constants
+    return _head(tables, is_narrow=True) + f", {live}{_PAGE}"
 
 
 def _conditions(filters: Collection[str]) -> tuple[set[str], str]:

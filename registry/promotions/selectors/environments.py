@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, time, timedelta
 from typing import Any, Final
 
-from django.db.models import Prefetch, Q
+from django.db.models import OuterRef, Prefetch, Q, QuerySet, Subquery
 from django.utils import timezone
 
 from registry.errors import RegistryNotFound
-from registry.promotions.freezes import next_window, recurrence_of, windows_from
+from registry.promotions.freezes import next_window, recurrence_of, window_of
 from registry.promotions.models import BreakGlass, Environment, FreezeWindow, RecurringFreeze, ReviewRule
-from registry.promotions.recurring import Window, merged
+from registry.promotions.recurring import Window
 from registry.subjects.models import Config, Mode, Registry
 from registry.subjects.selectors.effective import DEFAULT_LEVEL, DEFAULT_MODE
 
@@ -139,17 +140,23 @@ class EnvironmentInfo:
         return any(glass.is_red for glass in self.break_glass)
 
 
-def environment_infos() -> list[EnvironmentInfo]:
-    """All environments in the promotion order."""
-    return _infos(Environment.objects.all())
+def environment_rows() -> list[Environment]:
+    """All environments in the promotion order, with what their infos and the board read of them; five queries."""
+    return _rows(Environment.objects.all())
+
+
+def environment_infos(rows: Sequence[Environment] | None = None) -> list[EnvironmentInfo]:
+    """All environments in the promotion order; of `rows`, where the caller has read `environment_rows` already."""
+    now = timezone.now()
+    return [_info(row, now) for row in (environment_rows() if rows is None else rows)]
 
 
 def environment_info(name: str) -> EnvironmentInfo:
     """One environment. Raises RegistryNotFound."""
-    found = _infos(Environment.objects.filter(registry__name=name))
+    found = _rows(Environment.objects.filter(registry__name=name))
     if not found:
         raise RegistryNotFound(f"'{name[:80]}' is not an environment.", registry=name[:255])
-    return found[0]
+    return environment_infos(found)[0]
 
 
 def break_glass_history(name: str, *, limit: int = 100) -> list[BreakGlassInfo]:
@@ -167,13 +174,16 @@ def open_break_glass_of(name: str, user_id: int | None) -> BreakGlassInfo | None
     return None if row is None else _glass(row, name, now)
 
 
-def _infos(environments: Any) -> list[EnvironmentInfo]:
+def _rows(environments: QuerySet[Environment]) -> list[Environment]:
     now = timezone.now()
     glass = BreakGlass.objects.filter(Q(ends_at__gt=now) | Q(confirmed_at=None)).order_by("-id")
     freezes = FreezeWindow.objects.filter(ends_at__gt=now).order_by("starts_at", "pk")
-    rows = list(
+    modes = Mode.objects.filter(registry=OuterRef("registry"), context=None).values("mode")
+    levels = Config.objects.filter(registry=OuterRef("registry"), context=None).values("compatibility_level")
+    return list(
         environments.order_by("position")
         .select_related("registry")
+        .annotate(own_mode=Subquery(modes[:1]), own_level=Subquery(levels[:1]))
         .prefetch_related(
             Prefetch("review_rules", ReviewRule.objects.order_by("pk")),
             Prefetch("freeze_windows", freezes.select_related("made_by")),
@@ -181,24 +191,15 @@ def _infos(environments: Any) -> list[EnvironmentInfo]:
             Prefetch("break_glass", glass.select_related("opened_by", "confirmed_by")[:SHOWN], to_attr="shown"),
         )
     )
-    own = Mode.objects.filter(registry__in=[row.registry_id for row in rows], context=None)
-    modes = dict(own.values_list("registry_id", "mode"))
-    set_levels = Config.objects.filter(registry__in=[row.registry_id for row in rows], context=None)
-    levels = dict(set_levels.exclude(compatibility_level=None).values_list("registry_id", "compatibility_level"))
-    return [
-        _info(row, modes.get(row.registry_id, DEFAULT_MODE), levels.get(row.registry_id) or DEFAULT_LEVEL, now)
-        for row in rows
-    ]
 
 
-def _info(row: Environment, mode: str, level: str, now: datetime) -> EnvironmentInfo:
+def _info(row: Any, now: datetime) -> EnvironmentInfo:
     name = row.registry.name
-    shown: list[BreakGlass] = row.shown  # type: ignore[attr-defined]
     return EnvironmentInfo(
         name=name,
         position=row.position,
-        mode=mode,
-        level=level,
+        mode=row.own_mode or DEFAULT_MODE,
+        level=row.own_level or DEFAULT_LEVEL,
         is_closed=row.is_closed,
         is_remote=row.registry.kind == Registry.REMOTE,
         reviews_needed=row.reviews_needed,
@@ -208,8 +209,8 @@ def _info(row: Environment, mode: str, level: str, now: datetime) -> Environment
         rules=tuple(_rule(rule) for rule in row.review_rules.all()),
         freezes=tuple(_freeze(freeze, now) for freeze in row.freeze_windows.all()),
         recurring=tuple(_recurring(rule, now) for rule in row.recurring_freezes.all()),
-        frozen=merged(list(windows_from(row.freeze_windows.all(), row.recurring_freezes.all(), now)), now),
-        break_glass=tuple(_glass(glass, name, now) for glass in shown),
+        frozen=window_of(row, now),
+        break_glass=tuple(_glass(glass, name, now) for glass in row.shown),
     )
 
 

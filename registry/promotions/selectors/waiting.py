@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
-from django.db.models import Count, F, Func, JSONField, QuerySet
+from django.db.models import Count, Exists, F, Func, JSONField, OuterRef, QuerySet
 
+from registry.access.roles import Grant
 from registry.promotions.eligible import Reviewing
 from registry.promotions.models import PromotionRequest, RequestItem, Review, ReviewRule
 from registry.promotions.stored_plan import STEPS
@@ -17,8 +19,8 @@ OPEN: Final = "open"
 MAX_WAITING: Final = 300
 
 
-def count_waiting_for(user_id: int) -> int:
-    """How many wait for somebody; one query where none does, six for most.
+def count_waiting_for(user_id: int, grants: Sequence[Grant] | None = None) -> int:
+    """How many wait for somebody; one query where none does, three for most: four without their `grants`.
 
     Where their right to review is for every subject of an environment, the database counts. Elsewhere patterns of
     rights or rules decide, and of those requests at most 300 are looked at.
@@ -26,28 +28,38 @@ def count_waiting_for(user_id: int) -> int:
     groups = list(
         _in_review(user_id)
         .order_by()
-        .values_list("target", "target__registry__name", "target__own_approval_allowed", "requested_by")
+        .values_list(
+            "target",
+            "target__registry__name",
+            "target__own_approval_allowed",
+            "requested_by",
+            "requested_by__email",
+        )
         .annotate(number=Count("pk"))
     )
-    reviewer = Reviewing(user_id, requesters={group[3] for group in groups}) if groups else None
-    if reviewer is None or not reviewer.may_approve:
+    if not groups:
+        return 0
+    reviewer = Reviewing(user_id, requesters={group[3]: group[4] for group in groups}, grants=grants)
+    if not reviewer.may_approve:
         return 0
     counted, partly = 0, {}
-    for target, registry, may_own, requester, number in groups:
+    for target, registry, may_own, requester, _, number in groups:
         if not reviewer.reviews_all_of(registry):
             partly[target] = registry
         elif may_own or not reviewer.is_same(requester):
             counted += number
     targets = [target for target, registry in partly.items() if reviewer.may_review_in(registry)]
     targets += ReviewRule.objects.filter(environment__in=partly).values_list("environment", flat=True) if partly else []
-    return counted + (len(waiting_numbers(user_id, targets=targets)) if targets else 0)
+    return counted + (len(waiting_numbers(user_id, targets=targets, grants=reviewer.grants)) if targets else 0)
 
 
-def waiting_numbers(user_id: int, *, targets: list[int] | None = None, **filters: Any) -> list[int]:
+def waiting_numbers(
+    user_id: int, *, targets: list[int] | None = None, grants: Sequence[Grant] | None = None, **filters: Any
+) -> list[int]:
     """The numbers, newest first: the database leaves out what is theirs or has their review, the rules decide the rest."""
     rows = (
         filtered(_in_review(user_id), **filters)
-        .select_related("target__registry")
+        .select_related("target__registry", "requested_by")
         .defer("plan", "reason", "moved", "failure", "config")
         .annotate(light_plan=_OutlinedPlan(F("plan")))
     )
@@ -56,18 +68,16 @@ def waiting_numbers(user_id: int, *, targets: list[int] | None = None, **filters
         return []
     for row in found:
         row.plan = row.light_plan
-    reviewing = Reviewing(user_id, found)
+    reviewing = Reviewing(user_id, found, grants=grants)
     return [row.pk for row in found if reviewing.can(row)]
 
 
 def _in_review(user_id: int) -> QuerySet[PromotionRequest]:
-    reviewed = Review.objects.filter(reviewer_id=user_id).exclude(verdict=Review.CHANGES)
-    done = reviewed.filter(plan_hash=F("request__plan_hash")).values("request")
+    theirs = Review.objects.filter(reviewer_id=user_id, request=OuterRef("pk"), plan_hash=OuterRef("plan_hash"))
     return (
         PromotionRequest.objects.order_by("-id")
-        .filter(state=PromotionRequest.IN_REVIEW)
+        .filter(~Exists(theirs.exclude(verdict=Review.CHANGES)), state=PromotionRequest.IN_REVIEW)
         .exclude(target__own_approval_allowed=False, requested_by_id=user_id)
-        .exclude(pk__in=done)
     )
 
 

@@ -2,6 +2,7 @@
 
 from registry.promotions.services.adopting import request_adoption
 from registry.promotions.services.applying import apply, give_up, resume
+from registry.promotions.services.approving_together import approve_together
 from registry.promotions.services.break_glass import close_break_glass, confirm_break_glass, open_break_glass
 from registry.promotions.services.discussing import answer, open_thread, reopen, resolve
 from registry.promotions.services.drafts import delete_draft, save_draft
@@ -30,6 +31,7 @@ __all__ = [
     "answer",
     "apply",
     "approve",
+    "approve_together",
     "change_environment",
     "claim_due",
     "close_break_glass",

@@ -21,6 +21,7 @@ from registry.promotions.models import Draft, Environment, PromotionRequest, Req
 from registry.promotions.origins import require_finding
 from registry.promotions.plan import CONFIG, ItemText, Plan, Wish, WishedItem
 from registry.promotions.selectors import get_environment
+from registry.promotions.selectors.answers import finding_behind
 from registry.promotions.services.current import (
     ASKED_ALREADY,
     HOLDING,
@@ -65,7 +66,8 @@ def request_promotion(
 ) -> int:
     """Ask for a version of one environment in a later one, or for several `items` as one plan; gives the number.
 
-    `with_config` brings the subjects' settings along. A draft is its requester's alone until it is submitted.
+    `with_config` brings the subjects' settings along. A draft is its requester's alone until it is submitted. The drift
+    finding for which the source got the versions is the one that this request answers, too.
     Raises InvalidInput for an order or a set that doesn't fit, WrongState where one of them is asked for already or
     there is nothing to do, SubjectNotFound, VersionNotFound, NotAllowed, NotSignedIn.
     """
@@ -79,7 +81,8 @@ def request_promotion(
     rows = find_versions(origin.registry, asked)
     wished = tuple(WishedItem(name, row.version) for (name, _), row in zip(asked, rows, strict=True))
     wish = Wish(target=goal, items=wished, source=origin, kind=PromotionRequest.PROMOTE, with_config=with_config)
-    return add_request(wish, rows=rows, by=by, reason=reason, draft=draft)
+    finding = finding_behind(origin, rows)
+    return add_request(wish, rows=rows, by=by, reason=reason, draft=draft, finding=finding)
 
 
 @retried

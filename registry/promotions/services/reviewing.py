@@ -33,17 +33,21 @@ from registry.promotions.services.current import (
 from registry.promotions.services.mirrored import fresh
 from registry.promotions.services.requesting import count_reviews
 from registry.promotions.telling import tell
+from registry.promotions.together import why_alone
 
 #: what may still be turned down or sent back
 REVIEWABLE: Final = frozenset({PromotionRequest.IN_REVIEW, PromotionRequest.APPROVED, PromotionRequest.SCHEDULED})
 
 
-def approve(*, request_id: int, by: Actor, comment: str = "", plan_hash: str = "", override: str = "") -> str:
+def approve(
+    *, request_id: int, by: Actor, comment: str = "", plan_hash: str = "", override: str = "", only_safe: bool = False
+) -> str:
     """Approve the plan that the request shows; gives the state, `approved` once it has all that it needs.
 
     `plan_hash` is the plan that the approver has read. A breaking plan takes a comment. `override` is the reason to
     approve in spite of checks that fail and may be overridden: those of compatibility by somebody who may force
-    versions, the others by any reviewer. Raises PlanChanged (and keeps the new plan to be read) where it isn't what
+    versions, the others by any reviewer. `only_safe` leaves a plan that breaks, fails or warns to be read by itself.
+    Raises PlanChanged (and keeps the new plan to be read) where it isn't what
     would run now, WrongState, InvalidInput without a reason that is needed, NotAllowed, RemoteUnavailable.
     """
     said, reason = words(comment, "comment"), words(override, "reason")
@@ -54,6 +58,8 @@ def approve(*, request_id: int, by: Actor, comment: str = "", plan_hash: str = "
             raise NotAllowed(refused)
         if request.state != PromotionRequest.IN_REVIEW:
             raise WrongState(f"Request {request.pk} is {request.state}; only one in review can be reviewed.")
+        if only_safe and (alone := why_alone(request.plan)):
+            raise WrongState(alone)
         covered = _override(request, by, reason)
         if is_breaking(request) and not (said or reason):
             raise InvalidInput("This breaks what is there: say why it may.")

@@ -2,6 +2,7 @@
 
 from registry.subjects.models.activity import SubjectActivity
 from registry.subjects.models.associations import Association
+from registry.subjects.models.clients import Client
 from registry.subjects.models.notes import SubjectNote
 from registry.subjects.models.places import Context, Registry, Subject
 from registry.subjects.models.policy import LEVELS, MODES, POLICIES, PROFILES, Config, Mode
@@ -14,6 +15,7 @@ __all__ = [
     "POLICIES",
     "PROFILES",
     "Association",
+    "Client",
     "Config",
     "Context",
     "Mode",

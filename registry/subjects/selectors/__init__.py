@@ -7,6 +7,7 @@ from registry.subjects.selectors.comparison import (
     check_proposal,
     compare_versions,
     faithful_text,
+    levels_of_text,
     report_proposal,
     state_of_subject,
     stored_version,
@@ -24,11 +25,12 @@ from registry.subjects.selectors.listing import (
 from registry.subjects.selectors.names import list_subjects
 from registry.subjects.selectors.presence import (
     SubjectPresence,
-    field_origins,
+    VersionSummary,
     outline_of,
     presence_of,
     summarize_versions,
 )
+from registry.subjects.selectors.readings import Reading, origins_of, read_live
 from registry.subjects.selectors.rendering import find_tags, text_in_form
 from registry.subjects.selectors.resolution import Hazards, find_hazards, resolve_datum, simulate
 from registry.subjects.selectors.schemas import VersionOfId, all_versions, self_contained_schemas
@@ -58,6 +60,7 @@ __all__ = [
     "FoundVersion",
     "Hazards",
     "ProvedComparison",
+    "Reading",
     "Side",
     "SubjectPresence",
     "SubjectRow",
@@ -67,6 +70,7 @@ __all__ = [
     "Verdict",
     "VersionInfo",
     "VersionOfId",
+    "VersionSummary",
     "all_versions",
     "check_proposal",
     "compare_sides",
@@ -76,7 +80,6 @@ __all__ = [
     "effective_mode",
     "elsewhere",
     "faithful_text",
-    "field_origins",
     "find_hazards",
     "find_schema",
     "find_tags",
@@ -87,15 +90,18 @@ __all__ = [
     "has_subjects",
     "last_schema_id",
     "latest_with_metadata",
+    "levels_of_text",
     "list_contexts",
     "list_registries",
     "list_subjects",
     "list_versions",
     "load_for_trial",
+    "origins_of",
     "outline_of",
     "own_config",
     "own_mode",
     "presence_of",
+    "read_live",
     "referenced_by",
     "registry_names",
     "report_proposal",

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from registry.errors import SubjectNotFound, VersionNotFound
 from registry.formats.assessment import Assessment
 from registry.formats.base import Difference, ParsedSchema, Reference
+from registry.formats.compatibility import LevelStrip
 from registry.formats.policies import PolicyReport
 from registry.formats.report import Profile, Report
 from registry.formats.reserved import ReservedReport, check_reserved, refuse_restricted
@@ -158,6 +159,19 @@ def report_proposal(
         policy=None if config.policy == NO_POLICY else engines.check_policy(config.policy, schema, versions),
         equal_version=next((number for number, other in versions if other.canonical == schema.canonical), None),
     )
+
+
+def levels_of_text(
+    registry: Registry, subject: SubjectName, *, text: str, schema_type: str, references: Sequence[Reference] = ()
+) -> tuple[EffectiveConfig, LevelStrip]:
+    """The settings that count, and which of the seven levels a text that isn't registered would pass under them.
+
+    Raises InvalidSchema, InvalidReference.
+    """
+    resolved = tuple(reference for reference, _ in resolve_references(registry, references, context=subject.context))
+    schema = parse_schema(schema_type, text, resolved)
+    config = effective_config(registry, subject)
+    return config, engines.check_all_levels(schema, _live_history(registry, subject), profile=config.profile)
 
 
 @dataclass(frozen=True)

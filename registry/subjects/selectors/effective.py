@@ -111,6 +111,11 @@ class Spoken:
         """What counts of the modes; see `effective_mode`."""
         return EffectiveMode(MIRROR_MODE, "registry") if registry.kind == Registry.REMOTE else _mode_of(self.modes)
 
+    def inherited(self) -> Spoken:
+        """What would count without the subject's own config and mode."""
+        configs = [(origin, own) for origin, own in self.configs if origin != ORIGINS[0]]
+        return Spoken(configs, [(origin, mode) for origin, mode in self.modes if origin != ORIGINS[0]])
+
 
 def scope_of(registry: Registry, subject: SubjectName | None) -> dict[str, Any]:
     """The parameters of `SPOKEN`; without a subject those of the default context."""

@@ -7,18 +7,47 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from django.conf import settings
-from django.db.models import Count, Exists, F, Func, Max, OuterRef, Q, QuerySet, TextField, Value, Window
+from django.db.models import (
+    Case,
+    Count,
+    Exists,
+    F,
+    Func,
+    Max,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    TextField,
+    Value,
+    When,
+    Window,
+)
+from django.db.models.functions import Coalesce, Concat
+from django.db.models.lookups import Regex
 
 from registry.errors import InvalidInput
-from registry.subjects.models import Config, Context, Registry, SchemaVersion, Subject, SubjectActivity, SubjectNote
+from registry.subjects.models import (
+    Config,
+    Context,
+    Registry,
+    SchemaVersion,
+    Subject,
+    SubjectActivity,
+    SubjectNote,
+    VersionStanding,
+)
 from registry.subjects.names import DEFAULT_CONTEXT, SubjectName
 from registry.subjects.selectors.effective import DEFAULT_LEVEL
 
 ALL_CONTEXTS = ":*:"
 _CURSOR: Final = re.compile(r"(?P<microseconds>[0-9]{1,17})\.(?P<subject>[0-9]{1,18})")
+_WILD: Final = {"*": ".*", "?": "."}
+_SIGNS: Final = frozenset("\\^$.|()[]{}+")
+Rows = TypeVar("Rows", bound=QuerySet[Any])
 _BEGINNING: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -46,6 +75,7 @@ class SubjectRow:
     level_is_own: bool
     changed_at: datetime
     changed_by: str
+    deleted: bool = False
 
 
 @dataclass(frozen=True)
@@ -62,6 +92,27 @@ class SubjectRows:
     after: str
 
 
+@dataclass(frozen=True)
+class Narrowing:
+    """Which subjects: empty means all.
+
+    `tag` is one of the subjects' notes, in any case of letters; `owned` are the patterns of what an owner has, `unowned`
+    those of what anybody has, none of which may fit; `standing` is that of a live version; `among` are names.
+    """
+
+    text: str = ""
+    schema_type: str = ""
+    level: str = ""
+    tag: str = ""
+    owned: Collection[str] | None = None
+    unowned: Collection[str] | None = None
+    standing: str = ""
+    among: Collection[SubjectName] | None = None
+
+
+ALL: Final = Narrowing()
+
+
 class _Place(NamedTuple):
     """Where a row stands in the list: the last change first, and of one moment by number."""
 
@@ -76,12 +127,10 @@ class _Place(NamedTuple):
 
 def list_registries() -> list[RegistryInfo]:
     """All registries, the configured default first."""
-    counted = SubjectActivity.objects.order_by().values_list("registry_id").annotate(number=Count("pk"))
-    live = dict(counted.values_list("registry_id", "number"))
-    return [
-        RegistryInfo(row.name, row.project, row.location, row.kind, live.get(row.pk, 0))
-        for row in sorted(Registry.objects.order_by("pk"), key=lambda row: row.name != settings.DEFAULT_REGISTRY)
-    ]
+    there = SubjectActivity.objects.filter(registry_id=OuterRef("pk")).order_by().values("registry_id")
+    live = Coalesce(Subquery(there.annotate(number=Count("*")).values("number")), 0)
+    rows = Registry.objects.order_by("pk").values_list("name", "project", "location", "kind", live)
+    return [RegistryInfo(*row) for row in sorted(rows, key=lambda row: row[0] != settings.DEFAULT_REGISTRY)]
 
 
 def registry_names() -> list[str]:
@@ -103,12 +152,8 @@ def list_contexts(registry: Registry) -> list[str]:
 
 def subject_rows(
     registry: Registry,
+    given: Narrowing = ALL,
     *,
-    text: str = "",
-    schema_type: str = "",
-    level: str = "",
-    tag: str = "",
-    owned: Collection[str] | None = None,
     after: str = "",
     before: str = "",
     offset: int = 0,
@@ -116,37 +161,38 @@ def subject_rows(
 ) -> SubjectRows:
     """A page of the subject list, the last change first; a constant number of queries.
 
-    `tag` is one of the subjects' notes, in any case of letters; `owned` are the patterns of what an owner has. `after`
-    and `before` are cursors of another page: what comes and goes meanwhile moves no row over the edge between the two.
-    `offset` is for who has none. Raises InvalidInput for a cursor that is none.
+    `after` and `before` are cursors of another page: what comes and goes
+    meanwhile moves no row over the edge between the two. `offset` is for who has none. Raises InvalidInput for a cursor
+    that is none.
     """
-    rows = _matching(registry, text=text, schema_type=schema_type, level=level)
-    if tag:
-        rows = rows.filter(Exists(tagged(tag).filter(subject=OuterRef("subject"))))
-    if owned is not None:
-        rows = rows.filter(subject__in=_fitting(registry, owned))
-    if text and not (after or before or offset):
+    rows = narrowed(SubjectActivity.objects.filter(registry_id=registry.pk), registry, given, at="subject__")
+    if given.text and not (after or before or offset):
         page, total, skipped = *_first_page(rows, limit), 0
     else:
         page = _page(rows, after=_place_of(after), before=_place_of(before), offset=offset, limit=limit)
         total, skipped = _counted(rows, _Place(page[0].changed_at, page[0].subject_id) if page else None)
     edge = _Place(page[0].changed_at, page[0].subject_id) if page else None
     last = _Place(page[-1].changed_at, page[-1].subject_id) if page else None
-    newest = _newest_versions([row.subject_id for row in page])
-    elsewhere = _latest_by_registry(registry, [row.subject.name for row in page])
-    levels = _own_levels(registry)
-    inherited = levels.get((None, None)) or DEFAULT_LEVEL
     return SubjectRows(
-        rows=[
-            _subject_row(row, newest[row.subject_id], elsewhere, levels, inherited)
-            for row in page
-            if row.subject_id in newest
-        ],
+        rows=rows_of(registry, page),
         total=total,
         skipped=skipped,
         before=edge.cursor if edge and skipped else "",
         after=last.cursor if last and skipped + len(page) < total else "",
     )
+
+
+def rows_of(registry: Registry, page: Collection[SubjectActivity], *, deleted: bool = False) -> list[SubjectRow]:
+    """The lines of some subjects, in four queries; `deleted` is of those that have no live version."""
+    newest = _newest_versions([row.subject_id for row in page], deleted=deleted)
+    elsewhere = _latest_by_registry(registry, [row.subject.name for row in page])
+    levels = _own_levels(registry)
+    inherited = levels.get((None, None)) or DEFAULT_LEVEL
+    return [
+        _subject_row(row, newest[row.subject_id], elsewhere, levels, inherited)
+        for row in page
+        if row.subject_id in newest
+    ]
 
 
 def _place_of(cursor: str) -> _Place | None:
@@ -225,30 +271,72 @@ def _fitting(registry: Registry, patterns: Collection[str]) -> list[int]:
     ]
 
 
-def _matching(registry: Registry, *, text: str, schema_type: str, level: str) -> QuerySet[SubjectActivity]:
-    rows = SubjectActivity.objects.filter(registry_id=registry.pk)
-    for word in text.split():
-        rows = rows.filter(subject__name__icontains=word)
-    if schema_type:
-        rows = rows.filter(
-            Exists(SchemaVersion.objects.filter(subject=OuterRef("subject"), schema__schema_type=schema_type))
-        )
-    if level:
-        own = Config.objects.filter(
-            registry=registry, context=OuterRef("subject__context"), subject_name=OuterRef("subject__name")
-        )
-        base = (
-            Config.objects.filter(registry=registry, context=None).values_list("compatibility_level", flat=True).first()
-        )
-        has_own = Exists(own.filter(compatibility_level__isnull=False))
-        wanted = Exists(own.filter(compatibility_level=level))
-        rows = rows.filter(wanted | ~has_own) if (base or DEFAULT_LEVEL) == level else rows.filter(wanted)
-    return rows
+def narrowed(rows: Rows, registry: Registry, given: Narrowing, *, at: str) -> Rows:
+    """The rows that the filters leave; `at` is how they get to the subject, "" for subjects themselves."""
+    key = at.removesuffix("__") or "pk"
+    for word in given.text.split():
+        rows = rows.filter(**{f"{at}name__icontains": word})
+    if given.schema_type:
+        of_type = SchemaVersion.objects.filter(subject=OuterRef(key), schema__schema_type=given.schema_type)
+        rows = rows.filter(Exists(of_type))
+    if given.level:
+        rows = rows.filter(_of_level(registry, given.level, at))
+    if given.tag:
+        rows = rows.filter(Exists(tagged(given.tag).filter(subject=OuterRef(key))))
+    if given.owned is not None:
+        rows = rows.filter(_fits(registry, given.owned, at))
+    if given.unowned is not None:
+        rows = rows.filter(~_fits(registry, given.unowned, at))
+    if given.standing:
+        stands = VersionStanding.objects.filter(standing=given.standing, version__deleted_at=None)
+        rows = rows.filter(**{f"{key}__in": stands.values("version__subject")})
+    return rows if given.among is None else rows.filter(_among(given.among, at))
 
 
-def _newest_versions(subject_pks: list[int]) -> dict[int, SchemaVersion]:
+def _of_level(registry: Registry, level: str, at: str) -> Q:
+    own = Config.objects.filter(registry=registry, context=OuterRef(f"{at}context"), subject_name=OuterRef(f"{at}name"))
+    base = Config.objects.filter(registry=registry, context=None).values_list("compatibility_level", flat=True).first()
+    wanted = Q(Exists(own.filter(compatibility_level=level)))
+    has_own = Exists(own.filter(compatibility_level__isnull=False))
+    return wanted | ~Q(has_own) if (base or DEFAULT_LEVEL) == level else wanted
+
+
+def _among(names: Collection[SubjectName], at: str) -> Q:
+    """The subjects of these names: as many conditions as there are contexts among them."""
+    by_context: dict[str, set[str]] = {}
+    for name in names:
+        by_context.setdefault(name.context, set()).add(name.subject)
+    wanted = Q(pk__in=())
+    for context, subjects in by_context.items():
+        wanted |= Q(**{f"{at}context__name": context, f"{at}name__in": subjects})
+    return wanted
+
+
+def _fits(registry: Registry, patterns: Collection[str], at: str) -> Q:
+    """Whether one of the patterns fits the qualified name, told by the database where it reads them as shells do."""
+    if not patterns:
+        return Q(pk__in=())
+    if "*" in patterns:
+        return ~Q(pk__in=())
+    if any("[" in pattern for pattern in patterns):  # a set of characters, which PostgreSQL reads otherwise
+        return Q(**{f"{at.removesuffix('__') or 'pk'}__in": _fitting(registry, patterns)})
+    qualified = Case(
+        When(**{f"{at}context__name": DEFAULT_CONTEXT}, then=F(f"{at}name")),
+        default=Concat(Value(":"), f"{at}context__name", Value(":"), f"{at}name", output_field=TextField()),
+        output_field=TextField(),
+    )
+    expression = "|".join(sorted({_as_expression(pattern) for pattern in patterns}))
+    return Q(Regex(qualified, Value(f"^({expression})$")))
+
+
+def _as_expression(pattern: str) -> str:
+    """A shell pattern without sets of characters as one of PostgreSQL's regular expressions."""
+    return "".join(_WILD.get(sign) or (f"\\{sign}" if sign in _SIGNS else sign) for sign in pattern)
+
+
+def _newest_versions(subject_pks: list[int], *, deleted: bool) -> dict[int, SchemaVersion]:
     rows = (
-        SchemaVersion.objects.filter(subject_id__in=subject_pks, deleted_at=None)
+        SchemaVersion.objects.filter(subject_id__in=subject_pks, deleted_at__isnull=not deleted)
         .select_related("schema")
         .order_by("subject_id", "-version")
         .distinct("subject_id")
@@ -297,6 +385,7 @@ def _subject_row(
         versions=elsewhere.get((context, name), {}),
         level=own or levels.get((context, None)) or inherited,
         level_is_own=own is not None,
-        changed_at=newest.created_at,
-        changed_by=newest.created_by,
+        changed_at=newest.deleted_at or newest.created_at,
+        changed_by="" if newest.deleted_at else newest.created_by,
+        deleted=newest.deleted_at is not None,
     )

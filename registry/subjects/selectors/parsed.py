@@ -20,6 +20,11 @@ MAX_REFERENCE_DEPTH = 64
 _cache = WeighedCache[ParsedSchema](CACHED_CHARACTERS, lambda schema: len(schema.text))
 
 
+def forget() -> None:
+    """Forget what was parsed, so that stored texts are read again: a damaged one has the identity of the sound one."""
+    _cache.clear()
+
+
 def parse_schema(
     schema_type: str, text: str, references: tuple[ResolvedReference, ...] = (), *, is_new: bool = True
 ) -> ParsedSchema:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import partial
+from typing import Final
 
 from registry.formats.base import Difference, OutlineField, ParsedSchema
+from registry.formats.compatibility import level_named
+from registry.formats.report import Profile
 from registry.subjects import engines
+from registry.subjects.contracts import property_of
 from registry.subjects.models import Registry, SchemaVersion
 from registry.subjects.names import SubjectName
-from registry.subjects.selectors.comparison import history, stored_version
-from registry.subjects.selectors.places import get_subject
+from registry.subjects.selectors.comparison import LENIENT_POLICY, stored_version
+from registry.subjects.selectors.effective import NO_POLICY, EffectiveConfig, OwnConfig
+from registry.subjects.selectors.readings import UNREADABLE, Reading
 
 #: how the kinds of differences are counted in a version's one-line summary
 KIND_WORDS = {
@@ -22,17 +28,29 @@ KIND_WORDS = {
     "renamed": "{} renamed",
     "moved": "{} moved",
 }
+#: why a version isn't judged
+NOT_ASKED: Final = "the level asks nothing"
+FIRST_OF_GROUP: Final = "first of its group"
+NOT_READ: Final = "can't be read"
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """A version where it is: the schema id that it has there, and since when."""
+
+    schema_id: int
+    since: datetime
 
 
 @dataclass(frozen=True)
 class SubjectPresence:
-    """Registry name → live version → fingerprint, over the registries of one project and location."""
+    """Registry name → live version → fingerprint, over the registries of one project and location.
+
+    `arrivals` tells of each registry's version.
+    """
 
     held: dict[str, dict[int, str]] = field(default_factory=dict)
-
-    def registries_with(self, fingerprint: str) -> set[str]:
-        """The registries that have a live version of that content."""
-        return {name for name, versions in self.held.items() if fingerprint in versions.values()}
+    arrivals: dict[tuple[str, int], Arrival] = field(default_factory=dict)
 
     def version_with(self, registry: str, fingerprint: str) -> int | None:
         """The newest version of a registry with that content."""
@@ -42,11 +60,40 @@ class SubjectPresence:
 
 @dataclass(frozen=True)
 class VersionSummary:
-    """What a version changed against the live one before it, and whether it reads that one's data."""
+    """What a version changed against the live one before it, and whether the settings in force would take it after that.
+
+    It is judged as a registration is, against version `against`: the one before it, or the one before it in its group
+    where the settings name a group. `is_compatible` is None where nothing is judged, for the reason `unjudged`; `problem`
+    is what reading or comparing met.
+    """
 
     previous: int
     sentence: str
-    is_compatible: bool
+    is_compatible: bool | None = None
+    against: int | None = None
+    unjudged: str = ""
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a registration is judged by, of the settings that count; two schemas' verdict is kept under these."""
+
+    level: str
+    profile: Profile
+    lenient: bool
+    policy: str
+
+    @property
+    def asks_nothing(self) -> bool:
+        """Whether any schema is taken."""
+        return not level_named(self.level).directions and self.policy == NO_POLICY
+
+
+def terms_of(config: EffectiveConfig, settings: OwnConfig) -> Terms:
+    """The terms of a subject's settings."""
+    lenient = settings.compatibility_policy == LENIENT_POLICY
+    return Terms(config.level, config.profile, lenient=lenient, policy=config.policy)
 
 
 def presence_of(registry: Registry, subject: SubjectName) -> SubjectPresence:
@@ -57,39 +104,110 @@ def presence_of(registry: Registry, subject: SubjectName) -> SubjectPresence:
         subject__context__name=subject.context,
         subject__name=subject.subject,
         deleted_at=None,
-    ).values_list("subject__context__registry__name", "version", "schema__fingerprint")
+    ).values_list(
+        "subject__context__registry__name", "version", "schema__fingerprint", "schema__schema_id", "created_at"
+    )
     held: dict[str, dict[int, str]] = {}
-    for name, version, fingerprint in rows:
+    arrivals = {}
+    for name, version, fingerprint, schema_id, since in rows:
         held.setdefault(name, {})[version] = fingerprint
-    return SubjectPresence(held)
+        arrivals[name, version] = Arrival(schema_id, since)
+    return SubjectPresence(held, arrivals)
 
 
-def summarize_versions(registry: Registry, subject: SubjectName) -> dict[int, VersionSummary]:
-    """A summary for each live version but the first. Raises SubjectNotFound."""
-    versions = history(get_subject(registry, subject, deleted=True))
-    summaries = {}
-    for (number, before), (following, after) in itertools.pairwise(versions):
-        if before.schema_type != after.schema_type:
-            sentence = f"{before.schema_type} became {after.schema_type}"
-            summaries[following] = VersionSummary(number, sentence, is_compatible=False)
-            continue
-        told = engines.of_pair(before, after, _Told, partial(_told, before, after))
-        summaries[following] = VersionSummary(number, told.sentence, told.is_compatible)
-    return summaries
+def summarize_versions(
+    readings: Sequence[Reading], config: EffectiveConfig, settings: OwnConfig
+) -> dict[int, VersionSummary]:
+    """A summary for each live version but the first, under the settings that count; no query."""
+    terms, group = terms_of(config, settings), settings.compatibility_group
+    return {
+        reading.version: _summary(readings[place - 1], _peer(readings[:place], reading, group), reading, terms)
+        for place, reading in enumerate(readings)
+        if place
+    }
+
+
+def _peer(before: Sequence[Reading], reading: Reading, group: str | None) -> Reading | None:
+    """The version that a registration compares with: the newest one before it, in its group where there are groups."""
+    if not group:
+        return before[-1]
+    wanted = property_of(reading.metadata, group)
+    return next((other for other in reversed(before) if property_of(other.metadata, group) == wanted), None)
+
+
+def _summary(before: Reading, peer: Reading | None, after: Reading, terms: Terms) -> VersionSummary:
+    sentence, unsaid = _said(before, after)
+    is_compatible, unjudged, unread = _judged(peer, after, terms)
+    return VersionSummary(
+        previous=before.version,
+        sentence=sentence,
+        is_compatible=is_compatible,
+        against=peer.version if peer else None,
+        unjudged=unjudged,
+        problem=unsaid or unread,
+    )
+
+
+def _said(before: Reading, after: Reading) -> tuple[str, str]:
+    """What changed in words; or "", and what reading or comparing met."""
+    if before.schema is None or after.schema is None:
+        return "", _unread(before, after)
+    if before.schema_type != after.schema_type:
+        return f"{before.schema_type} became {after.schema_type}", ""
+    try:
+        said = engines.of_pair(before.schema, after.schema, _Said, partial(_changes, before.schema, after.schema))
+    except UNREADABLE as error:
+        return "", error.placed
+    return said.sentence, ""
+
+
+def _judged(peer: Reading | None, after: Reading, terms: Terms) -> tuple[bool | None, str, str]:
+    """Whether the version would be taken after the other; or None, why not, and what reading or comparing met."""
+    if terms.asks_nothing:
+        return None, NOT_ASKED, ""
+    if peer is None:
+        return None, FIRST_OF_GROUP, ""
+    if peer.schema is None or after.schema is None:
+        return None, NOT_READ, _unread(peer, after)
+    try:
+        verdict = engines.of_pair(peer.schema, after.schema, terms, partial(_verdict, peer.schema, after.schema, terms))
+    except UNREADABLE as error:
+        return None, NOT_READ, error.placed
+    return verdict.is_accepted, "", ""
+
+
+def _unread(*readings: Reading) -> str:
+    """The first of them that can't be read, and why."""
+    found = next(reading for reading in readings if reading.schema is None)
+    return f"Version {found.version} can't be read: {found.error.placed if found.error else ''}"
 
 
 @dataclass(frozen=True)
-class _Told:
-    """What a summary says of two schemas, whatever versions they are of."""
+class _Said:
+    """What changed between two schemas, in a line; it depends on no setting."""
 
     sentence: str
-    is_compatible: bool
     weight: int = 1
 
 
-def _told(before: ParsedSchema, after: ParsedSchema) -> _Told:
-    report = engines.check(after, [(1, before)], "BACKWARD")
-    return _Told(_sentence(engines.diff(before, after)), report.is_compatible)
+@dataclass(frozen=True)
+class _Verdict:
+    """Whether one schema is taken after another, under some terms."""
+
+    is_accepted: bool
+    weight: int = 1
+
+
+def _changes(before: ParsedSchema, after: ParsedSchema) -> _Said:
+    return _Said(_sentence(engines.diff(before, after)))
+
+
+def _verdict(before: ParsedSchema, after: ParsedSchema, terms: Terms) -> _Verdict:
+    history = [(1, before)]
+    report = engines.check(after, history, terms.level, profile=terms.profile, lenient=terms.lenient)
+    if not report.is_compatible or terms.policy == NO_POLICY:
+        return _Verdict(report.is_compatible)
+    return _Verdict(engines.check_policy(terms.policy, after, history).is_accepted())
 
 
 def _sentence(differences: tuple[Difference, ...]) -> str:
@@ -98,15 +216,9 @@ def _sentence(differences: tuple[Difference, ...]) -> str:
 
 
 def outline_of(registry: Registry, subject: SubjectName, version: int) -> tuple[OutlineField, ...]:
-    """The fields of a version, nested ones after their parent. Raises SubjectNotFound, VersionNotFound."""
+    """The fields of a version, nested ones after their parent.
+
+    Raises SubjectNotFound, VersionNotFound, and InvalidSchema, InvalidReference or Unavailable where it can't be read.
+    """
     _, schema = stored_version(registry, subject, version, deleted=True)
     return engines.outline(schema)
-
-
-def field_origins(registry: Registry, subject: SubjectName) -> dict[str, int]:
-    """The path of every field that a live version has, with the version that brought it (back)."""
-    origins: dict[str, int] = {}
-    for number, schema in history(get_subject(registry, subject, deleted=True)):
-        paths = [field.path for field in engines.outline(schema)]
-        origins = {path: origins.get(path, number) for path in paths}
-    return origins

@@ -11,6 +11,7 @@ from dashboard.presenters.comparison import (
     ComparePage,
     Comparison,
     DirectionSummary,
+    ExtraChange,
     Side,
     TextSwitch,
     UnchangedField,
@@ -21,9 +22,9 @@ from dashboard.presenters.frame import (
     Problem,
     Section,
 )
-from dashboard.presenters.looks import ChangeKind, Verdict
+from dashboard.presenters.looks import ChangeKind, Evidence, Verdict
 from dashboard.presenters.notes import TagChip
-from dashboard.presenters.proof import EditView, PartingNote, Proof, RenameView, bytes_view
+from dashboard.presenters.proof import EditView, EvidenceNote, PartingNote, Proof, RenameView, bytes_view
 from dashboard.presenters.text_diff import text_diff
 from tests.site.samples.cast import DEV, HOSTILE, ago, frame, subject_crumbs, subject_url
 from tests.site.samples.subjects import NEW, OLD, SUBJECT
@@ -84,7 +85,12 @@ CARDS = (
         after='{"name": "channel", "type": "string"}',
         why="Data written before this version doesn’t hold channel, and a new reader has nothing to fill it with.",
         remedy='give it a default, for example "default": "web", or make it ["null", "string"] with default null.',
-        evidence="1,204 of the last 5,000 messages on orders were written with version 2 or older and lack it.",
+        evidence=(
+            EvidenceNote(
+                weight=Evidence.CONFIRMED,
+                sentence=f"Order.channel is absent in 24.1 % of 5,000 messages since 2026-11-01. {HOSTILE}",
+            ),
+        ),
         proofs=(STOPS,),
     ),
     ChangeCard(
@@ -101,6 +107,12 @@ CARDS = (
         why="A reader on version 2 can’t read a long as an int.",
         remedy="upgrade every consumer before the first producer; or add amount_cents as long and keep amount.",
         parting="Old reader, new data: the established rules accept this, the data come out changed.",
+        example="16777217 is read as 16777216",
+        evidence=(
+            EvidenceNote(
+                weight=Evidence.ON_PAPER, sentence="A risk on paper: Order.amount is null in all 5,000 messages."
+            ),
+        ),
         proofs=(CHANGES, UNPROVED),
     ),
     ChangeCard(
@@ -175,6 +187,28 @@ COMPARISON = Comparison(
     renames=RENAMES,
     unchanged=(UnchangedField("Order.id", "string"), UnchangedField(HOSTILE, "long"), UnchangedField("a" * 300, "int")),
 )
+EXTRAS = (
+    ExtraChange(part="Metadata", name="properties.owner", kind=ChangeKind.CHANGED, before="sales", after=HOSTILE),
+    ExtraChange(
+        part="Rules", name="domainRules.check", kind=ChangeKind.ADDED, after='{"name": "check", "expr": "true"}'
+    ),
+    ExtraChange(part="Rules", name="order of migrationRules", kind=ChangeKind.CHANGED, before="a, b", after="b, a"),
+    ExtraChange(part="Reference", name=HOSTILE, kind=ChangeKind.REMOVED, before="customers-value version 1"),
+)
+COMPARISON = replace(COMPARISON, extras=EXTRAS)
+#: a text that isn't registered against the newest version, without proofs that others on a page may have too
+AGAINST_LATEST = replace(
+    COMPARISON,
+    verdict=Verdict.OK,
+    headline="Deploy in any order",
+    sentence="2 changes: 2 safe. Promoting dev 5 over prod 2 skips versions 3, 4.",
+    directions=tuple(replace(way, verdict=Verdict.OK, failing=0) for way in COMPARISON.directions),
+    groups=(ChangeGroup(name="Order", cards=CARDS[3:]),),
+    breaking=0,
+    care=0,
+    partings=(),
+    renames=(),
+)
 COMPARE = ComparePage(
     frame=frame(
         "Compare versions 2 and 3",
@@ -234,6 +268,7 @@ COMPARE_SAME = replace(
         care=0,
         safe=0,
         same_meaning=True,
+        extras=(),
         partings=(),
         renames=(),
         formatting_differs=True,

@@ -43,6 +43,7 @@ from dashboard.presenters.frame import (
 from dashboard.presenters.looks import ScanState, Severity, SourceKind
 from tests.site.samples import drift
 from tests.site.samples.cast import DEV, HOSTILE, LONG, PROD, ago, frame
+from tests.site.samples.comparison import AGAINST_LATEST
 from tests.site.samples.environments import DRAFTS
 from tests.site.samples.promotions import REQUESTS
 
@@ -247,6 +248,7 @@ FINDING = replace(
     commands=(Command(label="Partition 0, from offset 402", text="kcat -C -b 127.0.0.1:9092 -t orders -p 0 -o 402 -c 100 -e -f '%p@%o %T %k %s\\n'", anchor="command-0"),),
     until=Field(name="until", label="Until", kind="date", help="Open again after that day (UTC). Empty: for as long as it is seen."),
     assign=ASSIGN, assignee=Field(name="to", label="Assigned to", value="steward", help="The name of an account; empty: nobody."),
+    observed=replace(AGAINST_LATEST, text=None, extras=()), observed_note="coupon (in 25%): seen in 10 of 40 messages.",
     drafts=DRAFTS.rows, requests=(*REQUESTS[2:3], *REQUESTS[5:7]),
     released=(Link(label="orders-value version 3 in dev", url="/gallery/subject"), Link(label=f"{LONG} version 12 in prod", url="/gallery/subject")),
     mute=Action(label="Mute findings like it", url="/ui/mutes"), scan=replace(drift.SCAN, label="Scan the source again"),

@@ -6,6 +6,8 @@ from dataclasses import replace
 
 from dashboard.presenters.frame import Action, Choice, Crumb, Field, Problem, Section
 from dashboard.presenters.usage import (
+    ClientRow,
+    Clients,
     CoverageRow,
     Decoded,
     DecodePage,
@@ -56,9 +58,28 @@ VERSIONS = (
     VersionUsage(version=2, schema_id=5, url="/gallery/subject", verdict=UNKNOWN, data=(), state=(), clients=(), shared_with=(f"{LONG} version 1",)),
     VersionUsage(version=1, schema_id=2, url="/gallery/subject", verdict=YES, data=(), state=(EvidenceLine(in_use=InUse.NO, sentence="No scanned state has its shape.", as_of=ago(hours=1)),), clients=(), deleted=True),
 )  # fmt: skip
+WITHDRAW = Action(label="Withdraw", url="/gallery/usage", method="post", tone="danger")
+CLIENT = ClientRow(
+    name="billing", does="reads", version="3", version_url="/gallery/subject", fields=("id", "amount_cents"), contact="#billing",
+    seen_at=ago(hours=3), declared_by="steward", lapsed=False, withdraw=WITHDRAW,
+)  # fmt: skip
+DECLARED = Clients(
+    rows=(
+        CLIENT,
+        replace(CLIENT, name=HOSTILE, contact=HOSTILE, does="reads and writes", version="the newest, now 4", fields=(HOSTILE, *(f"field_{n}" for n in range(9)))),
+        replace(CLIENT, name=LONG, contact="", fields=(), seen_at=ago(days=120), lapsed=True),
+    ),
+    fields=(
+        Field(name="name", label="Name", required=True, help="As its consumer group or its service is called."),
+        Field(name="does", label="What it does", kind="select", choices=(Choice(value="reads", label="reads", selected=True), Choice(value="both", label="reads and writes"))),
+        Field(name="fields", label="Fields that it needs", kind="textarea", rows=3, code=True, help="Their paths, one a line. Empty: nothing is said of fields."),
+    ),
+    declare=Action(label="Declare it", url="/gallery/usage", method="post", tone="primary"),
+    api="/api/v1/registries/dev/subjects/orders-value/clients/NAME", hidden=2,
+)  # fmt: skip
 USAGE = UsagePage(
     frame=frame("Use of orders-value", Section.SUBJECTS, Crumb(label="Subjects", url="/gallery/subjects"), Crumb(label="orders-value", url="/gallery/subject", code=True), part="Usage"),
-    subject="orders-value", subject_url="/gallery/subject", decode_url="/ui/decode", retire_url="/gallery/retire", orphans_url="/gallery/orphans", versions=VERSIONS, whole=NO, asked_at=ago(seconds=4), data_as_of=ago(minutes=2),
+    subject="orders-value", subject_url="/gallery/subject", decode_url="/ui/decode", declared=DECLARED, retire_url="/gallery/retire", orphans_url="/gallery/orphans", versions=VERSIONS, whole=NO, asked_at=ago(seconds=4), data_as_of=ago(minutes=2),
     coverage=(
         CoverageRow(topic="orders", cluster="local", source="orders", keeps="7 days", known=True, sentence="orders was last scanned 2026-11-21 14:28 UTC: 5,120 messages in all."),
         CoverageRow(topic=HOSTILE, cluster="payments", source="all", keeps="compacted", known=False, sentence=f"{HOSTILE} couldn't be read by the last scan: Not authorized."),
@@ -69,6 +90,7 @@ USAGE_STORED = replace(
 )
 USAGE_PROBLEM = replace(
     USAGE,
+    declared=replace(DECLARED, problem=Problem(what="Version 7 of orders-value isn't there.")),
     whole=UNKNOWN,
     problems=(
         Problem(
@@ -78,7 +100,7 @@ USAGE_PROBLEM = replace(
     ),
 )
 USAGE_NOTHING = replace(
-    USAGE, coverage=(), versions=(replace(VERSIONS[2], shared_with=(), verdict=replace(UNKNOWN, sentence="Not known: No topic of this registry’s sources carries the subject, so nothing is known of its data.")),),
+    USAGE, declared=replace(DECLARED, rows=(), hidden=0, declare=replace(DECLARED.declare, allowed=False, reason="You need the role reader for that.")), coverage=(), versions=(replace(VERSIONS[2], shared_with=(), verdict=replace(UNKNOWN, sentence="Not known: No topic of this registry’s sources carries the subject, so nothing is known of its data.")),),
     whole=UNKNOWN, subject=HOSTILE, asked_at=None, ask_url="/ui/registries/dev/subjects/orders-value/usage?ask=1", data_as_of=None,
 )  # fmt: skip
 

@@ -23,8 +23,10 @@ from dashboard.presenters.looks import Check, Outlook, Verdict
 from dashboard.presenters.promotions import CheckRow
 from dashboard.presenters.promotions_board import BoardCell, BoardRow, EnvironmentBoard, EnvironmentRule
 from dashboard.presenters.proposals import DraftList, DraftRow, ProposalPage, ProposalResult
-from dashboard.presenters.report import ReferenceField
+from dashboard.presenters.report import LevelResult, ReferenceField
+from registry.formats.compatibility import LEVELS
 from tests.site.samples.cast import DEV, HOSTILE, LONG, PROD, STAGING, ago, frame
+from tests.site.samples.comparison import COMPARISON
 from tests.site.samples.promotions import ORIGIN, REQUESTS
 
 HERE = "/gallery/subject"
@@ -131,8 +133,10 @@ EDITOR = ProposalPage(
     action_url="/ui/proposals/new", check=Action(label="Check", url=""), save=Action(label="Save as a draft", url=""), submit=Action(label="Submit for review", url=""),
     origin="from version 3 of dev", starts=(Link(label="version 3 of dev", url="/ui/proposals/new?from=dev:3"),),
 )  # fmt: skip
+LEVELS_TOLD = tuple(LevelResult(level=name, verdict=Verdict.OK if name in ("NONE", "FORWARD") else Verdict.BREAKS, configured=name == "BACKWARD") for name in LEVELS)  # fmt: skip
 EDITOR_RESULT = replace(
     EDITOR, draft=3, origin="after finding 12", finding=ORIGIN, finding_number=12, delete=Action(label="Throw the draft away", url="/ui/proposals/3/delete", method="post"),
+    levels=LEVELS_TOLD, comparison=COMPARISON,
     result=ProposalResult(verdict=Verdict.BREAKS, headline="Breaks BACKWARD at prod", sentence="1 version would be written to prod.", report_url="/gallery/report",
         checks=(CheckRow(check=Check.FAILED, name="compatibility of orders-value", sentence=f"Breaks in 1 place: {HOSTILE}", cure="Give it a default."),)),
 )  # fmt: skip

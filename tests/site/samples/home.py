@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import date
 
 from dashboard.presenters.frame import Action, Link, MessagePage, Problem, Section
 from dashboard.presenters.home import ActivityItem, FirstStep, HealthItem, HomePage
@@ -13,9 +14,17 @@ from tests.site.samples.promotions import REQUESTS
 
 HOME = HomePage(
     frame=frame("Home", Section.HOME),
-    waiting=REQUESTS[:2],
+    waiting=(
+        replace(REQUESTS[0], impact="It breaks what is there, 1 check fails, 2 checks warn, 1 of them about who uses it.", due="It has waited longer than 2 working days."),
+        replace(REQUESTS[1], due=f"prod is frozen from 2026-11-24 06:00 UTC: {HOSTILE}"),
+    ),
+    together_url="/ui/promotions?who=waiting", snooze_until=date(2026, 11, 30), snooze_from=date(2026, 11, 24),
     mine=REQUESTS[2:3],
-    findings=FINDINGS[:4],
+    findings=tuple(
+        replace(row, number=number, snooze=Action(label="Snooze", url="/ui/findings/1/acknowledge", method="post", icon="clock"),
+                resolving=(Link(label="#12", url="/gallery/promotion"),) if number == 2 else ())
+        for number, row in enumerate(FINDINGS[:4])
+    ),
     findings_total=5,
     health=(
         HealthItem(label="Database", health=Health.UP),

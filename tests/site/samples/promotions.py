@@ -21,19 +21,24 @@ from dashboard.presenters.frame import (
     Section,
 )
 from dashboard.presenters.looks import Check, FindingState, RequestState, ReviewState, Severity, StepState, Verdict
+from dashboard.presenters.policy import WhyNot
 from dashboard.presenters.promotions import (
     CheckRow,
+    ChosenRow,
     IdPlan,
     IdRow,
+    LeftOut,
     PlanStep,
     PromotionForm,
     RequestList,
     RequestRow,
+    TogetherPage,
 )
 from dashboard.presenters.promotions_page import (
     CommentForm,
     CommentRow,
     ItemLink,
+    LinkedRow,
     PromotionPage,
     ReviewForm,
     ReviewRow,
@@ -88,6 +93,31 @@ LIST = RequestList(
     request=REQUEST,
     drafts=Link(label="Proposals", url="/ui/proposals"),
 )
+TOGETHER = Action(label="Approve the chosen…", url="/ui/promotions/approve", tone="primary", icon="check")
+LIST_WAITING = replace(
+    LIST, together=TOGETHER,
+    rows=(
+        replace(REQUESTS[0], alone="It breaks what is there, so that its approval takes a comment: read it by itself."), REQUESTS[1],
+        replace(REQUESTS[1], number=17, subject=LONG), replace(REQUESTS[6], state=RequestState.IN_REVIEW, alone=f"A check warns, so that it is read by itself: {HOSTILE}"),
+    ),
+)  # fmt: skip
+LIST_WAITING_NONE = replace(
+    LIST_WAITING, rows=LIST_WAITING.rows[:1], together=replace(TOGETHER, allowed=False, reason="Each of these is read and approved by itself."),
+)  # fmt: skip
+CHOSEN = tuple(
+    ChosenRow(request=row, plan=f"{row.number}:5f0c9a1e", plan_hash="5f0c9a1e77aa", reason=reason, note="" if reason else "prod is frozen until 2026-11-24 06:00 UTC: a sale.")
+    for row, reason in ((REQUESTS[1], "The checkout needs loyalty_tier from Monday."), (replace(REQUESTS[1], number=17, subject=LONG, more=3), ""), (replace(REQUESTS[5], state=RequestState.IN_REVIEW), HOSTILE))
+)  # fmt: skip
+TOGETHER_PAGE = TogetherPage(
+    frame=frame("Approve several requests", Section.PROMOTIONS, Crumb(label="Promotions", url="/ui/promotions")), rows=CHOSEN,
+    left=(
+        LeftOut(number=14, reason="It breaks what is there, so that its approval takes a comment: read it by itself.", request=REQUESTS[0]),
+        LeftOut(number=10, reason=HOSTILE, request=REQUESTS[6]), LeftOut(number=99, reason="There is no such request."),
+    ),
+    submit=Action(label="Approve 3 requests", url="/ui/promotions/approve", method="post", tone="primary", icon="check"), back_url="/ui/promotions?who=waiting",
+)  # fmt: skip
+TOGETHER_NONE = replace(TOGETHER_PAGE, rows=(), left=())
+TOGETHER_ALL_LEFT = replace(TOGETHER_PAGE, rows=())
 LIST_EMPTY = replace(
     LIST,
     rows=(),
@@ -209,6 +239,7 @@ ORIGIN = FindingOrigin(
     severity=Severity.RISK, state=FindingState.OPEN,
 )  # fmt: skip
 ORIGIN_HOSTILE = replace(ORIGIN, sentence=HOSTILE + LONG, severity=Severity.BREAK, state=FindingState.RESOLVED)
+REPLAY = Action(label="Replay check", url="/ui/promotions/13/replay?item=customers-value", method="post", icon="play")
 PROMOTION = PromotionPage(
     frame=frame("#13 Promote customers-value version 2 to prod", Section.PROMOTIONS, Crumb(label="Promotions", url="/ui/promotions"), current="prod"),
     number=13, state=RequestState.IN_REVIEW, subject="customers-value", subject_url="/gallery/subject", what="version 2", source=STAGING, target=PROD,
@@ -216,7 +247,7 @@ PROMOTION = PromotionPage(
     sentence="customers-value version 2 becomes version 2 of prod. 2 changes against what prod has, none breaking.",
     reason="The checkout needs loyalty_tier from Monday.\nConsumers were upgraded last week.", finding=ORIGIN,
     facts=(Fact(label="Level at prod", value="BACKWARD", code=True), Fact(label="Becomes", value="version 2 of prod"), Fact(label="Evidence", value="12 min old")),
-    comparison=CHANGED, comparison_of="customers-value", states=STATES,
+    comparison=CHANGED, comparison_of="customers-value", states=STATES, replay=REPLAY,
     unified_url="/gallery/promotion", split_url="/gallery/promotion?view=split", checks=CHECKS, checked_at=ago(minutes=4),
     recheck=Action(label="Run again", url="/ui/promotions/13/recheck", method="post", icon="refresh-cw"), impact=IMPACT, plan=PLAN, plan_hash="5f0c9a1e77aa", ids=IDS,
     rules=(RuleRow(sentence="1 approval by somebody else than the requester", needed=1, given=0, who=("approver", "admin")), RuleRow(sentence="1 of the owners of customers-value", needed=1, given=1, who=("maria",))),
@@ -225,9 +256,23 @@ PROMOTION = PromotionPage(
     packs=(Link(label="One HTML file", url="/ui/promotions/13/evidence.html"), Link(label="JSON", url="/ui/promotions/13/evidence.json")),
 )  # fmt: skip
 WITHDRAW = Action(label="Withdraw", url="/ui/promotions/13/withdraw", method="post", icon="undo-2")
+OWN = "You requested it: somebody else has to approve."
+WHY_OWN = (
+    WhyNot(code="own-request", sentence=OWN, cure="It could be reviewed by approver, admin.", fix=Link(label="Who reviews in prod", url="/ui/environments")),
+    WhyNot(code="stale", sentence="The checks are stale: Version 3 of customers-value has come in prod.", cure="Run the checks again.", fix=Link(label="To the checks", url="#checks")),
+    WhyNot(code="drift", sentence=f"A check fails: Open at the target: {HOSTILE}", cure="Resolve or acknowledge what is open, or have a reviewer override it with a reason.", fix=Link(label="The open findings", url="/ui/findings")),
+)  # fmt: skip
+WHY_NOT_APPLIED = (
+    WhyNot(code="approval", sentence="It isn't approved yet. 0 of 1: 1 with the right to review in prod.", cure="It could be reviewed by approver, admin.", fix=Link(label="Who reviews in prod", url="/ui/environments")),
+    WhyNot(code="freeze", sentence="A check fails: prod is frozen until 2026-11-24 06:00 UTC: a sale.", fix=Link(label="Freezes of prod", url="/ui/environments")),
+)  # fmt: skip
+LINKED = (
+    LinkedRow(number=12, url="/gallery/promotion", subject="address-value", state=RequestState.IN_REVIEW, sentence="It brings address-value, which prod lacks and this request refers to: it goes first.", goes_first=True),
+    LinkedRow(number=16, url="/gallery/promotion", subject=LONG, state=RequestState.APPROVED, sentence="It refers to what this request brings: this one goes first."),
+)  # fmt: skip
 PROMOTION_OWN = replace(
-    PROMOTION, threads=(), impact=(), finding=None,
-    review=replace(REVIEW, approve=replace(APPROVE, allowed=False, reason="You requested it: somebody else has to approve."), changes=replace(CHANGES, allowed=False, reason="Withdraw it instead."), reject=replace(REJECT, allowed=False, reason="Withdraw it instead.")),
+    PROMOTION, threads=(), impact=(), finding=None, linked=LINKED, apply_why=WHY_NOT_APPLIED,
+    review=replace(REVIEW, why=WHY_OWN, approve=replace(APPROVE, allowed=False, reason=OWN), changes=replace(CHANGES, allowed=False, reason="Withdraw it instead."), reject=replace(REJECT, allowed=False, reason="Withdraw it instead.")),
     withdraw=WITHDRAW,
     apply=Action(label="Apply to prod", url="", allowed=False, reason="It isn’t approved yet.", icon="rocket"),
 )  # fmt: skip
@@ -241,7 +286,7 @@ PROMOTION_BREAKS = replace(
     voided="prod moved at 10:02: customers-value got version 3, registered by release 12. 1 approval no longer counts.",
     nobody="Nobody with the right to review is left: name an owner of orders-value, or give somebody the role approver.",
     review=replace(
-        REVIEW, approve=replace(APPROVE, allowed=False, reason="A check fails that can’t be overridden: compatibility of orders-value."),
+        REVIEW, why=WHY_OWN[1:], approve=replace(APPROVE, allowed=False, reason=WHY_OWN[1].sentence),
         comment=replace(REVIEW.comment, label="Comment", required=True, help="Needed: the change breaks."),
         override=Field(name="override", label="Why in spite of failing checks", kind="textarea", rows=2),
         typed=Field(name="typed", label="Type the subject’s name to approve", code=True, help="It breaks, and prod is closed."),
@@ -279,7 +324,20 @@ PROMOTION_FAILED = replace(
 )  # fmt: skip
 
 AUDIT = AuditList(
-    frame=frame("Audit", Section.AUDIT), search=Search(url="/ui/audit", placeholder="steward", label="Search the log"),
+    frame=frame("Audit", Section.AUDIT), search=Search(
+        url="/ui/audit", placeholder="steward", label="Search the log",
+        filters=(
+            Filter(name="door", label="Through", choices=(Choice(value="", label="Any door", selected=True), Choice(value="ui", label="this site"))),
+            Filter(name="table", label="What", choices=(Choice(value="", label="Anything", selected=True), Choice(value="subjects_config", label="compatibility"))),
+            Filter(name="registry", label="Registry", choices=(Choice(value="", label="Any registry"), Choice(value="dev", label="dev", selected=True))),
+        ),
+        fields=(
+            Field(name="actor", label="Who"), Field(name="subject", label="Subject", value=LONG),
+            Field(name="since", label="From (UTC)", kind="date"), Field(name="until", label="Before (UTC)", kind="date", value="2026-10-01"),
+        ),
+        active=(ActiveFilter(label="registry: dev", url="/ui/audit"), ActiveFilter(label=f"subject: {LONG}", url="/ui/audit?registry=dev")),
+    ),
+    exports=(Link(label="Save as CSV", url="/ui/audit/export?as=csv"), Link(label="Save as JSON lines", url="/ui/audit/export?as=jsonl")),
     rows=(
         AuditRow(number=912, at=ago(minutes=3), who="steward", door="page", what="Promotion request created", row="promotionrequest 14", why="orders-value 3 to staging", url="/gallery/promotion",
                  changes=(AuditChange(column="state", before=None, after="in review"), AuditChange(column="subject_name", before=None, after="orders-value"))),

@@ -14,11 +14,10 @@ from dashboard.presenters.frame import (
 )
 from dashboard.presenters.looks import Evidence, Verdict, Weight
 from dashboard.presenters.notes import TagChip
-from dashboard.presenters.proof import EditView, bytes_view
+from dashboard.presenters.proof import EditView, EvidenceNote, bytes_view
 from dashboard.presenters.report import (
     DataEvidence,
     DependantRow,
-    EvidenceNote,
     LevelResult,
     MatrixCell,
     MatrixRow,
@@ -36,7 +35,7 @@ from dashboard.presenters.report import (
 )
 from dashboard.presenters.text_diff import text_diff
 from tests.site.samples.cast import HOSTILE, ago, frame, subject_crumbs, subject_url
-from tests.site.samples.comparison import PARTINGS, RENAMES, STOPS, UNPROVED
+from tests.site.samples.comparison import AGAINST_LATEST, PARTINGS, RENAMES, STOPS, UNPROVED
 from tests.site.samples.subjects import NEW, OLD
 
 PROPOSED = NEW.replace('"type": "long", "logicalType"', '"type": "long" "logicalType"')
@@ -78,7 +77,6 @@ REPORT_SYNTAX = replace(
         line=12,
         column=54,
         snippet=snippet(PROPOSED, 12, 54),
-        cure='put a comma between "long" and "logicalType".',
     ),
 )
 RESULT = ReportResult(
@@ -224,14 +222,10 @@ EVIDENCE = DataEvidence(
 REPORT = replace(
     REPORT_EMPTY,
     result=RESULT,
+    comparison=AGAINST_LATEST,
     evidence=EVIDENCE,
     schema=replace(REPORT_EMPTY.schema, value=NEW),
-    register=Action(
-        label="Register as version 4",
-        url="",
-        allowed=False,
-        reason="BACKWARD_TRANSITIVE forbids it: repair the finding first.",
-    ),
+    propose=Action(label="Propose this text", url="/gallery/propose", icon="pencil"),
 )
 REPORT_WORDS = replace(
     REPORT,

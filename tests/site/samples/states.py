@@ -33,7 +33,7 @@ SOURCE_READER = replace(drift_parts.SOURCE, scan=refused(drift.SCAN))
 FINDINGS_PARTIAL = replace(drift_parts.FINDING_LIST, problems=(STOPPED,))
 FINDING_READER = replace(drift_parts.FINDING, acknowledge=refused(drift_parts.FINDING.acknowledge))
 MUTES_READER = replace(drift_parts.MUTES, submit=refused(drift_parts.MUTES.submit))
-REPORT_READER = replace(report.REPORT_OK, register=refused(report.REPORT_OK.register))
+REPORT_READER = replace(report.REPORT_OK, propose=refused(report.REPORT_OK.propose))
 PROMOTION_APPLYING = replace(
     promotions.PROMOTION_APPROVED, state=RequestState.APPLYING, apply=None, schedule=None, withdraw=None
 )

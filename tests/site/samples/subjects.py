@@ -8,8 +8,10 @@ from dashboard.presenters.frame import (
     Action,
     ActiveFilter,
     Choice,
+    Environment,
     Field,
     Filter,
+    Link,
     Paging,
     Problem,
     Search,
@@ -17,6 +19,8 @@ from dashboard.presenters.frame import (
 )
 from dashboard.presenters.looks import Severity, Verdict
 from dashboard.presenters.notes import TagChip
+from dashboard.presenters.policy import WhyNot
+from dashboard.presenters.report import snippet
 from dashboard.presenters.subject_life import LifeMark, LifeState, StandingPart
 from dashboard.presenters.subjects import (
     FieldMarkLink,
@@ -24,6 +28,8 @@ from dashboard.presenters.subjects import (
     InData,
     Lane,
     LaneCell,
+    LaneHead,
+    LivePlace,
     ReferenceRow,
     SeenField,
     SelectedVersion,
@@ -31,6 +37,8 @@ from dashboard.presenters.subjects import (
     SubjectList,
     SubjectPage,
     SubjectRow,
+    TopicLink,
+    TopicLinks,
     VersionChip,
     VersionRow,
 )
@@ -144,6 +152,19 @@ LIST = SubjectList(
     search=SEARCH,
     rows=ROWS,
     paging=Paging(first=1, last=9, total=452, next_url="?after=9"),
+    links=(
+        Link(label=f"Search everything for “{HOSTILE}”", url="/ui/search?q=x"),
+        Link(label="Subjects that nothing needs", url="/gallery/orphans"),
+        Link(label="Deprecated", url="/gallery/subjects?state=deprecated"),
+        Link(label="Soft-deleted", url="/gallery/subjects-deleted"),
+    ),
+)
+LIST_DELETED = replace(
+    LIST,
+    search=replace(SEARCH, active=(ActiveFilter(label="state: Soft-deleted", url="?"),)),
+    rows=tuple(replace(row, deleted=True, open_findings=0, pending="") for row in ROWS[:3]),
+    paging=Paging(first=1, last=3, total=3),
+    bulk=None,
 )
 LIST_PROD = replace(
     LIST,
@@ -248,6 +269,13 @@ FIELDS = (
 )
 
 
+def live(environment: Environment, version: int, schema_id: int, days: int = 9) -> LivePlace:
+    """A version in an environment."""
+    return LivePlace(
+        environment=environment, version=version, schema_id=schema_id, since=ago(days=days), url="/gallery/subject"
+    )
+
+
 def versions(selected: int) -> tuple[VersionRow, ...]:
     """The versions of the sample subject."""
 
@@ -265,7 +293,7 @@ def versions(selected: int) -> tuple[VersionRow, ...]:
             registered_at=ago(minutes=4),
             registered_by="orders-producer",
             via="REST API, token ci-orders",
-            live_in=(DEV,),
+            live_in=(live(DEV, 3, 14, 0),),
             selected=selected == 3,
         ),
         VersionRow(
@@ -278,7 +306,7 @@ def versions(selected: int) -> tuple[VersionRow, ...]:
             registered_at=ago(days=9),
             registered_by="steward",
             via="request 7",
-            live_in=(DEV, STAGING, PROD),
+            live_in=(live(DEV, 2, 9), live(STAGING, 1, 5), live(PROD, 1, 2, 2)),
             selected=selected == 2,
         ),
         VersionRow(
@@ -289,7 +317,7 @@ def versions(selected: int) -> tuple[VersionRow, ...]:
             registered_at=ago(days=80),
             registered_by="orders-producer",
             via="REST API",
-            live_in=(DEV,),
+            live_in=(live(DEV, 1, 3, 80),),
             selected=selected == 1,
         ),
     )
@@ -301,6 +329,7 @@ def tabs(version: int) -> tuple[tuple[str, str, str], ...]:
     return tuple((code, label, f"/gallery/subject-{code}?version={version}") for code, label in names)
 
 
+TODAY = ago(days=0).date()
 EMPTIER = FieldMarkLink(
     word="emptier than before",
     sentence="Field email is empty in 41 of 5,000 messages of orders (value).",
@@ -308,11 +337,13 @@ EMPTIER = FieldMarkLink(
     url="/gallery/finding",
 )
 SEEN = {
-    "Order.id": SeenField(filled="always", messages=5_120),
-    "Order.currency": SeenField(filled="99.9 %", messages=5_120, missing=5),
-    "Order.items[].discount": SeenField(filled="never", never=True, messages=5_120, missing=5_120),
+    "Order.id": SeenField(filled="always", messages=5_120, present="100 %", nulls="0 %", last_day=TODAY),
+    "Order.currency": SeenField(filled="99.9 %", messages=5_120, present="99.9 %", nulls="0 %", last_day=TODAY),
+    "Order.items[].discount": SeenField(filled="never", never=True, messages=5_120, present="0 %", nulls="0 %"),
     "Order.status": SeenField(marks=(replace(EMPTIER, word="a value that isn’t listed", sentence=HOSTILE),)),
-    "Order.email": SeenField(filled="3.2 %", messages=5_120, nulls=4_956, marks=(EMPTIER,)),
+    "Order.email": SeenField(
+        filled="3.2 %", messages=5_120, present="100 %", nulls="96.8 %", last_day=TODAY, marks=(EMPTIER,)
+    ),
 }
 SELECTED = SelectedVersion(
     version=3,
@@ -329,8 +360,7 @@ SELECTED = SelectedVersion(
     ),
     words_url="/gallery/subject-words",
     fields_paging=Paging(first=1, last=8, total=2_000, next_url="/gallery/subject?fields=100"),
-    root="com.example.shop.Order",
-    root_doc="An order as the shop accepted it.",
+    fingerprint="9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
     source=NEW,
     raw_url="/schemas/ids/14/schema",
     references=(ReferenceRow(name="com.example.shop.Item", subject="items-value", version=4, url="/gallery/subject"),),
@@ -341,14 +371,42 @@ SELECTED = SelectedVersion(
             origin="set for this subject; the registry’s is BACKWARD",
             sentence="A new schema must read the data of all 3 versions. Upgrade consumers first.",
             own=True,
+            inherited="BACKWARD",
+            change=Action(label="Change the level …", url="/gallery/policy", icon="pencil"),
+            reset=Action(label="Reset to inherited …", url="/gallery/policy", icon="undo-2"),
         ),
         Setting(
             label="Mode",
             value="READWRITE",
             origin="inherited from the registry dev",
             sentence="New versions can be registered and settings changed.",
+            change=Action(label="Change the mode …", url="", allowed=False, reason=HOSTILE),
+            why=(WhyNot(code="rights", sentence="Your role is steward.", cure="Ask somebody who has the right."),),
         ),
     ),
+)
+
+
+def cell(version: int, there: int, schema_id: int, days: int, **more: bool) -> LaneCell:
+    """A version in a lane."""
+    since = ago(days=days)
+    return LaneCell(version=version, there=there, schema_id=schema_id, since=since, url="/gallery/subject", **more)
+
+
+PROMOTE = Action(
+    label="Promote version 3",
+    url="/ui/promotions/request?subject=orders-value&version=3",
+    tone="primary",
+    icon="git-pull-request-arrow",
+)
+ACTIONS = (
+    PROMOTE,
+    Action(label="Propose a version", url="/gallery/propose", icon="pencil"),
+    Action(label="Check a new version", url="/gallery/report", icon="shield-check"),
+    Action(label="Simulate on data", url="/gallery/simulate", icon="play"),
+    Action(label="Describe", url="#note", icon="message-square"),
+    Action(label="Policy", url="/gallery/policy", icon="lock"),
+    Action(label="Retire …", url="/gallery/retire", icon="x"),
 )
 SUBJECT = SubjectPage(
     frame=frame("orders-value", Section.SUBJECTS, *subject_crumbs(), code=True, part="Versions"),
@@ -356,54 +414,43 @@ SUBJECT = SubjectPage(
     subject="orders-value",
     format="Avro",
     level="BACKWARD_TRANSITIVE",
-    level_sentence="set here, the registry’s default is BACKWARD. A new schema must read the data of all 3 versions.",
+    level_origin="set here; the default is BACKWARD",
+    level_asks="A new schema must read the data of all 3 versions.",
     upgrade_order="Upgrade consumers first",
     versions=versions(3),
     compare_url=subject_url("dev", "orders-value", "compare"),
-    report_url=subject_url("dev", "orders-value", "report"),
+    actions=(*ACTIONS,),
+    state=LifeMark(state=LifeState.RELEASED, word="Released to prod", sentence="Version 3 came there by a request."),
+    topics=TopicLinks(
+        topics=(
+            TopicLink(name="orders", side="values", by="by TopicName", url="/gallery/source"),
+            TopicLink(name=HOSTILE, side="keys", by="by its name alone"),
+        ),
+        more=4,
+        more_url="/gallery/usage",
+    ),
+    lane_heads=tuple(LaneHead(version=number, since=ago(days=days)) for number, days in ((1, 80), (2, 9), (3, 0))),
     lanes=(
         Lane(
             environment=DEV,
             cells=(
-                LaneCell(version=1, present=True, direct=True, since=ago(days=80), url="/gallery/subject", schema_id=3),
-                LaneCell(version=2, present=True, since=ago(days=9), url="/gallery/subject", schema_id=9),
-                LaneCell(
-                    version=3,
-                    present=True,
-                    current=True,
-                    direct=True,
-                    since=ago(minutes=4),
-                    url="/gallery/subject",
-                    schema_id=14,
-                ),
+                cell(1, 1, 3, 80, direct=True),
+                cell(2, 2, 9, 9),
+                cell(3, 3, 14, 0, direct=True, current=True),
             ),
         ),
         Lane(
             environment=STAGING,
-            cells=(
-                LaneCell(version=1),
-                LaneCell(version=2, present=True, current=True, linked=True, url="/gallery/subject", schema_id=5),
-                LaneCell(version=3),
-            ),
+            cells=(LaneCell(version=1), cell(2, 1, 5, 9, current=True, linked=True), LaneCell(version=3)),
         ),
         Lane(
             environment=PROD,
-            cells=(
-                LaneCell(version=1),
-                LaneCell(version=2, present=True, current=True, linked=True, url="/gallery/subject", schema_id=2),
-                LaneCell(version=3),
-            ),
+            cells=(LaneCell(version=1), cell(2, 1, 2, 2, current=True, linked=True), LaneCell(version=3)),
         ),
     ),
     selected=SELECTED,
     compare_from=tuple(Choice(value=str(v), label=f"version {v}", selected=v == 2) for v in (3, 2, 1)),
     compare_to=tuple(Choice(value=str(v), label=f"version {v}", selected=v == 3) for v in (3, 2, 1)),
-    promote=Action(
-        label="Promote version 3",
-        url="/ui/promotions/request?subject=orders-value&version=3",
-        tone="primary",
-        icon="git-pull-request-arrow",
-    ),
     open_findings=3,
     findings_url="/ui/findings?subject=orders-value",
 )
@@ -441,15 +488,17 @@ SUBJECT_SETTINGS = replace(
     frame=frame("orders-value", Section.SUBJECTS, *subject_crumbs("prod"), code=True, part="Versions", current="prod"),
     mode="READONLY",
     selected=replace(SELECTED, tab="settings"),
-    promote=Action(
-        label="Promote", url="", allowed=False, reason="prod is the last environment: there is nowhere to promote to."
-    ),
+    actions=ACTIONS[1:],
 )
 SUBJECT_BROKEN = replace(
     SUBJECT,
     frame=frame(HOSTILE, Section.SUBJECTS, *subject_crumbs(), code=True, part="Versions"),
     subject=HOSTILE,
-    versions=versions(3)[2:],
+    versions=(
+        replace(versions(3)[0], problem=HOSTILE, verdict=Verdict.UNKNOWN, verdict_note="can’t be judged"),
+        *versions(3)[2:],
+    ),
+    lane_heads=(),
     lanes=(),
     compare_from=(),
     compare_to=(),
@@ -457,33 +506,34 @@ SUBJECT_BROKEN = replace(
         SELECTED,
         fields=(),
         references=(),
-        root="",
-        root_doc="",
         problem=Problem(
-            what="This version’s text can’t be read as Avro",
+            what="Version 3 can’t be read as Avro.",
             where="line 3, column 14",
-            cure="The other tabs still work; register a repaired version.",
+            cure="Its text is shown as it is stored. Register a sound version after it, and retire this one.",
             detail='unknown type "Nope"',
         ),
+        snippet=snippet(NEW, 3, 14),
     ),
-    promote=Action(
-        label="Promote version 1",
-        url="",
-        allowed=False,
-        reason="Your role is reader: stewards and admins request promotions.",
+    actions=(
+        replace(PROMOTE, allowed=False, reason="Your role is reader: stewards and admins request promotions."),
+        replace(ACTIONS[1], allowed=False, reason="Your role is reader: stewards and admins request promotions."),
+        *ACTIONS[2:],
     ),
 )
 SUBJECT_DELETED = replace(
     SUBJECT,
     frame=frame(LONG, Section.SUBJECTS, *subject_crumbs(), code=True, part="Versions"),
     subject=LONG,
-    versions=(),
+    versions=tuple(replace(row, deleted=True, verdict=None, live_in=()) for row in versions(3)),
+    lane_heads=(),
     lanes=(),
-    selected=None,
-    promote=None,
+    compare_from=(),
+    compare_to=(),
+    state=LifeMark(state=LifeState.DELETED, word="Soft-deleted", sentence="All its versions are soft-deleted."),
+    actions=(ACTIONS[2], *ACTIONS[4:]),
+    restore=Action(label="Restore …", url="/gallery/retire", tone="primary", icon="undo-2"),
     problem=Problem(
-        what="All versions of this subject are soft-deleted",
-        where=LONG,
-        cure="Register a schema under the same name to bring it back, or delete it permanently through the API.",
+        what="All versions of this subject are soft-deleted.",
+        cure="Restore them: they come back with their numbers and schema ids.",
     ),
 )

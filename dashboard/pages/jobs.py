@@ -1,0 +1,230 @@
+"""What runs in the background: what waits, what failed, when it ran last and when it comes next.
+
+Each part is read by itself: one that can't be read says so in its place, and the others are there.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from datetime import timedelta
+from typing import Final
+
+from django.db import transaction
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext
+
+from dashboard.pages.frame import make_frame, page_actor, subjects_url
+from dashboard.pages.home_parts import readable
+from dashboard.pages.sources import scan_action
+from dashboard.presenters.frame import Action, Problem
+from dashboard.presenters.jobs import JobGroup, JobRow, JobsPage
+from dashboard.presenters.looks import JobState
+from dashboard.texts import counted, later
+from registry.access.roles import may
+from registry.audit import sealing
+from registry.drift.selectors import ScanInfo, SourceInfo, list_sources
+from registry.notifications.models import FAILED
+from registry.notifications.under_way import DeliveryUnderWay, deliveries_under_way
+from registry.promotions.models import PromotionRequest
+from registry.promotions.selectors import RequestInfo, list_requests
+from registry.promotions.selectors.readable import may_see
+from registry.search.backlog import MOST, backlog
+from registry.subjects.selectors.remotes import MirrorState, list_mirrors
+
+logger = logging.getLogger(__name__)
+
+SHOWN: Final = 50
+#: an event that waits longer than this wasn't sealed when it should have been: the sealing runs twice a minute
+SEALED_WITHIN: Final = timedelta(minutes=5)
+_SCANS: Final = {
+    "queued": JobState.WAITING,
+    "running": JobState.RUNNING,
+    "failed": JobState.FAILED,
+    "cancelled": JobState.NEVER,
+}
+_REQUESTS: Final = {
+    PromotionRequest.FAILED: JobState.FAILED,
+    PromotionRequest.APPLYING: JobState.RUNNING,
+    PromotionRequest.SCHEDULED: JobState.WAITING,
+}
+_URGENT: Final = (JobState.FAILED, JobState.RUNNING, JobState.WAITING)
+
+
+def jobs_page(request: HttpRequest) -> JobsPage:
+    """All parts, each with what the person may read."""
+    return JobsPage(
+        frame=make_frame(request, title=gettext("Jobs")),
+        groups=tuple(_part(request, key, title, about, read) for key, (title, about, read) in _PARTS.items()),
+    )
+
+
+def _part(
+    request: HttpRequest, key: str, title: str, about: str, read: Callable[[HttpRequest], tuple[list[JobRow], str]]
+) -> JobGroup:
+    try:
+        with transaction.atomic():
+            rows, nothing = read(request)
+    except Exception as error:  # whatever is wrong with one part, the others are what an operator needs then
+        logger.exception("jobs: %s", key)
+        problem = Problem(
+            what=gettext("This part can’t be shown now."),
+            where=str(title),
+            cure=gettext("The log of the web process has the whole of it; the other parts are as they are."),
+            detail=type(error).__name__,
+        )
+        return JobGroup(key=key, title=title, about=about, problem=problem)
+    ordered = sorted(rows, key=lambda row: _URGENT.index(row.state) if row.state in _URGENT else len(_URGENT))
+    return JobGroup(
+        key=key, title=title, about=about, rows=tuple(ordered[:SHOWN]), nothing=nothing, more=max(0, len(rows) - SHOWN)
+    )
+
+
+def _scans(request: HttpRequest) -> tuple[list[JobRow], str]:
+    actor = page_actor(request)
+    sources = [each for each in list_sources() if may(actor, "schema.read", registry=each.registry)]
+    return [_scan(request, each) for each in sources], gettext("No source is scanned yet.")
+
+
+def _scan(request: HttpRequest, source: SourceInfo) -> JobRow:
+    scan = source.last_scan
+    return JobRow(
+        name=source.name,
+        state=_SCANS.get(scan.state, JobState.WELL) if scan else JobState.NEVER,
+        url=reverse("ui:source", args=[source.id]),
+        about=source.registry,
+        last_at=scan.finished_at if scan else None,
+        took=_took(scan) if scan else "",
+        next_at=source.next_scan_at,
+        error=scan.error if scan else "",
+        retry=replace(scan_action(request, source), tone="plain"),
+    )
+
+
+def _took(scan: ScanInfo) -> str:
+    if scan.started_at is None or scan.finished_at is None:
+        return ""
+    return gettext("%(seconds)s s") % {"seconds": f"{(scan.finished_at - scan.started_at).total_seconds():,.1f}"}
+
+
+def _mirrors(request: HttpRequest) -> tuple[list[JobRow], str]:
+    found = readable(list_mirrors(), page_actor(request))
+    return [_mirror(each) for each in found], gettext("No registry is mirrored.")
+
+
+def _mirror(mirror: MirrorState) -> JobRow:
+    if mirror.is_running:
+        state = JobState.RUNNING
+    elif mirror.error:
+        state = JobState.FAILED
+    else:
+        state = JobState.WELL if mirror.synced_at else JobState.NEVER
+    return JobRow(
+        name=mirror.registry,
+        state=state,
+        url=subjects_url(mirror.registry),
+        about=counted(mirror.every_seconds, "every %(n)s second", "every %(n)s seconds"),
+        last_at=mirror.synced_at,
+        error=mirror.error,
+    )
+
+
+def _applies(request: HttpRequest) -> tuple[list[JobRow], str]:
+    actor = page_actor(request)
+    found = [info for state in _REQUESTS for info in list_requests(state=state, limit=SHOWN) if may_see(actor, info)]
+    return [_apply(info) for info in found], gettext("Nothing is scheduled, and nothing is being applied.")
+
+
+def _apply(info: RequestInfo) -> JobRow:
+    url = reverse("ui:promotion", args=[info.id])
+    failed = info.state == PromotionRequest.FAILED
+    return JobRow(
+        name=gettext("Request %(id)s") % {"id": info.id},
+        state=_REQUESTS[info.state],
+        url=url,
+        about=gettext("%(subject)s to %(target)s") % {"subject": info.subject.qualified, "target": info.target},
+        next_at=info.apply_at,
+        error=info.failure,
+        retry=Action(label=gettext("Resume or give up"), url=url, icon="play") if failed else None,
+    )
+
+
+def _deliveries(request: HttpRequest) -> tuple[list[JobRow], str]:
+    actor = page_actor(request)
+    found = deliveries_under_way(actor, limit=SHOWN)
+    return [_delivery(each) for each in found], gettext("No delivery waits, and none has failed.")
+
+
+def _delivery(each: DeliveryUnderWay) -> JobRow:
+    states = {FAILED: JobState.FAILED, "sending": JobState.RUNNING}
+    again = Action(
+        label=gettext("Send again"),
+        url=reverse("ui:webhook_replay", args=[each.webhook, each.id]),
+        method="post",
+        icon="send",
+    )
+    return JobRow(
+        name=each.event,
+        state=states.get(each.state, JobState.WAITING),
+        url=reverse("ui:webhook", args=[each.webhook]),
+        about=_joined(
+            [each.webhook_name, counted(each.attempts, "%(n)s attempt", "%(n)s attempts")],
+        ),
+        last_at=each.created_at,
+        next_at=each.next_attempt_at,
+        error=each.error,
+        retry=again if each.state == FAILED else None,
+    )
+
+
+def _joined(parts: Iterable[str]) -> str:
+    return " · ".join(parts)
+
+
+def _index(request: HttpRequest) -> tuple[list[JobRow], str]:
+    behind = backlog()
+    said = counted(behind, "%(n)s entry is to be made anew.", "%(n)s entries are to be made anew.")
+    if behind >= MOST:
+        said = gettext("More than %(n)s entries are to be made anew.") % {"n": f"{MOST:,}"}
+    return [
+        JobRow(
+            name=gettext("Index of the search"),
+            state=JobState.WAITING if behind else JobState.WELL,
+            url=reverse("ui:search"),
+            about=said if behind else gettext("It has all that is registered."),
+        )
+    ], ""
+
+
+def _sealing(request: HttpRequest) -> tuple[list[JobRow], str]:
+    (waiting, oldest), head = sealing.tail(), sealing.head()
+    late = oldest is not None and timezone.now() - oldest > SEALED_WITHIN
+    said = counted(waiting, "%(n)s event isn’t sealed yet", "%(n)s events aren’t sealed yet")
+    return [
+        JobRow(
+            name=gettext("Seals of the audit"),
+            state=JobState.FAILED if late else JobState.WAITING if waiting else JobState.WELL,
+            url=reverse("ui:audit"),
+            about=_joined(
+                [gettext("sealed up to position %(position)s") % {"position": f"{head.position:,}"}]
+                + ([said] if waiting else [])
+            ),
+            error=gettext("The oldest waits since %(at)s UTC: no worker seals. Look whether the worker and beat run.")
+            % {"at": f"{oldest:%Y-%m-%d %H:%M}"}
+            if late
+            else "",
+        )
+    ], ""
+
+
+_PARTS: Final = {
+    "scans": (later("Scans"), later("The last scan of each source, and when the next is due."), _scans),
+    "mirrors": (later("Mirrors"), later("Registries elsewhere that are read again and again."), _mirrors),
+    "applies": (later("Applying"), later("Requests that are scheduled, being applied, or stopped half-way."), _applies),
+    "deliveries": (later("Deliveries"), later("What is on its way to your webhooks, and what failed."), _deliveries),
+    "index": (later("Search"), later("The index follows what is registered."), _index),
+    "sealing": (later("Audit"), later("Each committed event gets its place in the chain of seals."), _sealing),
+}

@@ -1,0 +1,93 @@
+"""The list of subjects with all its filters: what other parts of the product know of subjects counts too."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from registry.access.selectors.owners import all_patterns, patterns_of
+from registry.drift.selectors import open_findings_by_subject
+from registry.errors import InvalidInput
+from registry.promotions.selectors.pending import pending_subjects
+from registry.subjects.models import VersionStanding
+from registry.subjects.names import SubjectName, parse_subject
+from registry.subjects.selectors import SubjectRows, subject_rows
+from registry.subjects.selectors.listing import Narrowing
+from registry.subjects.selectors.listing_by_name import subject_rows_by_name
+from registry.subjects.selectors.places import Registry
+
+DELETED: Final = "deleted"
+BY_NAME: Final = "name"
+DRIFT, PENDING, UNOWNED = "drift", "pending", "unowned"
+#: filter → its values
+VALUES: Final = {
+    "state": (*VersionStanding.STANDINGS, DELETED),
+    "attention": (DRIFT, PENDING, UNOWNED),
+    "sort": (BY_NAME,),
+}
+
+
+@dataclass(frozen=True)
+class SubjectFilter:
+    """Which subjects; empty means all.
+
+    `owner` is `user:NAME` or `group:NAME`; `state` the standing of a live version, or `deleted` for subjects of which
+    nothing but soft-deleted versions is left; `attention` is `drift` (open findings), `pending` (an open request) or
+    `unowned`. `sort` is by `name`, else the last change is first; deleted ones are by name always.
+    """
+
+    text: str = ""
+    format: str = ""
+    level: str = ""
+    tag: str = ""
+    owner: str = ""
+    state: str = ""
+    attention: str = ""
+    sort: str = ""
+
+
+@dataclass(frozen=True)
+class Page:
+    """Which page: the cursor that the one before or after gave; `offset` is for who has none."""
+
+    after: str = ""
+    before: str = ""
+    offset: int = 0
+    limit: int = 50
+
+
+def find_subjects(place: Registry, chosen: SubjectFilter, page: Page) -> SubjectRows:
+    """A page of the list; a constant number of queries.
+
+    Raises InvalidInput for a value that a filter doesn't have and for a cursor that is none, InvalidName.
+    """
+    for name, known in VALUES.items():
+        given = getattr(chosen, name)
+        if given and given not in known:
+            raise InvalidInput(f"{given[:40]!r} is no {name} of subjects; known are {', '.join(known)}.")
+    narrowing, deleted = _narrowing(place, chosen), chosen.state == DELETED
+    if deleted or chosen.sort == BY_NAME:
+        return subject_rows_by_name(
+            place, narrowing, deleted=deleted, after=page.after, before=page.before, limit=page.limit
+        )
+    return subject_rows(place, narrowing, after=page.after, before=page.before, offset=page.offset, limit=page.limit)
+
+
+def _narrowing(place: Registry, chosen: SubjectFilter) -> Narrowing:
+    kind, _, name = chosen.owner.partition(":")
+    return Narrowing(
+        text=chosen.text,
+        schema_type=chosen.format,
+        level=chosen.level,
+        tag=chosen.tag,
+        owned=patterns_of(place.name, kind, name) if chosen.owner else None,
+        unowned=all_patterns(place.name) if chosen.attention == UNOWNED else None,
+        standing="" if chosen.state == DELETED else chosen.state,
+        among=_among(place, chosen.attention),
+    )
+
+
+def _among(place: Registry, attention: str) -> list[SubjectName] | None:
+    if attention == DRIFT:
+        return [parse_subject(name) for name in open_findings_by_subject(place.name)]
+    return pending_subjects() if attention == PENDING else None

@@ -1,0 +1,137 @@
+"""Which events of the audit are about a subject, or about anything in a registry."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Any, Final
+
+from django.db.models import BigIntegerField, Exists, Model, OuterRef, Q, QuerySet
+from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Cast, Coalesce
+
+from registry.drift.models import Finding, Source
+from registry.promotions.models import (
+    ApplyStep,
+    Comment,
+    Environment,
+    PromotionRequest,
+    Release,
+    RequestItem,
+    Review,
+    Thread,
+)
+from registry.subjects.models import (
+    Association,
+    Client,
+    Config,
+    Context,
+    Mode,
+    Registry,
+    SchemaVersion,
+    Subject,
+    SubjectNote,
+    VersionStanding,
+)
+from registry.subjects.names import SubjectName, parse_subject
+from registry.subjects.selectors.places import get_registry
+
+#: rows of a kind that a subject's trail follows, the newest: a bound for what anybody can ask for
+MOST: Final = 2_000
+_PARTS: Final[tuple[type[Model], ...]] = (RequestItem, Review, Thread, ApplyStep, Release)
+
+
+def events_about(*, registry: str = "", subject: str = "") -> Q | None:
+    """The events of a subject (a qualified name), of a registry, or of a subject in a registry; None for all events.
+
+    A subject's events are those of its own row, its versions, their standings, its description, its compatibility and
+    mode, what is associated with it, its declared clients, the findings at it, and of its requests with all that was said and decided there.
+    What is left of a subject that was deleted permanently is found by name: its settings and requests. A constant
+    number of queries. Raises RegistryNotFound, InvalidName.
+    """
+    place = get_registry(registry) if registry else None
+    if subject:
+        return _of_subject(place, parse_subject(subject))
+    return None if place is None else _of_registry(place)
+
+
+def _of_subject(place: Registry | None, name: SubjectName) -> Q:
+    there = {} if place is None else {"registry": place}
+    contexts = list(Context.objects.filter(**there, name=name.context).values_list("pk", flat=True))
+    subjects = list(Subject.objects.filter(context__in=contexts, name=name.subject).values_list("pk", flat=True))
+    versions = _newest(SchemaVersion.objects.filter(subject__in=subjects))
+    found: dict[type[Model], list[int]] = {
+        Subject: subjects,
+        SchemaVersion: versions,
+        SubjectNote: _newest(SubjectNote.objects.filter(subject__in=subjects)),
+        Association: _newest(Association.objects.filter(subject__in=subjects)),
+        Client: _newest(Client.objects.filter(subject__in=subjects)),
+        Finding: _findings(place, name),
+        **_requests(place, name),
+    }
+    wanted = Q(pk__in=())
+    for model, numbers in found.items():
+        wanted |= _rows(model, numbers)
+    for model in (Config, Mode):  # a row goes when its setting is taken back: it is found by what it was
+        wanted |= Q(table=_table(model)) & _holds("context_id", contexts) & _holds("subject_name", [name.subject])
+    return wanted | Q(table=_table(VersionStanding)) & _holds("version_id", versions)
+
+
+def _findings(place: Registry | None, name: SubjectName) -> list[int]:
+    rows = Finding.objects.filter(subject_name=name.qualified)
+    return _newest(rows if place is None else rows.filter(source__registry=place))
+
+
+def _requests(place: Registry | None, name: SubjectName) -> dict[type[Model], list[int]]:
+    """The requests that carry the subject, from or to the registry, and the rows of all their parts."""
+    items = RequestItem.objects.filter(context_name=name.context, subject_name=name.subject)
+    if place is not None:
+        items = items.filter(Q(request__source__registry=place) | Q(request__target__registry=place))
+    requests = list(items.order_by("-request_id").values_list("request_id", flat=True)[:MOST])
+    found: dict[type[Model], list[int]] = {PromotionRequest: requests}
+    for model in _PARTS:
+        found[model] = _newest(model._default_manager.filter(request_id__in=requests))
+    return {**found, Comment: _newest(Comment.objects.filter(thread__request_id__in=requests))}
+
+
+def _of_registry(place: Registry) -> Q:
+    """Anything in a registry, by what a row refers to."""
+    contexts = list(Context.objects.filter(registry=place).values_list("pk", flat=True))
+    environments = list(Environment.objects.filter(registry=place).values_list("pk", flat=True))
+    sources = list(Source.objects.filter(registry=place).values_list("pk", flat=True))
+    requests = PromotionRequest.objects.filter(Q(source__in=environments) | Q(target__in=environments))
+    subjects = Subject.objects.filter(context__registry=place)
+    versions = SchemaVersion.objects.filter(subject__context__registry=place)
+    wanted = _rows(Registry, [place.pk]) | _holds("registry_id", [place.pk]) | _holds("registry", [place.name])
+    wanted |= _holds("context_id", contexts) | _holds("environment_id", environments)
+    ends = _holds("source_id", environments) | _holds("target_id", environments)
+    wanted |= Q(table=_table(PromotionRequest)) & ends
+    wanted |= Q(table=_table(Finding)) & _holds("source_id", sources)
+    for model in (SchemaVersion, SubjectNote, Client):
+        wanted |= Q(table=_table(model)) & _refers("subject_id", subjects)
+    wanted |= Q(table=_table(VersionStanding)) & _refers("version_id", versions)
+    return wanted | Q(table__in=[_table(model) for model in _PARTS]) & _refers("request_id", requests)
+
+
+def _rows(model: type[Model], numbers: Iterable[int]) -> Q:
+    return Q(table=_table(model), row_id__in=[str(number) for number in numbers])
+
+
+def _holds(column: str, values: Collection[Any]) -> Q:
+    """Events whose row has one of the values in the column, after it or, where it is gone, before it."""
+    return Q(**{f"after__{column}__in": list(values)}) | Q(
+        after__isnull=True, **{f"before__{column}__in": list(values)}
+    )
+
+
+def _refers(column: str, rows: QuerySet[Any]) -> Q:
+    """Events whose row refers to one of these; only for tables whose column is a number."""
+    number = Cast(KeyTextTransform(column, Coalesce(OuterRef("after"), OuterRef("before"))), BigIntegerField())
+    return Q(Exists(rows.filter(pk=number)))
+
+
+def _newest(rows: QuerySet[Any]) -> list[int]:
+    return list(rows.order_by("-pk").values_list("pk", flat=True)[:MOST])
+
+
+def _table(model: type[Model]) -> str:
+    return model._meta.db_table

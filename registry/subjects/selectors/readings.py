@@ -1,0 +1,78 @@
+"""A subject's live versions, read one by one: one that can't be read any more says why, and the others are there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from registry.errors import InvalidReference, InvalidSchema, SchemadeskError, Unavailable
+from registry.formats.base import ParsedSchema
+from registry.subjects import engines
+from registry.subjects.contracts import Contract
+from registry.subjects.models import Registry, Schema, SchemaVersion
+from registry.subjects.names import SubjectName
+from registry.subjects.selectors.comparison import live_rows
+from registry.subjects.selectors.parsed import parser_of
+from registry.subjects.selectors.places import get_subject
+
+#: what reading or comparing a stored text may meet: it is damaged, refers to what is, or takes more than is allowed now
+UNREADABLE: Final = (InvalidSchema, InvalidReference, Unavailable)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A version as it was read: without a `schema` where that can't be, which `error` says."""
+
+    version: int
+    schema_type: str
+    metadata: Contract | None
+    schema: ParsedSchema | None
+    error: SchemadeskError | None = None
+
+
+def read_live(registry: Registry, subject: SubjectName) -> tuple[Reading, ...]:
+    """The live versions, ascending. Raises SubjectNotFound."""
+    rows = live_rows(get_subject(registry, subject, deleted=True))
+    try:
+        parse = parser_of([row.schema for row in rows])
+    except UNREADABLE as error:  # references that are nested too deep: of which version isn't known
+        return tuple(_reading(row, None, error) for row in rows)
+    return tuple(_read(row, parse) for row in rows)
+
+
+def _read(row: SchemaVersion, parse: Callable[[Schema], ParsedSchema]) -> Reading:
+    try:
+        return _reading(row, parse(row.schema))
+    except UNREADABLE as error:
+        return _reading(row, None, error)
+
+
+def _reading(row: SchemaVersion, schema: ParsedSchema | None, error: SchemadeskError | None = None) -> Reading:
+    return Reading(row.version, row.schema.schema_type, row.schema.metadata, schema, error)
+
+
+def origins_of(readings: Sequence[Reading]) -> dict[str, int]:
+    """The path of every field that the newest version has, with the version that brought it (back).
+
+    A field that comes up behind a version that can't be read is left out: it may have come with that one.
+    """
+    origins: dict[str, int | None] = {}
+    after_gap = False
+    for reading in readings:
+        paths = _paths(reading)
+        if paths is None:
+            after_gap = True
+            continue
+        origins = {path: origins.get(path, None if after_gap else reading.version) for path in paths}
+        after_gap = False
+    return {path: version for path, version in origins.items() if version is not None}
+
+
+def _paths(reading: Reading) -> list[str] | None:
+    if reading.schema is None:
+        return None
+    try:
+        return [field.path for field in engines.outline(reading.schema)]
+    except UNREADABLE:
+        return None

@@ -1,0 +1,90 @@
+"""Sample data of the page of jobs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dashboard.presenters.frame import Action, Problem, Section
+from dashboard.presenters.jobs import JobGroup, JobRow, JobsPage
+from dashboard.presenters.looks import JobState
+from tests.site.samples.cast import HOSTILE, LONG, ago, frame
+
+SCAN = Action(label="Scan now", url="/ui/sources/1/scan", method="post", icon="scan-search")
+SCANS = JobGroup(
+    key="scans",
+    title="Scans",
+    about="The last scan of each source, and when the next is due.",
+    rows=(
+        JobRow(
+            name="orders", state=JobState.FAILED, url="/gallery/source", about="prod", last_at=ago(minutes=4),
+            took="12.4 s", next_at=ago(minutes=-6), error="The broker is gone: Connection refused (broker:9092)", retry=SCAN,
+        ),
+        JobRow(
+            name=HOSTILE, state=JobState.RUNNING, url="/gallery/source", about="dev", last_at=ago(hours=2), took="3.0 s",
+            next_at=ago(minutes=-1), retry=replace(SCAN, allowed=False, reason="Scan 17 of it is running."),
+        ),
+        JobRow(name=LONG, state=JobState.WELL, about="dev", last_at=ago(days=1), took="1,204.9 s", retry=SCAN),
+        JobRow(name="payments", state=JobState.NEVER, about="staging", retry=SCAN),
+    ),
+    more=12,
+)  # fmt: skip
+PAGE = JobsPage(
+    frame=frame("Jobs", Section.NONE),
+    groups=(
+        SCANS,
+        JobGroup(
+            key="mirrors",
+            title="Mirrors",
+            about="Registries elsewhere that are read again and again.",
+            rows=(JobRow(name="mirror-eu", state=JobState.FAILED, about="every 60 seconds", last_at=ago(minutes=40), error=HOSTILE),),
+        ),
+        JobGroup(
+            key="applies",
+            title="Applying",
+            about="Requests that are scheduled, being applied, or stopped half-way.",
+            rows=(JobRow(name="Request 13", state=JobState.WAITING, url="/gallery/promotion", about="orders-value to prod", next_at=ago(hours=-6)),),
+        ),
+        JobGroup(
+            key="deliveries",
+            title="Deliveries",
+            about="What is on its way to your webhooks, and what failed.",
+            rows=(
+                JobRow(
+                    name="finding.opened", state=JobState.FAILED, url="/gallery/webhook", about="slack · 8 attempts",
+                    last_at=ago(hours=5), error="HTTP 500", retry=Action(label="Send again", url="/ui/webhooks/x/deliveries/1/replay", method="post", icon="send"),
+                ),
+            ),
+        ),
+        JobGroup(key="index", title="Search", about="The index follows what is registered.", rows=(JobRow(name="Index of the search", state=JobState.WELL, url="/ui/search", about="It has all that is registered."),)),
+        JobGroup(
+            key="sealing",
+            title="Audit",
+            about="Each committed event gets its place in the chain of seals.",
+            rows=(JobRow(name="Seals of the audit", state=JobState.WAITING, url="/ui/audit", about="sealed up to position 912 · 3 events aren’t sealed yet"),),
+        ),
+    ),
+)  # fmt: skip
+PAGE_QUIET = replace(
+    PAGE,
+    groups=tuple(
+        replace(group, rows=(), more=0, nothing="Nothing is scheduled, and nothing is being applied.")
+        for group in PAGE.groups
+    ),
+)
+PAGE_BROKEN = replace(
+    PAGE,
+    groups=(
+        replace(
+            SCANS,
+            rows=(),
+            more=0,
+            problem=Problem(
+                what="This part can’t be shown now.",
+                where="Scans",
+                cure="The log of the web process has the whole of it; the other parts are as they are.",
+                detail="DataError",
+            ),
+        ),
+        *PAGE.groups[1:],
+    ),
+)

@@ -1,0 +1,32 @@
+"""Sample pages: a replay of a request's schema on real messages."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dashboard.presenters.frame import Action, Crumb, Problem, Section
+from dashboard.presenters.promotions_page import ReplayPage
+from tests.site.samples.cast import HOSTILE, frame
+from tests.site.samples.promotions import REPLAY
+from tests.site.samples.report import EVIDENCE
+
+REPLAYED = ReplayPage(
+    frame=frame(
+        "Replay check of request 13",
+        Section.PROMOTIONS,
+        Crumb(label="Promotions", url="/ui/promotions"),
+        Crumb(label=f"#13 Promote {HOSTILE}", url="/gallery/promotion"),
+        current="prod",
+    ),
+    subject="customers-value",
+    request_url="/gallery/promotion",
+    again=REPLAY,
+    evidence=EVIDENCE,
+)
+REPLAY_FAILED = replace(
+    REPLAYED,
+    subject=HOSTILE,
+    evidence=None,
+    again=Action(label="Replay check", url="", allowed=False, reason="approver may not start scans in registry prod.", icon="play"),
+    problem=Problem(what=f"No topic of a source is known to carry {HOSTILE} (known: none).", where="prod"),
+)  # fmt: skip
