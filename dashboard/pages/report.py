@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -17,6 +16,7 @@ from dashboard.pages.data_evidence import by_finding, data_evidence
 from dashboard.pages.frame import make_frame, page_actor
 from dashboard.pages.notes import facts_of
 from dashboard.pages.numbers import whole_number
+from dashboard.pages.report_files import FILES
 from dashboard.pages.report_result import present_proposal
 from dashboard.pages.subject_head import propose_action
 from dashboard.pages.subject_parts import subject_crumbs, subject_parts
@@ -32,7 +32,6 @@ from registry.errors import InvalidInput, InvalidReference, InvalidSchema, NotFo
 from registry.formats import FORMATS
 from registry.formats.base import Reference
 from registry.formats.compatibility import LEVELS
-from registry.formats.rendering import assessment_markdown
 from registry.formats.report import PROFILES, Profile
 from registry.promotions.selectors import list_environments
 from registry.subjects import selectors
@@ -158,21 +157,15 @@ def _propose(request: HttpRequest, registry: str, name: SubjectName, order: list
 
 def report_file(request: HttpRequest, registry: str, subject: str) -> tuple[str, str, str] | None:
     """(text, content type, file name) of the report that the form asks for as a file; None where there is none."""
-    kind = request.POST.get("as", "")
-    if kind not in ("json", "markdown"):
+    file = FILES.get(request.POST.get("as", ""))
+    if file is None:
         return None
     place, name = get_registry(registry), parse_subject(subject)
     try:
         found = _proposal(place, name, _sent(request)).assessment
     except SchemadeskError:
         return None  # the page says what is wrong with the text
-    if kind == "json":
-        return json.dumps(found.to_dict(), indent=2), "application/json", "compatibility-report.json"
-    title = gettext("Compatibility of %(qualified)s in %(registry)s") % {
-        "qualified": name.qualified,
-        "registry": registry,
-    }
-    return assessment_markdown(found, title=title), "text/markdown; charset=utf-8", "compatibility-report.md"
+    return file.render(found, registry, name.qualified), file.content_type, f"compatibility-report.{file.ending}"
 
 
 def _in_business_words(place: Registry, name: SubjectName, result: ReportResult, schema_type: str) -> ReportResult:

@@ -14,7 +14,7 @@ from typing import Any, Final
 from registry.errors import InvalidSchema
 from registry.formats.base import Answer, Edit, Incompatibility, ParsedSchema, SchemaFormat, Witness
 from registry.formats.compatibility import Checker, History, LevelStrip, level_named
-from registry.formats.report import DECISIVE, Direction, Profile, Report, ReportItem
+from registry.formats.report import CHECKER_VERSION, DECISIVE, Direction, Profile, Report, ReportItem
 
 #: an edited text of the new schema, with the references of the first one
 Parse = Callable[[str], ParsedSchema]
@@ -142,6 +142,7 @@ class Assessment:
     def to_dict(self) -> dict[str, Any]:
         """The report as JSON values; described by docs/reference/compatibility-report.schema.json."""
         return {
+            "checker": CHECKER_VERSION,
             "schema_type": self.schema_type,
             **self.report.to_dict(),
             "levels": {name: report.is_compatible for name, report in self.strip.reports.items()},

@@ -20,7 +20,7 @@ _MAX_VALUE: Final = 300
 
 def report_text(report: Report) -> str:
     """One level's report for a terminal: the verdict, then every item with its place, reason, proof and cure."""
-    return "\n".join([_verdict(report), *(_item_text(item) for item in report.items)])
+    return "\n".join([_verdict(report), *(item_text(item) for item in report.items)])
 
 
 def assessment_text(assessment: Assessment) -> str:
@@ -75,7 +75,8 @@ def _patch_verdict(assessment: Assessment) -> str:
     return "with these edits it passes" if patch and patch.passes else "these edits remove a part of the problems"
 
 
-def _item_text(item: ReportItem) -> str:
+def item_text(item: ReportItem) -> str:
+    """One finding for a terminal: severity, rule and place, then what, why, proof and cure."""
     place = f" (line {item.line}, column {item.column})" if item.line is not None else ""
     reading = READING[item.direction].format(item.against_version)
     lines = [

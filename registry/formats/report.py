@@ -21,6 +21,9 @@ DECISIVE: Final[Mapping[Profile, frozenset[Severity]]] = {
 }
 PROFILES: Final[tuple[Profile, ...]] = tuple(DECISIVE)
 
+#: of what makes reports: printed on each, so that two of the same texts can be told apart
+CHECKER_VERSION: Final = "0.1.0"
+
 _MAX_SCHEMA_IN_MESSAGE: Final = 10 * 1024
 
 #: the established registry's sentences, a format each, and how it writes a difference: its quotes are its own

@@ -334,6 +334,14 @@ def test_the_report_as_files_is_that_of_the_api(reader: Client, content: Actor, 
     markdown = check(reader, PROPOSED, **{"as": "markdown"}).content.decode()
     assert markdown.startswith("# Compatibility of orders-value in dev")
     assert "FIELD_WITHOUT_DEFAULT" in markdown
+    for kind, accept, ending in (("sarif", "application/sarif+json", "sarif"), ("junit", "application/xml", "xml")):
+        file = check(reader, PROPOSED, **{"as": kind})
+        assert file["Content-Type"] == accept
+        assert f"compatibility-report.{ending}" in file["Content-Disposition"]
+        answer = api("reader").post(
+            "/api/v1/compatibility-reports", asked, content_type="application/json", headers={"accept": accept}
+        )
+        assert answer.content == file.content
 
 
 def test_references_of_the_form_are_used_and_a_wrong_one_is_said_at_its_row(reader: Client, content: Actor) -> None:

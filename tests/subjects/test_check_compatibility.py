@@ -123,3 +123,16 @@ def test_a_reference_is_a_file(write, capsys: pytest.CaptureFixture[str]) -> Non
     assert code_of(new, "--against", old, "--reference", f"Money={money}") == 0
     assert code_of(new, "--against", old) == 2
     assert code_of(new, "--against", old, "--reference", "Money") == 2
+
+
+def test_ci_gets_findings_with_the_file_and_a_text_that_does_not_parse_too(
+    write, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old = write("old.avsc", V1)
+    for form, word in (("sarif", '"ruleId": "TYPE_CHANGED"'), ("junit", 'type="TYPE_CHANGED"')):
+        assert code_of(write("new.avsc", BREAKING), "--against", old, "--format", form) == 1
+        shown = capsys.readouterr().out
+        assert word in shown
+        assert "new.avsc" in shown
+        assert code_of(write("new.avsc", "{"), "--against", old, "--format", form) == 2
+        assert "SYNTAX" in capsys.readouterr().out

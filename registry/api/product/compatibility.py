@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -13,9 +14,12 @@ from rest_framework.response import Response
 
 from registry.access.roles import require
 from registry.api.product.base import ProductView
+from registry.formats.assessment import Assessment
 from registry.formats.base import Reference
+from registry.formats.junit import assessment_junit
 from registry.formats.rendering import assessment_markdown, assessment_text
 from registry.formats.report import PROFILES
+from registry.formats.sarif import assessment_sarif
 from registry.subjects import selectors
 from registry.subjects.names import SubjectName, parse_subject
 from registry.subjects.selectors.places import get_registry
@@ -31,7 +35,7 @@ class MarkdownRenderer(BaseRenderer):
 
     def render(self, data: Any, accepted_media_type: str | None = None, renderer_context: Any = None) -> bytes:
         """The text, or an error as JSON."""
-        return data.encode() if isinstance(data, str) else JSONRenderer().render(data)
+        return data.encode("utf-8", "backslashreplace") if isinstance(data, str) else JSONRenderer().render(data)
 
 
 class TextRenderer(MarkdownRenderer):
@@ -41,7 +45,26 @@ class TextRenderer(MarkdownRenderer):
     format = "text"
 
 
-_TEXTS = {"markdown": assessment_markdown, "text": assessment_text}
+class SarifRenderer(MarkdownRenderer):
+    """For code scanning and editors."""
+
+    media_type = "application/sarif+json"
+    format = "sarif"
+
+
+class JUnitRenderer(MarkdownRenderer):
+    """For the list of tests of a CI run."""
+
+    media_type = "application/xml"
+    format = "junit"
+
+
+_TEXTS: Mapping[str, Callable[[Assessment, str], str]] = {
+    "markdown": lambda assessment, subject: assessment_markdown(assessment),
+    "text": lambda assessment, subject: assessment_text(assessment),
+    "sarif": lambda assessment, subject: assessment_sarif(assessment, subject=subject),
+    "junit": lambda assessment, subject: assessment_junit(assessment, subject=subject),
+}
 
 
 class ReferenceSerializer(serializers.Serializer[Any]):
@@ -66,11 +89,14 @@ class ReportSerializer(serializers.Serializer[Any]):
 class CompatibilityReports(ProductView):
     """`/api/v1/compatibility-reports`."""
 
-    renderer_classes = (JSONRenderer, MarkdownRenderer, TextRenderer)
+    renderer_classes = (JSONRenderer, MarkdownRenderer, TextRenderer, SarifRenderer, JUnitRenderer)
 
     @extend_schema(request=ReportSerializer, responses=None)
     def post(self, request: Request) -> Response:
-        """The whole report of a schema against a subject; nothing is registered. JSON, Markdown or text by `Accept`."""
+        """The whole report of a schema against a subject; nothing is registered.
+
+        JSON, Markdown, text, SARIF 2.1.0 (`application/sarif+json`) or JUnit (`application/xml`) by `Accept`.
+        """
         values = self.valid(ReportSerializer)
         place, subject = get_registry(values["registry"]), parse_subject(values["subject"])
         require(self.actor, "schema.read", registry=place.name, subject=subject.qualified)
@@ -83,7 +109,7 @@ class CompatibilityReports(ProductView):
             profile=values["profile"],
         )
         render = _TEXTS.get(request.accepted_renderer.format)
-        return Response(render(proposal.assessment) if render else proposal.assessment.to_dict())
+        return Response(render(proposal.assessment, subject.qualified) if render else proposal.assessment.to_dict())
 
 
 class ConfigSerializer(serializers.Serializer[Any]):

@@ -12,13 +12,15 @@ from typing import Any, Final
 
 from django.core.management.base import BaseCommand, CommandError
 
-from registry.errors import InvalidInput, SchemadeskError
+from registry.errors import InvalidInput, InvalidSchema, SchemadeskError
 from registry.formats import FORMATS
 from registry.formats.assessment import Assessment
 from registry.formats.base import ResolvedReference
 from registry.formats.compatibility import LEVELS
+from registry.formats.junit import assessment_junit, syntax_junit
 from registry.formats.rendering import assessment_markdown, assessment_text
 from registry.formats.report import PROFILES
+from registry.formats.sarif import assessment_sarif, syntax_sarif
 from registry.subjects import engines
 from registry.subjects.management.pairs import check_pairs
 from registry.subjects.names import parse_subject
@@ -31,6 +33,11 @@ FORMS: Final[Mapping[str, Callable[[Assessment], str]]] = {
     "text": assessment_text,
     "markdown": assessment_markdown,
     "json": lambda assessment: json.dumps(assessment.to_dict(), indent=2, ensure_ascii=False),
+}
+#: forms that name the file, and say in their own way that it doesn't parse
+FILE_FORMS: Final[Mapping[str, tuple[Callable[..., str], Callable[..., str]]]] = {
+    "sarif": (assessment_sarif, syntax_sarif),
+    "junit": (assessment_junit, syntax_junit),
 }
 
 
@@ -65,7 +72,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--reference", action="append", default=[], metavar="NAME=FILE", help="what a reference's name stands for"
         )
-        parser.add_argument("--format", choices=list(FORMS), default="text", help="how the report is printed")
+        parser.add_argument("--format", choices=[*FORMS, *FILE_FORMS], default="text", help="how the report is printed")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Print the report and end with its exit code."""
@@ -79,8 +86,19 @@ class Command(BaseCommand):
     def _file(self, options: dict[str, Any]) -> int:
         if options["file"] is None:
             raise InvalidInput("Name the file with the new schema.")
-        assessment = self._assessment(options)
-        self.stdout.write(FORMS[options["format"]](assessment))
+        form = options["format"]
+        if form in FORMS:
+            assessment = self._assessment(options)
+            self.stdout.write(FORMS[form](assessment))
+            return 0 if assessment.is_compatible else INCOMPATIBLE
+        whole, unread = FILE_FORMS[form]
+        about = {"subject": options["subject"] or "", "file": options["file"].as_posix()}
+        try:
+            assessment = self._assessment(options)
+        except InvalidSchema as error:
+            self.stdout.write(unread(error, **about))
+            raise
+        self.stdout.write(whole(assessment, **about))
         return 0 if assessment.is_compatible else INCOMPATIBLE
 
     def _assessment(self, options: dict[str, Any]) -> Assessment:
