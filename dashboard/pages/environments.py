@@ -40,6 +40,7 @@ SWITCHES: Final = {
     "own_approval_allowed": later("The requester may approve their own request"),
     "owners_only": later("Only owners of a subject may ask for it here"),
     "drift_blocks": later("Open drift at a subject fails its requests"),
+    "threads_block": later("A discussion that isn’t resolved stops the release"),
 }
 #: what a service calls a value → the fields of the forms that it is sent as
 _SENT_AS: Final = {"reason": ("why_frozen", "why_recurring", "glass_reason"), "kind": ("recurs",)}

@@ -15,6 +15,7 @@ from dashboard.presenters.policy import WhyNot
 from registry.access.roles import Actor, may
 from registry.promotions.reasons import Condition
 from registry.promotions.selectors import RequestInfo
+from registry.promotions.talk import CODE as THREADS
 
 
 def why_of(against: Iterable[Condition], info: RequestInfo, actor: Actor) -> tuple[WhyNot, ...]:
@@ -26,6 +27,8 @@ def why_of(against: Iterable[Condition], info: RequestInfo, actor: Actor) -> tup
 
 def _fix(item: Condition, info: RequestInfo, actor: Actor) -> Link | None:
     """Where it is mended, None where no page mends it."""
+    if item.code == THREADS and item.url:
+        return Link(label=gettext("To the discussion"), url=item.url)
     if item.code.startswith("evidence."):
         return _impact(item, info, actor)
     known = _FIXES.get(item.code)

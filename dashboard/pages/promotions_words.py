@@ -158,6 +158,8 @@ def policy_of(environment: EnvironmentInfo) -> tuple[str, ...]:
         if environment.drift_blocks
         else gettext("Open drift at a subject is a warning alone.")
     )
+    if environment.threads_block:
+        lines.append(gettext("A discussion that isn’t resolved stops the release."))
     lines += [
         gettext("Frozen from %(start)s to %(end)s: %(reason)s")
         % {"start": at_utc(freeze.starts_at), "end": at_utc(freeze.ends_at), "reason": freeze.reason}

@@ -15,6 +15,7 @@ from registry.promotions.overrides import overridden
 from registry.promotions.plan import FAIL, WARN, Check, Plan, Wish, WishedItem
 from registry.promotions.planning import make_plan, stale
 from registry.promotions.selectors import get_environment
+from registry.promotions.talk import threads_check
 from registry.subjects.models import SchemaVersion, VersionStanding
 from registry.subjects.names import SubjectName
 from registry.subjects.selectors.versions import parse_version
@@ -75,7 +76,7 @@ def can_promote(*, subject: SubjectName, source: str, target: str, by: Actor, ve
     verdict, reasons = judged(plan, goal)
     request = _request(goal, subject, plan)
     if verdict != YES:
-        verdict, reasons = _with_request(request, plan, verdict, reasons)
+        verdict, reasons = _with_request(request, goal, plan, verdict, reasons)
         reasons = (*reasons, *_rights(goal, subject, by, request))
     return Answer(subject.qualified, number, source, target, verdict, reasons, plan.hash)
 
@@ -171,7 +172,7 @@ def _asked_fingerprint(plan: Plan, subject: SubjectName) -> str:
 
 
 def _with_request(
-    request: PromotionRequest | None, plan: Plan, verdict: Answered, reasons: tuple[Reason, ...]
+    request: PromotionRequest | None, target: Environment, plan: Plan, verdict: Answered, reasons: tuple[Reason, ...]
 ) -> tuple[Answered, tuple[Reason, ...]]:
     """The answer with what an open request has already: approved for what is there now, it is yes."""
     if request is None:
@@ -190,7 +191,8 @@ def _with_request(
         )
         return verdict, (first, *reasons) if verdict == NEEDS_APPROVAL else reasons
     passed = _passed_over(request)
-    left = tuple(_reason(item) for item in plan.checks if item.verdict == FAIL and item.code not in passed)
+    talk = threads_check(request.threads.filter(resolved_at=None).count(), blocks=target.threads_block)
+    left = tuple(_reason(item) for item in (*plan.checks, *talk) if item.verdict == FAIL and item.code not in passed)
     if left:
         return NO, left
     return YES, (Reason("approved", f"Request {number} is {request.state}: it can be applied."),)

@@ -18,10 +18,13 @@ from registry.promotions.models import PromotionRequest, Review
 from registry.promotions.overrides import AT_APPLYING
 from registry.promotions.plan import REGISTER, WRITING
 from registry.promotions.selectors import RequestInfo, ReviewInfo
+from registry.promotions.talk import CODE as THREADS
 
 APPLY: Final = "promotion.apply"
 FORCE: Final = "version.force"
 _COMPATIBILITY: Final = "compatibility"
+#: discussions that are named one by one
+_NAMED: Final = 5
 _APPROVED: Final = (PromotionRequest.APPROVED, PromotionRequest.SCHEDULED)
 _ASK: Final = "Ask somebody who has the right, or for the right itself."
 
@@ -31,11 +34,13 @@ class Condition(Reason):
     """A condition that fails. `subject` is the one that it is about, "" for the request as a whole.
 
     `code` is a check's, or one of `state`, `rights`, `own-request`, `sign-in`, `reviewed`, `stale`, `approval`.
-    `passable` says that an approver may pass over it with a reason, so that it stops nobody who gives one.
+    `passable` says that an approver may pass over it with a reason, so that it stops nobody who gives one. `url` is the
+    place on the site where it is mended, where that is a place of the request itself.
     """
 
     subject: str = ""
     passable: bool = False
+    url: str = ""
 
 
 def reasons_of(info: RequestInfo, by: Actor) -> dict[str, tuple[Condition, ...]]:
@@ -161,7 +166,27 @@ def _checks(info: RequestInfo, by: Actor, blocking: Iterable[Mapping[str, Any]])
 def _failing(info: RequestInfo) -> Iterator[Condition]:
     """The checks that fail and that no approval passes over: applying has no word against them."""
     for check in info.failing:
-        yield _condition(check)
+        if check.get("code") == THREADS and info.threads:
+            yield from _open_threads(info)
+        else:
+            yield _condition(check)
+
+
+def _open_threads(info: RequestInfo) -> Iterator[Condition]:
+    """Each discussion that has to be resolved, with the way to it."""
+    threads = [thread for thread in info.threads if thread.is_open]
+    for number, thread in enumerate(threads[:_NAMED]):
+        place = f"{thread.path} of {thread.subject}" if thread.path else thread.subject or "the request as a whole"
+        begun = f", begun by {thread.comments[0].author}" if thread.comments else ""
+        more = len(threads) - _NAMED if number == _NAMED - 1 else 0
+        left = f" {more} more {'is' if more == 1 else 'are'} open." if more > 0 else ""
+        yield Condition(
+            code=THREADS,
+            sentence=f"A discussion isn't resolved: of {place}{begun}.{left}",
+            cure="Whoever began it, the requester or a reviewer resolves it.",
+            subject=thread.subject,
+            url=f"/ui/promotions/{info.id}#thread-{thread.id}",
+        )
 
 
 def _condition(check: Mapping[str, Any], *, passable: bool = False, cure: str = "") -> Condition:

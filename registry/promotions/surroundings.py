@@ -17,6 +17,7 @@ from registry.promotions.holdings import named_in
 from registry.promotions.models import Environment, PromotionRequest, Thread
 from registry.promotions.notes import checks_of_notes
 from registry.promotions.plan import FAIL, PASS, SKIPPED, WARN, Check, Plan, Step, Verdict, Wanted, Wish
+from registry.promotions.talk import threads_check
 from registry.subjects import engines
 from registry.subjects.evidence import PROVIDERS, Evidence, Kind, evidence_of
 from registry.subjects.models import Registry, SchemaReference, SchemaVersion
@@ -34,7 +35,7 @@ def checks_around(wish: Wish, plan: Plan, wanted: Sequence[Wanted], *, thorough:
     """All of these checks; with `thorough` those too that read data's evidence and try what referrers would meet."""
     target = wish.target
     adding = {step.subject: step for step in plan.steps if step.adds}
-    found = [*_frozen(target), *_mirrored(target.registry), *_open_threads(wish.request_id)]
+    found = [*_frozen(target), *_mirrored(target.registry), *_open_threads(wish)]
     if thorough:
         found += checks_of_notes(wish, plan)
     if thorough and adding:
@@ -77,14 +78,11 @@ def _mirrored(registry: Registry) -> list[Check]:
     return [Check("mirror", name, PASS, f"The plan is made from what {registry.name} held at {seen}.")]
 
 
-def _open_threads(request_id: int) -> list[Check]:
-    if not request_id:
+def _open_threads(wish: Wish) -> list[Check]:
+    if not wish.request_id:
         return []
-    count = Thread.objects.filter(request_id=request_id, resolved_at=None).count()
-    if not count:
-        return []
-    said = f"{count} discussion{'s are' if count > 1 else ' is'} not resolved."
-    return [Check("threads", "discussions", WARN, said, "Answer and resolve them.")]
+    count = Thread.objects.filter(request_id=wish.request_id, resolved_at=None).count()
+    return threads_check(count, blocks=wish.target.threads_block)
 
 
 def _without_reviewers(request_id: int) -> list[Check]:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from registry.promotions.overrides import AT_APPLYING
 from registry.promotions.plan import FAIL, PASS, SKIPPED
 
 #: codes of checks that take no thought of an approver: ids differ as a rule, and a freeze is asked when it is applied
-AS_USUAL: Final = frozenset({"ids", *AT_APPLYING})
+AS_USUAL: Final = frozenset({"ids", "freeze"})
 _NOTHING_TO_SAY: Final = frozenset({PASS, SKIPPED})
 
 

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
+from django.test import Client
+from django.utils import timezone
 
 from registry.access.models import RoleGrant, User
 from registry.access.roles import Actor
@@ -15,10 +20,13 @@ from registry.audit.models import AuditEvent
 from registry.errors import InvalidInput, NotAllowed, NotSignedIn, RequestNotFound, ThreadNotFound, WrongState
 from registry.notifications.models import InboxEntry
 from registry.promotions import selectors, services
-from registry.promotions.models import Comment, Thread
+from registry.promotions.can_promote import can_promote
+from registry.promotions.models import Comment, PromotionRequest, Thread
+from registry.promotions.reasons import applying
 from registry.promotions.services import discussing
+from registry.promotions.services.scheduling import apply_due
 from registry.subjects.names import SubjectName
-from tests.promotions.parts import V1, Cast, ask, register
+from tests.promotions.parts import ORDERS, V1, V2, Cast, ask, change, register
 
 pytestmark = pytest.mark.requirement("CARD-4")
 
@@ -195,3 +203,80 @@ def test_words_are_no_movement(cast: Cast, number: int) -> None:
     shown = selectors.get_request(number)
     assert (shown.state, shown.plan_hash) == ("approved", plan)
     assert [item["verdict"] for item in shown.checks if item["code"] == "threads"] == ["warn"]
+
+
+def approved(cast: Cast, number: int, *, blocks: bool) -> int:
+    """An approved request for prod, with a discussion of a field that isn't resolved; the discussion's number."""
+    change(threads_block=blocks)
+    thread = begin(cast, number, subject="orders-value", path="Order.id")
+    plan_hash = selectors.get_request(number).plan_hash
+    assert services.approve(request_id=number, by=cast["approver"], plan_hash=plan_hash) == "approved"
+    return thread
+
+
+@pytest.mark.requirement("CARD-4")
+@pytest.mark.parametrize("door", ["apply", "schedule", "api"])
+def test_an_open_discussion_stops_the_release_at_every_door_where_the_rule_says_so(
+    cast: Cast, number: int, door: str, api: Callable[[str], Client]
+) -> None:
+    thread = approved(cast, number, blocks=True)
+    if door == "apply":
+        with pytest.raises(WrongState, match="1 discussion is not resolved"):
+            services.apply(request_id=number, by=cast["approver"])
+    elif door == "api":
+        client = api("approver")
+        answer = client.post(f"/api/v1/promotions/{number}/apply", content_type="application/json")
+        assert answer.status_code == 409, answer.content
+        shown = client.get(f"/api/v1/promotions/{number}").json()
+        against = [item for item in shown["reasons"]["apply"] if item["code"] == "threads"]
+        assert [item["url"] for item in against] == [f"/ui/promotions/{number}#thread-{thread}"]
+        assert "Order.id of orders-value, begun by reader" in against[0]["sentence"]
+        assert not shown["can_run"]
+        browser = Client()
+        browser.force_login(User.objects.get(username="approver"))
+        page = browser.get(f"/ui/promotions/{number}").content.decode()
+        assert re.search(rf'href="/ui/promotions/{number}#thread-{thread}"[^>]*>\s*To the discussion', page)
+        assert f'id="thread-{thread}"' in page
+    else:
+        at = timezone.now() + timedelta(seconds=60)
+        services.schedule(request_id=number, by=cast["approver"], at=at)
+        PromotionRequest.objects.filter(pk=number).update(apply_at=timezone.now() - timedelta(seconds=1))
+        assert apply_due(request_id=number) == "approved"
+        assert "1 discussion is not resolved" in selectors.get_request(number).failure
+    assert not selectors.get_request(number).releases
+    services.resolve(thread_id=thread, by=cast["steward"])
+    assert not applying(selectors.get_request(number), cast["approver"])
+    assert services.apply(request_id=number, by=cast["approver"]) == "applied"
+
+
+def test_elsewhere_an_open_discussion_is_said_and_stops_nothing(cast: Cast, number: int) -> None:
+    approved(cast, number, blocks=False)
+    info = selectors.get_request(number)
+    assert [check["verdict"] for check in info.checks if check["code"] == "threads"] == ["warn"]
+    assert not applying(info, cast["approver"])
+    assert services.apply(request_id=number, by=cast["approver"]) == "applied"
+
+
+def test_whether_it_could_be_promoted_counts_discussions_of_its_request(cast: Cast, number: int) -> None:
+    thread = approved(cast, number, blocks=True)
+
+    def answer() -> tuple[str, list[str]]:
+        found = can_promote(subject=ORDERS, source="dev", target="prod", by=cast["steward"])
+        return found.verdict, [reason.code for reason in found.reasons]
+
+    assert answer() == ("no", ["threads"])
+    services.resolve(thread_id=thread, by=cast["approver"])
+    assert answer() == ("yes", ["approved"])
+
+
+def test_a_discussion_stays_with_its_field_when_the_fields_are_in_another_order(cast: Cast) -> None:
+    register(V2, cast["steward"])
+    first = ask(cast)
+    thread = begin(cast, first, subject="orders-value", path="Order.note")
+    services.withdraw(request_id=first, by=cast["steward"])
+    moved = {**V2, "fields": list(reversed(V2["fields"]))}
+    register(moved, cast["steward"])
+    second = ask(cast, version=2)
+    again = begin(cast, second, subject="orders-value", path="Order.note")
+    paths = {selectors.get_request(asked).threads[0].path for asked in (first, second)}
+    assert (paths, thread != again) == ({"Order.note"}, True)

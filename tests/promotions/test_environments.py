@@ -51,6 +51,7 @@ def test_the_first_start_closes_production_and_lets_it_be_read_only(registries: 
         {"own_approval_allowed": True},
         {"owners_only": True},
         {"drift_blocks": False},
+        {"threads_block": True},
         {"is_closed": True, "reviews_needed": 3},
     ],
 )
@@ -59,8 +60,8 @@ def test_rules_are_changed_and_the_audit_says_from_what_to_what(cast: Cast, chan
     services.change_environment(name="dev", by=cast["admin"], **change)
     after = environment_info("dev")
     assert {name: getattr(after, name) for name in change} == change
-    unchanged = {"reviews_needed", "own_approval_allowed", "owners_only", "drift_blocks", "is_closed"} - set(change)
-    assert all(getattr(after, name) == getattr(before, name) for name in unchanged)
+    unchanged = {"reviews_needed", "own_approval_allowed", "owners_only", "drift_blocks", "threads_block", "is_closed"}
+    assert all(getattr(after, name) == getattr(before, name) for name in unchanged - set(change))
     event = AuditEvent.objects.filter(table="promotions_environment").latest("id")
     said = [f"{name} {getattr(before, name)} → {value}" for name, value in change.items()]
     assert (event.actor, event.why) == ("admin", f"change the environment dev: {', '.join(said)}")

@@ -251,6 +251,7 @@ def test_the_api_says_them_of_one_and_of_many(cast: Cast, api: Callable[[str], C
                 "cure": "It could be reviewed by admin, approver2.",
                 "subject": "",
                 "passable": False,
+                "url": "",
             }
         ]
         assert [item["code"] for item in found["apply"]] == ["approval"]

@@ -34,6 +34,7 @@ class EnvironmentSerializer(serializers.Serializer[Any]):
     own_approval_allowed = serializers.BooleanField(required=False)
     owners_only = serializers.BooleanField(required=False)
     drift_blocks = serializers.BooleanField(required=False)
+    threads_block = serializers.BooleanField(required=False)
 
 
 class RuleSerializer(serializers.Serializer[Any]):

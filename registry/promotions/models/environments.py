@@ -19,6 +19,7 @@ class Environment(models.Model):
     own_approval_allowed = models.BooleanField(default=False)
     owners_only = models.BooleanField(default=False, help_text="only owners of a subject may request it here")
     drift_blocks = models.BooleanField(default=True, help_text="open drift at a subject here fails its requests")
+    threads_block = models.BooleanField(default=False, help_text="a discussion that isn't resolved stops the release")
 
     class Meta:
         ordering = ["position"]

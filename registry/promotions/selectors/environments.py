@@ -123,6 +123,7 @@ class EnvironmentInfo:
     own_approval_allowed: bool
     owners_only: bool
     drift_blocks: bool
+    threads_block: bool
     rules: tuple[ReviewRuleInfo, ...]
     freezes: tuple[FreezeInfo, ...]
     recurring: tuple[RecurringFreezeInfo, ...]
@@ -206,6 +207,7 @@ def _info(row: Any, now: datetime) -> EnvironmentInfo:
         own_approval_allowed=row.own_approval_allowed,
         owners_only=row.owners_only,
         drift_blocks=row.drift_blocks,
+        threads_block=row.threads_block,
         rules=tuple(_rule(rule) for rule in row.review_rules.all()),
         freezes=tuple(_freeze(freeze, now) for freeze in row.freeze_windows.all()),
         recurring=tuple(_recurring(rule, now) for rule in row.recurring_freezes.all()),

@@ -13,6 +13,7 @@ from registry.promotions.overrides import overridden, reason_of
 from registry.promotions.plan import FAIL
 from registry.promotions.staleness import stale
 from registry.promotions.stored_plan import readable
+from registry.promotions.talk import with_threads
 from registry.subjects.names import SubjectName
 
 
@@ -206,7 +207,7 @@ def _info(row: PromotionRequest, needed: Needed) -> RequestInfo:
         requested_by_id=row.requested_by_id,
         requested_at=row.requested_at,
         closed_at=row.closed_at,
-        plan=row.plan,
+        plan=_plan(row),
         plan_hash=row.plan_hash,
         planned_at=row.planned_at,
         moved=row.moved,
@@ -224,6 +225,15 @@ def _info(row: PromotionRequest, needed: Needed) -> RequestInfo:
         releases=tuple(_release(release) for release in row.releases.all()),
         finding=row.finding,
     )
+
+
+def _plan(row: PromotionRequest) -> dict[str, Any]:
+    """The stored plan; of a request of which something can still become, with its discussions as they are now."""
+    plan: dict[str, Any] = row.plan
+    if row.state in PromotionRequest.CLOSED_STATES:
+        return plan
+    count: int = row.open_threads  # type: ignore[attr-defined]  # annotated
+    return with_threads(plan, count, blocks=row.target.threads_block)
 
 
 def _item(row: RequestItem, *, is_whole: bool) -> ItemInfo:

@@ -40,6 +40,7 @@ def change_environment(
     own_approval_allowed: bool | None = None,
     owners_only: bool | None = None,
     drift_blocks: bool | None = None,
+    threads_block: bool | None = None,
 ) -> None:
     """Change the rules that are given; what is None stays.
 
@@ -55,6 +56,7 @@ def change_environment(
         "own_approval_allowed": own_approval_allowed,
         "owners_only": owners_only,
         "drift_blocks": drift_blocks,
+        "threads_block": threads_block,
     }
     changed = {field: value for field, value in given.items() if value is not None and value != getattr(row, field)}
     if not changed:

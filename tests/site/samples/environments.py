@@ -75,7 +75,7 @@ PAGE = EnvironmentPage(
     facts=(Fact(label="Place in the order", value="3 of 3"), Fact(label="Level", value="FULL_TRANSITIVE", code=True), Fact(label="Mode", value="READONLY", code=True)),
     links=(Link(label="Subjects", url="/gallery/subjects"), Link(label="Requests to prod", url="/gallery/promotions")),
     settings=(Field(name="reviews_needed", label="Approvals that every request takes", kind="number", value="1", required=True),),
-    switches=(Choice(value="is_closed", label="Closed: changes by releases alone", selected=True), Choice(value="own_approval_allowed", label="The requester may approve their own"), Choice(value="owners_only", label="Only owners of a subject may ask for it here"), Choice(value="drift_blocks", label="Open drift at a subject fails its requests", selected=True)),
+    switches=(Choice(value="is_closed", label="Closed: changes by releases alone", selected=True), Choice(value="own_approval_allowed", label="The requester may approve their own"), Choice(value="owners_only", label="Only owners of a subject may ask for it here"), Choice(value="drift_blocks", label="Open drift at a subject fails its requests", selected=True), Choice(value="threads_block", label="A discussion that isn’t resolved stops the release")),
     change=Action(label="Save", url="/ui/environments/prod/change", method="post"),
     rules=(RuleView(sentence="1 of the owners, for every request about payments-*", remove=DOWN), RuleView(sentence=f"2 of the group {HOSTILE}, for breaking requests about *", remove=DOWN)),
     rule_fields=(
