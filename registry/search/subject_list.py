@@ -12,8 +12,8 @@ from registry.promotions.selectors.pending import pending_subjects
 from registry.subjects.models import VersionStanding
 from registry.subjects.names import SubjectName, parse_subject
 from registry.subjects.selectors import SubjectRows, subject_rows
-from registry.subjects.selectors.listing import Narrowing
 from registry.subjects.selectors.listing_by_name import subject_rows_by_name
+from registry.subjects.selectors.narrowing import Narrowing
 from registry.subjects.selectors.places import Registry
 
 DELETED: Final = "deleted"

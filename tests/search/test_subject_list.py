@@ -20,8 +20,8 @@ from registry.promotions.services import request_promotion
 from registry.search.subject_list import Page, SubjectFilter, find_subjects
 from registry.subjects.models import Registry
 from registry.subjects.names import SubjectName, parse_subject
-from registry.subjects.selectors.listing import Narrowing
 from registry.subjects.selectors.listing_by_name import subject_rows_by_name
+from registry.subjects.selectors.narrowing import Narrowing
 from registry.subjects.services import delete_subject, register_version, set_config, set_standing
 
 pytestmark = [pytest.mark.django_db, pytest.mark.requirement("CARD-2")]
@@ -124,7 +124,28 @@ def test_open_drift_and_open_requests_are_those_of_the_very_subject(
     assert names_of(dev, attention="pending", text="b") == []
 
 
-PATTERNS = ["a", "b*", ":.x:*", "?", "*z", "[ab]", "[!a]", "a.b", "(", "\\", "d+", "*", ":.*"]
+PATTERNS = [
+    "a",
+    "b*",
+    ":.x:*",
+    "?",
+    "*z",
+    "[ab]",
+    "[!a]",
+    "a.b",
+    "(",
+    "\\",
+    "d+",
+    "*",
+    ":.*",
+    "[b]",
+    ":.x:[a]",
+    ":.w:*",
+    "?:*",
+    "%",
+    "_",
+    "[[]",
+]
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
@@ -146,6 +167,27 @@ def test_the_level_is_found_in_both_orders(dev: Registry, system: Actor) -> None
     for sort in ("", "name"):
         assert names_of(dev, level="FULL", sort=sort) == [":.x:a"]
         assert len(names_of(dev, level="BACKWARD", sort=sort)) == len(NAMES) - 1
+
+
+@pytest.mark.parametrize("base", ["", "FULL", "NONE"])
+def test_the_level_of_a_context_counts_before_the_registrys(dev: Registry, system: Actor, base: str) -> None:
+    if base:
+        set_config(registry="dev", subject=None, level=base, by=system)
+    set_config(registry="dev", subject=SubjectName(".x", ""), level="NONE", by=system)
+    set_config(registry="dev", subject=SubjectName(".x", "b"), level="FULL", by=system)
+    set_config(registry="dev", subject=SubjectName(".", "c"), level="BACKWARD", by=system)
+    shown = {row.subject.qualified: row.level for row in find_subjects(dev, SubjectFilter(sort="name"), Page()).rows}
+    for level in ("NONE", "FULL", "BACKWARD", "FORWARD"):
+        assert names_of(dev, level=level, sort="name") == [name for name, its in shown.items() if its == level]
+
+
+def test_more_patterns_than_are_asked_one_by_one(dev: Registry, person: Callable[[str], Actor]) -> None:
+    person("reader")
+    reader = User.objects.get(username="reader")
+    Ownership.objects.bulk_create(
+        Ownership(user=reader, subject_pattern=f"{name}*") for name in ("a", ":.x:", *map(str, range(100)))
+    )
+    assert names_of(dev, owner="user:reader", sort="name") == ["a", ":.x:a", ":.x:b"]
 
 
 @pytest.mark.parametrize("chosen", [{"state": "gone"}, {"attention": "x"}, {"sort": "size"}])

@@ -9,16 +9,16 @@ from typing import Literal
 
 import pytest
 from django.db import connection
-from django.db.models import Count, Max
+from django.db.models import Count, Max, OuterRef, Subquery
 
 from registry.access.roles import Actor
 from registry.errors import InvalidInput
 from registry.subjects.models import Registry, SchemaVersion, SubjectActivity
 from registry.subjects.names import SubjectName
 from registry.subjects.selectors import SubjectRows, subject_rows
-from registry.subjects.selectors.listing import Narrowing
+from registry.subjects.selectors.narrowing import Narrowing
 from registry.subjects.selectors.places import get_registry
-from registry.subjects.services import delete_subject, delete_version, register_version
+from registry.subjects.services import delete_subject, delete_version, register_version, set_config
 
 pytestmark = [pytest.mark.django_db, pytest.mark.requirement("CARD-2")]
 
@@ -29,14 +29,28 @@ def text(number: int) -> str:
 
 
 def kept() -> set[tuple[object, ...]]:
-    return set(SubjectActivity.objects.values_list("subject_id", "registry_id", "live_versions", "changed_at"))
+    return set(
+        SubjectActivity.objects.values_list("subject_id", "registry_id", "live_versions", "changed_at", "schema_type")
+    )
 
 
 def counted() -> set[tuple[object, ...]]:
     rows = SchemaVersion.objects.filter(deleted_at=None).values("subject_id", "subject__context__registry_id")
-    return set(rows.annotate(live=Count("pk"), changed=Max("created_at")).values_list(
-        "subject_id", "subject__context__registry_id", "live", "changed"
+    newest = SchemaVersion.objects.filter(deleted_at=None, subject=OuterRef("subject_id")).order_by("-version")
+    format_ = Subquery(newest.values("schema__schema_type")[:1])
+    return set(rows.annotate(live=Count("pk"), changed=Max("created_at"), format=format_).values_list(
+        "subject_id", "subject__context__registry_id", "live", "changed", "format"
     ))  # fmt: skip
+
+
+def test_the_format_is_that_of_the_newest_live_version(registries: None, system: Actor) -> None:
+    name, texts = SubjectName(".", "moved"), [('"int"', "AVRO"), ('{"type": "string"}', "JSON")]
+    set_config(registry="dev", subject=name, by=system, level="NONE")
+    for each, schema_type in texts:
+        register_version(registry="dev", subject=name, text=each, schema_type=schema_type, by=system)
+        assert [row[-1] for row in kept()] == [schema_type] and kept() == counted()
+    delete_version(registry="dev", subject=name, version=2, by=system)
+    assert [row[-1] for row in kept()] == ["AVRO"]
 
 
 def test_it_follows_what_is_done_to_versions(registries: None, system: Actor) -> None:

@@ -1,4 +1,4 @@
-"""What the list of subjects is sorted by, kept ahead by triggers on the versions."""
+"""What the list of subjects is sorted and narrowed by, kept ahead by triggers on the versions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from registry.subjects.models.places import Subject
 
 
 class SubjectActivity(models.Model):
-    """A subject with a live version: how many it has, and when the last of them came.
+    """A subject with a live version: how many it has, when the last of them came, and the format of the newest.
 
     Rows follow the versions in the transaction of their change, and are nobody's to write. They refer to subjects and
     registries by number, without a constraint, so that they never hold up what is removed.
@@ -20,9 +20,15 @@ class SubjectActivity(models.Model):
     registry_id = models.BigIntegerField()
     live_versions = models.PositiveIntegerField()
     changed_at = models.DateTimeField()
+    schema_type = models.CharField(max_length=8)
 
     class Meta:
-        indexes = [models.Index(fields=["registry_id", "-changed_at", "subject"], name="subjects_by_change")]
+        indexes = [
+            # formats are counted from it alone; an index of their own would cost every registration more
+            models.Index(
+                fields=["registry_id", "-changed_at", "subject"], include=["schema_type"], name="subjects_by_change"
+            )
+        ]
 
     def __str__(self) -> str:
         return f"{self.subject_id}: {self.live_versions} live, {self.changed_at}"

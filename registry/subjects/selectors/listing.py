@@ -6,28 +6,19 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from fnmatch import fnmatchcase
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple
 
 from django.conf import settings
 from django.db.models import (
-    Case,
     Count,
-    Exists,
-    F,
-    Func,
     Max,
     OuterRef,
     Q,
     QuerySet,
     Subquery,
-    TextField,
-    Value,
-    When,
     Window,
 )
-from django.db.models.functions import Coalesce, Concat
-from django.db.models.lookups import Regex
+from django.db.models.functions import Coalesce
 
 from registry.errors import InvalidInput
 from registry.subjects.models import (
@@ -35,19 +26,14 @@ from registry.subjects.models import (
     Context,
     Registry,
     SchemaVersion,
-    Subject,
     SubjectActivity,
-    SubjectNote,
-    VersionStanding,
 )
 from registry.subjects.names import DEFAULT_CONTEXT, SubjectName
 from registry.subjects.selectors.effective import DEFAULT_LEVEL
+from registry.subjects.selectors.narrowing import ALL, Narrowing, narrowed
 
 ALL_CONTEXTS = ":*:"
 _CURSOR: Final = re.compile(r"(?P<microseconds>[0-9]{1,17})\.(?P<subject>[0-9]{1,18})")
-_WILD: Final = {"*": ".*", "?": "."}
-_SIGNS: Final = frozenset("\\^$.|()[]{}+")
-Rows = TypeVar("Rows", bound=QuerySet[Any])
 _BEGINNING: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -90,27 +76,6 @@ class SubjectRows:
     skipped: int
     before: str
     after: str
-
-
-@dataclass(frozen=True)
-class Narrowing:
-    """Which subjects: empty means all.
-
-    `tag` is one of the subjects' notes, in any case of letters; `owned` are the patterns of what an owner has, `unowned`
-    those of what anybody has, none of which may fit; `standing` is that of a live version; `among` are names.
-    """
-
-    text: str = ""
-    schema_type: str = ""
-    level: str = ""
-    tag: str = ""
-    owned: Collection[str] | None = None
-    unowned: Collection[str] | None = None
-    standing: str = ""
-    among: Collection[SubjectName] | None = None
-
-
-ALL: Final = Narrowing()
 
 
 class _Place(NamedTuple):
@@ -166,7 +131,7 @@ def subject_rows(
     that is none.
     """
     rows = narrowed(SubjectActivity.objects.filter(registry_id=registry.pk), registry, given, at="subject__")
-    if given.text and not (after or before or offset):
+    if given.is_dear and not (after or before or offset):
         page, total, skipped = *_first_page(rows, limit), 0
     else:
         page = _page(rows, after=_place_of(after), before=_place_of(before), offset=offset, limit=limit)
@@ -249,89 +214,6 @@ def _counted(rows: QuerySet[SubjectActivity], edge: _Place | None) -> tuple[int,
         return total, total
     found = rows.aggregate(total=Count("pk"), skipped=Count("pk", filter=_ahead(edge)))
     return found["total"], found["skipped"]
-
-
-def tagged(tag: str) -> QuerySet[SubjectNote]:
-    """The notes that have a tag, however its letters are written."""
-    words = Func(F("tags"), Value(" "), function="array_to_string", output_field=TextField())
-    if not tag.isascii() or not tag.isprintable() or " " in tag:
-        return SubjectNote.objects.none()
-    return SubjectNote.objects.annotate(words=words).filter(words__iregex=rf"(^| ){re.escape(tag)}( |$)")
-
-
-def _fitting(registry: Registry, patterns: Collection[str]) -> list[int]:
-    """The subjects whose qualified name one of the patterns fits; one query, for none without patterns."""
-    if not patterns:
-        return []
-    rows = Subject.objects.filter(context__registry=registry).values_list("pk", "context__name", "name")
-    return [
-        pk
-        for pk, context, name in rows
-        if any(fnmatchcase(SubjectName(context, name).qualified, pattern) for pattern in patterns)
-    ]
-
-
-def narrowed(rows: Rows, registry: Registry, given: Narrowing, *, at: str) -> Rows:
-    """The rows that the filters leave; `at` is how they get to the subject, "" for subjects themselves."""
-    key = at.removesuffix("__") or "pk"
-    for word in given.text.split():
-        rows = rows.filter(**{f"{at}name__icontains": word})
-    if given.schema_type:
-        of_type = SchemaVersion.objects.filter(subject=OuterRef(key), schema__schema_type=given.schema_type)
-        rows = rows.filter(Exists(of_type))
-    if given.level:
-        rows = rows.filter(_of_level(registry, given.level, at))
-    if given.tag:
-        rows = rows.filter(Exists(tagged(given.tag).filter(subject=OuterRef(key))))
-    if given.owned is not None:
-        rows = rows.filter(_fits(registry, given.owned, at))
-    if given.unowned is not None:
-        rows = rows.filter(~_fits(registry, given.unowned, at))
-    if given.standing:
-        stands = VersionStanding.objects.filter(standing=given.standing, version__deleted_at=None)
-        rows = rows.filter(**{f"{key}__in": stands.values("version__subject")})
-    return rows if given.among is None else rows.filter(_among(given.among, at))
-
-
-def _of_level(registry: Registry, level: str, at: str) -> Q:
-    own = Config.objects.filter(registry=registry, context=OuterRef(f"{at}context"), subject_name=OuterRef(f"{at}name"))
-    base = Config.objects.filter(registry=registry, context=None).values_list("compatibility_level", flat=True).first()
-    wanted = Q(Exists(own.filter(compatibility_level=level)))
-    has_own = Exists(own.filter(compatibility_level__isnull=False))
-    return wanted | ~Q(has_own) if (base or DEFAULT_LEVEL) == level else wanted
-
-
-def _among(names: Collection[SubjectName], at: str) -> Q:
-    """The subjects of these names: as many conditions as there are contexts among them."""
-    by_context: dict[str, set[str]] = {}
-    for name in names:
-        by_context.setdefault(name.context, set()).add(name.subject)
-    wanted = Q(pk__in=())
-    for context, subjects in by_context.items():
-        wanted |= Q(**{f"{at}context__name": context, f"{at}name__in": subjects})
-    return wanted
-
-
-def _fits(registry: Registry, patterns: Collection[str], at: str) -> Q:
-    """Whether one of the patterns fits the qualified name, told by the database where it reads them as shells do."""
-    if not patterns:
-        return Q(pk__in=())
-    if "*" in patterns:
-        return ~Q(pk__in=())
-    if any("[" in pattern for pattern in patterns):  # a set of characters, which PostgreSQL reads otherwise
-        return Q(**{f"{at.removesuffix('__') or 'pk'}__in": _fitting(registry, patterns)})
-    qualified = Case(
-        When(**{f"{at}context__name": DEFAULT_CONTEXT}, then=F(f"{at}name")),
-        default=Concat(Value(":"), f"{at}context__name", Value(":"), f"{at}name", output_field=TextField()),
-        output_field=TextField(),
-    )
-    expression = "|".join(sorted({_as_expression(pattern) for pattern in patterns}))
-    return Q(Regex(qualified, Value(f"^({expression})$")))
-
-
-def _as_expression(pattern: str) -> str:
-    """A shell pattern without sets of characters as one of PostgreSQL's regular expressions."""
-    return "".join(_WILD.get(sign) or (f"\\{sign}" if sign in _SIGNS else sign) for sign in pattern)
 
 
 def _newest_versions(subject_pks: list[int], *, deleted: bool) -> dict[int, SchemaVersion]:

@@ -14,7 +14,8 @@ from django.db.models.functions import Collate
 from registry.errors import InvalidInput
 from registry.subjects.models import Context, Registry, SchemaVersion, Subject, SubjectActivity
 from registry.subjects.names import SubjectName, parse_subject
-from registry.subjects.selectors.listing import Narrowing, SubjectRow, SubjectRows, narrowed, rows_of
+from registry.subjects.selectors.listing import SubjectRow, SubjectRows, rows_of
+from registry.subjects.selectors.narrowing import Narrowing, narrowed
 
 _CURSOR: Final = re.compile(r"(?P<skipped>[0-9]{1,9})~(?P<name>.+)", re.DOTALL)
 
@@ -54,7 +55,7 @@ def subject_rows_by_name(
     `deleted` are the subjects of which nothing but soft-deleted versions is left. `after` and `before` are cursors of
     another page. Raises InvalidInput, InvalidName for a cursor that is none.
     """
-    rows = narrowed(_subjects(registry, deleted=deleted), registry, given, at="")
+    rows = narrowed(_subjects(registry, deleted=deleted), registry, given, at="", deleted=deleted)
     edge = _Place.of(before or after) if before or after else None
     page = _read(rows, registry, edge.name if edge else None, limit=limit + 1, backwards=bool(before))
     is_whole = len(page) <= limit
@@ -74,11 +75,12 @@ def subject_rows_by_name(
 
 
 def _subjects(registry: Registry, *, deleted: bool) -> QuerySet[Subject]:
-    rows = Subject.objects.filter(context__registry=registry)
-    live = Exists(SubjectActivity.objects.filter(subject=OuterRef("pk")))
+    rows = Subject.objects.filter(
+        context__in=list(Context.objects.filter(registry=registry).values_list("pk", flat=True))
+    )
     if not deleted:
-        return rows.filter(live)
-    return rows.filter(~live, Exists(SchemaVersion.objects.filter(subject=OuterRef("pk"))))
+        return rows.filter(activity__registry_id=registry.pk)
+    return rows.filter(activity=None).filter(Exists(SchemaVersion.objects.filter(subject=OuterRef("pk"))))
 
 
 def _read(
