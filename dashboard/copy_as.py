@@ -20,19 +20,21 @@ class CopyAs:
     url: str
     command: str
     note: str = ""
+    title: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class _List:
     """A list: its path with what varies, the page's filters as the API calls them, and values that it says otherwise.
 
-    `note` says what the answer doesn't do as the page does it.
+    `note` says what the answer doesn't do as the page does it; `title` what is copied where a page has more than one.
     """
 
     path: str
     filters: Mapping[str, str] = field(default_factory=dict)
     values: Mapping[tuple[str, str], str] = field(default_factory=dict)
     note: str = ""
+    title: str = ""
 
 
 _LISTS: Final[Mapping[str, _List]] = {
@@ -49,6 +51,7 @@ _LISTS: Final[Mapping[str, _List]] = {
     "can-promote": _List(
         "/api/v1/can-promote?subject={subject}&from={source}&to={target}&format=badge",
         note=later("A picture for a README; without format=badge the answer with its reasons."),
+        title=later("Badge: can it be promoted?"),
     ),
     "versions": _List("/api/v1/registries/{registry}/subjects/{subject}/life"),
     "policy": _List("/api/v1/registries/{registry}/policy", {"cursor": "cursor"}),
@@ -111,4 +114,4 @@ def copy_as(request: HttpRequest, name: str, **places: str) -> CopyAs:
     }
     url = f"{path}?{urlencode(given, errors='replace')}" if given else path
     whole = shlex.quote(request.build_absolute_uri("/").rstrip("/") + url)
-    return CopyAs(url, f'curl -H "Authorization: Bearer $TOKEN" {whole}', found.note)
+    return CopyAs(url, f'curl -H "Authorization: Bearer $TOKEN" {whole}', found.note, found.title)

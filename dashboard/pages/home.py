@@ -51,8 +51,9 @@ def home_page(request: HttpRequest) -> HomePage:
     waiting = promotions.waiting_for(actor.user_id) if actor.user_id else []
     mine = promotions.requested_by(actor.user_id) if actor.user_id else []
     failed = [info for info in promotions.list_requests(state="failed", limit=SHOWN) if may_see(actor, info)]
-    told = notices(actor, {reverse("ui:promotion", args=[info.id]) for info in waiting})
     findings = drift.list_findings(limit=SHOWN)
+    shown = {reverse("ui:promotion", args=[info.id]) for info in waiting}
+    told = notices(actor, shown | {reverse("ui:finding", args=[info.id]) for info in findings})
     demo = _demo_of(sources)
     tomorrow = timezone.now().date() + timedelta(days=1)
     return HomePage(

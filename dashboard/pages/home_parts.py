@@ -99,7 +99,7 @@ def _snooze(info: FindingInfo, actor: Actor) -> Action | None:
 
 
 def notices(actor: Actor, shown: Collection[str]) -> tuple[NoticeRow, ...]:
-    """What the person was told and hasn't read, newest first; not what leads to a request that is shown anyway."""
+    """What the person was told and hasn't read, newest first; not what leads to something that is `shown` anyway."""
     if actor.user_id is None:
         return ()
     entries = list_entries(actor, unread=True, limit=SHOWN + len(shown))
@@ -167,7 +167,8 @@ def _scans(sources: Sequence[SourceInfo]) -> HealthItem:
     finished = [each.last_scan.finished_at for each in sources if each.last_scan and each.last_scan.finished_at]
     return HealthItem(
         label=gettext("Scans"),
-        health=Health.OFF if not sources else Health.DEGRADED if _failed_scans(sources) else Health.UP,
+        # What was never read isn't known to be well.
+        health=Health.DEGRADED if _failed_scans(sources) else Health.UP if finished else Health.OFF,
         sentence=coverage_of(list(sources)) or gettext("No source yet."),
         at=max(finished, default=None),
         url=reverse("ui:sources"),
