@@ -81,6 +81,7 @@ _LISTS: Final[Mapping[str, _List]] = {
         {"show": "unread", "before": "before"},
         {("show", "unread"): "true", ("show", "all"): ""},
     ),
+    "registries": _List("/api/v1/registries"),
     "webhooks": _List("/api/v1/webhooks"),
     "tokens": _List("/api/v1/tokens", {"of": "of"}),
     "mutes": _List("/api/v1/mutes", {"registry": "registry"}),

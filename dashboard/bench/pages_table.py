@@ -108,6 +108,8 @@ PAGES: Final = (
     Page("state check, exported", "state_check_export", {"check_id": "{check}"}),
     Page("inbox", "inbox"),
     Page("subscriptions", "subscriptions"),
+    Page("registries", "registries"),
+    Page("registry, connect", "registry_connect"),
     Page("webhooks", "webhooks"),
     Page("webhook, add", "webhook_add"),
     Page("webhook", "webhook", {"webhook": "{webhook}"}),

@@ -6,13 +6,15 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from django.http import HttpRequest
+from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from dashboard.accounts import signed_in_by
 from dashboard.links import subject_url
-from dashboard.presenters.frame import Crumb, Environment, Frame, Mirror, Part, Section
+from dashboard.presenters.frame import Action, Crumb, Environment, Frame, Mirror, Part, Section
 from dashboard.presenters.looks import EnvironmentKind
-from registry.access.roles import READER, Actor, Grant
+from registry.access.roles import READER, Actor, Grant, refusal
 from registry.access.selectors import actor_of_user, anonymous_actor
 from registry.drift.selectors import count_open_findings
 from registry.notifications.selectors import count_unread
@@ -86,14 +88,14 @@ def make_frame(
         crumbs=crumbs,
         parts=parts,
         environments=tuple(environment_of(name, order, url=locate(name), current=name == registry) for name in names),
-        mirror=_mirror(mirror),
+        mirror=_mirror(mirror, actor),
         open_findings=count_open_findings(),
         waiting_requests=count_waiting_for(actor.user_id, actor.grants) if actor.user_id else 0,
         unread=count_unread(actor.user_id) if actor.user_id else 0,
     )
 
 
-def _mirror(state: MirrorState | None) -> Mirror | None:
+def _mirror(state: MirrorState | None, actor: Actor) -> Mirror | None:
     if state is None:
         return None
     return Mirror(
@@ -102,6 +104,25 @@ def _mirror(state: MirrorState | None) -> Mirror | None:
         stale=state.is_stale,
         problem=state.error,
         failing_since=state.failing_since,
+        under_way=state.is_running or state.is_queued,
+        refresh=refresh_action(state, actor),
+    )
+
+
+def refresh_action(state: MirrorState, actor: Actor) -> Action:
+    """The button that has a mirror read now."""
+    reason = refusal(actor, "registry.refresh", registry=state.registry)
+    if not reason and state.is_running:
+        reason = gettext("It is read just now.")
+    elif not reason and state.is_queued:
+        reason = gettext("A sync is queued already.")
+    return Action(
+        label=gettext("Refresh"),
+        url=reverse("ui:registry_refresh", args=[state.registry]),
+        method="post",
+        allowed=not reason,
+        reason=reason,
+        icon="refresh-cw",
     )
 
 

@@ -18,6 +18,7 @@ from redis.exceptions import RedisError
 from dashboard.pages.audit import changed
 from dashboard.pages.frame import make_frame, page_actor
 from dashboard.pages.home_parts import (
+    connect_step,
     drift_rows,
     health,
     last_decision_of,
@@ -72,7 +73,7 @@ def home_page(request: HttpRequest) -> HomePage:
         problems=problems(sources, mirrors, failed),
         last_decision="" if waiting else last_decision_of(actor),
         activity=_activity(list_events(limit=SHOWN * 10)),
-        first_steps=_first_steps(request) if demo.empty else (),
+        first_steps=(connect_step(actor, mirrors), *_first_steps(request)) if demo.empty else (),
         demo=_demo_action(actor) if demo.empty and not demo.loading and settings.UNDER_UP else None,
         demo_progress=demo.progress,
         watch_url=f"{reverse('ui:home')}?shown={demo.shown}" if demo.progress else "",

@@ -56,13 +56,18 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mirror:
-    """What is shown is a mirror: from where, of when (None: never read yet), and what is wrong with it since when."""
+    """What is shown is a mirror: from where, of when (None: never read yet), and what is wrong with it since when.
+
+    `refresh` has it read now; it leads back to the page that it was asked for on.
+    """
 
     url: str
     synced_at: datetime | None
     stale: bool = False
     problem: str = ""
     failing_since: datetime | None = None
+    under_way: bool = False
+    refresh: Action | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

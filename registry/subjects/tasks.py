@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from registry.subjects.services import remotes
+from registry.subjects.services import remotes, sync_queue
 
 
 @shared_task(acks_late=True)
@@ -16,5 +16,5 @@ def sync_remote(registry_id: int) -> None:
 @shared_task
 def queue_due_syncs() -> None:
     """Enqueue the mirrors that are due."""
-    for registry_id in remotes.queue_due_syncs():
+    for registry_id in sync_queue.queue_due_syncs():
         sync_remote.delay(registry_id)

@@ -46,6 +46,7 @@ PAGES = {
     "/ui/registries/dev/orphans": "/api/v1/registries/dev/orphans",
     "/ui/search?q=orders": "/api/v1/search?q=orders",
     "/ui/inbox?show=unread": "/api/v1/notifications?unread=true",
+    "/ui/registries": "/api/v1/registries",
     "/ui/webhooks": "/api/v1/webhooks",
     "/ui/tokens": "/api/v1/tokens",
     "/ui/mutes": "/api/v1/mutes",

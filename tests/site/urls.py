@@ -52,6 +52,7 @@ UI = [
     path("inbox", index, name="inbox"),
     path("inbox/read", index, name="inbox_read"),
     path("subscriptions", index, name="subscriptions"),
+    path("registries", index, name="registries"),
     path("webhooks", index, name="webhooks"),
     path("people", index, name="people"),
     path("tokens", index, name="tokens"),

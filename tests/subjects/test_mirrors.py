@@ -35,10 +35,10 @@ from registry.subjects.services import delete_subject, register_version, set_con
 from registry.subjects.services.remotes import (
     SyncResult,
     add_remote_registry,
-    queue_due_syncs,
     remove_remote_registry,
     sync_registry,
 )
+from registry.subjects.services.sync_queue import queue_due_syncs
 from registry.subjects.tasks import queue_due_syncs as queue_due_syncs_task
 from tests.access.fake_server import Call, FakeServer, Told, serving
 from tests.subjects.moving_parts import record

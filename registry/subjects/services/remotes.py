@@ -21,16 +21,20 @@ from registry.access.egress import Connection, EgressPolicy, current_policy, par
 from registry.access.roles import Actor, require, system_actor
 from registry.audit.services import record
 from registry.errors import InvalidInput, RegistryNotFound, SchemadeskError, WrongState
+from registry.subjects import gate
 from registry.subjects.models import Mode, Registry
 from registry.subjects.moving import Move, plan_move
 from registry.subjects.remote import RemoteRegistry
+from registry.subjects.remote_probe import Probe, probe
 from registry.subjects.selectors.contents import contents_of
 from registry.subjects.selectors.effective import MIRROR_MODE
 from registry.subjects.selectors.places import get_registry
+from registry.subjects.selectors.remotes import QUEUED
 from registry.subjects.services import incoming
 from registry.subjects.services.incoming import Brought
-from registry.subjects.services.locks import retried
+from registry.subjects.services.locks import lock_policy, retried
 from registry.subjects.services.registries import delete_registry, ensure_registry
+from registry.subjects.services.sync_queue import EVERY_SECONDS, get_mirror
 from registry.subjects.snapshot import Problem, Scope, Snapshot, VersionRecord, is_same_definition
 from registry.subjects.telling import (
     CONFIG,
@@ -41,7 +45,6 @@ from registry.subjects.telling import (
 )
 
 logger = logging.getLogger(__name__)
-EVERY_SECONDS = 300
 SHORTEST_INTERVAL = 10
 READ_SECONDS = 600.0
 LEASE = timedelta(minutes=15)
@@ -68,11 +71,7 @@ def add_remote_registry(
     RemoteUnavailable for a host that doesn't exist.
     """
     require(by, "registry.manage", registry=name)
-    connection = parse_connection(url, user=user, secret=secret)
-    if not SHORTEST_INTERVAL <= every_seconds <= 2_000_000_000:
-        raise InvalidInput(f"A registry is mirrored every {SHORTEST_INTERVAL} seconds or more.")
-    current_policy().addresses(connection)
-    authorization(connection)
+    connection = _usable(url, user, secret, every_seconds)
     if not ensure_registry(name=name, by=by):
         raise WrongState(f"There is a registry {name} already.")
     record(by=by, why=f"mirror {connection.url} as {name}")
@@ -85,25 +84,46 @@ def add_remote_registry(
 
 
 @retried
+def update_remote_registry(
+    *, name: str, url: str, by: Actor, user: str = "", secret: str = "", every_seconds: int = EVERY_SECONDS
+) -> None:
+    """How a mirror is reached from its next sync on; what is mirrored stays until that brings other contents.
+
+    Raises RegistryNotFound, NotAllowed, ReleaseRequired for a closed environment, WrongState for a registry of ours, and
+    as `add_remote_registry` does for an address or a secret that can't be used.
+    """
+    place = get_mirror(name, by, "registry.manage")
+    connection = _usable(url, user, secret, every_seconds)
+    record(by=by, why=f"read the mirror {place.name} from {connection.url}")
+    lock_policy(place, exclusive=True)
+    gate.ask("registry.manage", place, "", by)
+    place.url, place.user, place.secret = connection.url, user, secret
+    place.every_seconds, place.next_sync_at = every_seconds, timezone.now()
+    place.save(update_fields=["url", "user", "secret", "every_seconds", "next_sync_at"])
+
+
+def _usable(url: str, user: str, secret: str, every_seconds: int) -> Connection:
+    """The connection, once its address may be connected to, its host exists and its secret is there for that host."""
+    connection = parse_connection(url, user=user, secret=secret)
+    if not SHORTEST_INTERVAL <= every_seconds <= 2_000_000_000:
+        raise InvalidInput(f"A registry is mirrored every {SHORTEST_INTERVAL} seconds or more.")
+    current_policy().addresses(connection)
+    authorization(connection)
+    return connection
+
+
+def try_registry(*, url: str, by: Actor, user: str = "", secret: str = "") -> Probe:
+    """What a registry at an address answers, step by step; nothing is kept. Raises NotAllowed, NotSignedIn."""
+    require(by, "registry.manage")
+    return probe(url, user=user, secret=secret)
+
+
+@retried
 def remove_remote_registry(*, name: str, by: Actor) -> None:
     """Remove a mirror with all that is in it. Raises RegistryNotFound, NotAllowed, OperationNotPermitted, WrongState."""
-    place = get_registry(name)
-    if place.kind != Registry.REMOTE:
-        raise WrongState(f"Registry {place.name} is one of ours, not a mirror.")
-    require(by, "registry.manage", registry=place.name)
+    place = get_mirror(name, by, "registry.manage")
     incoming.hold(place, by=by, why=f"remove the mirror {place.name}")
     delete_registry(name=name, by=by, is_mirror=True)
-
-
-@transaction.atomic
-def queue_due_syncs() -> list[int]:
-    """The mirrors that are due, each given to one caller; the next time is counted from now."""
-    now = timezone.now()
-    due = list(Registry.objects.filter(kind=Registry.REMOTE, next_sync_at__lte=now).select_for_update(skip_locked=True))
-    for row in due:
-        row.next_sync_at = now + timedelta(seconds=row.every_seconds or EVERY_SECONDS)
-        row.save(update_fields=["next_sync_at"])
-    return [row.pk for row in due]
 
 
 def sync_registry(*, registry_id: int, policy: EgressPolicy | None = None) -> SyncResult | None:
@@ -132,7 +152,9 @@ def sync_registry(*, registry_id: int, policy: EgressPolicy | None = None) -> Sy
 
 def _claim(place: Registry) -> str | None:
     now, tag = timezone.now(), uuid.uuid4().hex
-    free = Registry.objects.filter(Q(sync_lease_until=None) | Q(sync_lease_until__lt=now), pk=place.pk)
+    free = Registry.objects.filter(
+        Q(sync_lease_until=None) | Q(sync_lease_until__lt=now) | Q(sync_tag=QUEUED), pk=place.pk
+    )
     return tag if free.update(sync_tag=tag, sync_lease_until=now + LEASE) else None
 
 
