@@ -14,6 +14,7 @@ from dashboard.links import subject_url
 from dashboard.pages.frame import make_frame, page_actor
 from dashboard.pages.sources_words import listed
 from dashboard.pages.subject_parts import subject_crumbs
+from dashboard.pages.subject_structure import is_of
 from dashboard.pages.subjects import DOORS
 from dashboard.presenters.fields import ChangeLine, ChapterRow, DayRow, FieldPage, OtherTypeRow
 from dashboard.presenters.frame import Fact, Link, Section
@@ -128,7 +129,7 @@ def _needed(clients: Sequence[ClientInfo], path: str) -> str:
     """Which declared clients need the field, or a part of it, or what it is a part of."""
     if not clients:
         return gettext("No client is declared, so nothing is known of who needs it.")
-    need = [client.name for client in clients if any(_is_of(path, field) for field in client.fields)]
+    need = [client.name for client in clients if any(is_of(path, field) for field in client.fields)]
     silent = sum(not client.fields for client in clients)
     said = (
         gettext("%(clients)s said to need it.") % {"clients": listed(need)}
@@ -139,15 +140,6 @@ def _needed(clients: Sequence[ClientInfo], path: str) -> str:
         return said
     rest = counted(silent, "%(n)s said nothing of fields.", "%(n)s said nothing of fields.")
     return f"{said} {rest}"
-
-
-def _is_of(path: str, other: str) -> bool:
-    """Whether a client's field is this one, a part of it or what it is a part of; the record's own name may be left out."""
-    return any(
-        mine == other or mine.startswith(f"{other}.") or other.startswith(f"{mine}.")
-        for mine in (path, path.partition(".")[2])
-        if mine
-    )
 
 
 def _chapters(registry: str, name: SubjectName, found: FieldHistory) -> tuple[ChapterRow, ...]:

@@ -12,10 +12,8 @@ from django.urls import reverse
 from django.utils.translation import gettext
 
 from dashboard.links import subject_url
-from dashboard.pages.fields_seen import seen_in_data
 from dashboard.pages.frame import make_frame, page_actor
-from dashboard.pages.notes import note_part, tag_chips
-from dashboard.pages.numbers import whole_number
+from dashboard.pages.notes import note_part
 from dashboard.pages.references import reference_lists
 from dashboard.pages.subject_head import (
     level_asks,
@@ -28,14 +26,14 @@ from dashboard.pages.subject_head import (
 from dashboard.pages.subject_life import standing_part
 from dashboard.pages.subject_parts import subject_parts, subjects_crumb
 from dashboard.pages.subject_settings import subject_settings
+from dashboard.pages.subject_structure import Structure, field_url, read_structure
 from dashboard.pages.subject_versions import lane_heads, lanes_of, version_rows
 from dashboard.pages.subject_words import DOORS, MODE_SENTENCES, level_order, pretty
 from dashboard.pages.what_if_form import what_if_form
-from dashboard.presenters.business_words import fact_name
-from dashboard.presenters.frame import Action, Choice, Paging, Problem, Section
+from dashboard.presenters.frame import Action, Choice, Problem, Section
 from dashboard.presenters.looks import format_name
 from dashboard.presenters.report import SnippetLine, snippet
-from dashboard.presenters.subjects import FieldRow, InData, ReferenceRow, SelectedVersion, SubjectPage
+from dashboard.presenters.subjects import ReferenceRow, SelectedVersion, SubjectPage
 from dashboard.texts import later
 from registry.drift.selectors import open_findings_by_subject
 from registry.errors import InvalidSchema, SchemadeskError, SchemaTooCostly, VersionNotFound
@@ -46,14 +44,12 @@ from registry.subjects.names import DEFAULT_CONTEXT, SubjectName, parse_subject
 from registry.subjects.selectors.effective import Spoken, spoken_for
 from registry.subjects.selectors.notes import Note, note_of
 from registry.subjects.selectors.places import Registry, get_registry, get_subject
-from registry.subjects.selectors.readings import UNREADABLE
 from registry.subjects.selectors.remotes import mirror_of
-from registry.subjects.selectors.tags import tags_of_info, tags_of_outline
+from registry.subjects.selectors.tags import tags_of_info
 
 __all__ = ["DOORS", "MODE_SENTENCES", "field_url", "level_order", "pretty", "subject_page"]
 
-#: fields of the structure, and lines of the source, that a page draws: more would be too heavy for it
-FIELD_ROWS: Final = 100
+#: lines of the source that a page draws: more would be too heavy for it
 SOURCE_LINES: Final = 1_000
 TABS: Final = (
     ("structure", later("Structure")),
@@ -195,8 +191,11 @@ def _selected(request: HttpRequest, whole: _Subject, info: selectors.VersionInfo
     tab = request.GET.get("tab", "structure")
     tab = tab if tab in dict(TABS) else "structure"
     url = subject_url(place.name, name.qualified, version=info.version)
-    in_business_words = request.GET.get("words") == "business"
-    structure = _structure(request, whole, info, note) if tab == "structure" else _Structure(error=_known(whole, info))
+    structure = (
+        read_structure(request, place, name, info, whole.readings, note)
+        if tab == "structure"
+        else Structure(error=_known(whole, info))
+    )
     error = structure.error if tab in ("structure", "source") else None
     source, source_hidden = "", 0
     if tab == "source" or error:
@@ -210,17 +209,10 @@ def _selected(request: HttpRequest, whole: _Subject, info: selectors.VersionInfo
         tab_urls=tuple((code, label, f"{url}&tab={code}") for code, label in TABS),
         fields=structure.fields,
         fields_paging=structure.paging,
+        tree=structure.tree,
         in_data=structure.in_data,
-        words_url=subject_url(
-            place.name,
-            name.qualified,
-            version=info.version,
-            fields=structure.begin or None,
-            words=None if in_business_words else "business",
-        )
-        if structure.fields
-        else "",
-        in_business_words=in_business_words,
+        words_url=structure.words_url,
+        in_business_words=request.GET.get("words") == "business",
         problem=_unreadable(info, error) if error else None,
         snippet=_snippet(info, error) if error else (),
         source=source,
@@ -276,78 +268,5 @@ def _cut(text: str) -> tuple[str, int]:
     return "\n".join(lines[:SOURCE_LINES]), max(0, len(lines) - SOURCE_LINES)
 
 
-def field_url(registry: str, subject: str, version: int, position: int) -> str:
-    """Where the field at a position (from 1) of a version is drawn."""
-    begin = (max(1, position) - 1) // FIELD_ROWS * FIELD_ROWS
-    return subject_url(registry, subject, version=version, fields=begin or None) + f"#field-{position}"
-
-
 def _raw_url(registry: str, name: SubjectName, version: int) -> str:
     return f"/registries/{quote(registry, safe='')}/subjects/{quote(name.qualified, safe='')}/versions/{version}/schema"
-
-
-@dataclass(frozen=True)
-class _Structure:
-    """The fields from `begin`, what data say of them, and where the others are, if there are others.
-
-    `error` is what reading the version met; it has no fields then.
-    """
-
-    fields: tuple[FieldRow, ...] = ()
-    begin: int = 0
-    paging: Paging | None = None
-    in_data: InData | None = None
-    error: SchemadeskError | None = None
-
-
-def _structure(request: HttpRequest, whole: _Subject, info: selectors.VersionInfo, note: Note) -> _Structure:
-    """The fields of the page that the address asks for."""
-    registry, name = whole.place, whole.name
-    try:
-        outline = selectors.outline_of(registry, name, info.version)
-    except UNREADABLE as error:
-        return _Structure(error=error)
-    origins = selectors.origins_of(whole.readings)
-    page, place = reverse("ui:field"), {"registry": registry.name, "subject": name.qualified}
-    tags = tags_of_outline(info.schema.schema_type, outline, info.schema.metadata, note).fields
-    begin = (whole_number(request.GET.get("fields", "")) or 0) // FIELD_ROWS * FIELD_ROWS
-    begin = begin if begin < len(outline) else 0
-    drawn = list(enumerate(zip(outline, tags, strict=True), start=1))[begin : begin + FIELD_ROWS]
-    in_data, seen = seen_in_data(
-        registry, name, drawn=[field.path for _, (field, _) in drawn], declared=(field.path for field in outline)
-    )
-    rows = tuple(
-        FieldRow(
-            name=field.name,
-            path=field.path,
-            anchor=f"field-{number}",
-            type=field.type,
-            depth=field.depth,
-            required=field.required,
-            default=field.default,
-            doc=field.doc,
-            aliases=field.aliases,
-            since=origins.get(field.path),
-            history_url=f"{page}?{urlencode({**place, 'path': field.path})}",
-            tags=tag_chips("", held.tags),
-            personal=held.is_personal,
-            fact=fact_name(field.path),
-            seen=seen.get(field.path),
-        )
-        for number, (field, held) in drawn
-    )
-    if len(outline) <= FIELD_ROWS:
-        return _Structure(rows, begin, None, in_data)
-    words = "business" if request.GET.get("words") == "business" else None
-    urls = [
-        subject_url(registry.name, name.qualified, version=info.version, fields=at or None, words=words)
-        for at in (begin - FIELD_ROWS, begin + FIELD_ROWS)
-    ]
-    paging = Paging(
-        first=begin + 1,
-        last=begin + len(rows),
-        total=len(outline),
-        previous_url=urls[0] if begin else "",
-        next_url=urls[1] if begin + len(rows) < len(outline) else "",
-    )
-    return _Structure(rows, begin, paging, in_data)

@@ -179,7 +179,9 @@ class InData:
 class FieldRow:
     """A row of the structure tree; `depth` counts from 0, `default` is JSON text, None where there is none.
 
-    `fact` is the field in business words, `seen` what data say of it, None where nothing is known.
+    `fact` is the field in business words, `seen` what data say of it, None where nothing is known. `inside` counts the
+    fields in it that `toggle_url` shows and hides. `used_by` are declared clients that need it. `is_around`: it is there
+    for what was found in it.
     """
 
     name: str
@@ -198,11 +200,51 @@ class FieldRow:
     personal: bool = False
     fact: str = ""
     seen: SeenField | None = None
+    inside: int = 0
+    is_open: bool = False
+    toggle_url: str = ""
+    used_by: tuple[str, ...] = ()
+    used_by_more: int = 0
+    is_around: bool = False
 
     @property
     def indents(self) -> range:
         """One step a level of depth, at most twelve drawn."""
         return range(min(self.depth, 12))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExamplePanel:
+    """A message made from the schema; `refused` says why it doesn't pass, `problem` why there is none."""
+
+    text: str = ""
+    is_cut: bool = False
+    note: str = ""
+    refused: str = ""
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tree:
+    """What stands around the rows of the structure: the filter, what is closed, who uses all of it, the example.
+
+    `kept` is what the filter's form sends besides; `example_url` shows the example, and hides it again.
+    """
+
+    url: str
+    version: int
+    filter: str = ""
+    kept: tuple[tuple[str, str], ...] = ()
+    said: str = ""
+    clear_url: str = ""
+    hidden: int = 0
+    open_all_url: str = ""
+    close_url: str = ""
+    shows_users: bool = False
+    users: tuple[str, ...] = ()
+    usage_url: str = ""
+    example_url: str = ""
+    example: ExamplePanel | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -250,6 +292,7 @@ class SelectedVersion:
     tab_urls: tuple[tuple[str, str, str], ...]
     fields: tuple[FieldRow, ...] = ()
     fields_paging: Paging | None = None
+    tree: Tree | None = None
     in_data: InData | None = None
     words_url: str = ""
     in_business_words: bool = False

@@ -40,10 +40,20 @@ class _Maker:
         self._codec = codec
         self._covering = Covering(codec)
         self._left = MAX_FIELDS
+        self._open: list[str] = []
 
     def make(self, message: Message, depth: int) -> Datum:
-        if depth >= MAX_DEPTH or message.full_name.startswith("google.protobuf."):
+        """A datum; of a message inside of itself the least that it can be, which shows enough of it."""
+        is_known = message.full_name in self._open or message.full_name.startswith("google.protobuf.")
+        if is_known or depth >= MAX_DEPTH:
             return self._covering.copy(message)
+        self._open.append(message.full_name)
+        try:
+            return self._filled(message, depth)
+        finally:
+            self._open.pop()
+
+    def _filled(self, message: Message, depth: int) -> Datum:
         datum = self._codec.new(message)
         seen: set[str] = set()
         for field in message.fields:

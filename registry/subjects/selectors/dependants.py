@@ -29,6 +29,20 @@ def dependants_of(
     return tuple(_dependant(row, old, subject, new, references, configs[_name(row)]) for row, old in parsed)
 
 
+def count_referrers(registry: Registry, subject: SubjectName, version: int) -> int:
+    """How many other subjects have a live version that refers to that one; one query."""
+    target = {
+        "target__subject__name": subject.subject,
+        "target__subject__context__name": subject.context,
+        "target__subject__context__registry": registry,
+        "target__version": version,
+    }
+    schemas = SchemaReference.objects.filter(**target).values("schema")
+    rows = SchemaVersion.objects.filter(schema__in=schemas, deleted_at=None, subject__context__registry=registry)
+    itself = {"subject__name": subject.subject, "subject__context__name": subject.context}
+    return rows.exclude(**itself).values("subject").distinct().count()
+
+
 def _latest_referrers(registry: Registry, subject: SubjectName) -> list[SchemaVersion]:
     """The latest live version of each other subject, where it refers to a version of this one."""
     referring = SchemaReference.objects.filter(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 from dashboard.presenters.frame import (
@@ -23,6 +24,7 @@ from dashboard.presenters.policy import WhyNot
 from dashboard.presenters.report import snippet
 from dashboard.presenters.subject_life import LifeMark, LifeState, StandingPart
 from dashboard.presenters.subjects import (
+    ExamplePanel,
     FieldMarkLink,
     FieldRow,
     InData,
@@ -39,6 +41,7 @@ from dashboard.presenters.subjects import (
     SubjectRow,
     TopicLink,
     TopicLinks,
+    Tree,
     VersionChip,
     VersionRow,
 )
@@ -345,13 +348,35 @@ SEEN = {
         filled="3.2 %", messages=5_120, present="100 %", nulls="96.8 %", last_day=TODAY, marks=(EMPTIER,)
     ),
 }
+TREE = Tree(
+    url="/gallery/subject",
+    version=3,
+    hidden=12,
+    open_all_url="/gallery/subject?open=all",
+    shows_users=True,
+    users=("2 subjects refer to this version, and with it to all of its fields.",),
+    usage_url="/gallery/usage",
+    example_url="/gallery/subject-words",
+)
+USERS = {"Order.id": ("billing", HOSTILE), "Order.email": ("newsletter",)}
 SELECTED = SelectedVersion(
     version=3,
     schema_id=14,
     format="Avro",
     tab="structure",
     tab_urls=tabs(3),
-    fields=tuple(replace(row, seen=SEEN.get(row.path), fact=f"Order {row.name}") for row in FIELDS),
+    fields=tuple(
+        replace(
+            row,
+            seen=SEEN.get(row.path),
+            fact=f"Order {row.name}",
+            used_by=USERS.get(row.path, ()),
+            used_by_more=3 if row.path == "Order.id" else 0,
+            inside=2 if row.name == "percent" else 0,
+            toggle_url="/gallery/subject?open=11#f-percent" if row.name == "percent" else "",
+        )
+        for row in FIELDS
+    ),
     in_data=InData(
         is_scanned=True,
         days=30,
@@ -359,6 +384,7 @@ SELECTED = SelectedVersion(
         more_undeclared=2,
     ),
     words_url="/gallery/subject-words",
+    tree=TREE,
     fields_paging=Paging(first=1, last=8, total=2_000, next_url="/gallery/subject?fields=100"),
     fingerprint="9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
     source=NEW,
@@ -460,6 +486,19 @@ SUBJECT_WORDS = replace(
         SELECTED,
         in_business_words=True,
         words_url="/gallery/subject",
+        tree=replace(
+            TREE,
+            filter=HOSTILE,
+            kept=(("words", "business"),),
+            said="12 of 2,000 fields match.",
+            clear_url="/gallery/subject",
+            open_all_url="",
+            example=ExamplePanel(
+                text=json.dumps({"id": "(personal data)", HOSTILE: 1}, indent=2),
+                note="1 value is a placeholder: its field is tagged as personal data.",
+                refused=f"With them it doesn’t pass the schema, put in values of your own: {HOSTILE}",
+            ),
+        ),
         in_data=InData(),
         fields=(
             replace(SELECTED.fields[0], tags=(TagChip(word="PII", personal=True),), personal=True),
