@@ -87,6 +87,7 @@ _LISTS: Final[Mapping[str, _List]] = {
     "mutes": _List("/api/v1/mutes", {"registry": "registry"}),
     "people": _List("/api/v1/people", {"q": "q"}),
     "groups": _List("/api/v1/groups"),
+    "same-person": _List("/api/v1/same-person"),
     "scans": _List("/api/v1/sources/{source}/scans"),
     "drafts": _List("/api/v1/drafts"),
     "sources": _List("/api/v1/sources", {"registry": "registry"}),

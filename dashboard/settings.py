@@ -392,6 +392,8 @@ EGRESS_ALLOW = tuple(
 EGRESS_REFUSE_PRIVATE = os.environ.get("SCHEMADESK_EGRESS_PRIVATE", "1") == "0"
 SECRETS_DIR = Path(os.environ["SCHEMADESK_SECRETS_DIR"]) if os.environ.get("SCHEMADESK_SECRETS_DIR") else None
 SCAN_DEADLINE_SECONDS = int(os.environ.get("SCAN_DEADLINE_SECONDS", "600"))
+# Where people reach the site: links in mails and in messages of chat programs begin with it; none: they have no link.
+SITE_URL = os.environ.get("SCHEMADESK_URL", "").rstrip("/")
 WEBHOOK_DISABLE_DAYS = int(os.environ.get("WEBHOOK_DISABLE_DAYS", "5"))  # of failure, then it is switched off
 NOTIFICATION_DAYS = int(os.environ.get("NOTIFICATION_DAYS", "90"))  # how long notices and delivery logs are kept
 SCAN_MAX_MESSAGES = int(os.environ.get("SCAN_MAX_MESSAGES", "5000000"))

@@ -98,7 +98,8 @@ def subscriptions_page(request: HttpRequest, problem: SchemadeskError | None = N
             DefaultRow(title=event.title, concerns=ACTION_WORDS[event.concerns])
             for event in EVENTS.values()
             if event.concerns
-        ),
+        )
+        + tuple(DefaultRow(title=event.title, concerns=gettext("own the subject")) for event in EVENTS.values() if event.for_owners),
         problem=Problem(what=problem.message, cure=gettext("Nothing was saved.")) if problem else None,
     )  # fmt: skip
 

@@ -11,7 +11,7 @@ from django.utils.translation import gettext
 from dashboard.pages.frame import make_frame
 from dashboard.pages.people_forms import change_forms
 from dashboard.presenters.frame import Problem, Search
-from dashboard.presenters.people import Change, GrantRow, GroupRow, OwnerRow, PeoplePage, PersonRow
+from dashboard.presenters.people import Change, GrantRow, GroupRow, OwnerRow, PeoplePage, PersonRow, SamePersonRow
 from dashboard.texts import joined, later
 from registry.access.selectors import (
     GrantInfo,
@@ -25,6 +25,7 @@ from registry.access.selectors import (
 from registry.access.services.places import place_words
 from registry.errors import SchemadeskError
 from registry.promotions.selectors import list_environments
+from registry.promotions.selectors.same_person import SamePersonInfo, same_person_statements
 
 WAYS = {"password": later("password"), "oidc": later("single sign-on")}
 
@@ -46,6 +47,7 @@ def people_page(
         people=tuple(map(_person, people)),
         groups=tuple(map(_group, groups)),
         owners=tuple(map(_owner, list_ownerships())),
+        same=tuple(map(_same, same_person_statements())),
         forms=change_forms(
             people=[info.username for info in people if info.active],
             groups=[info.name for info in groups],
@@ -108,4 +110,15 @@ def _owner(info: OwnershipInfo) -> OwnerRow:
         is_group=bool(info.group),
         where=place_words(info.registry, info.subject_pattern),
         remove=Change(label=gettext("End"), do="disown", values=(("ownership_id", str(info.ownership_id)),)),
+    )
+
+
+def _same(info: SamePersonInfo) -> SamePersonRow:
+    return SamePersonRow(
+        one=info.one,
+        other=info.other,
+        reason=info.reason,
+        by=info.stated_by,
+        at=info.stated_at,
+        remove=Change(label=gettext("Count as two"), do="two", values=(("statement_id", str(info.id)),)),
     )

@@ -15,6 +15,7 @@ from dashboard.texts import later
 from registry.access import services
 from registry.access.roles import ROLES, Actor
 from registry.errors import InvalidInput
+from registry.promotions.services.same_person import state_same_person, withdraw_same_person
 
 
 @dataclass(frozen=True)
@@ -41,8 +42,10 @@ CHANGES: dict[str, ChangeKind] = {
     "revoke from group": ChangeKind(services.remove_group_grant, ("grant_id",), later("The role is taken away.")),
     "own": ChangeKind(services.add_owner, ("username", "group", *_PLACE), later("The owner is named.")),
     "disown": ChangeKind(services.remove_owner, ("ownership_id",), later("The ownership is ended.")),
+    "same": ChangeKind(state_same_person, ("one", "other", "reason"), later("They count as one person now.")),
+    "two": ChangeKind(withdraw_same_person, ("statement_id",), later("They count as two people again.")),
 }
-_NUMBERS = ("grant_id", "ownership_id")
+_NUMBERS = ("grant_id", "ownership_id", "statement_id")
 
 
 def make_change(do: str, given: Mapping[str, str], *, by: Actor) -> Any:
@@ -91,6 +94,7 @@ def change_forms(*, people: list[str], groups: list[str], registries: list[str])
         ),
         ChangeForm(title=gettext("Name a person as owner"), do="own", fields=(person, *place), label=gettext("Name")),
     ]
+    forms.append(_same_person(people))
     if groups:
         forms += [
             ChangeForm(
@@ -105,6 +109,24 @@ def change_forms(*, people: list[str], groups: list[str], registries: list[str])
             ChangeForm(title=gettext("Name a group as owner"), do="own", fields=(group, *place), label=gettext("Name")),
         ]
     return tuple(forms)
+
+
+def _same_person(people: list[str]) -> ChangeForm:
+    return ChangeForm(
+        title=gettext("Count two accounts as one person"),
+        do="same",
+        fields=(
+            _select("one", gettext("Account"), people),
+            _select("other", gettext("The same person’s other account"), people),
+            Field(
+                name="reason",
+                label=gettext("How it is known"),
+                required=True,
+                help=gettext("It stands in the audit. Neither account may then approve what the other asked for."),
+            ),
+        ),
+        label=gettext("Count as one"),
+    )
 
 
 def _select(name: str, label: str, values: list[str], *, empty: str = "") -> Field:

@@ -25,7 +25,8 @@ from dashboard.texts import later
 from registry.access.roles import Actor, refusal
 from registry.errors import SchemadeskError
 from registry.notifications import selectors
-from registry.notifications.events import DISABLED, EVENTS, SUBSCRIBABLE
+from registry.notifications.events import EVENTS, FOR_WEBHOOKS
+from registry.notifications.models import SIGNED, SLACK
 from registry.notifications.selectors import DeliveryInfo, WebhookInfo
 
 ON: Final = Look("ok", "circle-check", later("On"))
@@ -36,6 +37,12 @@ DELIVERIES: Final = {
     "sending": Look("unknown", "send", later("Sending")),
     "delivered": Look("ok", "circle-check", later("Delivered")),
     "failed": Look("breaks", "octagon-x", later("Given up")),
+}
+
+
+KINDS: Final = {
+    SIGNED: later("Events as JSON, signed, for a program"),
+    SLACK: later("Messages for people, in Slack or Mattermost"),
 }
 
 
@@ -51,6 +58,7 @@ def webhooks_page(request: HttpRequest) -> WebhooksPage:
                 url=reverse("ui:webhook", args=[info.id]),
                 host=info.host,
                 owner=info.owner,
+                kind=KINDS[info.kind],
                 events=_events(info),
                 place=_place(info),
                 state=_state(info),
@@ -102,6 +110,11 @@ def webhook_form(request: HttpRequest, webhook: str = "", *, problem: Schemadesk
                 placeholder="https://ci.example.com/hooks/schemas",
                 help=gettext("http:// or https://, without a query. Redirects aren’t followed."),
             ),
+            Field(
+                name="kind", label=gettext("Sends"), kind="select", required=True,
+                choices=tuple(Choice(value=kind, label=words, selected=kind == given["kind"]) for kind, words in KINDS.items()),
+                help=gettext("A chat program takes no event of ours and checks no signature: its address is the secret."),
+            ),
             Field(name="registry_pattern", label=gettext("Registries"), value=given["registry_pattern"], required=True, code=True),
             Field(
                 name="subject_pattern", label=gettext("Subjects"), value=given["subject_pattern"], required=True, code=True,
@@ -110,7 +123,7 @@ def webhook_form(request: HttpRequest, webhook: str = "", *, problem: Schemadesk
         ),
         events=tuple(
             Choice(value=event, label=EVENTS[event].title, selected=event in given["events"])
-            for event in (*SUBSCRIBABLE, DISABLED)
+            for event in FOR_WEBHOOKS
         ),
         submit=Action(label=gettext("Save") if info else gettext("Add"), url=url, method="post", tone="primary"),
         back_url=reverse("ui:webhook", args=[info.id]) if info else reverse("ui:webhooks"),
@@ -121,15 +134,21 @@ def webhook_form(request: HttpRequest, webhook: str = "", *, problem: Schemadesk
 def sent_fields(request: HttpRequest) -> dict[str, Any]:
     """A webhook's fields as the form sent them."""
     names = ("name", "url", "registry_pattern", "subject_pattern")
-    return {**{name: request.POST.get(name, "") for name in names}, "events": request.POST.getlist("events")}
+    kind = request.POST.get("kind", SIGNED)
+    return {
+        **{name: request.POST.get(name, "") for name in names},
+        "kind": kind,
+        "events": request.POST.getlist("events"),
+    }
 
 
 def _stored(info: WebhookInfo | None) -> dict[str, Any]:
     if info is None:
-        return {"name": "", "url": "", "registry_pattern": "*", "subject_pattern": "*", "events": ()}
+        return {"name": "", "url": "", "kind": SIGNED, "registry_pattern": "*", "subject_pattern": "*", "events": ()}
     return {
         "name": info.name,
         "url": info.url,
+        "kind": info.kind,
         "registry_pattern": info.registry_pattern,
         "subject_pattern": info.subject_pattern,
         "events": info.events,
@@ -151,7 +170,8 @@ def webhook_page(request: HttpRequest, webhook: str, *, secret: str = "") -> Web
         owner=info.owner,
         events=_events(info),
         place=_place(info),
-        key_version=info.key_version,
+        kind=KINDS[info.kind],
+        key_version=info.key_version if info.kind == SIGNED else 0,
         state=_state(info),
         disabled_reason=info.disabled_reason,
         failing_since=info.failing_since,
@@ -178,7 +198,7 @@ def _actions(info: WebhookInfo, reason: str) -> tuple[Action, ...]:
         act(gettext("Send a test message"), "webhook_test", why_not=off),
         act(gettext("Change"), "webhook_edit", method="get"),
         act(gettext("Switch off") if info.active else gettext("Switch on"), "webhook_switch"),
-        act(gettext("Rotate the key"), "webhook_rotate"),
+        *((act(gettext("Rotate the key"), "webhook_rotate"),) if info.kind == SIGNED else ()),
         act(gettext("Remove"), "webhook_remove", method="get", tone="danger"),
     )
 

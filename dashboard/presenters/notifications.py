@@ -78,6 +78,7 @@ class WebhookRow:
     events: str
     place: str
     state: Look
+    kind: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +128,7 @@ class DeliveryRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookPage:
-    """One webhook with its log; `secret` only right after it was made."""
+    """One webhook with its log; `secret` only right after it was made; `key_version` 0 where nothing is signed."""
 
     frame: Frame
     id: str
@@ -142,4 +143,5 @@ class WebhookPage:
     actions: tuple[Action, ...]
     rows: tuple[DeliveryRow, ...]
     paging: Paging
+    kind: str = ""
     secret: str = ""

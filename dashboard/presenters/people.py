@@ -73,6 +73,18 @@ class ChangeForm:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SamePersonRow:
+    """Two accounts that count as one person's, and who said so."""
+
+    one: str
+    other: str
+    reason: str
+    by: str
+    at: datetime
+    remove: Change
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PeoplePage:
     """The page; `made` is the name and password of somebody who was just added, shown this one time."""
 
@@ -81,6 +93,7 @@ class PeoplePage:
     people: tuple[PersonRow, ...]
     groups: tuple[GroupRow, ...]
     owners: tuple[OwnerRow, ...]
+    same: tuple[SamePersonRow, ...]
     forms: tuple[ChangeForm, ...]
     change_url: str
     made: tuple[str, str] | None = None

@@ -1,28 +1,40 @@
 """Telling of findings of severity `break`, in the transaction that keeps them, and of scans that fail.
 
-Muted findings are not told of.
+The owners of a subject are told of a `risk` too, by an event of their own. Muted findings are not told of.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
 from django.db.models import OuterRef, Subquery
 
+from registry.access.selectors.owners import owners_of_many
 from registry.drift.models import Finding, Scan, Source
 from registry.notifications.concerned import Happening
+from registry.notifications.events import OWNED
 from registry.notifications.services import notify_many
 
 MOST: Final = 20  # of a kind from one scan; the rest is told of in one sentence
 OPENED, REOPENED, RESOLVED = "finding.opened", "finding.reopened", "finding.resolved"
 FAILED: Final = "scan.failed"
+_FOR_OWNERS: Final = ("break", "risk")
 _WORDS: Final = {OPENED: "were found", REOPENED: "came back", RESOLVED: "are resolved"}
 
 
 def tell_of_seen(source: Source, *, opened: Sequence[Finding], reopened: Sequence[Finding]) -> None:
     """Tell of findings that a scan of a source opened, and opened again."""
-    notify_many([*_happenings(source, OPENED, opened), *_happenings(source, REOPENED, reopened)])
+    mattering = [row for row in (*opened, *reopened) if row.severity in _FOR_OWNERS and not row.muted]
+    owners = _owners(source, mattering)
+    notify_many(
+        [
+            *_for_owners(source, mattering, owners),
+            *_happenings(source, OPENED, opened, owners),
+            *_happenings(source, REOPENED, reopened, owners),
+        ]
+    )
 
 
 def tell_of_resolved(source: Source, numbers: Collection[int]) -> None:
@@ -52,7 +64,48 @@ def tell_of_failed(scan_ids: Collection[int]) -> None:
     )
 
 
-def _happenings(source: Source, event: str, rows: Sequence[Finding]) -> list[Happening]:
+def _owners(source: Source, rows: Sequence[Finding]) -> dict[str, frozenset[int]]:
+    """Who owns the subjects of findings; two queries, none where there is no finding."""
+    subjects = {row.subject_name for row in rows} - {""}
+    found = owners_of_many(source.registry.name, subjects) if subjects else {}
+    return {subject: owners.user_ids for subject, owners in found.items()}
+
+
+def _for_owners(source: Source, rows: Sequence[Finding], owners: Mapping[str, frozenset[int]]) -> list[Happening]:
+    owned = [row for row in rows if owners.get(row.subject_name)]
+    registry = source.registry.name
+    told = [
+        Happening(
+            OWNED,
+            registry,
+            row.subject_name,
+            text=row.sentence,
+            url=f"/ui/findings/{row.pk}",
+            data={"finding": row.pk, "rule": row.rule, "severity": row.severity, "source": source.name},
+            owners=owners[row.subject_name],
+        )
+        for row in owned[:MOST]
+    ]
+    rest: dict[str, int] = {}
+    for row in owned[MOST:]:
+        rest[row.subject_name] = rest.get(row.subject_name, 0) + 1
+    return told + [
+        Happening(
+            OWNED,
+            registry,
+            subject,
+            text=f"{count} more findings of {source.name} on {subject}.",
+            url="/ui/findings",
+            data={"source": source.name},
+            owners=owners[subject],
+        )
+        for subject, count in list(rest.items())[:MOST]
+    ]
+
+
+def _happenings(
+    source: Source, event: str, rows: Sequence[Finding], owners: Mapping[str, frozenset[int]] = MappingProxyType({})
+) -> list[Happening]:
     breaking = [row for row in rows if row.severity == "break" and not row.muted]
     registry = source.registry.name
     told = [
@@ -63,6 +116,7 @@ def _happenings(source: Source, event: str, rows: Sequence[Finding]) -> list[Hap
             text=f"Resolved: {row.sentence}" if event == RESOLVED else row.sentence,
             url=f"/ui/findings/{row.pk}",
             data={"finding": row.pk, "rule": row.rule, "severity": row.severity, "source": source.name},
+            elsewhere=owners.get(row.subject_name, ()),
         )
         for row in breaking[:MOST]
     ]

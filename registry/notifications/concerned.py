@@ -13,7 +13,10 @@ from registry.notifications.events import ANY, EVENTS
 
 @dataclass(frozen=True)
 class Happening:
-    """A change as it is told. `to` are people whom it names; `by` is who did it, if a person did."""
+    """A change as it is told. `to` are people whom it names, `owners` own its subject; `by` is who did it, if one did.
+
+    `elsewhere` are people who are told of the same change by another happening: their role doesn't tell them twice.
+    """
 
     event: str
     registry: str = ""
@@ -23,6 +26,8 @@ class Happening:
     to: Collection[int] = ()
     data: Mapping[str, Any] = field(default_factory=dict)
     by: int | None = None
+    owners: Collection[int] = ()
+    elsewhere: Collection[int] = ()
 
 
 @dataclass(frozen=True)
@@ -60,7 +65,7 @@ def may_know(person: Actor | None, happening: Happening) -> bool:
 def people_concerned(happening: Happening, wishes: Iterable[Wish], people: Mapping[int, Actor]) -> list[int]:
     """Users to tell, in the order of their numbers.
 
-    Those whom the change names are always told. Others: who subscribed, and whom the event concerns by their role
+    Those whom the change names are always told. Of what is for owners, they are, unless they don't want it. Others: who subscribed, and whom the event concerns by their role
     unless they made the change; a wish not to be told wins over both. Nobody is told what they may not read.
     """
     fitting = [
@@ -73,14 +78,19 @@ def people_concerned(happening: Happening, wishes: Iterable[Wish], people: Mappi
         number
         for number, person in people.items()
         if action and may(person, action, registry=happening.registry, subject=happening.subject)
-    } - {happening.by}
+    } - {happening.by, *happening.elsewhere}
     unwanted = {wish.user_id for wish in fitting if not wish.wanted}
+    if EVENTS[happening.event].for_owners:
+        told = set(happening.owners) - unwanted
+        return sorted(number for number in told if may_know(people.get(number), happening))
     told = ({wish.user_id for wish in fitting} | by_role) - unwanted | set(happening.to)
     return sorted(number for number in told if may_know(people.get(number), happening))
 
 
 def webhooks_concerned(happening: Happening, receivers: Iterable[Receiver], people: Mapping[int, Actor]) -> list[int]:
     """Webhooks to tell: their events and patterns fit, and their owner may read it."""
+    if EVENTS[happening.event].for_owners:
+        return []
     return [
         receiver.id
         for receiver in receivers

@@ -8,6 +8,7 @@ from typing import Final
 ANY: Final = "*"
 TEST: Final = "webhook.test"
 DISABLED: Final = "webhook.disabled"
+OWNED: Final = "finding.owned"
 
 
 @dataclass(frozen=True)
@@ -15,13 +16,15 @@ class Event:
     """An event. `sentence` is said where the change has no sentence of its own.
 
     `concerns` names an action of registry/access/roles.py: whoever may do it there is told without a subscription;
-    empty: nobody but subscribers and those whom the change names.
+    empty: nobody but subscribers and those whom the change names. `for_owners`: the owners of the subject alone are told,
+    without a subscription, and no webhook.
     """
 
     id: str
     title: str
     sentence: str
     concerns: str = ""
+    for_owners: bool = False
 
 
 _ROWS = (
@@ -53,6 +56,7 @@ _ROWS = (
     Event("breakglass.opened", "Break-glass opened", "Break-glass was opened in {registry}.", "registry.manage"),
     Event("breakglass.used", "Break-glass used", "Break-glass was used on {subject} in {registry}.", "registry.manage"),
     Event("finding.opened", "Finding opened", "Drift was found on {subject} in {registry}.", "finding.decide"),
+    Event(OWNED, "Drift on what you own", "Drift was found on {subject} in {registry}.", for_owners=True),
     Event("finding.reopened", "Finding reopened", "Drift came back on {subject} in {registry}.", "finding.decide"),
     Event("finding.resolved", "Finding resolved", "Drift on {subject} in {registry} is over."),
     Event("scan.failed", "Scan failed", "A scan for {registry} failed.", "source.manage"),
@@ -63,6 +67,8 @@ _ROWS = (
 EVENTS: Final[dict[str, Event]] = {row.id: row for row in _ROWS}
 #: what a person may subscribe to: a test message goes to its webhook alone
 SUBSCRIBABLE: Final = tuple(row.id for row in _ROWS if row.id not in (TEST, DISABLED))
+#: what a webhook may be told
+FOR_WEBHOOKS: Final = tuple(row.id for row in _ROWS if row.id != TEST and not row.for_owners)
 
 
 def sentence_of(event: str, *, registry: str, subject: str) -> str:

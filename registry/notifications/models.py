@@ -9,6 +9,9 @@ from django.db import models
 
 QUEUED, SENDING, DELIVERED, FAILED = "queued", "sending", "delivered", "failed"
 STATES = (QUEUED, SENDING, DELIVERED, FAILED)
+#: what a webhook sends: our event, signed; or a message for people in the form of a chat program
+SIGNED, SLACK = "signed", "slack"
+KINDS = (SIGNED, SLACK)
 
 
 def new_webhook_id() -> str:
@@ -88,6 +91,7 @@ class Webhook(models.Model):
     name = models.CharField(max_length=100)
     url = models.CharField(max_length=2048)
     host = models.CharField(max_length=300)
+    kind = models.CharField(max_length=8, choices=[(kind, kind) for kind in KINDS], default=SIGNED)
     events = models.JSONField(default=list, help_text="ids; empty: all")
     registry_pattern = models.CharField(max_length=255, default="*")
     subject_pattern = models.CharField(max_length=255, default="*")
@@ -100,7 +104,10 @@ class Webhook(models.Model):
 
     class Meta:
         ordering = ["id"]
-        constraints = [models.UniqueConstraint(fields=["owner", "name"], name="one_webhook_of_a_name")]
+        constraints = [
+            models.UniqueConstraint(fields=["owner", "name"], name="one_webhook_of_a_name"),
+            models.CheckConstraint(condition=models.Q(kind__in=KINDS), name="known_webhook_kind"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.name} ({self.host})"

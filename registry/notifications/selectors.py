@@ -52,6 +52,7 @@ class WebhookInfo:
     owner: str
     url: str
     host: str
+    kind: str
     events: tuple[str, ...]
     registry_pattern: str
     subject_pattern: str
@@ -199,6 +200,7 @@ def webhook_info(row: Webhook) -> WebhookInfo:
         owner=row.owner.get_username(),
         url=row.url,
         host=row.host,
+        kind=row.kind,
         events=tuple(row.events),
         registry_pattern=row.registry_pattern,
         subject_pattern=row.subject_pattern,
@@ -229,4 +231,7 @@ def _delivery_info(row: Delivery) -> DeliveryInfo:
 
 def event_rows() -> list[dict[str, Any]]:
     """The table of events, for programs."""
-    return [{"id": row.id, "title": row.title, "told_without_subscription": row.concerns} for row in EVENTS.values()]
+    return [
+        {"id": row.id, "title": row.title, "told_without_subscription": row.concerns, "told_to_owners": row.for_owners}
+        for row in EVENTS.values()
+    ]

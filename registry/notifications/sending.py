@@ -14,7 +14,8 @@ from django.utils import timezone
 from registry.access.egress import parse_connection
 from registry.access.outgoing import Limits, OutgoingClient
 from registry.errors import SchemadeskError
-from registry.notifications.models import Notice, Webhook
+from registry.notifications.chat import chat_body
+from registry.notifications.models import SLACK, Notice, Webhook
 from registry.notifications.services import storable
 from registry.notifications.signing import key_of, signature, versions_in_force
 
@@ -79,10 +80,17 @@ def signed_headers(webhook: Webhook, message_id: str, body: bytes, now: datetime
     }
 
 
+def _message(claim: Claim) -> tuple[bytes, dict[str, str]]:
+    """Body and headers in the form that the webhook sends."""
+    if claim.webhook.kind == SLACK:
+        return chat_body(claim.notice), {"Content-Type": "application/json"}
+    body = body_of(claim.notice)
+    return body, signed_headers(claim.webhook, claim.message_id, body, timezone.now())
+
+
 def send(claim: Claim, limits: Limits = LIMITS) -> Outcome:
     """Send the message once. What goes wrong on the way is an outcome, not an error."""
-    body = body_of(claim.notice)
-    headers = signed_headers(claim.webhook, claim.message_id, body, timezone.now())
+    body, headers = _message(claim)
     started = time.monotonic()
     status: int | None
     try:

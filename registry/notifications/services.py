@@ -82,7 +82,7 @@ def _is_anybody_there(happenings: Sequence[Happening]) -> bool:
 
     Not inside the savepoint, which would cost more than the question.
     """
-    if any(happening.to or EVENTS[happening.event].concerns for happening in happenings):
+    if any(happening.to or happening.owners or EVENTS[happening.event].concerns for happening in happenings):
         return True
     events = sorted({happening.event for happening in happenings} | {ANY})
     with connection.cursor() as cursor:
@@ -107,7 +107,7 @@ def _write(happenings: Sequence[Happening]) -> tuple[int, int]:
         Receiver(row.pk, row.owner_id, row.events, row.registry_pattern, row.subject_pattern)
         for row in Webhook.objects.filter(active=True)
     ]
-    named = {number for happening in happenings for number in happening.to}
+    named = {number for happening in happenings for number in (*happening.to, *happening.owners)}
     people = _people(events, named | {wish.user_id for wish in wishes} | {item.owner_id for item in receivers})
     told = [
         (happening, people_concerned(happening, wishes, people), webhooks_concerned(happening, receivers, people))

@@ -13,16 +13,16 @@ from registry.access.egress import current_policy, parse_connection
 from registry.access.roles import Actor, require
 from registry.audit.services import record
 from registry.errors import InvalidInput, NotFound, RemoteUnavailable, WrongState
-from registry.notifications.events import DISABLED, EVENTS, SUBSCRIBABLE, TEST
+from registry.notifications.events import EVENTS, FOR_WEBHOOKS, TEST
 from registry.notifications.inbox import checked_patterns
-from registry.notifications.models import DELIVERED, FAILED, QUEUED, Delivery, Notice, Webhook
+from registry.notifications.models import DELIVERED, FAILED, KINDS, QUEUED, SIGNED, Delivery, Notice, Webhook
 from registry.notifications.selectors import person_of, webhook_row
 from registry.notifications.services import wake_deliveries
 from registry.notifications.signing import shown_secret
 
 MAX_NAME: Final = 100
 MAX_WEBHOOKS: Final = 50  # of one person
-CHANGEABLE: Final = ("name", "url", "events", "registry_pattern", "subject_pattern", "active")
+CHANGEABLE: Final = ("name", "url", "kind", "events", "registry_pattern", "subject_pattern", "active")
 
 
 @dataclass(frozen=True)
@@ -37,12 +37,13 @@ def create_webhook(
     *,
     name: str,
     url: str,
+    kind: str = SIGNED,
     events: Collection[str] = (),
     registry_pattern: str = "*",
     subject_pattern: str = "*",
     by: Actor,
 ) -> NewKey:
-    """Make a webhook of one's own; gives its id and its key. No events: all of them.
+    """Make a webhook of one's own; gives its id and its key, "" for one of a chat program. No events: all of them.
 
     Raises InvalidInput and AddressRefused for an address that can't be sent to, WrongState for a name that is taken,
     NotSignedIn, NotAllowed.
@@ -52,6 +53,7 @@ def create_webhook(
         {
             "name": name,
             "url": url,
+            "kind": kind,
             "events": events,
             "registry_pattern": registry_pattern,
             "subject_pattern": subject_pattern,
@@ -64,11 +66,15 @@ def create_webhook(
             raise InvalidInput(f"You have {MAX_WEBHOOKS} webhooks; remove one.")
         record(by=by, why=f"make webhook {fields['name']}")
         row = _saved(Webhook(owner_id=user_id, **fields))
-    return NewKey(row.public_id, shown_secret(row.public_id, row.key_version))
+    return _key_of(row)
+
+
+def _key_of(row: Webhook) -> NewKey:
+    return NewKey(row.public_id, shown_secret(row.public_id, row.key_version) if row.kind == SIGNED else "")
 
 
 def update_webhook(*, webhook: str, changes: Mapping[str, Any], by: Actor) -> None:
-    """Change name, url, events, patterns or whether it is active. Switched on again, what waits is delivered.
+    """Change name, url, kind, events, patterns or whether it is active. Switched on again, what waits is delivered.
 
     Raises NotFound, InvalidInput, AddressRefused, WrongState, NotSignedIn, NotAllowed.
     """
@@ -107,17 +113,19 @@ def remove_webhook(*, webhook: str, by: Actor) -> None:
 def rotate_key(*, webhook: str, by: Actor) -> NewKey:
     """Sign with a new key from now on, and for a day with the former one too; gives the new one, this one time.
 
-    Raises NotFound, NotSignedIn, NotAllowed.
+    Raises NotFound, WrongState for a webhook that signs nothing, NotSignedIn, NotAllowed.
     """
     number = webhook_row(by, webhook)
     _require(by, number.registry_pattern, number.subject_pattern)
+    if number.kind != SIGNED:
+        raise WrongState(f"Webhook {number.name} sends messages for a chat program, which aren't signed.")
     with transaction.atomic():
         row = Webhook.objects.select_for_update().get(pk=number.pk)
         record(by=by, why=f"rotate the key of webhook {row.name}")
         row.key_version += 1
         row.rotated_at = timezone.now()
         row.save(update_fields=["key_version", "rotated_at"])
-    return NewKey(row.public_id, shown_secret(row.public_id, row.key_version))
+    return _key_of(row)
 
 
 def send_test(*, webhook: str, by: Actor) -> int:
@@ -162,8 +170,10 @@ def _checked(given: Mapping[str, Any]) -> dict[str, Any]:
     name = str(given["name"]).strip()
     if not name or len(name) > MAX_NAME or not name.isprintable():
         raise InvalidInput(f"A webhook's name has 1 to {MAX_NAME} printable characters.")
+    if given["kind"] not in KINDS:
+        raise InvalidInput(f"There is no kind {str(given['kind'])[:40]!r} of webhooks; there are {', '.join(KINDS)}.")
     events = sorted({str(event) for event in given["events"]})
-    known = (*SUBSCRIBABLE, DISABLED)
+    known = FOR_WEBHOOKS
     unknown = [event for event in events if event not in EVENTS or event not in known]
     if unknown:
         raise InvalidInput(f"There is no event {unknown[0][:64]!r}; known are {', '.join(known)}.")
@@ -171,6 +181,7 @@ def _checked(given: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "name": name,
         "url": str(given["url"]).strip(),
+        "kind": given["kind"],
         "events": events,
         "registry_pattern": registry_pattern,
         "subject_pattern": subject_pattern,

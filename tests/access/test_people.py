@@ -28,6 +28,7 @@ from registry.access.services import (
 )
 from registry.audit.models import AuditEvent
 from registry.errors import Conflict, InvalidInput, NotAllowed, NotFound, SchemadeskError
+from registry.promotions.models import SamePerson
 from tests.conftest import RawClient
 
 pytestmark = pytest.mark.requirement("CARD-4")
@@ -279,6 +280,32 @@ def test_the_page_changes_people(person: Callable[[str], Actor], django_assert_m
     other = RawClient()
     other.force_login(shut)
     assert other.get("/ui/people").status_code == 403
+
+
+def test_the_page_says_which_accounts_are_one_persons(person: Callable[[str], Actor]) -> None:
+    for name in ("admin", "approver", "approver2"):
+        person(name)
+    client = RawClient()
+    client.force_login(User.objects.get(username="admin"))
+
+    def do(what: str, **values: str) -> int:
+        return client.post("/ui/people/change", {"do": what, **values}).status_code
+
+    pair = {"one": "approver2", "other": "approver", "reason": "She said <so>"}
+    assert "No two accounts" in client.get("/ui/people").content.decode()
+    assert do("same", **{**pair, "other": "approver2"}) == 422
+    assert do("same", **{**pair, "reason": ""}) == 422
+    assert do("same", **pair) == 302
+    assert do("same", **pair) == 422
+    shown = client.get("/ui/people").content.decode()
+    assert "She said &lt;so&gt;" in shown and "Count as two" in shown
+    (row,) = SamePerson.objects.all()
+    assert (row.one.username, row.other.username, row.stated_by) == ("approver", "approver2", "admin")
+    assert do("two", statement_id=str(row.pk)) == 302
+    assert do("two", statement_id=str(row.pk)) == 422
+    client.force_login(User.objects.get(username="approver"))
+    assert do("same", **pair) == 403
+    assert not SamePerson.objects.exists()
 
 
 def test_a_session_ends_with_its_account(person: Callable[[str], Actor]) -> None:

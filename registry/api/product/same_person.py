@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from drf_spectacular.utils import extend_schema
@@ -10,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from registry.api.product.people import AdminView
-from registry.promotions.models import SamePerson
+from registry.promotions.selectors.same_person import same_person_statements
 from registry.promotions.services.same_person import state_same_person, withdraw_same_person
 
 
@@ -28,9 +29,7 @@ class SamePersons(AdminView):
     @extend_schema(responses=None)
     def get(self, request: Request) -> Response:
         """All that is stated."""
-        columns = ("id", "one__username", "other__username", "reason", "stated_by", "stated_at")
-        names = ("id", "one", "other", "reason", "stated_by", "stated_at")
-        return Response([dict(zip(names, row, strict=True)) for row in SamePerson.objects.values_list(*columns)])
+        return Response([asdict(info) for info in same_person_statements()])
 
     @extend_schema(request=SamePersonSerializer, responses=None)
     def post(self, request: Request) -> Response:

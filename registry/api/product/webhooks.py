@@ -14,6 +14,7 @@ from registry.api.product.base import ProductView
 from registry.api.product.notifications import MOST
 from registry.errors import InvalidInput
 from registry.notifications import webhooks
+from registry.notifications.models import KINDS, SIGNED
 from registry.notifications.selectors import get_webhook, list_deliveries, list_webhooks
 
 
@@ -22,6 +23,7 @@ class NewWebhookSerializer(serializers.Serializer[Any]):
 
     name = serializers.CharField(max_length=100)
     url = serializers.CharField(max_length=2048)
+    kind = serializers.ChoiceField(choices=KINDS, required=False, default=SIGNED)
     events = serializers.ListField(
         child=serializers.CharField(max_length=64), required=False, default=list, max_length=100
     )
@@ -34,6 +36,7 @@ class ChangedWebhookSerializer(serializers.Serializer[Any]):
 
     name = serializers.CharField(required=False, max_length=100)
     url = serializers.CharField(required=False, max_length=2048)
+    kind = serializers.ChoiceField(choices=KINDS, required=False)
     events = serializers.ListField(child=serializers.CharField(max_length=64), required=False, max_length=100)
     registry_pattern = serializers.CharField(required=False, max_length=255)
     subject_pattern = serializers.CharField(required=False, max_length=255)

@@ -31,7 +31,16 @@ from dashboard.presenters.notifications import (
     WebhookRow,
     WebhooksPage,
 )
-from dashboard.presenters.people import Change, ChangeForm, GrantRow, GroupRow, OwnerRow, PeoplePage, PersonRow
+from dashboard.presenters.people import (
+    Change,
+    ChangeForm,
+    GrantRow,
+    GroupRow,
+    OwnerRow,
+    PeoplePage,
+    PersonRow,
+    SamePersonRow,
+)
 from dashboard.presenters.tokens import TokenPage, TokenRow
 from tests.site.samples.cast import ARABIC, HOSTILE, LONG, ago, frame
 
@@ -142,12 +151,13 @@ PEOPLE = PeoplePage(
         PersonRow(username="steward", email="steward@example.com", active=True, ways="password", last_sign_in=ago(hours=1), groups=("data office", ARABIC), grants=GRANTS, switch=SHUT),
         PersonRow(username=HOSTILE, email=HOSTILE, active=False, ways="the identity provider", last_sign_in=None, groups=(), grants=(), switch=replace(SHUT, label="Open", tone="plain")),
     ),
+    same=(SamePersonRow(one="maria", other=HOSTILE, reason="She said so when her sign-on came.", by="admin", at=ago(days=3), remove=DROP),),
     groups=(GroupRow(name="data office", members=(("steward", DROP), (HOSTILE, DROP)), grants=GRANTS[:1], remove=DROP),),
     owners=(OwnerRow(owner=LONG, is_group=True, where="orders-* in every registry", remove=DROP),),
     forms=(ADD_PERSON, ADD_ROLE), change_url="/ui/people",
 )  # fmt: skip
 PEOPLE_ALONE = replace(
-    PEOPLE, people=PEOPLE.people[:1], groups=(), owners=(), made=("newcomer", "correct horse battery")
+    PEOPLE, people=PEOPLE.people[:1], groups=(), owners=(), same=(), made=("newcomer", "correct horse battery")
 )
 PEOPLE_NO_MATCH = replace(
     PEOPLE, people=(), problem=REFUSED,
