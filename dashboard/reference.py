@@ -8,6 +8,7 @@ from typing import Any
 
 from django.conf import settings
 
+from dashboard.presenters.looks import format_name
 from registry.access.roles import ACTION_WORDS, ACTIONS, ROLES
 from registry.api.confluent.errors import CODES, status_of
 from registry.drift.judge.advice import ADVICE
@@ -17,6 +18,8 @@ from registry.formats.avro import rules as avro_rules
 from registry.formats.compatibility import LEVELS
 from registry.formats.json_schema import difference_rules as json_differences
 from registry.formats.json_schema import rules as json_rules
+from registry.formats.lint import MAX_PLACES
+from registry.formats.lint_rules import LINT_RULES
 from registry.formats.policies import POLICIES, PolicyRule
 from registry.formats.policies.spark_state import STATE_RULES
 from registry.formats.protobuf import difference_rules as protobuf_differences
@@ -80,6 +83,18 @@ def _policies() -> str:
 
 def _policy_row(rule: PolicyRule) -> tuple[str, ...]:
     return (f"`{rule.id}`", rule.requirement, rule.sentence, rule.why, rule.remedy)
+
+
+def _lint() -> str:
+    rows = [
+        (f"`{rule.id}`", rule.weight, ", ".join(map(format_name, rule.formats)), rule.why, rule.cure)
+        for rule in LINT_RULES.values()
+    ]
+    return (
+        "# Lint: advice on a schema\n\nIt stands in a compatibility report and beside the editor, and decides nothing: a"
+        f" schema with advice is registered like one without. Of each rule the first {MAX_PLACES} places are told.\n\n"
+        + _table(("rule", "weight", "formats", "why", "cure"), rows)
+    )
 
 
 def _drift() -> str:
@@ -152,6 +167,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "avro.md": _avro,
     "protobuf.md": _protobuf,
     "json-schema.md": _json_schema,
+    "lint.md": _lint,
     "policies.md": _policies,
     "drift-rules.md": _drift,
     "roles.md": _roles,

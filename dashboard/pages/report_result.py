@@ -10,6 +10,7 @@ from django.utils.translation import gettext
 
 from dashboard.links import subject_url
 from dashboard.pages.change_cards import finding_parting, sentence_of, verdict_of
+from dashboard.pages.lint import lint_groups
 from dashboard.pages.proofs import DIRECTIONS, edit_view, parting_note, proof_of, rename_views
 from dashboard.pages.values import shown_value
 from dashboard.presenters.looks import Verdict, Weight
@@ -93,6 +94,7 @@ def present_proposal(registry: str, name: SubjectName, proposal: Proposal) -> Re
         ),
         patch=_patch(assessment.patch, proposal.schema.text) if assessment.patch else None,
         first_version=not strip.matrix,
+        lint=lint_groups(assessment.lint),
         identical_to=same,
         identical_url=subject_url(registry, name.qualified, version=same) if same else "",
     )

@@ -176,6 +176,13 @@ class Weight(Shown):
     REFUSAL = ("refusal", "breaks", "octagon-x", later("Refused"))
 
 
+class LintWeight(Shown):
+    """How much a piece of advice matters; none of it decides anything."""
+
+    WARNING = ("warning", "care", "triangle-alert", later("Worth changing"))
+    INFO = ("info", "info", "info", later("Worth a look"))
+
+
 class Evidence(Shown):
     """What data say of a finding, or of a whole report."""
 

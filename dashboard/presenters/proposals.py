@@ -10,7 +10,7 @@ from dashboard.presenters.drift_parts import FindingOrigin
 from dashboard.presenters.frame import Action, Choice, Environment, Field, Frame, Link, Problem
 from dashboard.presenters.looks import Verdict
 from dashboard.presenters.promotions import CheckRow, RequestRow
-from dashboard.presenters.report import LevelResult, ReferenceField, SyntaxProblem
+from dashboard.presenters.report import LevelResult, LintGroup, ReferenceField, SyntaxProblem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,4 +77,5 @@ class ProposalPage:
     problem: Problem | None = None
     starts: tuple[Link, ...] = ()
     levels: tuple[LevelResult, ...] = ()
+    lint: tuple[LintGroup, ...] = ()
     comparison: Comparison | None = None

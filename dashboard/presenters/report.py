@@ -7,7 +7,7 @@ from datetime import datetime
 
 from dashboard.presenters.comparison import Comparison
 from dashboard.presenters.frame import Action, Choice, Field, Frame, Problem
-from dashboard.presenters.looks import Verdict, Weight
+from dashboard.presenters.looks import LintWeight, Verdict, Weight
 from dashboard.presenters.notes import TagChip
 from dashboard.presenters.proof import EditView, EvidenceNote, PartingNote, Proof, RenameView
 from dashboard.presenters.text_diff import lines_of
@@ -92,6 +92,28 @@ class PolicyResult:
     verdict: Verdict
     word: str
     findings: tuple[PolicyFinding, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LintPlace:
+    """Where a rule of advice isn't followed: the field's path, what is said of it, and where it stands in the text."""
+
+    path: str
+    sentence: str
+    place: str = ""
+    cure: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LintGroup:
+    """The places of one rule; `more` counts those that aren't told, `cure` is that of all, empty where each has its own."""
+
+    rule: str
+    weight: LintWeight
+    why: str
+    places: tuple[LintPlace, ...]
+    cure: str = ""
+    more: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,6 +253,7 @@ class ReportResult:
     identical_to: int | None = None
     identical_url: str = ""
     in_business_words: bool = False
+    lint: tuple[LintGroup, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,15 +11,8 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from dashboard.pages.frame import page_actor
-from dashboard.pages.proposals import (
-    Form,
-    draft_list,
-    form_of_draft,
-    form_sent,
-    form_started,
-    proposal_page,
-    with_file,
-)
+from dashboard.pages.proposals import draft_list, proposal_page
+from dashboard.pages.proposals_form import Form, form_of_draft, form_sent, form_started, with_file
 from registry.access.roles import Actor
 from registry.errors import (
     Conflict,

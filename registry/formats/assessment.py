@@ -14,6 +14,7 @@ from typing import Any, Final
 from registry.errors import InvalidSchema
 from registry.formats.base import Answer, Edit, Incompatibility, ParsedSchema, SchemaFormat, Witness
 from registry.formats.compatibility import Checker, History, LevelStrip, level_named
+from registry.formats.lint import LintFinding
 from registry.formats.report import CHECKER_VERSION, DECISIVE, Direction, Profile, Report, ReportItem
 
 #: an edited text of the new schema, with the references of the first one
@@ -123,6 +124,7 @@ class Assessment:
     """The whole compatibility report: the verdict of the level that counts, and all that helps to decide.
 
     `compared_with_data` counts the pairs of version and direction of which the data were asked, newest first.
+    `lint` is advice on the new schema alone.
     """
 
     schema_type: str
@@ -133,6 +135,7 @@ class Assessment:
     renames: tuple[Rename, ...]
     patch: Patch | None
     dependants: tuple[Dependant, ...] = ()
+    lint: tuple[LintFinding, ...] = ()
 
     @property
     def is_compatible(self) -> bool:
@@ -153,6 +156,7 @@ class Assessment:
             "renames": [rename.to_dict() for rename in self.renames],
             "patch": self.patch.to_dict() if self.patch else None,
             "dependants": [dependant.to_dict() for dependant in self.dependants],
+            "lint": [found.to_dict() for found in self.lint],
         }
 
 
@@ -183,6 +187,7 @@ def assess(
         renames=_renames(format, new, history),
         patch=None if report.is_compatible else _patch(format, new, history, report, checker, parse),
         dependants=dependants,
+        lint=format.lint(new),
     )
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from registry.formats.lint import LintFinding
 from registry.formats.tags import EntityTags, TagChange
 
 Severity = Literal["break", "value loss", "warning"]
@@ -309,6 +310,9 @@ class SchemaFormat(Protocol):
 
     def has_top_level_field(self, parsed: ParsedSchema, name: str) -> bool:
         """Whether the schema itself, not one inside of it, has a field of that name."""
+
+    def lint(self, parsed: ParsedSchema) -> tuple[LintFinding, ...]:
+        """Advice on the schema alone, warnings first; none of it decides anything."""
 
     def position(self, parsed: ParsedSchema, pointer: str) -> tuple[int, int] | None:
         """Line and column (from 1) in the text of what a pointer leads to, None where the text has no such place."""

@@ -7,6 +7,7 @@ from typing import Final, Literal
 
 from registry.errors import InvalidSchema
 from registry.formats.assessment import Assessment
+from registry.formats.lint import LintFinding
 from registry.formats.rendering import READING
 from registry.formats.report import DECISIVE, Report, ReportItem
 
@@ -36,7 +37,7 @@ class Told:
 
 
 def told_of(assessment: Assessment) -> tuple[Told, ...]:
-    """All findings of the level that counts, then the subjects that would break."""
+    """All findings of the level that counts, then the subjects that would break, then advice on the schema alone."""
     report = assessment.report
     broken = [item for item in assessment.dependants if item.answer == "no"]
     return (
@@ -51,6 +52,7 @@ def told_of(assessment: Assessment) -> tuple[Told, ...]:
             )
             for item in broken
         ),
+        *(_advice(item) for item in assessment.lint),
     )
 
 
@@ -83,4 +85,17 @@ def _item(report: Report, item: ReportItem) -> Told:
         why=item.why,
         cure=item.remedy,
         version=item.against_version,
+    )
+
+
+def _advice(item: LintFinding) -> Told:
+    return Told(
+        item.rule,
+        "warning" if item.weight == "warning" else "note",
+        f"{item.message} ({item.more} more places)" if item.more else item.message,
+        path=item.path,
+        line=item.line,
+        column=item.column,
+        why=item.why,
+        cure=item.cure,
     )

@@ -11,7 +11,7 @@ from registry.errors import InvalidSchema
 from registry.formats.assessment import Assessment
 from registry.formats.compatibility import level_named
 from registry.formats.findings_told import SYNTAX_RULE, told_of_error
-from registry.formats.rendering import READING, item_text
+from registry.formats.rendering import READING, item_text, lint_text
 from registry.formats.report import CHECKER_VERSION, DECISIVE, Direction, ReportItem
 
 #: what XML 1.0 can't hold, not even as a reference
@@ -22,7 +22,7 @@ _MAX_ATTRIBUTE: Final = 1000
 
 def assessment_junit(assessment: Assessment, *, subject: str = "", file: str = "") -> str:
     """The whole report: a test for the text, one for each version in each direction of the level, one for the
-    subjects that refer to it. What doesn't decide is told in a test's output and fails nothing.
+    subjects that refer to it, one for advice. What doesn't decide is told in a test's output and fails nothing.
     """
     report = assessment.report
     cases = [_case("it parses", subject, file)]
@@ -37,6 +37,7 @@ def assessment_junit(assessment: Assessment, *, subject: str = "", file: str = "
     if assessment.dependants:
         lines = [f"{item.subject} version {item.version}: {item.message}" for item in assessment.dependants]
         cases.append(_case("subjects that refer to it", subject, file, said="\n".join(lines)))
+    cases.append(_case("lint", subject, file, said="\n".join(map(lint_text, assessment.lint))))
     return _document(cases, subject, {"level": report.level, "profile": report.profile, "checker": CHECKER_VERSION})
 
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from registry.formats.assessment import Assessment
 from registry.formats.base import Witness
+from registry.formats.lint import LintFinding
 from registry.formats.markdown import code, fenced, plain
 from registry.formats.report import Direction, Report, ReportItem
 
@@ -30,6 +31,7 @@ def assessment_text(assessment: Assessment) -> str:
     lines += [f"rules and data part: {parting.sentence}" for parting in assessment.partings]
     lines += [f"renamed? {rename.message} (score {rename.score:.2f})" for rename in assessment.renames]
     lines += [f"refers to it: {item.subject} version {item.version}: {item.message}" for item in assessment.dependants]
+    lines += [f"advice: {lint_text(found)}" for found in assessment.lint]
     if assessment.patch:
         lines += ["", f"what to do ({_patch_verdict(assessment)}):"]
         lines += [f"  {number}. {title}" for number, title in enumerate(assessment.patch.titles, start=1)]
@@ -53,6 +55,7 @@ def assessment_markdown(assessment: Assessment, *, title: str = "Compatibility r
         titles = [f"{number}. {plain(title)}" for number, title in enumerate(assessment.patch.titles, start=1)]
         parts += _section(f"What to do: {_patch_verdict(assessment)}", titles)
         parts.append(fenced(assessment.patch.diff, "diff"))
+    parts += _section("Advice, which decides nothing", [_lint_markdown(found) for found in assessment.lint])
     return "\n\n".join(parts) + "\n"
 
 
@@ -87,6 +90,24 @@ def item_text(item: ReportItem) -> str:
         f"    cure: {item.remedy}" if item.remedy else "",
     ]
     return "\n".join(filter(None, lines))
+
+
+def lint_text(found: LintFinding) -> str:
+    """One piece of advice in one line."""
+    place = f" (line {found.line}, column {found.column})" if found.line is not None else ""
+    where = f" at {found.path}" if found.path else ""
+    return f"{found.rule}{where}{place}: {found.message}; cure: {found.cure}{_more(found)}"
+
+
+def _lint_markdown(found: LintFinding) -> str:
+    where = f" at {code(found.path)}" if found.path else ""
+    return (
+        f"- {found.weight} {code(found.rule)}{where}: {plain(found.message)}. Cure: {plain(found.cure)}{_more(found)}"
+    )
+
+
+def _more(found: LintFinding) -> str:
+    return f" ({found.more} more places)" if found.more else ""
 
 
 def _proof(witness: Witness) -> str:

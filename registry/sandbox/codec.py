@@ -33,6 +33,7 @@ from registry.formats import (
     hazard,
     hazard_remedies,
     json_change,
+    lint,
     report,
     tags,
 )
@@ -69,7 +70,7 @@ def _dataclasses_of(*modules: ModuleType) -> dict[str, type[Any]]:
 
 #: the dataclasses that may cross, by name
 TYPES: Final[Mapping[str, type[Any]]] = _dataclasses_of(
-    base, compatibility, report, assessment, hazard, hazard_remedies, json_change, decoding, policies, tags
+    base, compatibility, report, assessment, hazard, hazard_remedies, json_change, decoding, policies, tags, lint
 )
 #: what of each crosses: all fields but those that stay at home
 _CROSSING: Final[Mapping[type[Any], tuple[str, ...]]] = {

@@ -39,6 +39,7 @@ ENGINE_VERBS: Final = frozenset(
         "tags",
         "with_tags",
         "has_top_level_field",
+        "lint",
     }
 )
 

@@ -39,6 +39,7 @@ from registry.formats.cost import Cost, Place, estimate, place_of, place_of_pair
 from registry.formats.decoding import DecodedBody
 from registry.formats.hazard import Reset, Simulation
 from registry.formats.json_change import Change
+from registry.formats.lint import LintFinding
 from registry.formats.policies import POLICIES, PolicyReport
 from registry.formats.report import Profile, Report
 from registry.formats.tags import EntityTags, changes_of
@@ -182,6 +183,12 @@ def diff(old: ParsedSchema, new: ParsedSchema) -> tuple[Difference, ...]:
 def of_pair(old: ParsedSchema, new: ParsedSchema, way: Hashable, make: Callable[[], Made]) -> Made:
     """What is made of the content of two schemas alone, in some way; kept by its weight in rows."""
     found: Made = _pairs.get((_content(old), _content(new), way), make)
+    return found
+
+
+def lint(schema: ParsedSchema) -> tuple[LintFinding, ...]:
+    """Advice on the schema alone."""
+    found: tuple[LintFinding, ...] = _verb("lint", schema)
     return found
 
 

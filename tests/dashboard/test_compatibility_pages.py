@@ -21,6 +21,7 @@ from registry.formats import FORMATS
 from registry.subjects import engines
 from registry.subjects.names import SubjectName
 from registry.subjects.services import register_version, set_config
+from registry.subjects.services.notes import change_tags
 from tests.conftest import RawClient
 
 ORDERS = SubjectName(".", "orders-value")
@@ -545,3 +546,16 @@ def test_without_time_for_proof_the_rules_are_told_alone(
     assert "Compared as texts alone" in text
     assert "It takes more than 2 s." in text
     assert "customer_name" in text
+
+
+def test_advice_stands_in_a_report_and_a_tag_of_the_subject_answers_its_part(
+    reader: Client, content: Actor, system: Actor
+) -> None:
+    mail = {"type": "record", "name": "Order", "fields": [{"name": "mail", "type": "string"}]}
+    named = json.loads(json.dumps(mail).replace('"mail"', '"email"'))
+    said = seen(check(reader, named))
+    assert "Advice on the schema itself" in said
+    assert "FIELD_HAS_NO_DEFAULT" in said
+    assert "PERSONAL_WITHOUT_TAG" in said
+    change_tags(registry="dev", subjects=[ORDERS], add=["PII"], by=system)
+    assert "PERSONAL_WITHOUT_TAG" not in seen(check(reader, named))

@@ -8,6 +8,7 @@ from typing import Any
 from registry.errors import InvalidSchema
 from registry.formats.avro import canonical, exchange, findings, tags
 from registry.formats.avro.diff import diff_types
+from registry.formats.avro.lint import lint_places
 from registry.formats.avro.model import Schema
 from registry.formats.avro.outline import outline
 from registry.formats.avro.parse import parse_schema
@@ -26,6 +27,7 @@ from registry.formats.base import (
     Witness,
     graph_fingerprint,
 )
+from registry.formats.lint import LintFinding, findings_at
 from registry.formats.pointer import position as position_of
 from registry.formats.tags import EntityTags, TagChange
 
@@ -128,6 +130,10 @@ class AvroFormat:
     def accept_rename(self, old: ParsedSchema, new: ParsedSchema, suspected: Difference) -> Edit | None:
         """The edit of `new` that adds the old name as an alias; None where the difference is no rename."""
         return accept_rename(old, new, suspected)
+
+    def lint(self, parsed: ParsedSchema) -> tuple[LintFinding, ...]:
+        """Advice on the schema alone, warnings first; none of it decides anything."""
+        return findings_at(lint_places(_model(parsed)), lambda pointer: self.position(parsed, pointer))
 
     def position(self, parsed: ParsedSchema, pointer: str) -> tuple[int, int] | None:
         """Line and column (from 1) in the text of what a pointer leads to, None where there is no such place."""

@@ -21,9 +21,11 @@ from registry.formats.json_schema import data, findings, outline, repair, tags, 
 from registry.formats.json_schema.canonical import fingerprint, self_contained_text
 from registry.formats.json_schema.cost import DEFAULT_COST_LIMIT
 from registry.formats.json_schema.diff import diff_models
+from registry.formats.json_schema.lint import lint_places
 from registry.formats.json_schema.model import Model
 from registry.formats.json_schema.parse import parse_schema
 from registry.formats.json_schema.text import compact, normalized
+from registry.formats.lint import LintFinding, findings_at
 from registry.formats.pointer import position
 from registry.formats.tags import EntityTags, TagChange
 
@@ -115,6 +117,10 @@ class JsonSchemaFormat:
     def accept_rename(self, old: ParsedSchema, new: ParsedSchema, suspected: Difference) -> Edit | None:
         """The new schema with the old property as deprecated beside the new one: JSON Schema has no aliases."""
         return repair.deprecated_beside(new, model_of(new), model_of(old), suspected)
+
+    def lint(self, parsed: ParsedSchema) -> tuple[LintFinding, ...]:
+        """Advice on the schema alone, warnings first; none of it decides anything."""
+        return findings_at(lint_places(model_of(parsed)), lambda pointer: self.position(parsed, pointer))
 
     def position(self, parsed: ParsedSchema, pointer: str) -> tuple[int, int] | None:
         """Line and column (from 1) in the text of what a pointer leads to."""

@@ -19,9 +19,11 @@ from registry.formats.base import (
     Truth,
     Witness,
 )
+from registry.formats.lint import LintFinding, findings_at
 from registry.formats.protobuf import examples, judgement, positions, repair, resolution, tags, truth
 from registry.formats.protobuf.diff import diff_schemas
 from registry.formats.protobuf.identity import fingerprint
+from registry.formats.protobuf.lint import lint_places
 from registry.formats.protobuf.model import Schema
 from registry.formats.protobuf.normal import normalized_text
 from registry.formats.protobuf.options import Options
@@ -116,6 +118,10 @@ class ProtobufFormat:
     def accept_rename(self, old: ParsedSchema, new: ParsedSchema, suspected: Difference) -> Edit | None:
         """The edit of `new` that gives a renamed field its old number back, or reserves it; None if none."""
         return repair.accept_rename(_model(new), suspected)
+
+    def lint(self, parsed: ParsedSchema) -> tuple[LintFinding, ...]:
+        """Advice on the schema alone, warnings first; none of it decides anything."""
+        return findings_at(lint_places(_model(parsed)), lambda pointer: self.position(parsed, pointer))
 
     def position(self, parsed: ParsedSchema, pointer: str) -> tuple[int, int] | None:
         """Line and column (from 1) of what a pointer leads to; None for base64, which has no lines to show."""

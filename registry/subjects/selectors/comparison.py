@@ -9,6 +9,8 @@ from registry.errors import SubjectNotFound, VersionNotFound
 from registry.formats.assessment import Assessment
 from registry.formats.base import Difference, ParsedSchema, Reference
 from registry.formats.compatibility import LevelStrip
+from registry.formats.lint import LintFinding
+from registry.formats.lint_rules import TAG_RULES
 from registry.formats.policies import PolicyReport
 from registry.formats.report import Profile, Report
 from registry.formats.reserved import ReservedReport, check_reserved, refuse_restricted
@@ -25,6 +27,7 @@ from registry.subjects.selectors.effective import (
     effective_config,
     effective_mode,
 )
+from registry.subjects.selectors.notes import note_of
 from registry.subjects.selectors.parsed import parse_schema, parse_stored, resolve_references
 from registry.subjects.selectors.places import get_subject
 from registry.subjects.selectors.versions import VersionInfo, live, parse_version, version_infos, version_row
@@ -144,34 +147,55 @@ def report_proposal(
     if profile is not None:
         config = replace(config, profile=profile)
     versions = _live_history(registry, subject)
+    assessment = engines.assess(
+        schema,
+        versions,
+        config.level,
+        references=resolved,
+        profile=config.profile,
+        dependants=dependants_of(registry, subject, schema, resolved),
+    )
     return Proposal(
         subject=subject,
         schema=schema,
         config=config,
-        assessment=engines.assess(
-            schema,
-            versions,
-            config.level,
-            references=resolved,
-            profile=config.profile,
-            dependants=dependants_of(registry, subject, schema, resolved),
-        ),
+        assessment=replace(assessment, lint=_apt(assessment.lint, registry, subject)),
         policy=None if config.policy == NO_POLICY else engines.check_policy(config.policy, schema, versions),
         equal_version=next((number for number, other in versions if other.canonical == schema.canonical), None),
     )
 
 
-def levels_of_text(
+@dataclass(frozen=True)
+class TextCheck:
+    """What is told of a text while it is written: the settings that count, all seven levels, and advice."""
+
+    config: EffectiveConfig
+    levels: LevelStrip
+    lint: tuple[LintFinding, ...]
+
+
+def check_text(
     registry: Registry, subject: SubjectName, *, text: str, schema_type: str, references: Sequence[Reference] = ()
-) -> tuple[EffectiveConfig, LevelStrip]:
-    """The settings that count, and which of the seven levels a text that isn't registered would pass under them.
+) -> TextCheck:
+    """Which of the seven levels a text that isn't registered would pass, and advice on it.
 
     Raises InvalidSchema, InvalidReference.
     """
     resolved = tuple(reference for reference, _ in resolve_references(registry, references, context=subject.context))
     schema = parse_schema(schema_type, text, resolved)
     config = effective_config(registry, subject)
-    return config, engines.check_all_levels(schema, _live_history(registry, subject), profile=config.profile)
+    return TextCheck(
+        config=config,
+        levels=engines.check_all_levels(schema, _live_history(registry, subject), profile=config.profile),
+        lint=_apt(engines.lint(schema), registry, subject),
+    )
+
+
+def _apt(found: tuple[LintFinding, ...], registry: Registry, subject: SubjectName) -> tuple[LintFinding, ...]:
+    """The advice without that on tags, where the whole subject has one."""
+    if not any(item.rule in TAG_RULES for item in found) or not note_of(registry, subject).tags:
+        return found
+    return tuple(item for item in found if item.rule not in TAG_RULES)
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from registry.formats.compatibility import LEVELS
 from tests.site.samples.cast import DEV, HOSTILE, LONG, PROD, STAGING, ago, frame
 from tests.site.samples.comparison import COMPARISON
 from tests.site.samples.promotions import ORIGIN, REQUESTS
+from tests.site.samples.report import LINT
 
 HERE = "/gallery/subject"
 ASK = "/ui/promotions/request"
@@ -136,7 +137,7 @@ EDITOR = ProposalPage(
 LEVELS_TOLD = tuple(LevelResult(level=name, verdict=Verdict.OK if name in ("NONE", "FORWARD") else Verdict.BREAKS, configured=name == "BACKWARD") for name in LEVELS)  # fmt: skip
 EDITOR_RESULT = replace(
     EDITOR, draft=3, origin="after finding 12", finding=ORIGIN, finding_number=12, delete=Action(label="Throw the draft away", url="/ui/proposals/3/delete", method="post"),
-    levels=LEVELS_TOLD, comparison=COMPARISON,
+    levels=LEVELS_TOLD, lint=LINT, comparison=COMPARISON,
     result=ProposalResult(verdict=Verdict.BREAKS, headline="Breaks BACKWARD at prod", sentence="1 version would be written to prod.", report_url="/gallery/report",
         checks=(CheckRow(check=Check.FAILED, name="compatibility of orders-value", sentence=f"Breaks in 1 place: {HOSTILE}", cure="Give it a default."),)),
 )  # fmt: skip

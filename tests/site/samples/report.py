@@ -12,13 +12,15 @@ from dashboard.presenters.frame import (
     Problem,
     Section,
 )
-from dashboard.presenters.looks import Evidence, Verdict, Weight
+from dashboard.presenters.looks import Evidence, LintWeight, Verdict, Weight
 from dashboard.presenters.notes import TagChip
 from dashboard.presenters.proof import EditView, EvidenceNote, bytes_view
 from dashboard.presenters.report import (
     DataEvidence,
     DependantRow,
     LevelResult,
+    LintGroup,
+    LintPlace,
     MatrixCell,
     MatrixRow,
     PatchView,
@@ -79,7 +81,33 @@ REPORT_SYNTAX = replace(
         snippet=snippet(PROPOSED, 12, 54),
     ),
 )
+LINT = (
+    LintGroup(
+        rule="OPTIONAL_WITHOUT_DEFAULT",
+        weight=LintWeight.WARNING,
+        why="It looks optional and isn’t: a reader that has it stops at data of a writer that doesn’t.",
+        cure='put "null" first in the union and add "default": null',
+        places=(
+            LintPlace(
+                path=f"Order.{HOSTILE}",
+                sentence='The field "note" may be null and has no default',
+                place="line 12, column 9",
+            ),
+        ),
+    ),
+    LintGroup(
+        rule="FIELD_WITHOUT_DOC",
+        weight=LintWeight.INFO,
+        why="What a name means is known to its author, and to others only if it is written.",
+        places=tuple(
+            LintPlace(path=path, sentence=f'The field "{path}" isn’t described', cure=HOSTILE)
+            for path in ("Order.id", "Order.customer.email", HOSTILE)
+        ),
+        more=180,
+    ),
+)
 RESULT = ReportResult(
+    lint=LINT,
     verdict=Verdict.BREAKS,
     headline="a new topic, or repair it",
     level="BACKWARD_TRANSITIVE",
@@ -303,6 +331,7 @@ REPORT_FIRST = replace(
         patch=None,
         matrix=(),
         first_version=True,
+        lint=(),
         sentence="It parses and its references resolve.",
         levels=tuple(replace(item, verdict=Verdict.OK) for item in RESULT.levels),
     ),
