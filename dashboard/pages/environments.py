@@ -41,6 +41,7 @@ SWITCHES: Final = {
     "owners_only": later("Only owners of a subject may ask for it here"),
     "drift_blocks": later("Open drift at a subject fails its requests"),
     "threads_block": later("A discussion that isn’t resolved stops the release"),
+    "evidence_required": later("A release needs evidence from data"),
 }
 #: what a service calls a value → the fields of the forms that it is sent as
 _SENT_AS: Final = {"reason": ("why_frozen", "why_recurring", "glass_reason"), "kind": ("recurs",)}
@@ -164,6 +165,15 @@ def _settings_fields(info: EnvironmentInfo) -> tuple[Field, ...]:
             value=str(info.reviews_needed),
             required=True,
             help=rule_sentence(info),
+        ),
+        Field(
+            name="max_evidence_hours",
+            label=gettext("How many hours old evidence from data may be"),
+            kind="number",
+            value=str(info.max_evidence_hours or ""),
+            help=gettext(
+                "Older evidence voids approvals and stops the release until the topic is scanned again. Empty: of any age."
+            ),
         ),
     )
 

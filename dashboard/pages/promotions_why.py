@@ -13,9 +13,13 @@ from dashboard.links import subject_url
 from dashboard.presenters.frame import Link
 from dashboard.presenters.policy import WhyNot
 from registry.access.roles import Actor, may
+from registry.drift.data_evidence import scanned_by
+from registry.promotions.ageing import CODE as EVIDENCE
 from registry.promotions.reasons import Condition
 from registry.promotions.selectors import RequestInfo
 from registry.promotions.talk import CODE as THREADS
+from registry.subjects.names import parse_subject
+from registry.subjects.selectors.places import get_registry
 
 
 def why_of(against: Iterable[Condition], info: RequestInfo, actor: Actor) -> tuple[WhyNot, ...]:
@@ -29,6 +33,8 @@ def _fix(item: Condition, info: RequestInfo, actor: Actor) -> Link | None:
     """Where it is mended, None where no page mends it."""
     if item.code == THREADS and item.url:
         return Link(label=gettext("To the discussion"), url=item.url)
+    if item.code == EVIDENCE:
+        return _scan(item, info, actor)
     if item.code.startswith("evidence."):
         return _impact(item, info, actor)
     known = _FIXES.get(item.code)
@@ -45,6 +51,14 @@ def _checks(item: Condition, info: RequestInfo, actor: Actor) -> Link:
 
 def _changes(item: Condition, info: RequestInfo, actor: Actor) -> Link:
     return Link(label=gettext("See what breaks"), url=f"{_page(info)}#changes")
+
+
+def _scan(item: Condition, info: RequestInfo, actor: Actor) -> Link:
+    """Where the topic is scanned again whose evidence is missing or too old."""
+    source = scanned_by(get_registry(info.target), parse_subject(_subject(item, info)))
+    if source is None:
+        return Link(label=gettext("To the sources"), url=reverse("ui:sources"))
+    return Link(label=gettext("Scan the topic again"), url=reverse("ui:source", args=[source]))
 
 
 def _impact(item: Condition, info: RequestInfo, actor: Actor) -> Link:

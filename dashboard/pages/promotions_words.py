@@ -142,6 +142,29 @@ def _reviews_by(environment: EnvironmentInfo) -> str:
     )
 
 
+def _evidence_rules(environment: EnvironmentInfo) -> list[str]:
+    hours, lines = environment.max_evidence_hours, []
+    if environment.evidence_required:
+        lines.append(gettext("A release needs evidence from data."))
+    if hours and hours % 24 == 0:
+        lines.append(
+            counted(
+                hours // 24,
+                "Evidence from data may be %(n)s day old at most.",
+                "Evidence from data may be %(n)s days old at most.",
+            )
+        )
+    elif hours:
+        lines.append(
+            counted(
+                hours,
+                "Evidence from data may be %(n)s hour old at most.",
+                "Evidence from data may be %(n)s hours old at most.",
+            )
+        )
+    return lines
+
+
 def policy_of(environment: EnvironmentInfo) -> tuple[str, ...]:
     """What an environment asks of what comes in, in sentences."""
     lines = [
@@ -160,6 +183,7 @@ def policy_of(environment: EnvironmentInfo) -> tuple[str, ...]:
     )
     if environment.threads_block:
         lines.append(gettext("A discussion that isn’t resolved stops the release."))
+    lines += _evidence_rules(environment)
     lines += [
         gettext("Frozen from %(start)s to %(end)s: %(reason)s")
         % {"start": at_utc(freeze.starts_at), "end": at_utc(freeze.ends_at), "reason": freeze.reason}

@@ -62,6 +62,9 @@ def change(request: HttpRequest, registry: str) -> HttpResponse:
             name=registry,
             by=page_actor(request),
             reviews_needed=_number(request, "reviews_needed"),
+            max_evidence_hours=_number(request, "max_evidence_hours")
+            if given_text(request.POST, "max_evidence_hours")
+            else 0,
             **switched(request),
         )
 

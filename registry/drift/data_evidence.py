@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
 
-from django.db.models import Max, Min, Sum
+from django.db.models import F, Max, Min, Sum
 from django.utils import timezone
 
 from registry.access.roles import Actor, require
-from registry.drift.models import FieldStatistic
+from registry.drift.models import FieldStatistic, Topic
 from registry.drift.replay import DEFAULT_MESSAGES, ReplayReport, replay_proposal, side_of, topics_of
 from registry.drift.weighing import EvidenceLine, FieldSeen, ReplaySeen, findings_of, weigh
 from registry.formats.assessment import Assessment
@@ -88,6 +88,13 @@ def lines_of_items(
     """The same beside findings of any report. Four queries. Raises NotAllowed."""
     require(by, "schema.read", registry=registry.name, subject=subject.qualified)
     return weigh(findings_of(items), fields_seen(registry, subject), seen_of(replay) if replay else None)
+
+
+def scanned_by(registry: Registry, subject: SubjectName) -> int | None:
+    """The source of that topic of a subject which was looked at longest ago; None where no source has one."""
+    own = [item.topic_id for item in topics_of(registry, subject) if item.gone_at is None]
+    rows = Topic.objects.filter(pk__in=own).order_by(F("checked_at").asc(nulls_first=True))
+    return rows.values_list("source_id", flat=True).first()
 
 
 def fields_seen(registry: Registry, subject: SubjectName) -> tuple[FieldSeen, ...]:

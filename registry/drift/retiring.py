@@ -96,7 +96,8 @@ def data_evidence(registry: Registry, subject: SubjectName, versions: Sequence[i
     # Messages that were seen and whose retention isn't known are taken to be there still.
     stored = {topic.topic_id: Retention.stored(topic) for topic in use.coverage}
     lasting = {number: item if item.ms is not None else replace(item, ms=-1) for number, item in stored.items()}
-    as_of = max((topic.checked_at for topic in use.coverage if topic.is_own and topic.checked_at), default=None)
+    own = [topic for topic in use.coverage if topic.is_own and topic.gone_at is None]
+    as_of = min((topic.checked_at for topic in own if topic.checked_at), default=None)  # what is told is no newer
     now, found = timezone.now(), {}
     for version in use.versions:
         if version.version not in versions:

@@ -7,12 +7,15 @@ from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Final, Literal
 
+from django.utils import timezone
+
 from registry.access.roles import Actor, may, refusal, require
 from registry.access.selectors import owners_of
 from registry.errors import InvalidInput, SubjectNotFound, VersionNotFound
+from registry.promotions.ageing import too_old
 from registry.promotions.models import Environment, PromotionRequest, Review, ReviewRule
 from registry.promotions.overrides import overridden
-from registry.promotions.plan import FAIL, WARN, Check, Plan, Wish, WishedItem
+from registry.promotions.plan import STOPPING, WARN, Check, Plan, Wish, WishedItem
 from registry.promotions.planning import make_plan, stale
 from registry.promotions.selectors import get_environment
 from registry.promotions.talk import threads_check
@@ -184,7 +187,7 @@ def _with_request(
         said = f"Request {number} asks for it and is {request.state}."
         first = Reason("approval", f"{reasons[0].sentence} {said}", "Have it approved.")
         return verdict, (first, *reasons[1:])
-    moved = stale(request)
+    moved = stale(request) or too_old(request.plan, target.evidence_rule, timezone.now())
     if moved:
         first = Reason(
             "approval", f"Request {number} was approved for an earlier plan: {moved}", "Have it reviewed again."
@@ -192,7 +195,9 @@ def _with_request(
         return verdict, (first, *reasons) if verdict == NEEDS_APPROVAL else reasons
     passed = _passed_over(request)
     talk = threads_check(request.threads.filter(resolved_at=None).count(), blocks=target.threads_block)
-    left = tuple(_reason(item) for item in (*plan.checks, *talk) if item.verdict == FAIL and item.code not in passed)
+    left = tuple(
+        _reason(item) for item in (*plan.checks, *talk) if item.verdict in STOPPING and item.code not in passed
+    )
     if left:
         return NO, left
     return YES, (Reason("approved", f"Request {number} is {request.state}: it can be applied."),)

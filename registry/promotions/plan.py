@@ -38,6 +38,8 @@ WARN: Final = "warn"
 FAIL: Final = "fail"
 SKIPPED: Final = "skipped"
 STALE: Final = "stale"
+#: verdicts that keep a request from being approved and applied
+STOPPING: Final = frozenset({FAIL, STALE})
 
 IdOutlook = Literal["same", "different", "given by IMPORT", "unknown"]
 SAME_ID: Final = "same"
@@ -250,7 +252,8 @@ class Check:
 
     `code` is stable, `name` and `sentence` are for people, `cure` says what would change it. Compatibility is overridden
     by somebody who may force versions, everything else that is `overridable` by a reviewer with a reason. `as_of` is
-    when what it rests on was seen (ISO 8601, UTC), "" for what was looked up for the plan.
+    when what it rests on was seen (ISO 8601, UTC), "" for what was looked up for the plan. `binding`: an approval binds to
+    its verdict whatever that is.
     """
 
     code: str
@@ -261,6 +264,7 @@ class Check:
     overridable: bool = False
     subject: str = ""
     as_of: str = ""
+    binding: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """The check as JSON values."""
@@ -284,8 +288,8 @@ class Plan:
 
     @property
     def failing(self) -> tuple[Check, ...]:
-        """The checks that fail."""
-        return tuple(item for item in self.checks if item.verdict == FAIL)
+        """The checks that fail, and those that rest on what is too old."""
+        return tuple(item for item in self.checks if item.verdict in STOPPING)
 
     @property
     def can_run(self) -> bool:
@@ -326,7 +330,7 @@ class Plan:
 def _counts(item: Check) -> bool:
     if item.code in BESIDE_THE_PLAN:
         return False
-    return item.code in FROM_REGISTRY or item.verdict == FAIL
+    return item.binding or item.code in FROM_REGISTRY or item.verdict in STOPPING
 
 
 def _kept(report: Report) -> dict[str, Any]:

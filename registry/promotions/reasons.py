@@ -16,7 +16,7 @@ from registry.promotions.can_promote import Reason
 from registry.promotions.eligible import REVIEW
 from registry.promotions.models import PromotionRequest, Review
 from registry.promotions.overrides import AT_APPLYING
-from registry.promotions.plan import REGISTER, WRITING
+from registry.promotions.plan import REGISTER, STALE, WRITING
 from registry.promotions.selectors import RequestInfo, ReviewInfo
 from registry.promotions.talk import CODE as THREADS
 
@@ -198,7 +198,7 @@ def _condition(check: Mapping[str, Any], *, passable: bool = False, cure: str = 
         cures.append("An approval may pass over it, with a reason.")
     return Condition(
         code=str(check.get("code") or check["name"]),
-        sentence=f"A check fails: {check['sentence']}",
+        sentence=f"A check {'is stale' if check['verdict'] == STALE else 'fails'}: {check['sentence']}",
         cure=" ".join(filter(None, cures)),
         subject=str(check.get("subject") or ""),
         passable=passable,

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from registry.errors import SchemaTooCostly
 from registry.formats.base import ParsedSchema
+from registry.promotions.ageing import aged
 from registry.promotions.clients import checks_of_clients
 from registry.promotions.eligible import needed_for
 from registry.promotions.freezes import frozen_at
@@ -41,7 +42,7 @@ def checks_around(wish: Wish, plan: Plan, wanted: Sequence[Wanted], *, thorough:
     if thorough and adding:
         schemas = {item.subject: item.schema for item in wanted if item.schema is not None}
         found += _referrers(target.registry, adding, schemas)
-        found += _data(target.registry, plan, adding, schemas)
+        found += _data(target, plan, adding, schemas)
         found += checks_of_clients(target.registry, list(adding)[:MAX_LOOKED_AT], schemas)
     if thorough and wish.request_id:
         found += _without_reviewers(wish.request_id)
@@ -143,15 +144,17 @@ def _meets(registry: Registry, subject: SubjectName, schema: ParsedSchema) -> li
     return broken[:_NAMED]
 
 
-def _data(registry: Registry, plan: Plan, adding: dict[str, Step], schemas: dict[str, ParsedSchema]) -> list[Check]:
+def _data(target: Environment, plan: Plan, adding: dict[str, Step], schemas: dict[str, ParsedSchema]) -> list[Check]:
     """Whether what is promoted reads the messages that are there, whatever versions the level names."""
     if not any(kind == "data" for kind, _ in PROVIDERS.values()):
         return []
-    return [
-        _data_check(registry, plan, subject, schemas[subject])
-        for subject in list(adding)[:MAX_LOOKED_AT]
-        if subject in schemas
-    ]
+    rule, now = target.evidence_rule, timezone.now()
+    found = []
+    for subject in list(adding)[:MAX_LOOKED_AT]:
+        if subject in schemas:
+            check = _data_check(target.registry, plan, subject, schemas[subject])
+            found.append(aged(check, rule, now, has_versions=bool(plan.target[subject]["versions"])))
+    return found
 
 
 def _data_check(registry: Registry, plan: Plan, subject: str, schema: ParsedSchema) -> Check:
@@ -170,7 +173,7 @@ def _data_check(registry: Registry, plan: Plan, subject: str, schema: ParsedSche
     try:
         broken = _unreadable(registry, parse_subject(subject), schema, used)
     except SchemaTooCostly as error:
-        return Check(code, name, SKIPPED, error.message, subject=subject)
+        return Check(code, name, SKIPPED, error.message, subject=subject, as_of=seen)
     listed = ", ".join(str(number) for number in used)
     if not broken:
         of = f"version{'s' if len(used) > 1 else ''} {listed}"

@@ -52,6 +52,7 @@ def test_the_first_start_closes_production_and_lets_it_be_read_only(registries: 
         {"owners_only": True},
         {"drift_blocks": False},
         {"threads_block": True},
+        {"max_evidence_hours": 24, "evidence_required": True},
         {"is_closed": True, "reviews_needed": 3},
     ],
 )

@@ -13,6 +13,7 @@ from rest_framework.response import Response
 from registry.access.roles import may, may_somewhere, require
 from registry.api.product.base import ProductView
 from registry.promotions import services
+from registry.promotions.evidence_rule import MAX_HOURS
 from registry.promotions.models import RecurringFreeze, ReviewRule
 from registry.promotions.selectors.environments import (
     BreakGlassInfo,
@@ -35,6 +36,8 @@ class EnvironmentSerializer(serializers.Serializer[Any]):
     owners_only = serializers.BooleanField(required=False)
     drift_blocks = serializers.BooleanField(required=False)
     threads_block = serializers.BooleanField(required=False)
+    max_evidence_hours = serializers.IntegerField(required=False, min_value=0, max_value=MAX_HOURS)
+    evidence_required = serializers.BooleanField(required=False)
 
 
 class RuleSerializer(serializers.Serializer[Any]):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from django.conf import settings
 from django.db import models
 
+from registry.promotions.evidence_rule import EvidenceRule
+
 
 class Environment(models.Model):
     """A registry with its place in the promotion order. A closed one changes by releases and break-glass only.
@@ -20,12 +22,24 @@ class Environment(models.Model):
     owners_only = models.BooleanField(default=False, help_text="only owners of a subject may request it here")
     drift_blocks = models.BooleanField(default=True, help_text="open drift at a subject here fails its requests")
     threads_block = models.BooleanField(default=False, help_text="a discussion that isn't resolved stops the release")
+    max_evidence_hours = models.PositiveSmallIntegerField(
+        default=0, help_text="how old evidence from data may be that a release rests on; 0 for any age"
+    )
+    evidence_required = models.BooleanField(default=False, help_text="a release rests on evidence from data")
 
     class Meta:
         ordering = ["position"]
+        constraints = [
+            models.CheckConstraint(condition=models.Q(max_evidence_hours__lte=8760), name="evidence_ages_within_a_year")
+        ]
 
     def __str__(self) -> str:
         return self.registry.name
+
+    @property
+    def evidence_rule(self) -> EvidenceRule:
+        """What it asks of evidence from data; its registry should be joined."""
+        return EvidenceRule(self.registry.name, self.max_evidence_hours, self.evidence_required)
 
 
 class ReviewRule(models.Model):

@@ -124,6 +124,8 @@ class EnvironmentInfo:
     owners_only: bool
     drift_blocks: bool
     threads_block: bool
+    max_evidence_hours: int
+    evidence_required: bool
     rules: tuple[ReviewRuleInfo, ...]
     freezes: tuple[FreezeInfo, ...]
     recurring: tuple[RecurringFreezeInfo, ...]
@@ -208,6 +210,8 @@ def _info(row: Any, now: datetime) -> EnvironmentInfo:
         owners_only=row.owners_only,
         drift_blocks=row.drift_blocks,
         threads_block=row.threads_block,
+        max_evidence_hours=row.max_evidence_hours,
+        evidence_required=row.evidence_required,
         rules=tuple(_rule(rule) for rule in row.review_rules.all()),
         freezes=tuple(_freeze(freeze, now) for freeze in row.freeze_windows.all()),
         recurring=tuple(_recurring(rule, now) for rule in row.recurring_freezes.all()),

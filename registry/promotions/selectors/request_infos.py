@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.utils import timezone
+
+from registry.promotions.ageing import with_age
 from registry.promotions.eligible import Needed, needed_for_many
 from registry.promotions.models import ApplyStep, PromotionRequest, Release, RequestItem, Review, Thread
 from registry.promotions.overrides import overridden, reason_of
-from registry.promotions.plan import FAIL
+from registry.promotions.plan import STOPPING
 from registry.promotions.staleness import stale
 from registry.promotions.stored_plan import readable
 from registry.promotions.talk import with_threads
@@ -157,7 +160,7 @@ class RequestInfo:
     def failing(self) -> list[dict[str, Any]]:
         """The checks that fail and that no approval of this plan passes over."""
         passed = {code for review in self.reviews if review.counts for code in review.overrides}
-        return [item for item in self.checks if item["verdict"] == FAIL and item.get("code") not in passed]
+        return [item for item in self.checks if item["verdict"] in STOPPING and item.get("code") not in passed]
 
     @property
     def can_run(self) -> bool:
@@ -228,12 +231,13 @@ def _info(row: PromotionRequest, needed: Needed) -> RequestInfo:
 
 
 def _plan(row: PromotionRequest) -> dict[str, Any]:
-    """The stored plan; of a request of which something can still become, with its discussions as they are now."""
+    """The stored plan; of a request of which something can still become, with its discussions and its evidence as they are now."""
     plan: dict[str, Any] = row.plan
     if row.state in PromotionRequest.CLOSED_STATES:
         return plan
     count: int = row.open_threads  # type: ignore[attr-defined]  # annotated
-    return with_threads(plan, count, blocks=row.target.threads_block)
+    talked = with_threads(plan, count, blocks=row.target.threads_block)
+    return with_age(talked, row.target.evidence_rule, timezone.now())
 
 
 def _item(row: RequestItem, *, is_whole: bool) -> ItemInfo:

@@ -16,7 +16,7 @@ from registry.promotions import planning, staleness
 from registry.promotions.eligible import needed_for
 from registry.promotions.models import PromotionRequest, Review
 from registry.promotions.overrides import overridden
-from registry.promotions.plan import FAIL, Plan
+from registry.promotions.plan import STALE, STOPPING, Plan
 from registry.promotions.telling import tell
 from registry.subjects.names import SubjectName
 
@@ -191,8 +191,8 @@ def refuse_failing(request: PromotionRequest) -> None:
 
 
 def failing_checks(request: PromotionRequest) -> list[dict[str, Any]]:
-    """The checks of the stored plan that fail."""
-    return [item for item in request.plan["checks"] if item["verdict"] == FAIL]
+    """The checks of the stored plan that fail, and those that rest on what is too old."""
+    return [item for item in request.plan["checks"] if item["verdict"] in STOPPING]
 
 
 def overrides_of(request: PromotionRequest) -> list[Review]:
@@ -204,7 +204,8 @@ def overrides_of(request: PromotionRequest) -> list[Review]:
 def in_words(check: Mapping[str, Any]) -> str:
     """A failing check as a sentence with its cure."""
     cure = check.get("cure")
-    return f"A check fails: {check['sentence']}{f' {cure}' if cure else ''}"
+    said = "A check is stale" if check["verdict"] == STALE else "A check fails"
+    return f"{said}: {check['sentence']}{f' {cure}' if cure else ''}"
 
 
 def with_current_plan(
@@ -291,6 +292,9 @@ def what_moved(old: Mapping[str, Any], new: Plan) -> str:
         was, now = before.get(different[0]), after[different[0]]
         said = f"was “{was['sentence']}”, is" if was else "is new:"
         return f"The plan has changed: {now['name']} {said} “{now['sentence']}”."
+    bound = next((item["name"] for key, item in after.items() if _binds(before.get(key)) != _binds(item)), "")
+    if bound:
+        return f"The plan has changed: what the target asks of {bound} is another thing now."
     gone = next((item["name"] for key, item in before.items() if key not in after), "")
     if gone:
         return f"The plan has changed: {gone} isn't part of it any more."
@@ -299,6 +303,10 @@ def what_moved(old: Mapping[str, Any], new: Plan) -> str:
 
 def _key(check: Mapping[str, Any]) -> tuple[str, str]:
     return check.get("code") or check["name"], check.get("subject") or ""
+
+
+def _binds(check: Mapping[str, Any] | None) -> bool:
+    return bool(check and check.get("binding"))
 
 
 def _said(check: Mapping[str, Any] | None) -> tuple[str, str] | None:

@@ -9,6 +9,7 @@ from django.db import IntegrityError, transaction
 from registry.access.roles import ROLES, Actor, may_somewhere, require
 from registry.audit.services import record
 from registry.errors import EnvironmentPartNotFound, InvalidInput, NotSignedIn, RegistryNotFound, WrongState
+from registry.promotions.evidence_rule import MAX_HOURS
 from registry.promotions.models import Environment, ReviewRule
 from registry.subjects import gate
 from registry.subjects.services.locks import lock_policy
@@ -41,8 +42,10 @@ def change_environment(
     owners_only: bool | None = None,
     drift_blocks: bool | None = None,
     threads_block: bool | None = None,
+    max_evidence_hours: int | None = None,
+    evidence_required: bool | None = None,
 ) -> None:
-    """Change the rules that are given; what is None stays.
+    """Change the rules that are given; what is None stays. `max_evidence_hours` 0 takes evidence of any age.
 
     To open a closed environment is the widest change of all, so it takes an open break-glass. Closing waits for the
     changes that run in the registry.
@@ -57,6 +60,8 @@ def change_environment(
         "owners_only": owners_only,
         "drift_blocks": drift_blocks,
         "threads_block": threads_block,
+        "max_evidence_hours": max_evidence_hours,
+        "evidence_required": evidence_required,
     }
     changed = {field: value for field, value in given.items() if value is not None and value != getattr(row, field)}
     if not changed:
@@ -69,6 +74,9 @@ def change_environment(
         setattr(row, field, value)
     if not 0 <= row.reviews_needed <= MAX_REVIEWS:
         raise InvalidInput(f"reviews_needed is a number from 0 to {MAX_REVIEWS}.", field="reviews_needed")
+    if not 0 <= row.max_evidence_hours <= MAX_HOURS:
+        said = f"max_evidence_hours is a number from 1 to {MAX_HOURS}, or 0 for evidence of any age."
+        raise InvalidInput(said, field="max_evidence_hours")
     if row.is_closed and not row.reviews_needed:
         raise InvalidInput(f"{name} is closed, so a release takes one review at least.", field="reviews_needed")
     row.save(update_fields=list(changed))
