@@ -213,7 +213,7 @@ def _fact(value: Any) -> str:
 def evidence_tables(evidence: dict[str, Any]) -> tuple[EvidenceTable, ...]:
     """The places that a finding's evidence names: partitions with offsets, or the spot in a state store."""
     partitions = [
-        {**row, "first": _moment(row["first_time"]), "last": _moment(row["last_time"])}
+        {**row, "first": _moment(row.get("first_time")), "last": _moment(row.get("last_time"))}
         for row in evidence.get("partitions", ())
     ]
     where = _table(
@@ -253,8 +253,11 @@ def evidence_tables(evidence: dict[str, Any]) -> tuple[EvidenceTable, ...]:
 
 
 def _spans(rows: Sequence[Mapping[str, Any]]) -> tuple[tuple[int, int], ...]:
-    """Of each row the part of the whole time that it took: left edge and width in percent, at least 1 wide."""
-    if not rows:
+    """Of each row the part of the whole time that it took: left edge and width in percent, at least 1 wide.
+
+    None where a time isn't known: beside the others such a row would look like one of no time.
+    """
+    if not rows or any(row.get("first_time") is None or row.get("last_time") is None for row in rows):
         return ()
     begin, end = min(row["first_time"] for row in rows), max(row["last_time"] for row in rows)
     whole = max(1, end - begin)
@@ -303,8 +306,10 @@ def bar_tables(evidence: Mapping[str, Any]) -> tuple[BarTable, ...]:
     return tuple(tables)
 
 
-def _moment(milliseconds: int) -> str:
-    """A time in UTC; the number itself where no calendar has it."""
+def _moment(milliseconds: int | None) -> str | None:
+    """A time in UTC; the number itself where no calendar has it, None where it isn't known."""
+    if milliseconds is None:
+        return None
     try:
         return datetime.fromtimestamp(milliseconds / 1000, tz=UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     except (OverflowError, OSError, ValueError):

@@ -36,7 +36,7 @@ from dashboard.pages.promotions_plan import (
     seen_of,
     steps_of_plan,
 )
-from dashboard.pages.promotions_replay import replay_action
+from dashboard.pages.promotions_replay import replay_action, replay_topics
 from dashboard.pages.promotions_talk import comment_form, thread_view
 from dashboard.pages.promotions_words import (
     headline_of,
@@ -115,6 +115,7 @@ def promotion(request: HttpRequest, request_id: int) -> PromotionPage:
         comparison=changes.comparison,
         comparison_note=changes.note,
         replay=replay_action(info, actor, changes.chosen),
+        replay_topics=replay_topics(request, info, actor, changes.chosen),
         comparison_of=changes.chosen.subject if changes.chosen else "",
         view=drawn["view"] or "unified",
         unified_url=url(view=None),

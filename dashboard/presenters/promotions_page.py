@@ -7,7 +7,7 @@ from datetime import datetime
 
 from dashboard.presenters.comparison import Comparison
 from dashboard.presenters.drift_parts import FindingOrigin
-from dashboard.presenters.frame import Action, Environment, Fact, Field, Frame, Link, Problem
+from dashboard.presenters.frame import Action, Choice, Environment, Fact, Field, Frame, Link, Problem
 from dashboard.presenters.looks import RequestState, ReviewState, Verdict
 from dashboard.presenters.policy import WhyNot
 from dashboard.presenters.promotions import CheckRow, IdPlan, PlanStep
@@ -210,6 +210,7 @@ class PromotionPage:
     comparison: Comparison | None = None
     comparison_note: str = ""
     replay: Action | None = None
+    replay_topics: tuple[Choice, ...] = ()
     comparison_of: str = ""
     view: str = "unified"
     unified_url: str = ""
@@ -258,11 +259,15 @@ class PromotionPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayPage:
-    """What messages at the target read as under a schema of a request; `problem` says why that isn't known."""
+    """What messages at the target read as under a schema of a request; `problem` says why that isn't known.
+
+    `topics` are those that it can be of, where there is a choice.
+    """
 
     frame: Frame
     subject: str
     request_url: str
     again: Action | None = None
+    topics: tuple[Choice, ...] = ()
     evidence: DataEvidence | None = None
     problem: Problem | None = None

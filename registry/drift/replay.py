@@ -6,6 +6,7 @@ is a sample, and says of how many.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
@@ -190,7 +191,7 @@ def _as_text(schema: ParsedSchema) -> ReplaySchema:
 def _topic(registry: Registry, subject: SubjectName, name: str) -> Coverage:
     """The subject's one topic, or the one named."""
     own = [item for item in topics_of(registry, subject) if item.gone_at is None and item.cluster]
-    found = [item for item in own if not name or name == item.topic]
+    found = [item for item in own if not name or name in (item.topic, _with_cluster(item))]
     if not found:
         known = ", ".join(item.topic for item in own[:5]) or "none"
         raise InvalidSource(
@@ -198,9 +199,20 @@ def _topic(registry: Registry, subject: SubjectName, name: str) -> Coverage:
             " add its cluster as a source and scan it."
         )
     if len(found) > 1:
-        names = ", ".join(f"{item.topic} of {item.cluster}" for item in found[:5])
+        names = ", ".join(_with_cluster(item) for item in found[:5])
         raise InvalidSource(f"Several topics carry {subject.qualified}: {names}. Name one.")
     return found[0]
+
+
+def _with_cluster(item: Coverage) -> str:
+    return f"{item.topic} of {item.cluster}"
+
+
+def names_of_topics(registry: Registry, subject: SubjectName) -> tuple[str, ...]:
+    """The topics that a replay of the subject can name; with its cluster where two clusters have one of that name."""
+    own = [item for item in topics_of(registry, subject) if item.gone_at is None and item.cluster]
+    often = Counter(item.topic for item in own)
+    return tuple(sorted({_with_cluster(item) if often[item.topic] > 1 else item.topic for item in own}))
 
 
 def topics_of(registry: Registry, subject: SubjectName) -> tuple[Coverage, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,7 +17,7 @@ from django.utils import timezone
 from registry.access.roles import Actor
 from registry.drift import data_evidence
 from registry.drift.models import Cluster, FieldStatistic, Finding, Source, Topic
-from registry.drift.replay import Failure, ReplayReport, WriterReplay
+from registry.drift.replay import Failure, ReplayReport, WriterReplay, _topic
 from registry.formats.base import Reference
 from registry.promotions import services
 from registry.subjects import evidence
@@ -124,6 +125,42 @@ def test_a_replay_of_a_request_shows_what_the_messages_read_as(
     assert "partition 0, offset 7" in said(answer)
     assert HOSTILE not in answer.content.decode()
     assert f"/ui/promotions/{risky}?item=orders-value" in answer.content.decode()
+
+
+def test_of_several_topics_one_is_chosen_and_remembered(
+    look: Browser, cast: Cast, risky: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def replay(*_: Any, topic: str, **__: Any) -> ReplayReport:
+        asked.append(topic)
+        return ReplayReport(topic, "main", "value", 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 1.5, (), ())
+
+    first = topic_of("staging")
+    client, address = look("steward"), f"/ui/promotions/{risky}"
+    assert client.get(address).context["page"].replay_topics == ()
+    other = Cluster.objects.create(name="other", bootstrap="127.0.0.1:1", created_by="tests")
+    away = Source.objects.create(
+        registry=get_registry("staging"), kind="kafka", name="other", cluster=other, created_by="tests"
+    )
+    for source, name in ((first.source, "orders-old"), (away, "orders-old")):
+        Topic.objects.create(source=source, name=name, partitions=1, subjects={"value": ["orders-value"]})
+    monkeypatch.setattr(data_evidence, "replay_proposal", replay)
+    page = client.get(address)
+    names = [choice.value for choice in page.context["page"].replay_topics]
+    assert names == ["orders", "orders-old of main", "orders-old of other"]
+    found = [_topic(get_registry("staging"), ORDERS, name) for name in names]
+    assert [(item.topic, item.cluster) for item in found] == [
+        ("orders", "main"),
+        ("orders-old", "main"),
+        ("orders-old", "other"),
+    ]
+    assert re.search(r'<select[^>]*name="topic".*?<option value="orders">', page.content.decode(), re.DOTALL)
+    answer = client.post(page.context["page"].replay.url, {"topic": "orders-old of other"})
+    assert (answer.status_code, asked) == (200, ["orders-old of other"])
+    for again in (answer, client.get(address)):
+        assert '<option value="orders-old of other" selected>' in again.content.decode()
+    assert '<option value="orders-old of other" selected>' not in look("admin").get(address).content.decode()
 
 
 def test_a_replay_asks_the_right_and_says_what_is_in_its_way(look: Browser, cast: Cast, risky: int) -> None:

@@ -14,6 +14,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from dashboard.pages.evidence import evidence_tables
 from registry.access.models import User
 from registry.access.roles import Actor
 from registry.drift.models import Cluster, Finding, Mute, Scan, Source, Topic
@@ -333,3 +334,15 @@ def test_a_byte_that_no_text_of_the_database_holds_breaks_no_form(
         assert steward.post(address, form).status_code in (302, 404, 422)
     assert steward.get(f"/ui/sources?{field}=a%00b").status_code == 200
     assert steward.get(f"/ui/mutes?{field}=a%00b").status_code in (200, 404)
+
+
+def test_rows_whose_times_are_not_known_are_shown_without_them() -> None:
+    known = {"partition": 0, "first_offset": 1, "last_offset": 9, "messages": 9, "first_time": 0, "last_time": 60_000}
+    bare = {"partition": 1, "first_offset": 1, "last_offset": 2, "messages": 2}
+    (table,) = evidence_tables({"partitions": [known, bare]})
+    assert [row[-2:] for row in table.rows] == [("1970-01-01 00:00:00 UTC", "1970-01-01 00:01:00 UTC"), ("–", "–")]
+    assert table.spans == ()
+    (table,) = evidence_tables({"partitions": [bare]})
+    assert [column.label for column in table.columns] == ["Partition", "First offset", "Last offset", "Messages"]
+    (table,) = evidence_tables({"partitions": [known]})
+    assert table.spans == ((0, 100),)

@@ -12,7 +12,7 @@ from registry.drift.judge.model import FieldDay, JudgedFinding, Mark, Memory, Re
 from registry.drift.judge.reading import SIDES, Part, Reading, parts_of
 from registry.drift.judge.strategies import belonging
 from registry.drift.judge.telling import SideOfTopic
-from registry.drift.judge.words import kind_words, owners, share_of
+from registry.drift.judge.words import kind_words, named, owners, share_of
 from registry.observations import FieldProfile
 
 MAX_FINDINGS: Final = 50  # of one rule in one mark's messages
@@ -21,6 +21,9 @@ LONGEST_PATH: Final = 200
 MANY_PATHS: Final = (
     400  # a scan counts some 500 paths of a mark: near that, one that isn't there may not have fitted in
 )
+#: the words of rules that go with whoever declares: one version, or several
+_ONE: Final = {"doesnt": "doesn't", "requires": "requires", "declares": "declares"}
+_SEVERAL: Final = {"doesnt": "don't", "requires": "require", "declares": "declare"}
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,8 @@ class Bodies:
         if profile is not None:
             counts = {"decoded": profile.messages, "present": profile.present, "nulls": profile.nulls}
             details |= {**counts, "kinds": dict(sorted(profile.kinds.items()))}
-        filled = {"path": shortened(path), "declared_by": self.declared_by, **names}
+        verbs = _SEVERAL if len(named(self.versions)) > 1 else _ONE
+        filled = {"path": shortened(path), "declared_by": self.declared_by, **verbs, **names}
         return self.where.finding(
             rule,
             self.parts,

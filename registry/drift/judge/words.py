@@ -119,8 +119,13 @@ def _listed(names: Sequence[str], word: str) -> str:
     return f" {word} ".join(filter(None, (", ".join(names[:-1]), names[-1]))) if names else ""
 
 
+def named(versions: Iterable[RegisteredVersion]) -> list[tuple[str, int]]:
+    """The subject and number of each, once."""
+    return sorted({(version.subject, version.version) for version in versions})
+
+
 def owners(versions: Iterable[RegisteredVersion]) -> str:
     """`orders-value version 3, archive-value version 1`."""
-    names = sorted({(version.subject, version.version) for version in versions})
+    names = named(versions)
     shown = [f"{subject} version {version}" for subject, version in names[:SHOWN]]
     return ", ".join(shown + ([f"{len(names) - SHOWN:,} more"] if len(names) > SHOWN else []))

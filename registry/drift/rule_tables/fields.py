@@ -10,25 +10,25 @@ ROWS: Final = (
     Rule(
         "FIELD_UNDECLARED",
         "risk",
-        "Field {path} stands in {share} of {topic} ({side}), but {declared_by} doesn't declare it.",
+        "Field {path} stands in {share} of {topic} ({side}), but {declared_by} {doesnt} declare it.",
         "Add the field to the schema by a new version, or take it out of the producer.",
     ),
     Rule(
         "FIELD_MISSING",
         "risk",
-        "Field {path} is missing in {share} of {topic} ({side}), though {declared_by} requires it.",
+        "Field {path} is missing in {share} of {topic} ({side}), though {declared_by} {requires} it.",
         "Let the producer fill the field, or make it optional by a new version, with a default for consumers.",
     ),
     Rule(
         "FIELD_KIND_WRONG",
         "risk",
-        "Field {path} is {observed} in {share} of {topic} ({side}); {declared_by} declares {declared}.",
+        "Field {path} is {observed} in {share} of {topic} ({side}); {declared_by} {declares} {declared}.",
         "Correct the producer. If the new kind is meant, add a field of that kind under a new name.",
     ),
     Rule(
         "ENUM_VALUE_UNDECLARED",
         "risk",
-        "Field {path} holds a value in {share} of {topic} ({side}) that {declared_by} doesn't list.",
+        "Field {path} holds a value in {share} of {topic} ({side}) that {declared_by} {doesnt} list.",
         "Add the value to the enum by a new version, consumers first; or correct the producer.",
     ),
     Rule(

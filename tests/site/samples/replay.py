@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dashboard.presenters.frame import Action, Crumb, Problem, Section
+from dashboard.presenters.frame import Action, Choice, Crumb, Problem, Section
 from dashboard.presenters.promotions_page import ReplayPage
 from tests.site.samples.cast import HOSTILE, frame
 from tests.site.samples.promotions import REPLAY
@@ -21,6 +21,7 @@ REPLAYED = ReplayPage(
     subject="customers-value",
     request_url="/gallery/promotion",
     again=REPLAY,
+    topics=(Choice(value="orders", label="orders"), Choice(value=HOSTILE, label=HOSTILE, selected=True)),
     evidence=EVIDENCE,
 )
 REPLAY_FAILED = replace(
