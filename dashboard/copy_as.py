@@ -44,7 +44,7 @@ _LISTS: Final[Mapping[str, _List]] = {
             "q": "text",
             **{
                 name: name
-                for name in ("format", "level", "tag", "owner", "state", "attention", "sort", "after", "before")
+                for name in ("format", "level", "tag", "owner", "state", "attention", "sort", "after", "before", "at")
             },
         },
     ),
@@ -53,8 +53,8 @@ _LISTS: Final[Mapping[str, _List]] = {
         note=later("A picture for a README; without format=badge the answer with its reasons."),
         title=later("Badge: can it be promoted?"),
     ),
-    "versions": _List("/api/v1/registries/{registry}/subjects/{subject}/life"),
-    "policy": _List("/api/v1/registries/{registry}/policy", {"cursor": "cursor"}),
+    "versions": _List("/api/v1/registries/{registry}/subjects/{subject}/life", {"at": "at"}),
+    "policy": _List("/api/v1/registries/{registry}/policy", {"cursor": "cursor", "at": "at"}),
     "what-if": _List(
         "/api/v1/registries/{registry}/what-if",
         {name: name for name in ("level", "context", "subject", "cursor")},

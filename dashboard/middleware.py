@@ -13,6 +13,8 @@ from django.middleware.gzip import GZipMiddleware
 from django.utils import timezone, translation
 from django.utils.cache import patch_vary_headers
 
+from registry.errors import InvalidInput
+
 GetResponse = Callable[[HttpRequest], HttpResponse]
 
 
@@ -101,6 +103,21 @@ class ErrorPageMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         """Go on."""
         return self.get_response(request)
+
+    def process_view(
+        self, request: HttpRequest, view: Callable[..., HttpResponse], places: object, named: object
+    ) -> HttpResponse | None:
+        """The page that says so where a page is asked for as of a moment and can't be shown so."""
+        from dashboard.travel import refuse_to_travel
+        from dashboard.views.errors import error_page
+
+        if not request.path.startswith("/ui/"):
+            return None
+        try:
+            refuse_to_travel(request, view)
+        except InvalidInput as error:
+            return error_page(request, error)
+        return None
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
         """The page for an error of the product; None for any other, which Django answers with its 500."""

@@ -22,6 +22,7 @@ from dashboard.pages.subjects import DOORS
 from dashboard.presenters.audit import AuditChange, AuditList, AuditRow
 from dashboard.presenters.frame import ActiveFilter, Choice, Field, Filter, Link, Paging, Search, Section
 from dashboard.texts import later
+from dashboard.travel import then_url
 from registry.audit.export import Export, export_events
 from registry.audit.selectors import AuditEntry, AuditFilter, list_events, tables_of_audit
 from registry.errors import InvalidInput
@@ -236,6 +237,7 @@ def _audit_row(entry: AuditEntry, url: str) -> AuditRow:
         row=entry.row_id,
         why=entry.why,
         url=url,
+        then_url=then_url(url, entry.at),
         changes=tuple(
             AuditChange(column=column, before=_text(entry.before, column), after=_text(entry.after, column))
             for column in columns

@@ -23,6 +23,7 @@ from dashboard.presenters.looks import Outlook
 from dashboard.presenters.promotions_board import BoardCell, BoardRow, EnvironmentBoard, EnvironmentRule
 from dashboard.texts import counted, later
 from registry.access.roles import Actor, may_somewhere, refusal
+from registry.audit import past
 from registry.promotions import selectors
 from registry.promotions.selectors import EnvironmentInfo
 from registry.promotions.selectors import board as boards
@@ -42,7 +43,8 @@ def board(request: HttpRequest) -> EnvironmentBoard:
     """Subjects that the reader may read, by name; filtered by the address. Raises NotSignedIn, NotAllowed, InvalidInput."""
     actor = page_actor(request)
     query, show, after = (given_text(request.GET, name) for name in ("q", "show", "after"))
-    show = show if show in SHOWS else ""
+    shows = _shows()
+    show = show if show in shows else ""
     rows, filters = selectors.environment_rows(), [show] if show else []
     found = boards.board_rows(by=actor, text=query, filters=filters, after=after, limit=PAGE_ROWS, rows=rows)
     infos = selectors.environment_infos(rows)
@@ -73,6 +75,11 @@ def board(request: HttpRequest) -> EnvironmentBoard:
     )
 
 
+def _shows() -> dict[str, str]:
+    """What can be asked for; what could go on at an earlier time isn't kept."""
+    return {value: label for value, label in SHOWS.items() if value != boards.BLOCKED or past.moment() is None}
+
+
 def _preview(actor: Actor) -> Action:
     reason = "" if may_somewhere(actor, "promotion.request") else refusal(actor, "promotion.request")
     return Action(
@@ -88,7 +95,7 @@ def _preview(actor: Actor) -> Action:
 def _search(base: str, query: str, show: str) -> Search:
     choices = (
         Choice(value="", label=gettext("All subjects"), selected=not show),
-        *(Choice(value=value, label=label, selected=value == show) for value, label in SHOWS.items()),
+        *(Choice(value=value, label=label, selected=value == show) for value, label in _shows().items()),
     )
     without = f"{base}?{urlencode({'q': query})}" if query else base
     return Search(
@@ -196,8 +203,8 @@ def _cell(cell: boards.BoardCell, name: str, before: str, around: _Around) -> Bo
         behind=gettext("lacks version %(wanted)s of %(before)s") % {"wanted": cell.wanted, "before": before}
         if cell.behind
         else "",
-        outlook=Outlook.of(cell.verdict) if cell.verdict else None,
-        reasons=_reasons(cell),
+        outlook=Outlook.of(cell.verdict) if cell.verdict and past.moment() is None else None,
+        reasons=_reasons(cell) if past.moment() is None else (),
         request=Link(
             label=gettext("request %(request)s") % {"request": cell.request},
             url=reverse("ui:promotion", args=[cell.request]),

@@ -12,7 +12,7 @@ from django.utils.translation import gettext
 
 from dashboard.accounts import signed_in_by
 from dashboard.links import subject_url
-from dashboard.presenters.frame import Action, Crumb, Environment, Frame, Mirror, Part, Section
+from dashboard.presenters.frame import Action, Crumb, Environment, Frame, Mirror, Part, Section, Travel
 from dashboard.presenters.looks import EnvironmentKind
 from registry.access.roles import READER, Actor, Grant, refusal
 from registry.access.selectors import actor_of_user, anonymous_actor
@@ -76,6 +76,8 @@ def make_frame(
 
     `order` are the environments' names, where the page has read them already.
     """
+    travel: Travel | None = getattr(request, "travel", None)
+    is_past = travel is not None and travel.at is not None
     order = list_environments() if order is None else order
     names = order if not registry or registry in order else [*order, registry]
     locate = url_in or subjects_url
@@ -88,9 +90,10 @@ def make_frame(
         crumbs=crumbs,
         parts=parts,
         environments=tuple(environment_of(name, order, url=locate(name), current=name == registry) for name in names),
-        mirror=_mirror(mirror, actor),
-        open_findings=count_open_findings(),
-        waiting_requests=count_waiting_for(actor.user_id, actor.grants) if actor.user_id else 0,
+        mirror=None if is_past else _mirror(mirror, actor),
+        travel=travel,
+        open_findings=0 if is_past else count_open_findings(),
+        waiting_requests=count_waiting_for(actor.user_id, actor.grants) if actor.user_id and not is_past else 0,
         unread=count_unread(actor.user_id) if actor.user_id else 0,
     )
 

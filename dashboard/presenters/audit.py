@@ -19,7 +19,10 @@ class AuditChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditRow:
-    """One change of one row: who, when, through which door and from where, what, and why; `sealed` is its position."""
+    """One change of one row: who, when, through which door and from where, what, and why; `sealed` is its position.
+
+    `then_url` is the page of what it is about, as this change left it.
+    """
 
     number: int
     at: datetime
@@ -31,6 +34,7 @@ class AuditRow:
     sealed: int | None = None
     why: str = ""
     url: str = ""
+    then_url: str = ""
     changes: tuple[AuditChange, ...] = ()
 
 

@@ -71,12 +71,26 @@ class Mirror:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Travel:
+    """The page can be shown as it was then; `at` is then, None now, and `words` says it in UTC.
+
+    `value` is what the form that asks for another moment holds, `hidden` what else it sends.
+    """
+
+    at: datetime | None = None
+    words: str = ""
+    value: str = ""
+    now_url: str = ""
+    hidden: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
     """The frame of one page.
 
     `title` is the heading (h1) and the window's title; `code` says it is a name in monospace. `environments` are in the
     order of promotion, at most one `current`; `parts` are the other pages about the same thing; `mirror` says how old a remote registry's copy is. The two counts are badges in the navigation (0 hides them). `now` is the
-    moment that relative times are counted from.
+    moment that relative times are counted from. `travel` is there where the page can be shown as it was.
     """
 
     title: str
@@ -87,6 +101,7 @@ class Frame:
     parts: tuple[Part, ...] = ()
     environments: tuple[Environment, ...] = ()
     mirror: Mirror | None = None
+    travel: Travel | None = None
     open_findings: int = 0
     waiting_requests: int = 0
     unread: int = 0

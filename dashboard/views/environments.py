@@ -17,6 +17,7 @@ from dashboard.pages.environments import MANAGE, environment_page, switched
 from dashboard.pages.frame import page_actor
 from dashboard.pages.numbers import whole_number
 from dashboard.pages.sources_words import given_text
+from dashboard.travel import travels
 from dashboard.views.parts import render_page
 from dashboard.views.promotions import utc_moment
 from registry.access.roles import require
@@ -27,6 +28,7 @@ from registry.promotions.services.current import refuse_strangers
 
 
 @require_safe
+@travels
 def board(request: HttpRequest) -> HttpResponse:
     """Subjects by environment; htmx gets the list alone."""
     return render_page(request, "environments/board.html", board_page(request), {"list": "list"})

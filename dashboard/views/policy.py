@@ -15,6 +15,7 @@ from dashboard.pages.policy import asked_scope, place_words, policy_page
 from dashboard.pages.sources_words import given_text
 from dashboard.pages.what_if import what_if_page
 from dashboard.pages.what_if_form import scoped_url
+from dashboard.travel import travels
 from dashboard.views.parts import render_page
 from registry.access.roles import require
 from registry.errors import Conflict, InvalidInput, SubjectConfigNotFound, SubjectModeNotFound
@@ -28,6 +29,7 @@ _SWITCH: Final = {"true": True, "false": False}
 
 
 @require_safe
+@travels
 def policy(request: HttpRequest, registry: str) -> HttpResponse:
     """The tree of settings, and with `change` the forms of one place."""
     require(page_actor(request), "schema.read", registry=registry)

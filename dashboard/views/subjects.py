@@ -11,6 +11,7 @@ from dashboard.pages.frame import page_actor
 from dashboard.pages.subject_list import subject_list as list_page
 from dashboard.presenters.comparison_markdown import comparison_markdown
 from dashboard.texts import for_everybody
+from dashboard.travel import travels
 from dashboard.views.parts import render_page
 from registry.access.roles import require
 from registry.subjects.names import parse_subject
@@ -22,6 +23,7 @@ def _require_read(request: HttpRequest, registry: str, subject: str = "") -> Non
 
 
 @require_safe
+@travels
 def subject_list(request: HttpRequest, registry: str) -> HttpResponse:
     """All subjects of a registry; htmx gets the list alone."""
     _require_read(request, registry)
@@ -29,6 +31,7 @@ def subject_list(request: HttpRequest, registry: str) -> HttpResponse:
 
 
 @require_safe
+@travels
 def subject_page(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
     """One subject; htmx gets the version below the table alone."""
     _require_read(request, registry, subject)
@@ -37,6 +40,7 @@ def subject_page(request: HttpRequest, registry: str, subject: str) -> HttpRespo
 
 
 @require_safe
+@travels
 def compare(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
     """Two versions side by side."""
     _require_read(request, registry, subject)
@@ -79,6 +83,7 @@ def simulate(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
 
 
 @require_safe
+@travels
 def reference_graph(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
     """What the subject refers to and what refers to it."""
     _require_read(request, registry, subject)

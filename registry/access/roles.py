@@ -49,6 +49,9 @@ ACTIONS: dict[str, frozenset[str]] = {
     "people.manage": _ADMINS,
 }
 
+#: what can be done in the past
+LOOKING: frozenset[str] = frozenset({"schema.read", "audit.read"})
+
 #: what a person reads when it is refused
 ACTION_WORDS = {
     "schema.read": "read schemas",
@@ -98,7 +101,8 @@ class Actor:
 
     `origin` says from where, for the audit: the caller's address, and the name of the token. `signed_in_by` is how the
     person proved who they are: `password`, `oidc`, or "" where nobody did (a token that a command made, a task); a token
-    carries how its maker was signed in. `limit` is what a token takes away from the rights of its person.
+    carries how its maker was signed in. `limit` is what a token takes away from the rights of its person. `past` is there
+    while something is looked at as it was: why nothing can be done then.
     """
 
     name: str
@@ -108,6 +112,7 @@ class Actor:
     origin: str = ""
     signed_in_by: str = ""
     limit: Limit | None = None
+    past: str = ""
 
 
 def system_actor(name: str, door: str = "task") -> Actor:
@@ -121,6 +126,8 @@ def may(actor: Actor, action: str, *, registry: str = "", subject: str = "") -> 
     A token may what its person may *and* its scope names, there.
     """
     roles = ACTIONS[action]
+    if actor.past and action not in LOOKING:
+        return False
     if actor.limit and not (actor.limit.has(action) and _covers(actor.limit, registry, subject)):
         return False
     return any(grant.role in roles and _covers(grant, registry, subject) for grant in actor.grants)
@@ -129,7 +136,7 @@ def may(actor: Actor, action: str, *, registry: str = "", subject: str = "") -> 
 def may_somewhere(actor: Actor, action: str) -> bool:
     """Whether the actor may do the action in any registry or for any subject at all."""
     roles = ACTIONS[action]
-    allowed = actor.limit is None or actor.limit.has(action)
+    allowed = (actor.limit is None or actor.limit.has(action)) and (not actor.past or action in LOOKING)
     return allowed and any(grant.role in roles for grant in actor.grants)
 
 
@@ -143,6 +150,8 @@ def refusal(actor: Actor, action: str, *, registry: str = "", subject: str = "")
     """Why the actor may not, as a sentence; empty when they may. Pages show it beside a disabled button."""
     if may(actor, action, registry=registry, subject=subject):
         return ""
+    if actor.past and action not in LOOKING:
+        return actor.past
     needed = " or ".join(sorted(ACTIONS[action]))
     where = f" in registry {registry}" if registry else ""
     if actor.limit and not actor.limit.has(action):

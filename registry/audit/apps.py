@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.apps import AppConfig
-from django.db.models.signals import post_migrate
+from django.db.models.signals import post_migrate, pre_migrate
 
 
 class AuditConfig(AppConfig):
@@ -13,7 +13,10 @@ class AuditConfig(AppConfig):
     label = "audit"
 
     def ready(self) -> None:
-        """Set the application role's rights after every migration."""
+        """Around every migration: the views of the past, and the application role's rights."""
         from registry.audit.grants import grant_to_application
+        from registry.audit.past import forget_views, make_views
 
+        pre_migrate.connect(forget_views, sender=self, dispatch_uid="forget_views")
+        post_migrate.connect(make_views, sender=self, dispatch_uid="make_views")
         post_migrate.connect(grant_to_application, sender=self, dispatch_uid="grant_to_application")

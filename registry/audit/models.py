@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db import models
+from django.db.models.fields.json import KeyTextTransform
 
 
 class AuditEvent(models.Model):
@@ -27,6 +28,15 @@ class AuditEvent(models.Model):
         indexes = [
             models.Index(fields=["table", "row_id"], name="audit_of_a_row"),
             models.Index(fields=["id"], condition=models.Q(position=None), name="audit_not_sealed"),
+            models.Index(fields=["actor", "id"], name="audit_of_an_actor"),
+            models.Index(fields=["door", "id"], name="audit_of_a_door"),
+            # what was then is read from what changed since; most events are of new rows, which no such index has
+            models.Index(fields=["table", "at"], condition=~models.Q(operation="INSERT"), name="audit_of_changes"),
+            models.Index(
+                KeyTextTransform("subject_id", "before"),
+                condition=models.Q(table="subjects_schemaversion") & ~models.Q(operation="INSERT"),
+                name="audit_of_old_versions",
+            ),
         ]
 
     def __str__(self) -> str:

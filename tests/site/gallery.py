@@ -82,6 +82,7 @@ SAMPLES: dict[str, Sample] = {
     "subject-source": Sample("subjects/subject.html", subjects.SUBJECT_SOURCE),
     "subject-settings": Sample("subjects/subject.html", subjects.SUBJECT_SETTINGS),
     "subject-broken": Sample("subjects/subject.html", subjects.SUBJECT_BROKEN),
+    "subject-then": Sample("subjects/subject.html", subjects.SUBJECT_THEN),
     "subject-deleted": Sample("subjects/subject.html", subjects.SUBJECT_DELETED),
     "compare": Sample("subjects/compare.html", comparison.COMPARE),
     "compare-words": Sample("subjects/compare.html", comparison.COMPARE_WORDS),

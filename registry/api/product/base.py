@@ -2,19 +2,57 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from dataclasses import replace
+from functools import wraps
+from typing import Any, Final
 
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from registry.access.roles import Actor
+from registry.audit.past import as_of, moment_of
 from registry.errors import InvalidInput
+
+#: in the description of a read that also answers as of a moment
+AT: Final = OpenApiParameter(
+    "at", str, description="A moment, such as 2026-10-01T12:00Z: the answer is as it was then.", required=False
+)
+Read = Callable[..., Response]
+
+
+def as_it_was(read: Read) -> Read:
+    """Marks the `get` of a view that answers as of the moment in `?at=`, by today's rights."""
+
+    @wraps(read)
+    def get(self: ProductView, request: Request, *places: Any, **named: Any) -> Response:
+        query = request.query_params.copy()
+        given = query.pop("at", [""])[-1]
+        if not given:
+            return read(self, request, *places, **named)
+        request._request.GET = query  # type: ignore[assignment]  # what the view reads of it has no such name
+        request.user = replace(self.actor, past=f"This is how it was at {given[:40]}: nothing can be changed there.")  # type: ignore[assignment]
+        with as_of(moment_of(given)):
+            return read(self, request, *places, **named)
+
+    get.answers_as_it_was = True  # type: ignore[attr-defined]
+    return get
 
 
 class ProductView(APIView):
     """Knows who calls; `self.actor`."""
 
     door = "product"
+
+    def initial(self, request: Request, *places: Any, **named: Any) -> None:
+        """As Django REST framework's. Raises InvalidInput where what is asked for as of a moment has no past."""
+        super().initial(request, *places, **named)
+        is_marked = getattr(getattr(self, "get", None), "answers_as_it_was", False)
+        if request.method == "GET" and "at" in request.query_params and not is_marked:
+            raise InvalidInput("This can't be read as of a moment: leave `at` out.")
 
     @property
     def actor(self) -> Actor:

@@ -12,7 +12,7 @@ from rest_framework.response import Response
 
 from registry.access.roles import require
 from registry.access.selectors import owners_of
-from registry.api.product.base import ProductView
+from registry.api.product.base import AT, ProductView, as_it_was
 from registry.api.product.standing import SubjectView
 from registry.errors import InvalidInput
 from registry.subjects.models import Subject
@@ -45,7 +45,8 @@ class TagChangeSerializer(serializers.Serializer[Any]):
 class SubjectNotes(SubjectView):
     """`/api/v1/registries/{registry}/subjects/{subject}/notes`."""
 
-    @extend_schema(responses=None)
+    @extend_schema(parameters=[AT], responses=None)
+    @as_it_was
     def get(self, request: Request, registry: str, subject: str) -> Response:
         """Tags and text of a subject, its owners, and the tags of its newest version's fields. The ETag is for `PUT`."""
         place, name = self.place(registry, subject)

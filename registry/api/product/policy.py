@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from registry.access.roles import require
-from registry.api.product.base import ProductView
+from registry.api.product.base import AT, ProductView, as_it_was
 from registry.errors import InvalidInput
 from registry.promotions.changing import CONFIG, MODE, Changing, changing
 from registry.promotions.selectors.what_if import requests_under
@@ -42,7 +42,8 @@ class WhatIfSerializer(serializers.Serializer[Any]):
 class Policy(ProductView):
     """`/api/v1/registries/{registry}/policy`."""
 
-    @extend_schema(parameters=[TreeSerializer], responses=None)
+    @extend_schema(parameters=[TreeSerializer, AT], responses=None)
+    @as_it_was
     def get(self, request: Request, registry: str) -> Response:
         """The registry, and each context and subject that sets something itself, with what counts there from where.
 

@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from registry.access.roles import may, require
-from registry.api.product.base import ProductView
+from registry.api.product.base import AT, ProductView, as_it_was
 from registry.api.standing import marked
 from registry.errors import InvalidInput
 from registry.promotions import selectors as promotions
@@ -128,7 +128,8 @@ def _row(item: StandingOfVersion) -> dict[str, Any]:
 class Life(SubjectView):
     """`/api/v1/registries/{registry}/subjects/{subject}/life`."""
 
-    @extend_schema(responses=None)
+    @extend_schema(parameters=[AT], responses=None)
+    @as_it_was
     def get(self, request: Request, registry: str, subject: str) -> Response:
         """What became of each version: requests, releases, standing, deletion, and whether it is a ghost."""
         place, name = self.place(registry, subject)

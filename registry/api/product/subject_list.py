@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from registry.access.roles import may, require
-from registry.api.product.base import ProductView
+from registry.api.product.base import AT, ProductView, as_it_was
 from registry.errors import InvalidInput
 from registry.formats import FORMATS
 from registry.formats.compatibility import LEVELS
@@ -40,7 +40,8 @@ class SubjectsSerializer(serializers.Serializer[Any]):
 class Subjects(ProductView):
     """`/api/v1/registries/{registry}/subjects`."""
 
-    @extend_schema(parameters=[SubjectsSerializer], responses=None)
+    @extend_schema(parameters=[SubjectsSerializer, AT], responses=None)
+    @as_it_was
     def get(self, request: Request, registry: str) -> Response:
         """A page of the list: the last change first, or by name."""
         require(self.actor, "schema.read", registry=registry)

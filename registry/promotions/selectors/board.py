@@ -6,9 +6,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from django.utils import timezone
-
 from registry.access.roles import Actor, may, may_somewhere, require
+from registry.audit import past
 from registry.errors import InvalidInput
 from registry.promotions.freezes import window_of
 from registry.promotions.models import Environment
@@ -81,6 +80,8 @@ def board_rows(
     """
     if not may_somewhere(by, "schema.read"):
         require(by, "schema.read")
+    if past.moment() and BLOCKED in filters:
+        raise InvalidInput("What could go on at that time isn't kept: ask for the blocked ones of now.")
     unknown = sorted(set(filters) - set(FILTERS))
     if unknown:
         raise InvalidInput(f"{unknown[0][:40]!r} is no filter: use one of {', '.join(FILTERS)}.")
@@ -144,7 +145,7 @@ def _patterns(text: str) -> list[str]:
 
 def _frozen(environments: Sequence[Environment]) -> dict[int, str]:
     """Environment → why nothing is applied there now."""
-    windows = ((row.pk, window_of(row, timezone.now())) for row in environments)
+    windows = ((row.pk, window_of(row, past.present())) for row in environments)
     return {
         number: f"Frozen until {window.ends_at:%Y-%m-%d %H:%M} UTC: {window.reason}"
         for number, window in windows

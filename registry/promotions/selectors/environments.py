@@ -10,6 +10,7 @@ from typing import Any, Final
 from django.db.models import OuterRef, Prefetch, Q, QuerySet, Subquery
 from django.utils import timezone
 
+from registry.audit import past
 from registry.errors import RegistryNotFound
 from registry.promotions.freezes import next_window, recurrence_of, window_of
 from registry.promotions.models import BreakGlass, Environment, FreezeWindow, RecurringFreeze, ReviewRule
@@ -150,7 +151,7 @@ def environment_rows() -> list[Environment]:
 
 def environment_infos(rows: Sequence[Environment] | None = None) -> list[EnvironmentInfo]:
     """All environments in the promotion order; of `rows`, where the caller has read `environment_rows` already."""
-    now = timezone.now()
+    now = past.present()
     return [_info(row, now) for row in (environment_rows() if rows is None else rows)]
 
 
@@ -178,7 +179,7 @@ def open_break_glass_of(name: str, user_id: int | None) -> BreakGlassInfo | None
 
 
 def _rows(environments: QuerySet[Environment]) -> list[Environment]:
-    now = timezone.now()
+    now = past.present()
     glass = BreakGlass.objects.filter(Q(ends_at__gt=now) | Q(confirmed_at=None)).order_by("-id")
     freezes = FreezeWindow.objects.filter(ends_at__gt=now).order_by("starts_at", "pk")
     modes = Mode.objects.filter(registry=OuterRef("registry"), context=None).values("mode")

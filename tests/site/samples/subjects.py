@@ -17,6 +17,7 @@ from dashboard.presenters.frame import (
     Problem,
     Search,
     Section,
+    Travel,
 )
 from dashboard.presenters.looks import Severity, Verdict
 from dashboard.presenters.notes import TagChip
@@ -559,6 +560,18 @@ SUBJECT_BROKEN = replace(
         *ACTIONS[2:],
     ),
 )
+SUBJECT_THEN = replace(
+    SUBJECT,
+    frame=replace(
+        SUBJECT.frame,
+        travel=Travel(at=ago(days=53), words="2026-10-01 12:00 UTC", value="2026-10-01T12:00", now_url="?tab=source",
+                      hidden=(("tab", "source"), (HOSTILE, HOSTILE))),
+    ),
+    actions=tuple(
+        replace(each, allowed=False, reason="This is the past: go back to now.")
+        for each in SUBJECT.actions
+    ),
+)  # fmt: skip
 SUBJECT_DELETED = replace(
     SUBJECT,
     frame=frame(LONG, Section.SUBJECTS, *subject_crumbs(), code=True, part="Versions"),
