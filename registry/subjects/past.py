@@ -11,11 +11,13 @@ _CHANGES: Final = f"""
     WHERE e."table" = 'subjects_schemaversion' AND e.operation <> 'INSERT' AND e.at > {MOMENT}"""
 _SUBJECT: Final = "(e.before ->> 'subject_id')"
 ACTIVITY: Final = f"""
-SELECT a.subject_id, a.registry_id, a.live_versions, a.changed_at FROM public.subjects_subjectactivity a
+SELECT a.subject_id, a.registry_id, a.live_versions, a.changed_at, a.schema_type FROM public.subjects_subjectactivity a
 WHERE a.changed_at <= {MOMENT} AND NOT EXISTS (SELECT {_CHANGES} AND {_SUBJECT} = a.subject_id::text)
 UNION ALL
-SELECT v.subject_id, c.registry_id, count(*)::integer, max(v.created_at)
+SELECT v.subject_id, c.registry_id, count(*)::integer, max(v.created_at),
+    (array_agg(sc.schema_type ORDER BY v.version DESC))[1]
 FROM past.subjects_schemaversion v
+JOIN past.subjects_schema sc ON sc.id = v.schema_id
 JOIN past.subjects_subject s ON s.id = v.subject_id
 JOIN past.subjects_context c ON c.id = s.context_id
 WHERE v.deleted_at IS NULL AND v.subject_id IN (
