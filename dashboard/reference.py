@@ -11,6 +11,7 @@ from django.conf import settings
 from dashboard.presenters.looks import format_name
 from registry.access.roles import ACTION_WORDS, ACTIONS, ROLES
 from registry.api.confluent.errors import CODES, status_of
+from registry.drift.detector import DETECTOR
 from registry.drift.judge.advice import ADVICE
 from registry.drift.rules import TABLES as DRIFT_TABLES
 from registry.formats.avro import difference_rules as avro_differences
@@ -108,7 +109,9 @@ def _drift() -> str:
     return (
         "# Drift: the rules\n\n`break`: data is lost or unreadable now. `risk`: it will be, or it may already be in"
         " silence. `notice`: somebody should know. What is registered and not seen yet is pending, no drift; what"
-        " wasn't scanned isn't clean.\n\n"
+        f" wasn't scanned isn't clean.\n\nThese are the rules of detector {DETECTOR.version}; a scan and a finding say"
+        " which one looked. What comes up because a newer one judges by its rule otherwise says so"
+        " (`rebaselined_from`): nobody is told of it as new drift, and it holds a rollout as any other.\n\n"
         + "\n".join(parts)
         + "\n## Advice for production\n\nA scan of the kind `registry` says of each line whether it is followed,"
         " isn't, or can't be known.\n\n" + _table(("advice", "rules", "known from"), advice)

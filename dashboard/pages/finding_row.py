@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from dashboard.links import subject_url
 from dashboard.pages.frame import environment_of
@@ -44,8 +45,19 @@ def finding_row(info: FindingInfo, order: list[str], requests: Iterable[int] = (
         assignee=info.assigned_to,
         hint=info.cause,
         muted=info.muted,
+        rebaselined=rebaselined(info),
         resolving=() if info.state == RESOLVED else tuple(map(_request, requests)),
     )
+
+
+def rebaselined(info: FindingInfo) -> str:
+    """That a finding came up because a newer detector looked; "" for all others."""
+    if info.rebaselined_from is None:
+        return ""
+    return gettext("Re-baselined: found by detector %(detector)s, earlier scans used %(earlier)s.") % {
+        "detector": info.detector,
+        "earlier": info.rebaselined_from,
+    }
 
 
 def _request(number: int) -> Link:

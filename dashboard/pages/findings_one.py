@@ -102,6 +102,7 @@ def finding_page(request: HttpRequest, finding_id: int) -> FindingPage:
         requests=tuple(request_row(one, order) for one in answers.requests),
         released=_released(answers),
         reopened=info.reopened,
+        detector=info.detector,
         observed=comparison,
         observed_note=observed_note,
         clean_scans=gettext("%(seen)s of %(needed)s") % {"seen": info.clean_scans, "needed": source.clean_scans}

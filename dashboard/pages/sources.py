@@ -275,6 +275,7 @@ def progress_of(request: HttpRequest, scan: ScanInfo, source: SourceInfo) -> Sca
         started_at=scan.started_at,
         finished_at=scan.finished_at,
         queued_by=scan.queued_by,
+        detector=scan.detector,
         summary=what_was_read(scan),
         read=read_tables(scan.read) if scan.read else (),
         notes=notes_on(scan.read) if scan.read else (),

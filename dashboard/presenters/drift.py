@@ -144,6 +144,7 @@ class ScanProgress:
     notes: tuple[str, ...] = ()
     problem: Problem | None = None
     cancel: Action | None = None
+    detector: int | None = None
 
     @property
     def percent(self) -> int | None:
@@ -170,7 +171,7 @@ class ScanRow:
 class FindingRow:
     """A finding in a list. `sentence` is the finding in words, `location` topic:partition@offset or operator/variable.
 
-    `resolving` leads to the open requests that answer it; `snooze` acknowledges it from where it stands, None where that
+    `rebaselined` says that a newer detector alone brought it up. `resolving` leads to the open requests that answer it; `snooze` acknowledges it from where it stands, None where that
     isn't offered.
     """
 
@@ -193,6 +194,7 @@ class FindingRow:
     assignee: str = ""
     hint: str = ""
     muted: bool = False
+    rebaselined: str = ""
     resolving: tuple[Link, ...] = ()
     snooze: Action | None = None
 
@@ -298,6 +300,7 @@ class FindingPage:
     scan: Action | None = None
     history: tuple[HistoryRow, ...] = ()
     reopened: int = 0
+    detector: int | None = None
     clean_scans: str = ""
     observed: Comparison | None = None
     observed_note: str = ""

@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from registry.access.roles import system_actor
 from registry.audit.services import record
+from registry.drift.detector import DETECTOR
 from registry.drift.gaps import keep_read_from
 from registry.drift.judge import JudgedFinding, Registered, belongings, types_seen
 from registry.drift.life_cycle import Standing, could_have_seen, is_muted, seen_again
@@ -27,6 +28,7 @@ from registry.drift.merging import (
     uses_of,
 )
 from registry.drift.models import FieldStatistic, Finding, Scan, SchemaUse, Source, Topic
+from registry.drift.rebaselining import alarming, detector_before, note_detector
 from registry.drift.services import Claim
 from registry.drift.services.findings import active_mutes
 from registry.drift.sources.base import ScanResult
@@ -51,7 +53,7 @@ SEEN: Final = (
     "last_seen", "last_scan", "clean_scans",
 )  # fmt: skip
 DECIDED: Final = (
-    "state", "resolved_at", "reopened", "muted", "acknowledged_by", "acknowledged_reason", "acknowledged_until",
+    "state", "detector", "rebaselined_from", "resolved_at", "reopened", "muted", "acknowledged_by", "acknowledged_reason", "acknowledged_until",
 )  # fmt: skip
 
 
@@ -83,8 +85,8 @@ def keep_result(claim: Claim, result: ScanResult) -> bool:
     _count_unseen(scan, source, result)
     _mark_out_of_reach(source, result)
     scan.state, scan.finished_at, scan.lease_until = "done", timezone.now(), None
-    scan.read, scan.phase = result.read, ""
-    scan.save(update_fields=["state", "finished_at", "lease_until", "read", "phase"])
+    scan.read, scan.phase, scan.detector = result.read, "", DETECTOR.version
+    scan.save(update_fields=["state", "finished_at", "lease_until", "read", "phase", "detector"])
     return True
 
 
@@ -185,6 +187,7 @@ def _keep_findings(scan: Scan, source: Source, result: ScanResult, topics: Mappi
     known = {row.fingerprint: row for row in rows}
     mutes = active_mutes(source.registry_id)
     again = {topic.name for topic in result.topics if topic.again}
+    looked = detector_before(scan)
     now = timezone.now()
     new: list[Finding] = []
     same: list[Finding] = []
@@ -195,6 +198,7 @@ def _keep_findings(scan: Scan, source: Source, result: ScanResult, topics: Mappi
         row = known.get(fingerprint)
         if row is None:
             row = Finding(source=source, fingerprint=fingerprint, first_seen=now, first_scan=scan, muted=muted)
+            note_detector(row, finding.rule, looked)
             _refresh(row, finding, scan, topics, now=now, count=finding.count)
             new.append(row)
             continue
@@ -208,13 +212,14 @@ def _keep_findings(scan: Scan, source: Source, result: ScanResult, topics: Mappi
         if seen.reopened:
             row.state, row.resolved_at, row.reopened = seen.state, None, row.reopened + 1
             row.acknowledged_by, row.acknowledged_reason, row.acknowledged_until = "", "", None
+            note_detector(row, finding.rule, looked)
             reopened.append(row)
         (changed if seen.reopened or row.muted != muted else same).append(row)
         row.muted = muted
     Finding.objects.bulk_create(new, batch_size=BATCH)
     _upsert(Finding, same, ("id",), SEEN)
     _upsert(Finding, changed, ("id",), (*SEEN, *DECIDED))
-    tell_of_seen(source, opened=new, reopened=reopened)
+    tell_of_seen(source, opened=alarming(new), reopened=alarming(reopened))
 
 
 def _refresh(

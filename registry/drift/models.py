@@ -217,6 +217,9 @@ class Scan(models.Model):
     read = models.JSONField(
         null=True, blank=True, help_text="what was read: positions, messages, rows; null until done"
     )
+    detector = models.PositiveSmallIntegerField(
+        null=True, blank=True, help_text="the version of the detector that looked; null: none was kept then"
+    )
     error = models.TextField(blank=True)
 
     class Meta:
@@ -252,6 +255,12 @@ class Finding(models.Model):
     count = models.PositiveBigIntegerField(default=1)
     first_seen = models.DateTimeField()
     last_seen = models.DateTimeField()
+    detector = models.PositiveSmallIntegerField(null=True, blank=True, help_text="which found it first")
+    rebaselined_from = models.PositiveSmallIntegerField(
+        null=True,
+        blank=True,
+        help_text="the detector of the scans before, where the finding came up because a newer one looked",
+    )
     first_scan = models.ForeignKey(Scan, on_delete=models.SET_NULL, null=True, related_name="+")
     last_scan = models.ForeignKey(Scan, on_delete=models.SET_NULL, null=True, related_name="+")
     acknowledged_by = models.TextField(blank=True)
@@ -274,6 +283,10 @@ class Finding(models.Model):
             models.CheckConstraint(
                 condition=~models.Q(state="acknowledged") | ~models.Q(acknowledged_reason=""),
                 name="acknowledged_with_a_reason",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(rebaselined_from=None) | models.Q(detector__gt=models.F("rebaselined_from")),
+                name="rebaselined_by_a_newer_detector",
             ),
         ]
         indexes = [models.Index(fields=["state", "-last_seen"], name="findings_inbox")]

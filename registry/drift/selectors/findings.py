@@ -54,6 +54,8 @@ class FindingInfo:
     clean_scans: int
     reopened: int
     resolved_at: datetime | None
+    detector: int | None = None
+    rebaselined_from: int | None = None
     samples_hidden: bool = False
 
 
@@ -324,4 +326,6 @@ def _whole(row: Finding) -> FindingInfo:
         clean_scans=row.clean_scans,
         reopened=row.reopened,
         resolved_at=row.resolved_at,
+        detector=row.detector,
+        rebaselined_from=row.rebaselined_from,
     )

@@ -51,6 +51,7 @@ class ScanInfo:
     read: dict[str, Any] | None
     error: str
     attempts: int = 0
+    detector: int | None = None
 
     @property
     def unfinished(self) -> bool:
@@ -300,6 +301,7 @@ def scan_info(row: Scan) -> ScanInfo:
         read=row.read,
         error=row.error,
         attempts=row.attempts,
+        detector=row.detector,
     )
 
 
