@@ -287,6 +287,10 @@ class NoteChanged(Conflict):
     """Somebody else changed the description since the caller read it; `state` is what it is in now."""
 
 
+class DraftChanged(Conflict):
+    """The draft was changed since the writer read it; `seen` is what it is in now."""
+
+
 class WrongState(Conflict):
     """The request, scan or finding isn't in a state that allows this."""
 

@@ -117,6 +117,7 @@ def proposal_page(
         save=Action(label=gettext("Save as a draft"), url=reverse("ui:propose"), allowed=not reason, reason=reason),
         submit=Action(label=gettext("Submit for review"), url=reverse("ui:propose"), allowed=not reason, reason=reason),
         draft=form.draft,
+        seen=form.seen or "",
         origin=form.origin,
         finding=finding_origin(form.finding, actor),
         finding_number=form.finding,

@@ -36,7 +36,8 @@ _FORMAT_OF: Final = {"avsc": "AVRO", "proto": "PROTOBUF"}
 class Form:
     """What the editor holds; a row of references as it was typed, `draft` the draft that it is of.
 
-    `finding` is the drift finding that it answers.
+    `finding` is the drift finding that it answers. `seen` is the state of the draft that was read, empty for none, None
+    where the sender doesn't say.
     """
 
     registry: str
@@ -48,6 +49,7 @@ class Form:
     origin: str = ""
     draft: int | None = None
     finding: int | None = None
+    seen: str | None = ""
 
     def references(self) -> list[Reference]:
         """The rows as references; raises InvalidReference for a version that is none."""
@@ -75,6 +77,7 @@ def form_of_draft(info: DraftInfo) -> Form:
         reason=info.reason,
         origin=info.origin,
         draft=info.id,
+        seen=info.state,
         finding=info.finding,
     )
 
@@ -94,6 +97,7 @@ def form_sent(request: HttpRequest) -> Form:
         origin=given_text(posted, "origin"),
         draft=whole_number(given_text(posted, "draft")),
         finding=whole_number(given_text(posted, "finding")),
+        seen=posted.get("seen", "")[:40] if "seen" in posted else None,
     )
 
 

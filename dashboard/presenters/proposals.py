@@ -51,7 +51,7 @@ class ProposalResult:
 class ProposalPage:
     """The editor. `equal` says that a version has this meaning already: nothing would be registered.
 
-    `finding_number` is what the form sends on, `finding` what the reader may see of it. After a check `levels` are
+    `seen` is the state of the draft that was read. `finding_number` is what the form sends on, `finding` what the reader may see of it. After a check `levels` are
     all seven, and `comparison` is the text against the newest version, None where none is.
     """
 
@@ -67,6 +67,7 @@ class ProposalPage:
     save: Action
     submit: Action
     draft: int | None = None
+    seen: str = ""
     origin: str = ""
     finding: FindingOrigin | None = None
     finding_number: int | None = None

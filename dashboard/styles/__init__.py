@@ -26,6 +26,7 @@ PACKED = (
     CSS_TARGET,
     SPRITE_TARGET,
     ROOT / "static" / "app.js",
+    ROOT / "static" / "editor.js",
     ROOT / "static" / "vendor" / "htmx" / "htmx.min.js",
 )
 

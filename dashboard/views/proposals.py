@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.timezone import localtime
 from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -16,6 +18,7 @@ from dashboard.pages.proposals_form import Form, form_of_draft, form_sent, form_
 from registry.access.roles import Actor
 from registry.errors import (
     Conflict,
+    DraftChanged,
     FindingNotFound,
     InvalidInput,
     NotAllowed,
@@ -50,10 +53,14 @@ def propose(request: HttpRequest) -> HttpResponse:
         form = with_file(request, form)
     except InvalidInput as error:
         return _page(request, form, error=error)
+    if do == "autosave":
+        return _autosaved(form, actor)
     if do == "check":
         return _page(request, form, check=True)
     try:
         return _saved(request, form, actor) if do == "save" else _submitted(request, form, actor)
+    except DraftChanged as error:  # saving again puts this text in its place, now that it was said
+        return _page(request, replace(form, seen=str(error.details["seen"])), error=error)
     except FindingNotFound as error:
         return _page(request, replace(form, finding=None), error=error)
     except (Conflict, InvalidInput, NotAllowed, NotFound, Unavailable) as error:
@@ -69,7 +76,33 @@ def _page(
 
 
 def _saved(request: HttpRequest, form: Form, actor: Actor) -> HttpResponse:
-    number = services.save_draft(
+    number = _kept(form, actor)
+    messages.success(request, gettext("Saved as your draft; nobody else sees it."))
+    return redirect("ui:draft", number)
+
+
+def _autosaved(form: Form, actor: Actor) -> JsonResponse:
+    """What the editor's script keeps while somebody writes; `stop` says that going on would overwrite another text."""
+    try:
+        number = _kept(form, actor)
+    except SchemadeskError as error:
+        said = gettext("Not saved: %(reason)s") % {"reason": error.message}
+        stop = isinstance(error, DraftChanged)
+        return JsonResponse({"said": said, "stop": stop}, status=409 if stop else 422)
+    kept = selectors.get_draft(number, user_id=actor.user_id or 0)
+    at = localtime(kept.changed_at)
+    return JsonResponse(
+        {
+            "draft": number,
+            "seen": kept.state,
+            "url": reverse("ui:draft", args=[number]),
+            "said": gettext("Saved %(time)s") % {"time": f"{at:%H:%M}"},
+        }
+    )
+
+
+def _kept(form: Form, actor: Actor) -> int:
+    return services.save_draft(
         registry=form.registry,
         subject=parse_subject(form.subject),
         text=form.text,
@@ -79,9 +112,8 @@ def _saved(request: HttpRequest, form: Form, actor: Actor) -> HttpResponse:
         reason=form.reason,
         origin=form.origin,
         finding=form.finding,
+        seen=form.seen,
     )
-    messages.success(request, gettext("Saved as your draft; nobody else sees it."))
-    return redirect("ui:draft", number)
 
 
 def _submitted(request: HttpRequest, form: Form, actor: Actor) -> HttpResponse:

@@ -515,6 +515,40 @@ def test_a_proposal_from_a_version_to_a_request(
     assert "Order.note" in text
 
 
+def test_what_is_written_is_kept_and_another_tab_is_not_written_over(
+    browser: Browser, cast: Cast, versions: None
+) -> None:
+    client = browser("steward")
+    form = {"registry": "staging", "subject": "orders-value", "format": "AVRO", "schema": '{"ha', "seen": ""}
+
+    def keep(**sent: str) -> Any:
+        return client.post("/ui/proposals/new", {**form, "do": "autosave", **sent})
+
+    first = keep()
+    told = first.json()
+    assert first.status_code == 200
+    assert re.fullmatch(r"Saved \d\d:\d\d", told["said"])
+    page = text_of(client.get(told["url"]))
+    assert f'name="seen" value="{told["seen"]}"' in page
+    assert "data-autosave" in page
+    second = keep(schema='{"half', seen=told["seen"]).json()
+    assert second["draft"] == told["draft"]
+    assert keep(schema='{"half', seen="whatever").json() == second, "the same text again is nothing to write"
+    stale = keep(schema='{"other tab', seen=told["seen"])
+    assert (stale.status_code, stale.json()["stop"]) == (409, True)
+    assert stale.json()["said"].startswith("Not saved: Your draft of orders-value was changed at")
+    button = client.post("/ui/proposals/new", {**form, "do": "save", "schema": '{"mine', "seen": told["seen"]})
+    assert button.status_code == 422
+    assert f'name="seen" value="{second["seen"]}"' in text_of(button), "pressed again it replaces what was told"
+    assert client.post("/ui/proposals/new", {**form, "do": "save", "schema": '{"mine', "seen": second["seen"]})[
+        "Location"
+    ]
+    assert "{&quot;mine" in text_of(client.get(told["url"]))
+    large = keep(schema="x" * 2_000_000, seen="")
+    assert (large.status_code, large.json()["stop"]) == (422, False)
+    assert browser("reader").post("/ui/proposals/new", {**form, "do": "autosave"}).status_code == 422
+
+
 @pytest.mark.parametrize(
     ("sent", "words"),
     [

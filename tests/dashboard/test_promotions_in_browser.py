@@ -7,6 +7,7 @@ steward answers; the approver approves and applies; the pack can be taken home.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from registry.access.models import User
 from registry.access.roles import Actor
-from registry.promotions.models import PromotionRequest, Release
+from registry.promotions.models import Draft, PromotionRequest, Release
 from tests.promotions.parts import CUSTOMERS, V1, V2, register
 from tests.site.shoot import ARGS, CHROMIUM
 
@@ -181,3 +182,32 @@ def test_every_control_has_a_name_and_every_state_its_words(
         assert page.locator("h1").count() == 1
         unlabelled = page.locator("main section:not([aria-label]):not([aria-labelledby])").count()
         assert unlabelled == 0, address
+
+
+def test_what_is_written_is_kept_while_it_is_written(
+    signed_in: Callable[..., Page], person: Callable[[str], Actor], registries: None, complaints: list[str]
+) -> None:
+    page = signed_in("steward")
+    page.goto("/ui/proposals/new?registry=staging&subject=orders-value")
+    state = page.locator("[data-state]")
+    page.fill("textarea[name=schema]", '{"half')
+    expect(state).to_have_text("Not saved yet")
+    expect(state).to_have_text(re.compile(r"Saved \d\d:\d\d"))
+    assert page.url.endswith(f"/ui/proposals/{Draft.objects.get().pk}")
+    page.fill("textarea[name=schema]", '{"half of it')
+    page.reload()
+    expect(page.locator("textarea[name=schema]")).to_have_value('{"half of it')
+    expect(state).to_have_text(re.compile(r"Saved \d\d:\d\d"))
+    assert Draft.objects.get().text == '{"half of it'
+    other = page.context.new_page()
+    other.goto(page.url)
+    other.fill("textarea[name=schema]", '{"another tab')
+    expect(other.locator("[data-state]")).to_have_text(re.compile(r"Saved \d\d:\d\d"))
+    page.fill("textarea[name=schema]", '{"this tab')
+    expect(state).to_have_text(re.compile("Not saved: Your draft of orders-value was changed at"))
+    assert Draft.objects.get().text == '{"another tab'
+    page.context.clear_cookies()
+    other.fill("textarea[name=schema]", '{"signed out')
+    expect(other.locator("[data-state]")).to_have_text(re.compile("you aren’t signed in any more"))
+    picture(page, "editor")
+    assert not [text for text in complaints if "status of" not in text]

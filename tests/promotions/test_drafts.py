@@ -9,6 +9,7 @@ import pytest
 
 from registry.access.roles import Actor
 from registry.errors import (
+    DraftChanged,
     DraftNotFound,
     FindingNotFound,
     InvalidInput,
@@ -148,3 +149,22 @@ def test_nothing_comes_of_somebody_elses_draft(cast: Cast) -> None:
     )
     assert selectors.get_request(number).reason == ""
     assert Draft.objects.filter(pk=draft).exists()
+
+
+def test_who_says_what_they_had_read_writes_over_nothing_else(cast: Cast) -> None:
+    author = cast["steward"].user_id or 0
+    number = save(cast, seen="")
+    state = selectors.get_draft(number, user_id=author).state
+    assert save(cast, seen="never read") == number, "the same once more writes nothing"
+    assert selectors.get_draft(number, user_id=author).state == state
+    save(cast, "{", seen=state.replace("+00:00", "Z"))
+    newer = selectors.get_draft(number, user_id=author).state
+    for seen in ("", state, "yesterday"):
+        with pytest.raises(DraftChanged, match="was changed at") as refused:
+            save(cast, "[", seen=seen)
+        assert refused.value.details["seen"] == newer
+    save(cast, "[")
+    assert selectors.get_draft(number, user_id=author).text == "["
+    services.delete_draft(draft_id=number, by=cast["steward"])
+    with pytest.raises(DraftChanged, match="is gone"):
+        save(cast, "{", seen=newer)

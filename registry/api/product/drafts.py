@@ -25,6 +25,7 @@ class DraftSerializer(serializers.Serializer[Any]):
     """A schema as far as it is written; it takes the place of the earlier draft of the subject.
 
     `reason` becomes the request's; `finding` is the number of the drift finding that it answers, `origin` any words.
+    `seen` is `changed_at` of the draft as it was read, empty for none: if it was changed since, the answer is 409.
     """
 
     registry = serializers.CharField(max_length=255, required=False, default="", allow_blank=True)
@@ -34,6 +35,7 @@ class DraftSerializer(serializers.Serializer[Any]):
     references = serializers.ListField(child=ReferenceSerializer(), required=False, max_length=MAX_REFERENCES)
     reason = text_field()
     origin = serializers.CharField(required=False, default="", allow_blank=True, max_length=MAX_ORIGIN)
+    seen = serializers.CharField(required=False, default=None, allow_null=True, allow_blank=True, max_length=40)
     finding = serializers.IntegerField(required=False, default=None, allow_null=True, min_value=1, max_value=MAX_NUMBER)
 
 
@@ -58,6 +60,7 @@ class Drafts(ProductView):
             reason=values["reason"],
             origin=values["origin"],
             finding=values["finding"],
+            seen=values["seen"],
             by=self.actor,
         )
         return Response(asdict(selectors.get_draft(number, user_id=_author(self.actor))), status=201)

@@ -27,6 +27,11 @@ class DraftInfo:
     made_at: datetime
     changed_at: datetime
 
+    @property
+    def state(self) -> str:
+        """What changes with every change; who writes on says which state they had read."""
+        return self.changed_at.isoformat()
+
 
 def list_drafts(
     user_id: int, *, registry: str = "", subject: SubjectName | None = None, finding: int | None = None

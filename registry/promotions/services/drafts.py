@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from django.db import transaction
 
 from registry.access.models import User
 from registry.access.roles import Actor, may_somewhere, require
-from registry.errors import DraftNotFound, InvalidInput, InvalidSchema, WrongState
+from registry.errors import DraftChanged, DraftNotFound, InvalidInput, InvalidSchema, WrongState
 from registry.formats import FORMATS
 from registry.formats.base import Reference
 from registry.promotions.models import Draft
@@ -39,12 +40,16 @@ def save_draft(
     reason: str = "",
     origin: str = "",
     finding: int | None = None,
+    seen: str | None = None,
 ) -> int:
     """Keep a schema as far as it is written, in place of the earlier draft of the subject; gives its number.
 
+    `seen` is the state of the draft that the writer had read (`DraftInfo.state`), empty for none; None replaces
+    whatever is there.
+
     It isn't parsed: a draft may be half a schema. Its size is that of a schema, and a person has a hundred drafts.
     `reason` and `finding` become those of the request; `finding` is a drift finding that the author may read.
-    Raises InvalidInput, SchemaTooLarge, WrongState, NotAllowed, NotSignedIn, RegistryNotFound, FindingNotFound.
+    Raises InvalidInput, SchemaTooLarge, WrongState, NotAllowed, NotSignedIn, RegistryNotFound, FindingNotFound, DraftChanged.
     """
     place = get_registry(registry)
     require(by, "promotion.request", registry=place.name, subject=subject.qualified)
@@ -70,10 +75,15 @@ def save_draft(
     key: dict[str, Any] = {"registry": place, "context_name": subject.context, "subject_name": subject.subject}
     User.objects.select_for_update(of=("self",), no_key=True).get(pk=author)  # one at a time, so that they are counted
     mine = Draft.objects.filter(author_id=author)
-    if mine.count() >= MAX_DRAFTS and not mine.filter(**key).exists():
+    there = mine.filter(**key).first()
+    if there is not None and all(getattr(there, name) == value for name, value in values.items()):
+        return there.pk
+    if seen is not None:
+        _refuse_changed(there, seen, subject)
+    if there is None and mine.count() >= MAX_DRAFTS:
         raise WrongState(f"You have {MAX_DRAFTS} drafts; delete one first.")
     # one that was there when it was begun with may be gone by now: that is no reason not to write on
-    if finding is not None and not mine.filter(**key, finding=finding).exists():
+    if finding is not None and (there is None or there.finding != finding):
         require_finding(finding, by)
     row, _ = Draft.objects.update_or_create(author_id=author, **key, defaults=values)
     return row.pk
@@ -86,6 +96,30 @@ def delete_draft(*, draft_id: int, by: Actor) -> None:
     deleted, _ = Draft.objects.filter(pk=draft_id, author_id=person(by)).delete()
     if not deleted:
         raise DraftNotFound(f"You have no draft {draft_id}.", draft=draft_id)
+
+
+def _refuse_changed(there: Draft | None, seen: str, subject: SubjectName) -> None:
+    """Refuse to write over what the writer hasn't read: another tab's text, or a program's."""
+    state = there.changed_at.isoformat() if there else ""
+    if (_moment(seen) == there.changed_at) if there else not seen:
+        return
+    what = (
+        f"was changed at {there.changed_at.astimezone(UTC):%H:%M} UTC, in another tab or by a program"
+        if there
+        else "is gone"
+    )
+    raise DraftChanged(
+        f"Your draft of {subject.qualified} {what}. Read it again, or save by the button to put this text in its place.",
+        seen=state,
+    )
+
+
+def _moment(text: str) -> datetime | None:
+    """A moment as this or the API writes it; None for anything else."""
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return None
 
 
 def require_author(by: Actor) -> None:
