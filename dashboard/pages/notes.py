@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 from urllib.parse import urlencode
 
@@ -25,7 +26,7 @@ from registry.formats.effective_tags import SchemaTags
 from registry.subjects import selectors
 from registry.subjects.models.notes import MAX_DOC, MAX_TAGS
 from registry.subjects.names import SubjectName, parse_subject
-from registry.subjects.selectors.notes import Note, note_of, notes_of, tag_counts
+from registry.subjects.selectors.notes import Note, note_of, notes_of
 from registry.subjects.selectors.places import Registry, get_registry
 from registry.subjects.selectors.tags import is_personal_tag, tags_of_outline
 from registry.subjects.services.notes import MOST, clean_tags
@@ -122,29 +123,29 @@ def facts_of(registry: Registry, name: SubjectName, version: str) -> dict[str, F
 # -- the list -------------------------------------------------------------------------------------------------------
 
 
-def tag_choices(registry: Registry, chosen: str) -> tuple[Choice, ...]:
-    """The tags of the registry with how many subjects have each, and the chosen one."""
-    counts = tag_counts(registry)
-    listed = list(counts)[:MOST_CHOICES]
-    if chosen and chosen.lower() not in listed:
-        listed.append(chosen.lower())
+def tag_choices(counts: Mapping[str, int], chosen: str) -> tuple[Choice, ...]:
+    """The tags that most subjects of the list have, with how many have each, and the chosen one."""
+    chosen = chosen.lower()
+    listed = [tag for tag, _ in Counter(counts).most_common(MOST_CHOICES)]
+    if chosen and chosen not in listed:
+        listed.append(chosen)
     return (
         Choice(value="", label=gettext("Any tag"), selected=not chosen),
-        *(
-            Choice(value=tag, label=tag, selected=tag == chosen.lower(), count=counts.get(tag, 0))
-            for tag in sorted(listed)
-        ),
+        *(Choice(value=tag, label=tag, selected=tag == chosen, count=counts.get(tag, 0)) for tag in sorted(listed)),
     )
 
 
-def owner_choices(registry: Registry, chosen: str) -> tuple[Choice, ...]:
-    """Who owns subjects there, and the chosen one."""
+def owner_choices(registry: Registry, counts: Mapping[str, int], chosen: str) -> tuple[Choice, ...]:
+    """Who owns subjects there, with how many of the list each has where that was counted, and the chosen one."""
     listed = [f"{kind}:{name}" for kind, name in owner_names(registry.name)[:MOST_CHOICES]]
     if chosen and chosen not in listed:
         listed.append(chosen)
     return (
         Choice(value="", label=gettext("Any owner"), selected=not chosen),
-        *(Choice(value=value, label=_owner_word(value), selected=value == chosen) for value in listed),
+        *(
+            Choice(value=value, label=_owner_word(value), selected=value == chosen, count=counts.get(value))
+            for value in listed
+        ),
     )
 
 

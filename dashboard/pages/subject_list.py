@@ -29,6 +29,7 @@ from registry.drift.selectors import open_findings_by_subject
 from registry.formats import FORMATS
 from registry.formats.compatibility import LEVELS
 from registry.promotions.selectors import list_environments, open_requests_of
+from registry.search.facets import Facets, facet_counts
 from registry.search.subject_list import BY_NAME, DELETED, DRIFT, PENDING, UNOWNED, Page, SubjectFilter, find_subjects
 from registry.subjects import selectors
 from registry.subjects.names import DEFAULT_CONTEXT, SubjectName
@@ -74,13 +75,18 @@ def subject_list(request: HttpRequest, registry: str) -> SubjectList:
     chosen = {name: given_text(request.GET, name) for name in NAMES}
     for name, known in KNOWN.items():
         chosen[name] = chosen[name] if chosen[name] in known else ""
-    found, base = _found(request, place, chosen), subjects_url(registry)
+    wanted, base = (
+        SubjectFilter(**{_THEIRS.get(name, name): value for name, value in chosen.items()}),
+        subjects_url(registry),
+    )
+    found = _found(request, place, wanted)
+    facets = facet_counts(place, wanted, found.total)
     return SubjectList(
         frame=make_frame(
             request, title=gettext("Subjects"), section=Section.SUBJECTS, registry=registry, mirror=mirror_of(place)
         ),
         registry=registry,
-        search=_search(place, base, chosen),
+        search=_search(place, base, chosen, facets),
         rows=_rows(place, found.rows),
         paging=_paging(base, chosen, found),
         add_command=f"curl -X POST -H 'Content-Type: application/json' {request.scheme}://{request.get_host()}"
@@ -105,32 +111,37 @@ def _links(registry: str, query: str) -> tuple[Link, ...]:
     return tuple(found)
 
 
-def _found(request: HttpRequest, place: Registry, chosen: dict[str, str]) -> selectors.SubjectRows:
+def _found(request: HttpRequest, place: Registry, wanted: SubjectFilter) -> selectors.SubjectRows:
     """The page that the address names; the first one where all that came after the place it names is gone."""
-    given = {_THEIRS.get(name, name): value for name, value in chosen.items()}
-    wanted = SubjectFilter(**given)
     after, before = (request.GET.get(name, "").replace("\0", "") for name in ("after", "before"))
     offset = whole_number(request.GET.get("offset", "")) or 0
     found = find_subjects(place, wanted, Page(after, before, offset, PAGE_ROWS))
     return find_subjects(place, wanted, Page(limit=PAGE_ROWS)) if found.total and not found.rows else found
 
 
-def _search(place: Registry, base: str, chosen: dict[str, str]) -> Search:
+def _search(place: Registry, base: str, chosen: dict[str, str], facets: Facets) -> Search:
+    counts = {name: facets.counts.get(name) for name in NAMES}
     filters = (
         Filter(
             name="format",
             label=gettext("Format"),
-            choices=_choices(sorted(FORMATS), chosen["format"], gettext("Any format")),
+            choices=_choices(sorted(FORMATS), chosen["format"], gettext("Any format"), counts["format"]),
         ),
         Filter(
             name="level",
             label=gettext("Compatibility"),
-            choices=_choices(LEVELS, chosen["level"], gettext("Any level")),
+            choices=_choices(LEVELS, chosen["level"], gettext("Any level"), counts["level"]),
         ),
-        Filter(name="state", label=gettext("State"), choices=_words(STATES, chosen["state"])),
-        Filter(name="attention", label=gettext("Needs attention"), choices=_words(ATTENTION, chosen["attention"])),
-        Filter(name="tag", label=gettext("Tag"), choices=tag_choices(place, chosen["tag"])),
-        Filter(name="owner", label=gettext("Owner"), choices=owner_choices(place, chosen["owner"])),
+        Filter(name="state", label=gettext("State"), choices=_words(STATES, chosen["state"], counts["state"])),
+        Filter(
+            name="attention",
+            label=gettext("Needs attention"),
+            choices=_words(ATTENTION, chosen["attention"], counts["attention"], facets.unowned_beyond),
+        ),
+        Filter(name="tag", label=gettext("Tag"), choices=tag_choices(counts["tag"] or {}, chosen["tag"])),
+        Filter(
+            name="owner", label=gettext("Owner"), choices=owner_choices(place, counts["owner"] or {}, chosen["owner"])
+        ),
         Filter(name="sort", label=gettext("Order"), choices=_words(ORDERS, chosen["sort"])),
     )
     active = tuple(
@@ -150,14 +161,34 @@ def _search(place: Registry, base: str, chosen: dict[str, str]) -> Search:
     )
 
 
-def _words(words: Mapping[str, str], chosen: str) -> tuple[Choice, ...]:
-    return tuple(Choice(value=value, label=str(word), selected=value == chosen) for value, word in words.items())
+def _words(
+    words: Mapping[str, str], chosen: str, counts: Mapping[str, int] | None = None, unowned_beyond: bool = False
+) -> tuple[Choice, ...]:
+    return tuple(
+        Choice(
+            value=value,
+            label=str(word),
+            selected=value == chosen,
+            # soft-deleted ones are another list, and "any" is the paging's number
+            count=None if counts is None or value in ("", DELETED) else counts.get(value, 0),
+            beyond=unowned_beyond and value == UNOWNED,
+        )
+        for value, word in words.items()
+    )
 
 
-def _choices(values: Iterable[str], chosen: str, any_word: str) -> tuple[Choice, ...]:
+def _choices(values: Iterable[str], chosen: str, any_word: str, counts: Mapping[str, int] | None) -> tuple[Choice, ...]:
     return (
         Choice(value="", label=any_word, selected=not chosen),
-        *(Choice(value=name, label=format_name(name), selected=name == chosen) for name in values),
+        *(
+            Choice(
+                value=name,
+                label=format_name(name),
+                selected=name == chosen,
+                count=None if counts is None else counts.get(name, 0),
+            )
+            for name in values
+        ),
     )
 
 

@@ -158,12 +158,16 @@ class Problem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """One value of a filter or a select; `count` is how many rows it would leave, None where not counted."""
+    """One value of a filter or a select; `count` is how many rows it would leave, None where not counted.
+
+    `beyond`: there are more than that.
+    """
 
     value: str
     label: str
     selected: bool = False
     count: int | None = None
+    beyond: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -65,7 +65,7 @@ def find_subjects(place: Registry, chosen: SubjectFilter, page: Page) -> Subject
         given = getattr(chosen, name)
         if given and given not in known:
             raise InvalidInput(f"{given[:40]!r} is no {name} of subjects; known are {', '.join(known)}.")
-    narrowing, deleted = _narrowing(place, chosen), chosen.state == DELETED
+    narrowing, deleted = narrowing_of(place, chosen), chosen.state == DELETED
     if deleted or chosen.sort == BY_NAME:
         return subject_rows_by_name(
             place, narrowing, deleted=deleted, after=page.after, before=page.before, limit=page.limit
@@ -73,7 +73,8 @@ def find_subjects(place: Registry, chosen: SubjectFilter, page: Page) -> Subject
     return subject_rows(place, narrowing, after=page.after, before=page.before, offset=page.offset, limit=page.limit)
 
 
-def _narrowing(place: Registry, chosen: SubjectFilter) -> Narrowing:
+def narrowing_of(place: Registry, chosen: SubjectFilter) -> Narrowing:
+    """What the filters mean; but for soft-deleted subjects, which are another list."""
     kind, _, name = chosen.owner.partition(":")
     return Narrowing(
         text=chosen.text,

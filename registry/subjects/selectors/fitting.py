@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from typing import Final
 
 from django.contrib.postgres.fields import ArrayField
-from django.db.models import BooleanField, F, Func, Q, TextField, Value
+from django.db.models import BooleanField, F, Func, Q, Subquery, TextField, Value
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Concat
 
@@ -62,13 +62,19 @@ def fits(registry: Registry, patterns: Collection[str], at: str) -> Q:
     if not wild:
         return found | _of_sets(registry, patterns, at)
     # by its number: then the contexts needn't be joined to every name
-    default = Context.objects.filter(registry=registry, name=DEFAULT_CONTEXT).values_list("pk", flat=True).first()
+    default = Subquery(Context.objects.filter(registry=registry, name=DEFAULT_CONTEXT).values("pk"))
     found |= Q(_any(F(f"{at}name"), wild), **{f"{at}context": default})
     elsewhere = [each for each in wild if each.may_be_elsewhere]
     if elsewhere:
         qualified = Concat(Value(":"), f"{at}context__name", Value(":"), f"{at}name", output_field=TextField())
         found |= ~Q(**{f"{at}context": default}) & Q(_any(qualified, elsewhere))
     return found | _of_sets(registry, patterns, at)
+
+
+def likes_of(patterns: Collection[str]) -> list[str] | None:
+    """The patterns as LIKE has them, for the qualified name; None where one of them has a set of characters."""
+    read = [_read(pattern) for pattern in patterns]
+    return None if any(each.is_set for each in read) else [each.like for each in read]
 
 
 def _names(text: str) -> Iterable[SubjectName]:
