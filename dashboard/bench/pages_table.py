@@ -41,7 +41,9 @@ _VARIABLE: Final = {"query_id": "{query}", "variable_id": "{variable}"}
 PAGES: Final = (
     Page("home", "home"),
     Page("subjects", "subjects", _PLACE),
-    Page("subjects, a later page", "subjects", _PLACE, {"after": "{middle}"}),
+    Page("subjects, a later page", "subjects", _PLACE, {"sort": "changed", "after": "{middle}"}),
+    Page("subjects, last change first", "subjects", _PLACE, {"sort": "changed"}),
+    Page("subjects, most versions first", "subjects", _PLACE, {"sort": "versions"}),
     Page("subjects, found by a word", "subjects", _PLACE, {"q": "customer"}),
     Page("search", "search"),
     Page("search: customer email", "search", query={"q": "customer email"}),

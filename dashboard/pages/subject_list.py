@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 from urllib.parse import quote, urlencode
 
 from django.http import HttpRequest
@@ -14,10 +14,9 @@ from django.utils.translation import gettext
 from dashboard.links import subject_url
 from dashboard.pages.frame import environment_of, make_frame, page_actor, subjects_url
 from dashboard.pages.notes import bulk_form, owner_chips, owner_choices, tag_chips, tag_choices
-from dashboard.pages.numbers import whole_number
 from dashboard.pages.sources_words import given_text
 from dashboard.presenters.frame import ActiveFilter, Choice, Filter, Link, Paging, Search, Section
-from dashboard.presenters.looks import format_name
+from dashboard.presenters.looks import SubjectHealth, format_name
 from dashboard.presenters.subjects import (
     SubjectList,
     SubjectRow,
@@ -25,12 +24,23 @@ from dashboard.presenters.subjects import (
 )
 from dashboard.texts import later
 from registry.access.selectors import owners_of_many
-from registry.drift.selectors import open_findings_by_subject
 from registry.formats import FORMATS
 from registry.formats.compatibility import LEVELS
 from registry.promotions.selectors import list_environments, open_requests_of
 from registry.search.facets import Facets, facet_counts
-from registry.search.subject_list import BY_NAME, DELETED, DRIFT, PENDING, UNOWNED, Page, SubjectFilter, find_subjects
+from registry.search.health import REQUEST, UNCHECKED, Signs, signs_of
+from registry.search.subject_list import (
+    BY_CHANGE,
+    BY_NAME,
+    BY_VERSIONS,
+    DELETED,
+    DRIFT,
+    PENDING,
+    UNOWNED,
+    Page,
+    SubjectFilter,
+    find_subjects,
+)
 from registry.subjects import selectors
 from registry.subjects.names import DEFAULT_CONTEXT, SubjectName
 from registry.subjects.selectors.notes import notes_of
@@ -51,7 +61,19 @@ ATTENTION: Final = {
     PENDING: later("With an open request"),
     UNOWNED: later("Without an owner"),
 }
-ORDERS: Final = {"": later("Last change first"), BY_NAME: later("By name")}
+ORDERS: Final = {
+    "": later("Needs attention first"),
+    BY_CHANGE: later("Last change first"),
+    BY_NAME: later("By name"),
+    BY_VERSIONS: later("Most versions first"),
+}
+#: what is wrong → the sentence that says so
+_WHY: Final = {
+    DRIFT: later("What was seen of it isn’t what is approved: findings are open."),
+    REQUEST: later("An open request for it breaks something, or a check of it fails."),
+    UNCHECKED: later("It is in production with compatibility NONE: nothing is checked."),
+    UNOWNED: later("Nobody answers for it."),
+}
 #: name in the address → as the selector has it
 _THEIRS: Final = {"q": "text"}
 #: filters that have no other values
@@ -79,15 +101,15 @@ def subject_list(request: HttpRequest, registry: str) -> SubjectList:
         SubjectFilter(**{_THEIRS.get(name, name): value for name, value in chosen.items()}),
         subjects_url(registry),
     )
-    found = _found(request, place, wanted)
-    facets = facet_counts(place, wanted, found.total)
+    facets, signs = facet_counts(place, wanted), signs_of(place)
+    found = _found(request, place, wanted, facets, signs)
     return SubjectList(
         frame=make_frame(
             request, title=gettext("Subjects"), section=Section.SUBJECTS, registry=registry, mirror=mirror_of(place)
         ),
         registry=registry,
         search=_search(place, base, chosen, facets),
-        rows=_rows(place, found.rows),
+        rows=_rows(place, found.rows, signs),
         paging=_paging(base, chosen, found),
         add_command=f"curl -X POST -H 'Content-Type: application/json' {request.scheme}://{request.get_host()}"
         + ("" if registry == "dev" else f"/registries/{quote(registry)}")
@@ -111,12 +133,16 @@ def _links(registry: str, query: str) -> tuple[Link, ...]:
     return tuple(found)
 
 
-def _found(request: HttpRequest, place: Registry, wanted: SubjectFilter) -> selectors.SubjectRows:
+def _found(
+    request: HttpRequest, place: Registry, wanted: SubjectFilter, facets: Facets, signs: Signs
+) -> selectors.SubjectRows:
     """The page that the address names; the first one where all that came after the place it names is gone."""
+    # what the numbers tell already isn't looked for: that nobody lacks an owner takes all names to find out
+    nobodys = not wanted.attention and facets.counts.get("attention", {}).get(UNOWNED) == 0
+    known: dict[str, Any] = {"signs": signs, "total": facets.total, "without": (UNOWNED,) if nobodys else ()}
     after, before = (request.GET.get(name, "").replace("\0", "") for name in ("after", "before"))
-    offset = whole_number(request.GET.get("offset", "")) or 0
-    found = find_subjects(place, wanted, Page(after, before, offset, PAGE_ROWS))
-    return find_subjects(place, wanted, Page(limit=PAGE_ROWS)) if found.total and not found.rows else found
+    found = find_subjects(place, wanted, Page(after, before, PAGE_ROWS), **known)
+    return find_subjects(place, wanted, Page(limit=PAGE_ROWS), **known) if found.total and not found.rows else found
 
 
 def _search(place: Registry, base: str, chosen: dict[str, str], facets: Facets) -> Search:
@@ -209,16 +235,15 @@ def _paging(base: str, chosen: dict[str, str], found: selectors.SubjectRows) -> 
     )
 
 
-def _rows(registry: Registry, rows: list[selectors.SubjectRow]) -> tuple[SubjectRow, ...]:
+def _rows(registry: Registry, rows: list[selectors.SubjectRow], signs: Signs) -> tuple[SubjectRow, ...]:
     order = list_environments()
     columns = order if registry.name in order else [registry.name]
-    findings = open_findings_by_subject(registry.name)
     pending = open_requests_of([row.subject for row in rows])
     notes = notes_of(registry, [row.subject for row in rows])
     owners = owners_of_many(registry.name, [row.subject.qualified for row in rows])
     return tuple(
         replace(
-            _row(registry.name, row, columns, order, findings, pending),
+            _row(registry.name, row, columns, order, signs, pending),
             tags=tag_chips(registry.name, notes[row.subject].tags) if row.subject in notes else (),
             owners=owner_chips(registry.name, owners[row.subject.qualified]),
         )
@@ -231,12 +256,13 @@ def _row(
     row: selectors.SubjectRow,
     columns: list[str],
     order: list[str],
-    findings: dict[str, int],
+    signs: Signs,
     pending: dict[SubjectName, int],
 ) -> SubjectRow:
     name = row.subject.qualified
     newest = max(row.versions.values(), default=0)
     request = pending.get(row.subject)
+    wrong = () if row.deleted else signs.of(row)
     return SubjectRow(
         name=row.subject.subject,
         qualified=name,
@@ -255,11 +281,13 @@ def _row(
             for place in columns
         ),
         version_count=row.live_versions,
-        open_findings=findings.get(name, 0),
+        open_findings=signs.findings.get(name, 0),
         findings_url=reverse("ui:findings") + "?" + urlencode({"subject": name, "registry": registry}),
         pending=gettext("request %(request)s") % {"request": request} if request else "",
         pending_url=reverse("ui:promotion", args=[request]) if request else "",
         changed_at=row.changed_at,
         changed_by=row.changed_by,
         deleted=row.deleted,
+        health=None if row.deleted else SubjectHealth.of(wrong[0]) if wrong else SubjectHealth.GOOD,
+        reasons=tuple(_WHY[sign] for sign in wrong) or (gettext("Nothing of it needs attention."),),
     )

@@ -91,6 +91,16 @@ class Severity(Shown):
     NOTICE = ("notice", "info", "info", later("Notice"))
 
 
+class SubjectHealth(Shown):
+    """How a subject stands, by the worst that is wrong with it."""
+
+    DRIFT = ("drift", "breaks", "octagon-x", later("Drift"))
+    REQUEST = ("request", "breaks", "git-pull-request-arrow", later("Request stuck"))
+    UNCHECKED = ("unchecked", "care", "triangle-alert", later("Unchecked"))
+    UNOWNED = ("unowned", "care", "user", later("No owner"))
+    GOOD = ("good", "ok", "circle-check", later("Good"))
+
+
 class FindingState(Shown):
     """Where a finding stands."""
 

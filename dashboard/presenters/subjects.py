@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 
 from dashboard.presenters.frame import Action, Choice, Environment, Frame, Link, Paging, Problem, Search
-from dashboard.presenters.looks import ChangeKind, Severity, Verdict
+from dashboard.presenters.looks import ChangeKind, Severity, SubjectHealth, Verdict
 from dashboard.presenters.notes import BulkForm, NotePart, OwnerChip, TagChip
 from dashboard.presenters.policy import WhatIfForm, WhyNot
 from dashboard.presenters.references import ReferenceLists
@@ -26,7 +26,10 @@ class VersionChip:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubjectRow:
-    """A subject in the list. `context` is "" for the default one; `pending` links to an open request."""
+    """A subject in the list. `context` is "" for the default one; `pending` links to an open request.
+
+    `health` is by the worst of `reasons`, None for one that is deleted.
+    """
 
     name: str
     url: str
@@ -46,6 +49,13 @@ class SubjectRow:
     tags: tuple[TagChip, ...] = ()
     owners: tuple[OwnerChip, ...] = ()
     deleted: bool = False
+    health: SubjectHealth | None = None
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def why(self) -> str:
+        """The reasons as one text."""
+        return " ".join(map(str, self.reasons))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

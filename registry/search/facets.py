@@ -53,7 +53,7 @@ SELECT 'tag', lower(said.tag), count(*)
 FROM subjects_subjectnote note CROSS JOIN LATERAL unnest(note.tags) AS said(tag)
 WHERE note.subject_id IN (SELECT subject_id FROM ({rows}) kept) GROUP BY 2""",
 }
-_WHOLE: Final = "SELECT 'level', '', count(*) FROM ({rows}) kept"
+_WHOLE: Final = "SELECT 'whole', '{of}', count(*) FROM ({rows}) kept"
 _NAMED: Final = "SELECT 'attention', '{value}', count(*) FROM ({rows}) kept WHERE subject_id IN ({named})"
 #: the qualified name of each is made once and held against each pattern once, before anything is counted
 _OWNERS: Final = """
@@ -72,17 +72,20 @@ _NOTHING: Final = "SELECT NULL::bigint AS subject_id, NULL::text AS schema_type 
 
 @dataclass(frozen=True)
 class Facets:
-    """Facet → value → how many it leaves; a value that isn't named leaves none, but an owner wasn't counted then.
+    """How many all the filters leave, None where that wasn't counted; and facet → value → how many that would leave.
+
+    A value that isn't named leaves none, but an owner wasn't counted then.
 
     With `unowned_beyond` those without an owner were counted no further than MOST_COUNTED.
     """
 
+    total: int | None = None
     counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     unowned_beyond: bool = False
 
 
-def facet_counts(place: Registry, chosen: SubjectFilter, total: int) -> Facets:
-    """The counts of every facet, `total` being how many all the filters leave.
+def facet_counts(place: Registry, chosen: SubjectFilter) -> Facets:
+    """The counts of every facet, and of what all the filters leave.
 
     Of soft-deleted subjects nothing is counted: they are another list. Raises InvalidInput for a value that is none.
     """
@@ -90,17 +93,18 @@ def facet_counts(place: Registry, chosen: SubjectFilter, total: int) -> Facets:
         return Facets()
     facets = _Facets(place, chosen)
     found: dict[str, Counter[str]] = {
-        name: Counter() for name in ("format", "level", "state", "attention", "tag", "owner")
+        name: Counter() for name in ("whole", "format", "level", "state", "attention", "tag", "owner")
     }
     for facet, value, number in facets.read():
         found[facet][value] += number
-    levels = found["level"]
-    whole = levels.pop("", total)
-    levels[registry_level(place)] += whole - sum(levels.values())
-    beyond = facets.is_bounded and found["attention"][UNOWNED] > MOST_COUNTED
+    counts = {name: numbers for name, numbers in found.items() if name != "whole"}
+    total = found["whole"]["all"] if chosen.format else counts["format"].total()
+    whole = found["whole"]["level"] if chosen.level else total
+    counts["level"][registry_level(place)] += whole - counts["level"].total()
+    beyond = facets.is_bounded and counts["attention"][UNOWNED] > MOST_COUNTED
     if beyond:
-        found["attention"][UNOWNED] = MOST_COUNTED
-    return Facets(found, beyond)
+        counts["attention"][UNOWNED] = MOST_COUNTED
+    return Facets(total, counts, beyond)
 
 
 class _Facets:
@@ -117,7 +121,9 @@ class _Facets:
         """The rows of all facets; one query."""
         parts = [sql.replace("{rows}", self._rows(facet)) for facet, sql in _PARTS.items()]
         if self.chosen.level:
-            parts.append(_WHOLE.replace("{rows}", self._rows("level")))
+            parts.append(_WHOLE.format(of="level", rows=self._rows("level")))
+        if self.chosen.format:
+            parts.append(_WHOLE.format(of="all", rows=self._rows("")))
         parts += [*self._named(), *self._by_names()]
         tables = ", ".join(f"{name} AS MATERIALIZED ({sql})" for name, sql in self.tables.items())
         sql = f"{f'WITH {tables} ' if tables else ''}{' UNION ALL '.join(parts)}"
@@ -164,7 +170,7 @@ class _Facets:
         """What the filters beside the facet's own leave."""
         without: dict[str, dict[str, Any]] = {
             "format": {"schema_type": ""}, "level": {"level": ""}, "state": {"standing": ""}, "tag": {"tag": ""},
-            "owner": {"owned": None}, "attention": {"unowned": None, "among": None},
+            "owner": {"owned": None}, "attention": {"unowned": None, "among": None}, "": {},
         }  # fmt: skip
         given = replace(self.given, **without[facet])
         rows = SubjectActivity.objects.filter(registry_id=self.place.pk)
@@ -174,7 +180,7 @@ class _Facets:
         """The same as SQL: a table that is made once for all facets that leave the same, or nothing but the registry's."""
         if self.chosen == SubjectFilter(sort=self.chosen.sort):
             return "SELECT subject_id, schema_type FROM subjects_subjectactivity WHERE registry_id = %(place)s"
-        table = f"left_{facet}" if getattr(self.chosen, facet) else "left_all"
+        table = f"left_{facet}" if facet and getattr(self.chosen, facet) else "left_all"
         if table not in self.tables:
             self.tables[table] = self._named_sql(table, self._left(facet).values("subject_id", "schema_type"))
         return f"SELECT subject_id, schema_type FROM {table}"  # noqa: S608  of constants

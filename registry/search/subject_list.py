@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from registry.access.selectors.owners import all_patterns, patterns_of
 from registry.drift.selectors import open_findings_by_subject
 from registry.errors import InvalidInput
 from registry.promotions.selectors.pending import pending_subjects
+from registry.search.health import Signs, signs_of
 from registry.subjects.models import VersionStanding
 from registry.subjects.names import SubjectName, parse_subject
 from registry.subjects.selectors import SubjectRows, subject_rows
 from registry.subjects.selectors.listing_by_name import subject_rows_by_name
+from registry.subjects.selectors.listing_in_tiers import LIVE_VERSIONS, subject_rows_in_tiers
 from registry.subjects.selectors.narrowing import Narrowing
 from registry.subjects.selectors.places import Registry
 
 DELETED: Final = "deleted"
-BY_NAME: Final = "name"
+BY_NAME, BY_CHANGE, BY_VERSIONS = "name", "changed", "versions"
 DRIFT, PENDING, UNOWNED = "drift", "pending", "unowned"
 #: filter → its values
 VALUES: Final = {
     "state": (*VersionStanding.STANDINGS, DELETED),
     "attention": (DRIFT, PENDING, UNOWNED),
-    "sort": (BY_NAME,),
+    "sort": (BY_NAME, BY_CHANGE, BY_VERSIONS),
 }
 
 
@@ -33,7 +36,8 @@ class SubjectFilter:
 
     `owner` is `user:NAME` or `group:NAME`; `state` the standing of a live version, or `deleted` for subjects of which
     nothing but soft-deleted versions is left; `attention` is `drift` (open findings), `pending` (an open request) or
-    `unowned`. `sort` is by `name`, else the last change is first; deleted ones are by name always.
+    `unowned`. What needs attention most comes first, or in `sort`: by `name`, the last change first (`changed`), the most
+    `versions` first; deleted ones are by name always.
     """
 
     text: str = ""
@@ -48,17 +52,25 @@ class SubjectFilter:
 
 @dataclass(frozen=True)
 class Page:
-    """Which page: the cursor that the one before or after gave; `offset` is for who has none."""
+    """Which page: the cursor that the one before or after gave."""
 
     after: str = ""
     before: str = ""
-    offset: int = 0
     limit: int = 50
 
 
-def find_subjects(place: Registry, chosen: SubjectFilter, page: Page) -> SubjectRows:
+def find_subjects(
+    place: Registry,
+    chosen: SubjectFilter,
+    page: Page,
+    *,
+    signs: Signs | None = None,
+    total: int | None = None,
+    without: Collection[str] = (),
+) -> SubjectRows:
     """A page of the list; a constant number of queries.
 
+    For who knows them already: what tells the health, how many the filters leave, and which signs none of these has.
     Raises InvalidInput for a value that a filter doesn't have and for a cursor that is none, InvalidName.
     """
     for name, known in VALUES.items():
@@ -66,11 +78,15 @@ def find_subjects(place: Registry, chosen: SubjectFilter, page: Page) -> Subject
         if given and given not in known:
             raise InvalidInput(f"{given[:40]!r} is no {name} of subjects; known are {', '.join(known)}.")
     narrowing, deleted = narrowing_of(place, chosen), chosen.state == DELETED
+    edges: dict[str, Any] = {"after": page.after, "before": page.before, "limit": page.limit}
     if deleted or chosen.sort == BY_NAME:
-        return subject_rows_by_name(
-            place, narrowing, deleted=deleted, after=page.after, before=page.before, limit=page.limit
-        )
-    return subject_rows(place, narrowing, after=page.after, before=page.before, offset=page.offset, limit=page.limit)
+        return subject_rows_by_name(place, narrowing, deleted=deleted, **edges)
+    if chosen.sort == BY_CHANGE:
+        return subject_rows(place, narrowing, **edges)
+    if chosen.sort == BY_VERSIONS:
+        return subject_rows_in_tiers(place, narrowing, column=LIVE_VERSIONS, total=total, **edges)
+    tiers = (signs or signs_of(place)).tiers(without=without)
+    return subject_rows_in_tiers(place, narrowing, tiers=tiers, total=total, **edges)
 
 
 def narrowing_of(place: Registry, chosen: SubjectFilter) -> Narrowing:

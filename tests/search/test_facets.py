@@ -80,7 +80,9 @@ def test_a_number_is_what_choosing_the_value_leaves(dev: Registry, chosen: dict[
     def total(**more: Any) -> int:
         return find_subjects(dev, SubjectFilter(**{**chosen, **more}), Page()).total
 
-    found = facet_counts(dev, SubjectFilter(**chosen), total()).counts
+    facets = facet_counts(dev, SubjectFilter(**chosen))
+    found = facets.counts
+    assert facets.total == total()
     for facet, values in {
         "format": ("AVRO", "JSON", "PROTOBUF"),
         "level": ("BACKWARD", "FULL", "NONE", "FORWARD"),
@@ -97,18 +99,18 @@ def test_a_number_is_what_choosing_the_value_leaves(dev: Registry, chosen: dict[
 def test_those_without_an_owner_are_counted_up_to_a_limit(dev: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
     Ownership.objects.all().delete()
     monkeypatch.setattr("registry.search.facets.MOST_COUNTED", 5)
-    found = facet_counts(dev, SubjectFilter(), len(NAMES))
+    found = facet_counts(dev, SubjectFilter())
     assert found.unowned_beyond and found.counts["attention"]["unowned"] == 5
 
 
 def test_nothing_is_counted_of_deleted_ones(dev: Registry) -> None:
-    assert facet_counts(dev, SubjectFilter(state="deleted"), 1).counts == {}
+    assert facet_counts(dev, SubjectFilter(state="deleted")).counts == {}
 
 
 def test_more_subjects_and_owners_take_no_more_queries(dev: Registry, system: Actor) -> None:
     def queries() -> int:
         with CaptureQueriesContext(connection) as seen:
-            facet_counts(dev, SubjectFilter(text="orders", format="AVRO"), 1)
+            facet_counts(dev, SubjectFilter(text="orders", format="AVRO"))
         return len(seen)
 
     before = queries()

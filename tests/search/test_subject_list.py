@@ -16,7 +16,9 @@ from registry.access.models import Ownership, User
 from registry.access.roles import Actor
 from registry.drift.models import Cluster, Finding, Scan, Source
 from registry.errors import InvalidInput
+from registry.promotions.models import Environment, PromotionRequest
 from registry.promotions.services import request_promotion
+from registry.search.health import signs_of
 from registry.search.subject_list import Page, SubjectFilter, find_subjects
 from registry.subjects.models import Registry
 from registry.subjects.names import SubjectName, parse_subject
@@ -66,6 +68,80 @@ def test_what_comes_and_goes_moves_no_row_over_the_edge(dev: Registry, system: A
     register_version(registry="dev", subject=SubjectName(".", "aa"), text='"int"', by=system)
     delete_subject(registry="dev", subject=SubjectName(".", "b"), by=system)
     assert names_of(dev, Page(after=first.after, limit=2), sort="name") == ["c", "d"]
+
+
+@pytest.fixture
+def troubled(dev: Registry, system: Actor, person: Callable[[str], Actor]) -> Registry:
+    """Of the eight one has drift, one a request that breaks, and three have an owner; three have more versions."""
+    source = Source.objects.create(registry=dev, kind="registry", name="t", created_by="steward")
+    now = timezone.now()
+    Finding.objects.create(
+        source=source, fingerprint="0" * 64, rule="x", severity="break", sentence="x", remedy="y", location="t",
+        subject_name=":.x:a", evidence={}, first_seen=now, last_seen=now, count=1,
+    )  # fmt: skip
+    steward = person("steward")
+    for name, breaking in (("c", True), ("d", False)):
+        asked = request_promotion(
+            source="dev", target="prod", subject=SubjectName(".", name), version=1, by=steward, reason=name
+        )
+        row = PromotionRequest.objects.get(pk=asked)
+        PromotionRequest.objects.filter(pk=row.pk).update(plan={**row.plan, "breaking": breaking, "checks": []})
+    for pattern in ("a", "b", ":.w:*", ":.x:a"):
+        Ownership.objects.create(user=User.objects.get(username="steward"), subject_pattern=pattern)
+    for name in ("a", "c"):
+        set_config(registry="dev", subject=SubjectName(".", name), level="NONE", by=system)
+        register_version(registry="dev", subject=SubjectName(".", name), text='"long"', by=system)
+    return dev
+
+
+BY_HEALTH = [":.x:a", "c", ":.W:q", ":.x:b", "d", "a", ":.w:z", "b"]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 8, 9])
+@pytest.mark.parametrize("sort", ["", "versions"])
+def test_pages_by_health_and_by_versions_lead_through_all_and_back(troubled: Registry, sort: str, size: int) -> None:
+    wanted = SubjectFilter(sort=sort)
+    seen, cursor, pages = [], "", []
+    while True:
+        found = find_subjects(troubled, wanted, Page(after=cursor, limit=size))
+        assert (found.total, found.skipped) == (len(NAMES), len(seen))
+        seen += [row.subject.qualified for row in found.rows]
+        pages.append(found)
+        if not found.after:
+            break
+        cursor = found.after
+    if sort:
+        assert [row.live_versions for page in pages for row in page.rows] == [2, 2, 1, 1, 1, 1, 1, 1]
+        assert seen[:2] == ["a", "c"] and sorted(seen) == sorted(NAMES)
+    else:
+        assert seen == BY_HEALTH
+    for earlier, later in pairwise(pages):
+        back = find_subjects(troubled, wanted, Page(before=later.before, limit=size))
+        assert back.rows == earlier.rows
+        assert (back.skipped, bool(back.before)) == (earlier.skipped, bool(earlier.before))
+
+
+def test_health_is_the_worst_and_says_the_rest(troubled: Registry, system: Actor) -> None:
+    def health(place: str) -> dict[str, tuple[str, ...]]:
+        here = Registry.objects.get(name=place)
+        signs = signs_of(here)
+        return {row.subject.qualified: signs.of(row) for row in find_subjects(here, SubjectFilter(), Page()).rows}
+
+    assert {name: signs for name, signs in health("dev").items() if signs} == {
+        ":.x:a": ("drift",), "c": ("request", "unowned"), "d": ("unowned",), ":.x:b": ("unowned",), ":.W:q": ("unowned",),
+    }  # fmt: skip
+    Environment.objects.filter(registry__name="prod").update(is_closed=False)
+    for name in ("a", "d"):
+        register_version(registry="prod", subject=SubjectName(".", name), text='"int"', by=system)
+    set_config(registry="prod", subject=SubjectName(".", "a"), level="NONE", by=system)
+    assert health("prod") == {"a": ("unchecked",), "d": ("unowned",)}
+
+
+@pytest.mark.parametrize("cursor", ["x", "1.2.3", "~", "0.99999999999.1~0", "1.1.1~" + "1" * 10])
+def test_a_cursor_of_another_order_is_refused(dev: Registry, cursor: str) -> None:
+    for page in (Page(after=cursor), Page(before=cursor)):
+        with pytest.raises(InvalidInput):
+            find_subjects(dev, SubjectFilter(sort="versions"), page)
 
 
 @pytest.mark.parametrize("cursor", ["x", "~", "1~", "-1~a", "1" * 10 + "~a", "1~:.x"])
@@ -164,7 +240,7 @@ def test_without_an_owner_is_whom_no_pattern_fits(dev: Registry, person: Callabl
 
 def test_the_level_is_found_in_both_orders(dev: Registry, system: Actor) -> None:
     set_config(registry="dev", subject=SubjectName(".x", "a"), level="FULL", by=system)
-    for sort in ("", "name"):
+    for sort in ("", "name", "changed", "versions"):
         assert names_of(dev, level="FULL", sort=sort) == [":.x:a"]
         assert len(names_of(dev, level="BACKWARD", sort=sort)) == len(NAMES) - 1
 

@@ -14,6 +14,7 @@ from registry.api.product.base import AT, ProductView, as_it_was
 from registry.errors import InvalidInput
 from registry.formats import FORMATS
 from registry.formats.compatibility import LEVELS
+from registry.search.health import Signs, signs_of
 from registry.search.subject_list import VALUES, Page, SubjectFilter, find_subjects
 from registry.subjects.selectors import SubjectRow
 from registry.subjects.selectors.places import get_registry
@@ -43,7 +44,7 @@ class Subjects(ProductView):
     @extend_schema(parameters=[SubjectsSerializer, AT], responses=None)
     @as_it_was
     def get(self, request: Request, registry: str) -> Response:
-        """A page of the list: the last change first, or by name."""
+        """A page of the list: what needs attention first, or as `sort` says; `needs` is why, the worst first."""
         require(self.actor, "schema.read", registry=registry)
         given = request.query_params.dict()
         unknown = sorted(set(given) - set(SubjectsSerializer().fields))
@@ -52,17 +53,19 @@ class Subjects(ProductView):
             raise InvalidInput(f"There is no filter {unknown[0][:40]!r}; known are {known}.")
         values = self.valid_of(SubjectsSerializer, given)
         page = Page(values.pop("after"), values.pop("before"), limit=values.pop("limit"))
-        found = find_subjects(get_registry(registry), SubjectFilter(**values), page)
+        place = get_registry(registry)
+        signs = signs_of(place)
+        found = find_subjects(place, SubjectFilter(**values), page, signs=signs)
         return Response(
             {
-                "subjects": [self._told(row) for row in found.rows],
+                "subjects": [self._told(row, signs) for row in found.rows],
                 "total": found.total,
                 "before": found.before,
                 "after": found.after,
             }
         )
 
-    def _told(self, row: SubjectRow) -> dict[str, Any]:
+    def _told(self, row: SubjectRow, signs: Signs) -> dict[str, Any]:
         """A line; of other registries only those that the caller may read."""
         name = row.subject.qualified
         return {
@@ -80,4 +83,5 @@ class Subjects(ProductView):
             "level_is_own": row.level_is_own,
             "changed_at": row.changed_at,
             "changed_by": row.changed_by,
+            "needs": [] if row.deleted else list(signs.of(row)),
         }

@@ -59,7 +59,7 @@ def narrowed(rows: Rows, registry: Registry, given: Narrowing, *, at: str, delet
     if given.schema_type:
         rows = rows.filter(_of_type(given.schema_type, at, deleted=deleted))
     if given.level:
-        rows = rows.filter(_of_level(registry, given.level, at))
+        rows = rows.filter(of_level(registry, given.level, at))
     if given.tag:
         rows = rows.filter(Exists(tagged(given.tag).filter(subject=OuterRef(key))))
     if given.owned is not None:
@@ -97,7 +97,7 @@ def _contexts(registry: Registry) -> QuerySet[Context, int]:
     return Context.objects.filter(registry=registry).values_list("pk", flat=True)
 
 
-def _of_level(registry: Registry, level: str, at: str) -> Q:
+def of_level(registry: Registry, level: str, at: str) -> Q:
     """By the subject's own level, else its context's, else the registry's."""
     key = at.removesuffix("__") or "pk"
     wider = Config.objects.filter(registry=registry, subject_name=None)

@@ -19,7 +19,7 @@ from dashboard.presenters.frame import (
     Section,
     Travel,
 )
-from dashboard.presenters.looks import Severity, Verdict
+from dashboard.presenters.looks import Severity, SubjectHealth, Verdict
 from dashboard.presenters.notes import TagChip
 from dashboard.presenters.policy import WhyNot
 from dashboard.presenters.report import snippet
@@ -98,6 +98,8 @@ def row(name: str, versions: tuple[VersionChip, ...], **more: object) -> Subject
         versions=versions,
         changed_at=ago(hours=2),
         changed_by="reader@shop",
+        health=SubjectHealth.GOOD,
+        reasons=("Nothing of it needs attention.",),
     )
     return replace(base, **more)  # type: ignore[arg-type]
 
@@ -108,21 +110,46 @@ ROWS = (
         chips(3, 2, 2),
         level="BACKWARD_TRANSITIVE",
         level_inherited=False,
+        health=SubjectHealth.DRIFT,
+        reasons=("What was seen of it isn’t what is approved: findings are open.", "Nobody answers for it."),
         open_findings=3,
         findings_url="/ui/findings?subject=orders-value",
         changed_at=ago(minutes=4),
         changed_by="orders-producer",
     ),
     row("orders-key", chips(1, 1, 1), changed_at=ago(days=12), changed_by="orders-producer"),
-    row("customers-value", chips(2, 2, 1), pending="request 12", pending_url="/ui/promotions/12", changed_by="steward"),
+    row(
+        "customers-value",
+        chips(2, 2, 1),
+        health=SubjectHealth.REQUEST,
+        reasons=("A check of it fails.",),
+        pending="request 12",
+        pending_url="/ui/promotions/12",
+        changed_by="steward",
+    ),
     row("payments-value", chips(7, 6, 5), level="FULL_TRANSITIVE", level_inherited=False, changed_at=ago(days=3)),
     row(
         "shipments-value", chips(4, None, None), format="Protobuf", changed_at=ago(hours=31), changed_by="ci-logistics"
     ),
     row("returns/refunds & more-value", chips(1, None, None), context=".warehouse", format="JSON Schema"),
-    row(HOSTILE, chips(1, None, None), changed_by=HOSTILE, changed_at=ago(seconds=40)),
+    row(
+        HOSTILE,
+        chips(1, None, None),
+        health=SubjectHealth.UNOWNED,
+        reasons=(HOSTILE,),
+        changed_by=HOSTILE,
+        changed_at=ago(seconds=40),
+    ),
     row(ARABIC, chips(2, 1, None), changed_at=ago(days=45), changed_by="steward"),
-    row(LONG, chips(12, 12, 12), level="NONE", level_inherited=False, changed_at=None),
+    row(
+        LONG,
+        chips(12, 12, 12),
+        level="NONE",
+        level_inherited=False,
+        changed_at=None,
+        health=SubjectHealth.UNCHECKED,
+        reasons=(LONG,),
+    ),
 )
 SEARCH = Search(
     url="/ui/registries/dev/subjects",
@@ -145,7 +172,7 @@ SEARCH = Search(
             choices=(
                 Choice(value="", label="Any level", selected=True),
                 Choice(value="BACKWARD", label="BACKWARD", count=398),
-                Choice(value="NONE", label="NONE", count=2),
+                Choice(value="NONE", label="NONE", count=1_000, beyond=True),
             ),
         ),
     ),
@@ -166,7 +193,7 @@ LIST = SubjectList(
 LIST_DELETED = replace(
     LIST,
     search=replace(SEARCH, active=(ActiveFilter(label="state: Soft-deleted", url="?"),)),
-    rows=tuple(replace(row, deleted=True, open_findings=0, pending="") for row in ROWS[:3]),
+    rows=tuple(replace(row, deleted=True, health=None, open_findings=0, pending="") for row in ROWS[:3]),
     paging=Paging(first=1, last=3, total=3),
     bulk=None,
 )
