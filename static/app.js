@@ -2,7 +2,7 @@
 (() => {
   "use strict";
 
-  const typing = (element) => element.matches("input, textarea, select, [contenteditable]");
+  const typing = (element) => element.matches("input:not([type=checkbox]), textarea, select, [contenteditable]");
 
   // The zone of time: the server shows exact times in it from the next page on.
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
@@ -50,6 +50,9 @@
       }
     }
     if (event.key === "n" || event.key === "p") step(event.key === "n" ? 1 : -1);
+    if (event.key === "j" || event.key === "k") row(event.key === "j" ? 1 : -1);
+    if (event.key === "x") document.activeElement.closest("[data-rows] tr")?.querySelector(".pick input")?.click();
+    if (event.key === "?") document.querySelector("[data-keys]")?.toggleAttribute("open");
     if (event.key === "u") document.querySelector("[data-views] a:not([aria-current])")?.click();
   });
 
@@ -68,6 +71,13 @@
     const next = changes[Math.min(Math.max(at < 0 ? (by > 0 ? 0 : changes.length - 1) : at + by, 0), changes.length - 1)];
     next.focus();
     next.scrollIntoView({ block: "center" });
+  };
+
+  // j and k go through the rows of a list, by what each of them opens; Enter is the link's own.
+  const row = (by) => {
+    const rows = [...document.querySelectorAll("[data-rows] tbody tr")];
+    const at = rows.indexOf(document.activeElement.closest("[data-rows] tr"));
+    rows[Math.min(Math.max(at < 0 && by < 0 ? rows.length - 1 : at + by, 0), rows.length - 1)]?.querySelector(".primary")?.focus();
   };
 
   // A link to a text (a page as Markdown) copies it; without a clipboard it stays a link.

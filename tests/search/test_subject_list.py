@@ -24,7 +24,7 @@ from registry.subjects.models import Registry
 from registry.subjects.names import SubjectName, parse_subject
 from registry.subjects.selectors.listing_by_name import subject_rows_by_name
 from registry.subjects.selectors.narrowing import Narrowing
-from registry.subjects.services import delete_subject, register_version, set_config, set_standing
+from registry.subjects.services import delete_subject, register_version, set_config, set_mode, set_standing
 
 pytestmark = [pytest.mark.django_db, pytest.mark.requirement("CARD-2")]
 
@@ -131,6 +131,7 @@ def test_health_is_the_worst_and_says_the_rest(troubled: Registry, system: Actor
         ":.x:a": ("drift",), "c": ("request", "unowned"), "d": ("unowned",), ":.x:b": ("unowned",), ":.W:q": ("unowned",),
     }  # fmt: skip
     Environment.objects.filter(registry__name="prod").update(is_closed=False)
+    set_mode(registry="prod", subject=None, by=system, mode="READWRITE")
     for name in ("a", "d"):
         register_version(registry="prod", subject=SubjectName(".", name), text='"int"', by=system)
     set_config(registry="prod", subject=SubjectName(".", "a"), level="NONE", by=system)

@@ -160,6 +160,32 @@ def test_keys_go_through_changes_and_turn_the_text(page: Page, address: str) -> 
     assert asked.value.headers["hx-target"] == "text"
 
 
+def test_keys_go_through_the_rows_of_lists(page: Page, address: str) -> None:
+    for name in ("subjects", "promotions", "findings"):
+        page.goto(f"{address}/gallery/{name}")
+        links = page.locator("[data-rows] .primary")
+        focused = "document.activeElement.className"
+        for key, number in (("k", links.count() - 1), ("j", links.count() - 1), ("k", links.count() - 2)):
+            page.keyboard.press(key)
+            assert page.evaluate(focused).startswith("primary")
+            assert links.nth(number).evaluate("(one) => one === document.activeElement"), (name, key)
+        box = page.locator("[data-rows] tbody tr").nth(links.count() - 2).locator(".pick input")
+        before = box.is_checked()
+        page.keyboard.press("x")
+        assert box.is_checked() != before or box.is_disabled()
+        page.keyboard.press("?")
+        assert page.get_by_text("go to the next row").is_visible()
+        page.keyboard.press("/")
+        page.keyboard.type("jkx?")
+        assert page.locator("main [data-search]").input_value().endswith("jkx?")
+        page.goto(f"{address}/gallery/{name}")
+        page.keyboard.press("j")
+        href = links.first.get_attribute("href")
+        assert href
+        page.keyboard.press("Enter")
+        page.wait_for_url(lambda url: url.endswith(href))
+
+
 def test_bytes_and_markdown_are_copied(browser: Browser, address: str) -> None:
     context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
     page = context.new_page()
