@@ -170,9 +170,11 @@ def test_keys_go_through_the_rows_of_lists(page: Page, address: str) -> None:
             assert page.evaluate(focused).startswith("primary")
             assert links.nth(number).evaluate("(one) => one === document.activeElement"), (name, key)
         box = page.locator("[data-rows] tbody tr").nth(links.count() - 2).locator(".pick input")
-        before = box.is_checked()
-        page.keyboard.press("x")
-        assert box.is_checked() != before or box.is_disabled()
+        assert box.count() or name != "subjects"
+        if box.count() and box.is_enabled():
+            before = box.is_checked()
+            page.keyboard.press("x")
+            assert box.is_checked() != before
         page.keyboard.press("?")
         assert page.get_by_text("go to the next row").is_visible()
         page.keyboard.press("/")
@@ -183,7 +185,7 @@ def test_keys_go_through_the_rows_of_lists(page: Page, address: str) -> None:
         href = links.first.get_attribute("href")
         assert href
         page.keyboard.press("Enter")
-        page.wait_for_url(lambda url: url.endswith(href))
+        page.wait_for_url(f"**{href}")
 
 
 def test_bytes_and_markdown_are_copied(browser: Browser, address: str) -> None:

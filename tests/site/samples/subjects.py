@@ -20,7 +20,7 @@ from dashboard.presenters.frame import (
     Travel,
 )
 from dashboard.presenters.looks import Severity, SubjectHealth, Verdict
-from dashboard.presenters.notes import TagChip
+from dashboard.presenters.notes import BulkForm, TagChip
 from dashboard.presenters.policy import WhyNot
 from dashboard.presenters.report import snippet
 from dashboard.presenters.subject_life import LifeMark, LifeState, StandingPart
@@ -101,7 +101,7 @@ def row(name: str, versions: tuple[VersionChip, ...], **more: object) -> Subject
         health=SubjectHealth.GOOD,
         reasons=("Nothing of it needs attention.",),
     )
-    return replace(base, **more)  # type: ignore[arg-type]
+    return replace(base, qualified=name, **more)  # type: ignore[arg-type]
 
 
 ROWS = (
@@ -183,6 +183,13 @@ LIST = SubjectList(
     search=SEARCH,
     rows=ROWS,
     paging=Paging(first=1, last=9, total=452, next_url="?after=9"),
+    bulk=BulkForm(
+        url="/ui/registries/dev/subjects/describe",
+        choices=(
+            Choice(value="add", label="Add the tag", selected=True),
+            Choice(value="remove", label="Remove the tag"),
+        ),
+    ),
     links=(
         Link(label=f"Search everything for “{HOSTILE}”", url="/ui/search?q=x"),
         Link(label="Subjects that nothing needs", url="/gallery/orphans"),
