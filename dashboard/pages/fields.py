@@ -16,7 +16,7 @@ from dashboard.pages.sources_words import listed
 from dashboard.pages.subject_parts import subject_crumbs
 from dashboard.pages.subject_structure import is_of
 from dashboard.pages.subjects import DOORS
-from dashboard.presenters.fields import ChangeLine, ChapterRow, DayRow, FieldPage, OtherTypeRow
+from dashboard.presenters.fields import ChangeLine, ChapterRow, DayRow, FieldPage, OtherTypeRow, Sparkline
 from dashboard.presenters.frame import Fact, Link, Section
 from dashboard.texts import counted
 from registry.drift.field_evidence import MAX_DAYS, FieldOnDay, field_on_days
@@ -66,6 +66,7 @@ def field_page(request: HttpRequest, registry: str, subject: str, path: str) -> 
         chapters=_chapters(registry, name, found),
         seen=_seen(days),
         days=tuple(_day(item) for item in days),
+        sparkline=_sparkline(days),
         others=tuple(_other(item) for item in others),
         needed=_needed(clients_of(place, name), path) if found.chapters else "",
         usage_url=subject_url(registry, name.qualified, "usage"),
@@ -192,6 +193,35 @@ def _day(item: FieldOnDay) -> DayRow:
         missing=_share(item.messages - item.present, item.messages),
         nulls=_share(item.nulls, item.messages),
     )
+
+
+def _sparkline(days: Sequence[FieldOnDay]) -> Sparkline | None:
+    """In how much of the messages it was null or missing, by day; no line through fewer than two days."""
+    read = sorted((item for item in days if item.messages), key=lambda item: item.day)
+    if len(read) < 2:
+        return None
+    begin, whole = read[0].day, (read[-1].day - read[0].day).days
+    shares = [min(1.0, (item.messages - item.present + item.nulls) / item.messages) for item in read]
+    at = tuple(
+        (98 * (item.day - begin).days / whole + 1, 22 - 20 * share) for item, share in zip(read, shares, strict=True)
+    )
+    said = gettext(
+        "Without a value, by day from %(first)s to %(last)s: %(begin)s at first, %(end)s at last, "
+        "%(least)s at least and %(most)s at most."
+    ) % {
+        "first": read[0].day.isoformat(),
+        "last": read[-1].day.isoformat(),
+        "begin": _percent(shares[0]),
+        "end": _percent(shares[-1]),
+        "least": _percent(min(shares)),
+        "most": _percent(max(shares)),
+    }
+    return Sparkline(points=at, said=said)
+
+
+def _percent(share: float) -> str:
+    """A share; neither all nor none by rounding alone."""
+    return f"{100 * share:.0f} %" if share in (0, 1) else f"{min(max(100 * share, 0.1), 99.9):.1f} %"
 
 
 def _share(part: int, whole: int) -> str:

@@ -13,7 +13,7 @@ from dashboard.pages.findings_filters import Chosen, finding_search, tallies
 from dashboard.pages.frame import make_frame, page_actor
 from dashboard.pages.numbers import whole_number
 from dashboard.pages.scanned import clean_of
-from dashboard.pages.sources_coverage import coverage_of
+from dashboard.pages.sources_coverage import coverage_of, unreadable_of
 from dashboard.presenters.drift import Bulk, FindingList
 from dashboard.presenters.frame import Paging, Section
 from dashboard.presenters.looks import Severity, SourceKind
@@ -39,6 +39,7 @@ def finding_list(request: HttpRequest) -> FindingList:
     requests = resolving(actor, [info.id for info in page])
     counts = selectors.open_counts(registry)
     order, sources = list_environments(), selectors.list_sources(registry=registry)
+    topics = selectors.topic_coverage([source.id for source in sources])
     scanned = [each.last_scan for each in sources if each.last_scan and each.last_scan.verdict == "scanned"]
     newest = max((scan.finished_at for scan in scanned if scan.finished_at), default=None)
     reason = refusal(actor, "finding.decide", registry=registry)
@@ -58,7 +59,8 @@ def finding_list(request: HttpRequest) -> FindingList:
         clean=clean_of(scanned),
         clean_at=newest,
         next_scan_at=min((each.next_scan_at for each in sources if each.next_scan_at), default=None),
-        coverage=coverage_of(sources, selectors.topic_coverage([source.id for source in sources])),
+        coverage=coverage_of(sources, topics),
+        unreadable=unreadable_of(sources, topics),
         by_severity=tallies(chosen, "severity", Severity, counts.by(0)),
         by_kind=tallies(chosen, "kind", SourceKind, counts.by(1)),
         muted=counts.muted,

@@ -16,6 +16,7 @@ from dashboard.presenters.drift_parts import (
     HistoryRow,
     Tally,
     TopicTable,
+    Unreadable,
 )
 from dashboard.presenters.frame import Action, Environment, Fact, Field, Frame, Link, Paging, Problem, Search
 from dashboard.presenters.looks import FindingState, ScanState, Severity, SourceKind
@@ -253,6 +254,7 @@ class FindingList:
     clean_at: datetime | None = None
     next_scan_at: datetime | None = None
     coverage: str = ""
+    unreadable: tuple[Unreadable, ...] = ()
     problems: tuple[Problem, ...] = ()
     by_severity: tuple[Tally, ...] = ()
     by_kind: tuple[Tally, ...] = ()

@@ -273,3 +273,14 @@ class Command:
     label: str
     text: str
     anchor: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unreadable:
+    """A topic or source that couldn't be read, and why; `right` is a command that grants what is missing."""
+
+    name: str
+    reason: str
+    url: str
+    right: str = ""
+    anchor: str = ""

@@ -42,6 +42,19 @@ class DayRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Sparkline:
+    """A share over days as a line: `points` in a box of 100 by 24, oldest first; `said` is the same in words."""
+
+    points: tuple[tuple[float, float], ...]
+    said: str
+
+    @property
+    def drawn(self) -> str:
+        """The points as SVG takes them, whatever the reader's language writes numbers like."""
+        return " ".join(f"{x:.1f},{y:.1f}" for x, y in self.points)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OtherTypeRow:
     """A type that fields of the name have elsewhere, and where; `more` counts those that aren't listed."""
 
@@ -73,5 +86,6 @@ class FieldPage:
     needed: str
     usage_url: str
     bounds: tuple[str, ...] = ()
+    sparkline: Sparkline | None = None
     problem: str = ""
     nearest: tuple[Link, ...] = ()

@@ -230,6 +230,12 @@ def test_what_data_say_of_it_is_told_by_day(
         "Of 200 messages that scans of the last 30 days looked at, it is null in 15.0 % and missing in 5.0 %." in text
     )
     assert f"{today:%Y-%m-%d} 100 30.0 % 10.0 %" in text
+    line = look("reader").get(*page_of("Order.mail")).context["page"].sparkline
+    assert line.drawn == "1.0,22.0 99.0,14.0"
+    assert line.said.endswith("0 % at first, 40.0 % at last, 0 % at least and 40.0 % at most.")
+    assert line.said in text
+    FieldStatistic.objects.filter(day=today).delete()
+    assert look("reader").get(*page_of("Order.mail")).context["page"].sparkline is None, "one day is no line"
 
 
 def test_the_same_name_with_another_type_elsewhere(

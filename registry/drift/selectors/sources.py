@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -15,6 +17,7 @@ from registry.errors import ClusterNotFound, SourceNotFound
 from registry.streams.models import CheckpointStore
 
 LATELY: Final = timedelta(hours=24)
+MOST_UNREADABLE: Final = 20
 
 
 @dataclass(frozen=True)
@@ -200,21 +203,48 @@ def list_topics(source_id: int) -> list[TopicInfo]:
 
 
 @dataclass(frozen=True)
+class UnreadableTopic:
+    """A topic that the last scan couldn't read, and why; `right` is the access that the cluster's user lacks, or ""."""
+
+    name: str
+    source_id: int
+    reason: str
+    right: str
+
+
+@dataclass(frozen=True)
 class TopicCoverage:
-    """Topics that are there, those that a scan asked for lately, and the names of those that it couldn't read."""
+    """Topics that are there, those that a scan asked for lately, and those that it couldn't read, at most MOST_UNREADABLE."""
 
     topics: int
     fresh: int
-    unreadable: tuple[str, ...]
+    unreadable: tuple[UnreadableTopic, ...]
+    unreadable_count: int
 
 
 def topic_coverage(source_ids: Sequence[int]) -> TopicCoverage:
     """Of the topics of these sources, in the last 24 hours; two queries."""
     rows = Topic.objects.filter(source__in=source_ids, gone_at=None)
     lately = Q(checked_at__gte=timezone.now() - LATELY, problem="")
-    counts = rows.aggregate(topics=Count("pk"), fresh=Count("pk", filter=lately))
-    unreadable = tuple(rows.exclude(problem="").order_by("name").values_list("name", flat=True)[:100])
-    return TopicCoverage(counts["topics"], counts["fresh"], unreadable)
+    counts = rows.aggregate(
+        topics=Count("pk"), fresh=Count("pk", filter=lately), unreadable=Count("pk", filter=~Q(problem=""))
+    )
+    refused = rows.exclude(problem="").order_by("name", "pk")
+    values = refused.values_list("name", "source_id", "problem", "source__cluster__username")[:MOST_UNREADABLE]
+    unreadable = tuple(
+        UnreadableTopic(name, source, problem, missing_right(name, problem, user or ""))
+        for name, source, problem, user in values
+    )
+    return TopicCoverage(counts["topics"], counts["fresh"], unreadable, counts["unreadable"])
+
+
+def missing_right(topic: str, problem: str, user: str) -> str:
+    """The entry that the cluster's access control lacks, as its own tool takes it; "" where that isn't the problem."""
+    operations = [f"--operation {name}" for name in ("Describe", "Read") if re.search(rf"\b{name}\b", problem)]
+    if not operations or not re.search(r"may not|isn't allowed|lacks", problem):
+        return ""
+    who = shlex.quote(f"User:{user or 'ANONYMOUS'}")
+    return f"kafka-acls --add --allow-principal {who} {' '.join(operations)} --topic {shlex.quote(topic)}"
 
 
 def _clusters() -> QuerySet[Cluster, Any]:

@@ -18,7 +18,7 @@ from dashboard.presenters.drift import (
     SourcePage,
     SourceRow,
 )
-from dashboard.presenters.drift_parts import ClusterHead, FieldGroup
+from dashboard.presenters.drift_parts import ClusterHead, FieldGroup, Unreadable
 from dashboard.presenters.frame import (
     Action,
     ActiveFilter,
@@ -228,6 +228,14 @@ FINDING_SEARCH = Search(
 FINDING_LIST = FindingList(
     frame=frame("Findings", Section.FINDINGS), search=FINDING_SEARCH, rows=FINDINGS, paging=Paging(first=1, last=6, total=6),
     coverage="2 of 6 sources were scanned in the last 24 h; 1 can’t be read.",
+    unreadable=(
+        Unreadable(
+            name=f"orders.{HOSTILE}", url="/gallery/source", anchor="right-0",
+            reason=f"The cluster's user may not describe topic {HOSTILE}; grant it Describe and Read on that topic.",
+            right=f"kafka-acls --add --allow-principal User:scan --operation Describe --operation Read --topic '{HOSTILE}'",
+        ),
+        Unreadable(name="payments.v2", url="/gallery/source", reason="the Kafka cluster at kafka:9092 didn't answer."),
+    ),
 )  # fmt: skip
 NONE_YET = Paging(first=0, last=0)
 FINDING_LIST_CLEAN = replace(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import date
 
-from dashboard.presenters.fields import ChangeLine, ChapterRow, DayRow, FieldPage, OtherTypeRow
+from dashboard.presenters.fields import ChangeLine, ChapterRow, DayRow, FieldPage, OtherTypeRow, Sparkline
 from dashboard.presenters.frame import Action, Crumb, Fact, Field, Link, Problem, Section
 from dashboard.presenters.notes import BulkPage, BulkRow, OwnerChip, TagChip
 from dashboard.presenters.references import (
@@ -38,6 +38,10 @@ FIELD = FieldPage(
     seen="4,096 messages of two topics were looked at since 2026-11-01.", usage_url=subject_url("dev", "orders-value", "usage"),
     needed=f"billing and {HOSTILE} said to need it. 2 said nothing of fields.",
     days=(DayRow(day=date(2026, 11, 21), messages=4_000, missing="none", nulls="3.2 %"), DayRow(day=date(2026, 11, 20), messages=96, missing="1 %", nulls="none")),
+    sparkline=Sparkline(
+        points=((1.0, 2.0), (20.0, 21.4), (40.0, 20.1), (70.0, 12.0), (99.0, 21.4)),
+        said="Without a value, by day from 2026-11-01 to 2026-11-21: 100 % at first, 3.2 % at last, 3.2 % at least and 100 % at most.",
+    ),
     others=(
         OtherTypeRow(type="string", fields=(Link(label="Customer.email of customers-value", url=subject_url("dev", "customers-value")), Link(label=f"{ARABIC}.email", url=ORDERS)), more="and 12 more"),
         OtherTypeRow(type=LONG, fields=(Link(label=LONG, url=ORDERS),)),
@@ -45,11 +49,11 @@ FIELD = FieldPage(
     others_said="14 fields of 9 subjects are called email, with 2 types.", bounds=("Only the newest 200 versions were looked at.",),
 )  # fmt: skip
 FIELD_UNSEEN = replace(
-    FIELD, days=(), others=(), seen="No scan has looked at this field.", others_said="No other field is called email.",
+    FIELD, days=(), sparkline=None, others=(), seen="No scan has looked at this field.", others_said="No other field is called email.",
     bounds=(), chapters=FIELD.chapters[:1], now=(), tags=(),
 )  # fmt: skip
 FIELD_UNKNOWN = replace(
-    FIELD, chapters=(), now=(), tags=(), days=(), others=(), others_said="", bounds=(), summary="",
+    FIELD, chapters=(), now=(), tags=(), days=(), sparkline=None, others=(), others_said="", bounds=(), summary="",
     problem="There is no field Order.customer.mial in any version.",
     nearest=(Link(label="Order.customer.mail", url="/ui/fields?path=a"), Link(label=HOSTILE, url="/ui/fields?path=b")),
 )  # fmt: skip
