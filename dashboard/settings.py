@@ -35,6 +35,9 @@ SCHEMADESK_HOT_PATH_FILE    what the programs of one host share for it (SCHEMADE
 SCHEMADESK_HOT_PATH_MIB     memory for answers, of each web process (64)
 SCHEMADESK_HOT_PATH_HOSTS   "1": other hosts write to the database too, and agree with this one over REDIS_URL; not set:
                             so it is where REDIS_URL has a host
+SCHEMADESK_URL              where people reach the site, for links in mails and chat messages (none: no links)
+SCHEMADESK_MAIL_HOST        the mail server; none: no mail is sent
+SCHEMADESK_MAIL_PORT, _USER, _PASSWORD (or _PASSWORD_FILE), _TLS (starttls, tls, none), _FROM how mail is sent
 ANONYMOUS_ROLE              role of a program without a token; honoured only under `up` (there: steward)
 =========================== ====================================================================
 """
@@ -163,6 +166,7 @@ CELERY_BEAT_SCHEDULE = {
     "queue-due-syncs": {"task": "registry.subjects.tasks.queue_due_syncs", "schedule": 15.0},
     "seal-audit": {"task": "registry.audit.tasks.seal_events", "schedule": 30.0},
     "queue-due-deliveries": {"task": "registry.notifications.tasks.queue_due_deliveries", "schedule": 5.0},
+    "queue-due-digests": {"task": "registry.notifications.tasks.queue_due_digests", "schedule": 60.0},
     "prune-notices": {"task": "registry.notifications.tasks.prune_notices", "schedule": 3600.0},
     "refresh-outlooks": {"task": "registry.promotions.tasks.refresh_outlooks", "schedule": 20.0},
     "apply-due": {"task": "registry.promotions.tasks.apply_due", "schedule": 15.0},
@@ -394,6 +398,21 @@ SECRETS_DIR = Path(os.environ["SCHEMADESK_SECRETS_DIR"]) if os.environ.get("SCHE
 SCAN_DEADLINE_SECONDS = int(os.environ.get("SCAN_DEADLINE_SECONDS", "600"))
 # Where people reach the site: links in mails and in messages of chat programs begin with it; none: they have no link.
 SITE_URL = os.environ.get("SCHEMADESK_URL", "").rstrip("/")
+# Mail (docs/how-to/notifications.md): without a host nothing is sent, and the pages say so.
+EMAIL_HOST = os.environ.get("SCHEMADESK_MAIL_HOST", "")
+EMAIL_PORT = int(os.environ.get("SCHEMADESK_MAIL_PORT", "587"))
+EMAIL_HOST_USER = os.environ.get("SCHEMADESK_MAIL_USER", "")
+_mail_password = os.environ.get("SCHEMADESK_MAIL_PASSWORD_FILE")
+EMAIL_HOST_PASSWORD = (
+    Path(_mail_password).read_text().strip() if _mail_password else os.environ.get("SCHEMADESK_MAIL_PASSWORD", "")
+)
+_mail_tls = os.environ.get("SCHEMADESK_MAIL_TLS", "starttls")
+if _mail_tls not in ("starttls", "tls", "none"):
+    raise ImproperlyConfigured("SCHEMADESK_MAIL_TLS is starttls, tls or none")
+EMAIL_USE_TLS, EMAIL_USE_SSL = _mail_tls == "starttls", _mail_tls == "tls"
+EMAIL_TIMEOUT = 15
+EMAIL_BACKEND = f"django.core.mail.backends.{'smtp' if EMAIL_HOST else 'dummy'}.EmailBackend"
+DEFAULT_FROM_EMAIL = os.environ.get("SCHEMADESK_MAIL_FROM", "schemadesk@localhost")
 WEBHOOK_DISABLE_DAYS = int(os.environ.get("WEBHOOK_DISABLE_DAYS", "5"))  # of failure, then it is switched off
 NOTIFICATION_DAYS = int(os.environ.get("NOTIFICATION_DAYS", "90"))  # how long notices and delivery logs are kept
 SCAN_MAX_MESSAGES = int(os.environ.get("SCAN_MAX_MESSAGES", "5000000"))

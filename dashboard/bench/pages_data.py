@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
+from django.conf import settings
 from django.test import override_settings
 from django.utils import timezone
 
@@ -21,6 +22,7 @@ from registry.checkpoints.plans import parse_plan
 from registry.drift.models import Cluster, Finding, Scan, Source
 from registry.drift.services import mute
 from registry.errors import Conflict
+from registry.notifications.digest_mail import stop_token
 from registry.notifications.inbox import subscribe
 from registry.notifications.models import Webhook
 from registry.promotions.models import Draft, PromotionRequest
@@ -39,6 +41,7 @@ from registry.subjects.services import register_version, set_config
 #: by which what was made here is found again
 MARK: Final = "to measure the pages"
 SOURCE: Final = "bench-orders"
+MIRROR: Final = "bench-theirs"
 REQUESTS: Final = 50
 FINDINGS: Final = 200
 #: of a checkpoint that evolved for long
@@ -55,6 +58,7 @@ def furnish(by: Actor, user: User) -> dict[str, Any]:
     usual, referred = _subject(lambda number: number % 10 == 2), _subject(dataset.is_referring)
     # an owner's subjects are found by names, here by the dearest kind of pattern
     Ownership.objects.get_or_create(registry="dev", subject_pattern="*customer*", user=user)
+    _add_mirror()
     if not Source.objects.filter(name=SOURCE).exists():
         _furnish(by, user, wide)
         refresh_outlooks()
@@ -68,11 +72,11 @@ def furnish(by: Actor, user: User) -> dict[str, Any]:
     return {
         "usual": usual, "wide": wide.subject, "referred": referred, "fields": f"{_count(wide):,}",
         "path": _path(usual), "wide_path": _path(wide.subject), "planned": _planned()[-1],
-        "middle": _middle(), "person": user.username,
+        "middle": _middle(), "person": user.username, "mirror": MIRROR,
         "request": request.pk, "draft": Draft.objects.filter(author=user).earliest("pk").pk, "source": source.pk, "scan": scan.pk,
         "cluster": source.cluster_id, "finding": finding.pk, "query": query.pk,
         "variable": StateVariable.objects.filter(query=query).earliest("pk").pk,
-        "check": StateCheck.objects.earliest("pk").pk, "webhook": webhook.public_id,
+        "check": StateCheck.objects.earliest("pk").pk, "webhook": webhook.public_id, "stop": stop_token(user.pk),
     }  # fmt: skip
 
 
@@ -201,6 +205,13 @@ def _add_source(by: Actor) -> None:
         for number in range(FINDINGS)
     )  # fmt: skip
     mute(registry="dev", reason=MARK, by=by, location="orders-1:*")
+
+
+def _add_mirror() -> None:
+    """A mirror of a registry that is never read."""
+    mirror = {"kind": Registry.REMOTE, "url": "https://registry.example.com", "every_seconds": 300}
+    place = {"project": settings.DEFAULT_PROJECT, "location": settings.DEFAULT_LOCATION}
+    Registry.objects.get_or_create(**place, name=MIRROR, defaults=mirror)
 
 
 def _add_query(by: Actor) -> None:

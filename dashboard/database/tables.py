@@ -65,6 +65,8 @@ BESIDE: Final = frozenset(
         "drift_topic",
         "notifications_attempt",
         "notifications_delivery",
+        "notifications_digest",
+        "notifications_digestwish",
         "notifications_inboxentry",
         "notifications_notice",
         "notifications_subscription",

@@ -69,6 +69,7 @@ TABLES: Final = {
     "streams_checkpointstore": later("checkpoint store"),
     "notifications_subscription": later("subscription"),
     "notifications_webhook": later("webhook"),
+    "notifications_digestwish": later("digest by mail"),
     "access_user": later("person"),
     "access_user_groups": later("member of a group"),
     "auth_group": later("group"),

@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 from urllib.parse import urlencode
 
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.translation import gettext
 
 from dashboard.pages.frame import make_frame, page_actor
 from dashboard.presenters.frame import Action, Choice, Crumb, Field, Paging, Problem
 from dashboard.presenters.notifications import (
     DefaultRow,
+    DigestChoice,
     InboxPage,
     NoticeRow,
+    StopPage,
     SubscriptionRow,
     SubscriptionsPage,
 )
+from dashboard.texts import later
 from registry.access.roles import ACTION_WORDS
-from registry.errors import SchemadeskError
+from registry.errors import NotFound, SchemadeskError
 from registry.notifications import selectors
+from registry.notifications.digest_mail import person_in
+from registry.notifications.digests import digest_of
 from registry.notifications.events import ANY, EVENTS, SUBSCRIBABLE
+from registry.notifications.models import DAILY, OFF, WEEKLY
 
 LONGEST_NUMBER = 18
 
@@ -100,8 +108,54 @@ def subscriptions_page(request: HttpRequest, problem: SchemadeskError | None = N
             if event.concerns
         )
         + tuple(DefaultRow(title=event.title, concerns=gettext("own the subject")) for event in EVENTS.values() if event.for_owners),
+        digest=_digest(request),
         problem=Problem(what=problem.message, cure=gettext("Nothing was saved.")) if problem else None,
     )  # fmt: skip
+
+
+EVERY: Final = {OFF: later("No mail"), DAILY: later("Every day"), WEEKLY: later("Every Monday")}
+LAST: Final = {
+    "delivered": later("The last one was sent"),
+    "failed": later("The last one couldn’t be sent"),
+    "queued": later("The next one is being sent"),
+    "sending": later("The next one is being sent"),
+}
+
+
+def _digest(request: HttpRequest) -> DigestChoice:
+    """One's digest by mail. Raises NotSignedIn."""
+    info = digest_of(page_actor(request))
+    reason = ""
+    if not info.is_sent:
+        reason = gettext("No mail server is set up here (SCHEMADESK_MAIL_HOST): nothing is sent, whatever you choose.")
+    elif not info.address:
+        reason = gettext("Your account has no address of mail: an admin gives it one on the page of people.")
+    hours = {str(hour): f"{hour:02}:00" for hour in range(24)}
+    zone = timezone.get_current_timezone_name()
+    last = str(LAST.get(info.last_state, ""))
+    return DigestChoice(
+        fields=(
+            _select("every", gettext("How often"), {key: str(words) for key, words in EVERY.items()}, info.every),
+            _select("hour", gettext("At (time zone %(zone)s)") % {"zone": zone}, hours, str(info.hour)),
+        ),
+        submit=Action(label=gettext("Save"), url=reverse("ui:digest"), method="post", tone="primary"),
+        address=info.address,
+        reason=reason,
+        next_at=info.next_at,
+        last=f"{last}: {info.last_error}" if last and info.last_error else last,
+        last_at=info.last_at,
+    )
+
+
+def stop_page(request: HttpRequest, token: str, *, done: bool = False) -> StopPage:
+    """What the link in a digest leads to. Raises NotFound for a link that isn't ours."""
+    if not done and person_in(token) is None:
+        raise NotFound(gettext("This link ends no digest: it is cut off, or the account is gone."))
+    url = reverse("ui:digest_stop", args=[token])
+    return StopPage(
+        frame=make_frame(request, title=gettext("No more mail") if done else gettext("End the digest by mail?")),
+        stop=None if done else Action(label=gettext("Send me no more"), url=url, method="post", tone="primary"),
+    )
 
 
 def _select(name: str, label: str, choices: dict[str, str], chosen: str) -> Field:

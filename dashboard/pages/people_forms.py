@@ -32,6 +32,7 @@ CHANGES: dict[str, ChangeKind] = {
     "add": ChangeKind(services.add_person, ("username",), later("Added.")),
     "shut": ChangeKind(services.set_active, ("username", "active"), later("The account is shut.")),
     "open": ChangeKind(services.set_active, ("username", "active"), later("The account is open again.")),
+    "mail": ChangeKind(services.set_email, ("username", "email"), later("Their address is kept.")),
     "grant": ChangeKind(services.grant, ("username", "role", *_PLACE), later("The role is given.")),
     "revoke": ChangeKind(services.revoke_grant, ("grant_id",), later("The role is taken away.")),
     "make group": ChangeKind(services.make_group, ("name",), later("The group is made.")),
@@ -85,6 +86,15 @@ def change_forms(*, people: list[str], groups: list[str], registries: list[str])
         ),
         ChangeForm(
             title=gettext("Give a person a role"), do="grant", fields=(person, role, *place), label=gettext("Give")
+        ),
+        ChangeForm(
+            title=gettext("Say where a person’s mail goes"),
+            do="mail",
+            fields=(
+                person,
+                Field(name="email", label=gettext("Address of mail"), help=gettext("Empty: nowhere.")),
+            ),
+            label=gettext("Keep"),
         ),
         ChangeForm(
             title=gettext("Make a group"),

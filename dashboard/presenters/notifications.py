@@ -64,7 +64,29 @@ class SubscriptionsPage:
     fields: tuple[Field, ...]
     submit: Action
     defaults: tuple[DefaultRow, ...]
+    digest: DigestChoice
     problem: Problem | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DigestChoice:
+    """One's digest by mail: its form, where it goes, why none would be sent ("" for none), and how the last ended."""
+
+    fields: tuple[Field, ...]
+    submit: Action
+    address: str = ""
+    reason: str = ""
+    next_at: datetime | None = None
+    last: str = ""
+    last_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopPage:
+    """What the link in a digest leads to: the button that ends them, or (None) that they are ended."""
+
+    frame: Frame
+    stop: Action | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,10 @@ STATES = (QUEUED, SENDING, DELIVERED, FAILED)
 #: what a webhook sends: our event, signed; or a message for people in the form of a chat program
 SIGNED, SLACK = "signed", "slack"
 KINDS = (SIGNED, SLACK)
+#: how often a person gets unread notices by mail; a digest that has nothing to say isn't sent
+OFF, DAILY, WEEKLY = "off", "daily", "weekly"
+EVERY = (OFF, DAILY, WEEKLY)
+EMPTY = "empty"
 
 
 def new_webhook_id() -> str:
@@ -78,6 +82,66 @@ class Subscription(models.Model):
 
     def __str__(self) -> str:
         return f"{self.user_id}: {self.event} {self.registry_pattern}/{self.subject_pattern}"
+
+
+class DigestWish(models.Model):
+    """Whether a person wants unread notices by mail, how often, and at which hour of their time zone.
+
+    `next_at` is when the next one is due: bookkeeping, which follows from the rest.
+    """
+
+    user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="digest_wish")
+    every = models.CharField(max_length=8, choices=[(every, every) for every in EVERY], default=OFF)
+    hour = models.PositiveSmallIntegerField(default=7)
+    zone = models.CharField(max_length=64, default="UTC", help_text="a time zone's name, such as Europe/Berlin")
+    next_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=models.Q(every__in=EVERY), name="known_digest_interval"),
+            models.CheckConstraint(condition=models.Q(hour__lte=23), name="digest_hour_of_a_day"),
+            models.CheckConstraint(
+                condition=models.Q(every=OFF, next_at=None) | (~models.Q(every=OFF) & models.Q(next_at__isnull=False)),
+                name="digest_due_where_wanted",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["next_at"], condition=models.Q(next_at__isnull=False), name="digests_due"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user_id}: {self.every}"
+
+
+class Digest(models.Model):
+    """The mail of one person for one day (of a weekly one: its first day). There is one, whoever makes it."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="digests")
+    day = models.DateField()
+    state = models.CharField(max_length=16, default=QUEUED)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    next_attempt_at = models.DateTimeField()
+    up_to = models.BigIntegerField(default=0, help_text="the newest inbox entry that it told of")
+    notices = models.PositiveIntegerField(default=0)
+    error = models.CharField(max_length=500, blank=True)
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [
+            models.UniqueConstraint(fields=["user", "day"], name="one_digest_a_day"),
+            models.CheckConstraint(condition=models.Q(state__in=(*STATES, EMPTY)), name="known_digest_state"),
+        ]
+        indexes = [
+            models.Index(
+                fields=["next_attempt_at"],
+                condition=models.Q(state__in=("queued", "sending")),
+                name="digests_under_way",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user_id}, {self.day}: {self.state}"
 
 
 class Webhook(models.Model):

@@ -240,6 +240,8 @@ SAMPLES: dict[str, Sample] = {
     "registry-form": Sample("registries/form.html", registries.TESTED),
     "registry-form-fails": Sample("registries/form.html", registries.FAILED),
     "registry-form-new": Sample("registries/form.html", registries.NEW),
+    "digest-stop": Sample("notifications/stopped.html", accounts.STOP, signed_in=False),
+    "digest-stopped": Sample("notifications/stopped.html", accounts.STOPPED, signed_in=False),
     "webhooks": Sample("notifications/webhooks.html", accounts.WEBHOOKS),
     "webhooks-empty": Sample("notifications/webhooks.html", accounts.WEBHOOKS_EMPTY),
     "webhook": Sample("notifications/webhook.html", accounts.WEBHOOK),

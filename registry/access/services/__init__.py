@@ -10,7 +10,7 @@ from registry.access.services.groups import (
     remove_member,
     remove_owner,
 )
-from registry.access.services.people import add_person, ensure_person, grant, revoke_grant, set_active
+from registry.access.services.people import add_person, ensure_person, grant, revoke_grant, set_active, set_email
 from registry.access.services.tokens import IssuedToken, issue_token, make_token, revoke_token
 
 __all__ = [
@@ -31,4 +31,5 @@ __all__ = [
     "revoke_grant",
     "revoke_token",
     "set_active",
+    "set_email",
 ]

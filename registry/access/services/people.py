@@ -6,6 +6,7 @@ import secrets
 
 from django.contrib.auth.validators import UnicodeUsernameValidator
 from django.core.exceptions import ValidationError
+from django.core.validators import validate_email
 from django.db import connection, transaction
 
 from registry.access.models import RoleGrant, User
@@ -101,6 +102,23 @@ def set_active(*, username: str, active: bool, by: Actor) -> None:
     user.is_active = active
     user.save(update_fields=["is_active"])
     keep_an_admin(by, before)
+
+
+@transaction.atomic
+def set_email(*, username: str, email: str, by: Actor) -> None:
+    """Where a person's mail goes; "" for nowhere. Raises NotSignedIn, NotAllowed, NotFound, InvalidInput."""
+    require(by, "people.manage")
+    user, email = person_named(username), email.strip()
+    if email:
+        try:
+            validate_email(email)
+        except ValidationError as error:
+            raise InvalidInput("That is no address of mail.", field="email") from error
+    if len(email) > 254:
+        raise InvalidInput("An address of mail has at most 254 characters.", field="email")
+    record(by=by, why=f"{'change' if email else 'remove'} the address of mail of {username}")
+    user.email = email
+    user.save(update_fields=["email"])
 
 
 def person_named(username: str) -> User:

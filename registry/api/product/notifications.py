@@ -13,6 +13,8 @@ from rest_framework.response import Response
 from registry.api.product.base import ProductView
 from registry.errors import InvalidInput
 from registry.notifications import inbox
+from registry.notifications.digests import choose_digest, digest_of
+from registry.notifications.models import EVERY
 from registry.notifications.selectors import (
     count_unread,
     event_rows,
@@ -113,6 +115,29 @@ class Events(ProductView):
         """What one can be told of, and by which right one is told without a subscription."""
         person_of(self.actor)
         return Response(event_rows())
+
+
+class DigestSerializer(serializers.Serializer[Any]):
+    """How often unread notices come by mail, and at which hour of which time zone."""
+
+    every = serializers.ChoiceField(choices=EVERY)
+    hour = serializers.IntegerField(required=False, default=7)
+    zone = serializers.CharField(required=False, default="UTC", max_length=64)
+
+
+class DigestView(ProductView):
+    """`/api/v1/notifications/digest`."""
+
+    @extend_schema(responses=None)
+    def get(self, request: Request) -> Response:
+        """One's own digest by mail: what is chosen, where it goes, how the last one ended."""
+        return Response(asdict(digest_of(self.actor)))
+
+    @extend_schema(request=DigestSerializer, responses=None)
+    def put(self, request: Request) -> Response:
+        """Choose it, or `off`."""
+        choose_digest(by=self.actor, **self.valid(DigestSerializer))
+        return Response(asdict(digest_of(self.actor)))
 
 
 class Subscriptions(ProductView):

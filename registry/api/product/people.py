@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from django.db import transaction
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -13,7 +14,7 @@ from rest_framework.response import Response
 from registry.access import selectors, services
 from registry.access.roles import ROLES, require
 from registry.api.product.base import ProductView
-from registry.errors import InvalidName
+from registry.errors import InvalidInput, InvalidName
 
 
 class PersonSerializer(serializers.Serializer[Any]):
@@ -22,10 +23,11 @@ class PersonSerializer(serializers.Serializer[Any]):
     username = serializers.CharField(max_length=150)
 
 
-class ActiveSerializer(serializers.Serializer[Any]):
-    """Whether an account is open."""
+class ChangedPersonSerializer(serializers.Serializer[Any]):
+    """Whether an account is open, and where its mail goes; what is left out stays."""
 
-    active = serializers.BooleanField()
+    active = serializers.BooleanField(required=False)
+    email = serializers.CharField(required=False, allow_blank=True, max_length=254)
 
 
 class NameSerializer(serializers.Serializer[Any]):
@@ -83,10 +85,17 @@ class People(AdminView):
 class PersonOne(AdminView):
     """`/api/v1/people/{username}`."""
 
-    @extend_schema(request=ActiveSerializer, responses=None)
+    @extend_schema(request=ChangedPersonSerializer, responses=None)
     def patch(self, request: Request, username: str) -> Response:
-        """Shut or open the account."""
-        services.set_active(username=username, active=self.valid(ActiveSerializer)["active"], by=self.actor)
+        """Shut or open the account, or say where its mail goes."""
+        values = self.valid(ChangedPersonSerializer)
+        if not values:
+            raise InvalidInput("Give active or email.")
+        with transaction.atomic():
+            if "active" in values:
+                services.set_active(username=username, active=values["active"], by=self.actor)
+            if "email" in values:
+                services.set_email(username=username, email=values["email"], by=self.actor)
         return Response(status=204)
 
 

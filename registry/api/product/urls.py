@@ -107,6 +107,7 @@ urlpatterns = [
     path("mutes/<int:mute_id>", findings.MuteView.as_view()),
     path("notifications", notifications.Notifications.as_view()),
     path("notifications/read", notifications.NotificationsRead.as_view()),
+    path("notifications/digest", notifications.DigestView.as_view()),
     path("notifications/events", notifications.Events.as_view()),
     path("notifications/subscriptions", notifications.Subscriptions.as_view()),
     path("notifications/subscriptions/<int:subscription_id>", notifications.SubscriptionOne.as_view()),

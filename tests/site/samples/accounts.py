@@ -21,8 +21,10 @@ from dashboard.presenters.looks import Look
 from dashboard.presenters.notifications import (
     DefaultRow,
     DeliveryRow,
+    DigestChoice,
     InboxPage,
     NoticeRow,
+    StopPage,
     SubscriptionRow,
     SubscriptionsPage,
     TryRow,
@@ -74,6 +76,19 @@ INBOX = InboxPage(
 INBOX_EMPTY = replace(INBOX, frame=own("Inbox", unread=0), rows=(), unread=0, paging=IDLE)
 INBOX_READ = replace(INBOX_EMPTY, only_unread=True)
 
+DIGEST = DigestChoice(
+    fields=(
+        Field(name="every", label="How often", kind="select", required=True, choices=(Choice(value="off", label="No mail"), Choice(value="daily", label="Every day", selected=True))),
+        Field(name="hour", label="At (time zone Europe/Berlin)", kind="select", required=True, choices=(Choice(value="7", label="07:00"),)),
+    ),
+    submit=Action(label="Save", url="/ui/inbox/digest", method="post", tone="primary"),
+    address="steward@example.com", next_at=ago(hours=-9), last="The last one couldn’t be sent: The mail server can't be used", last_at=ago(hours=15),
+)  # fmt: skip
+STOP = StopPage(
+    frame=own("End the digest by mail?"),
+    stop=Action(label="Send me no more", url="/ui/digest/stop/x", method="post", tone="primary"),
+)
+STOPPED = StopPage(frame=own("No more mail"))
 SUBSCRIPTIONS = SubscriptionsPage(
     frame=own("Subscriptions", Crumb(label="Inbox", url="/ui/inbox")),
     rows=(
@@ -86,8 +101,13 @@ SUBSCRIPTIONS = SubscriptionsPage(
     ),
     submit=Action(label="Subscribe", url="/ui/subscriptions", method="post", tone="primary"),
     defaults=(DefaultRow(title="Approval is asked for", concerns="who may approve it"),),
+    digest=DIGEST,
 )  # fmt: skip
-SUBSCRIPTIONS_EMPTY = replace(SUBSCRIPTIONS, rows=())
+SUBSCRIPTIONS_EMPTY = replace(
+    SUBSCRIPTIONS,
+    rows=(),
+    digest=replace(DIGEST, address="", reason="No mail server is set up here: nothing is sent.", next_at=None),
+)
 SUBSCRIPTIONS_REFUSED = replace(SUBSCRIPTIONS, problem=REFUSED)
 
 ON, OFF = Look("ok", "circle-check", "On"), Look("care", "ban", "Switched off")
