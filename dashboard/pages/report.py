@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
+from urllib.parse import urlencode
 
 from django.http import HttpRequest
 from django.urls import reverse
@@ -15,80 +16,58 @@ from dashboard.pages.against_latest import against_latest
 from dashboard.pages.data_evidence import by_finding, data_evidence
 from dashboard.pages.frame import make_frame, page_actor
 from dashboard.pages.notes import facts_of
-from dashboard.pages.numbers import whole_number
+from dashboard.pages.report_answer import registry_answer
 from dashboard.pages.report_files import FILES
+from dashboard.pages.report_form import Form, form_linked, form_sent, form_started
 from dashboard.pages.report_result import present_proposal
 from dashboard.pages.subject_head import propose_action
 from dashboard.pages.subject_parts import subject_crumbs, subject_parts
-from dashboard.pages.subjects import level_order, pretty
+from dashboard.pages.subjects import level_order
 from dashboard.presenters.business_words import findings_in_business_words, in_business_words
 from dashboard.presenters.comparison import Comparison
 from dashboard.presenters.frame import Action, Choice, Field, Problem, Section
-from dashboard.presenters.json_layout import laid_out
 from dashboard.presenters.looks import format_name
-from dashboard.presenters.report import DataEvidence, ReferenceField, ReportPage, ReportResult, SyntaxProblem, snippet
+from dashboard.presenters.report import (
+    DataEvidence,
+    ReferenceField,
+    RegistryAnswer,
+    ReportPage,
+    ReportResult,
+    SyntaxProblem,
+    snippet,
+)
 from dashboard.texts import later
-from registry.errors import InvalidInput, InvalidReference, InvalidSchema, NotFound, SchemadeskError
+from registry.access.roles import may, refusal
+from registry.errors import InvalidReference, InvalidSchema, SchemadeskError
 from registry.formats import FORMATS
-from registry.formats.base import Reference
 from registry.formats.compatibility import LEVELS
 from registry.formats.report import PROFILES, Profile
 from registry.promotions.selectors import list_environments
+from registry.promotions.services import save_draft
 from registry.subjects import selectors
 from registry.subjects.names import SubjectName, parse_subject
 from registry.subjects.selectors.comparison import Proposal
 from registry.subjects.selectors.places import Registry, get_registry
 
-MAX_REFERENCES: Final = 100
-#: characters of a text of which a line an item would be thousands of lines; and of a line then
-LONG_TEXT: Final = 50_000
-LINE_WIDTH: Final = 120
 _EMPTY_ROWS: Final = 2
 _PROFILE_NAMES: Final[dict[Profile, str]] = {
     "confluent": later("the established rules (confluent)"),
     "semantic": later("what the data do (semantic)"),
 }
-_LATEST: Final = ("latest", "-1", "")
-
-
-@dataclass(frozen=True)
-class _Form:
-    """What the form holds; a row of references as it was typed."""
-
-    text: str
-    schema_type: str
-    profile: str
-    rows: tuple[tuple[str, str, str], ...]
-
-    @property
-    def carried(self) -> tuple[tuple[str, str], ...]:
-        """All but the text, for a form that sends another text."""
-        names = ("ref_name", "ref_subject", "ref_version")
-        rows = [pair for row in self.rows for pair in zip(names, row, strict=True)]
-        return (("format", self.schema_type), ("profile", self.profile), *rows)
-
-    def references(self) -> list[Reference]:
-        """The rows as references; raises InvalidReference for a version that is none."""
-        found = []
-        for name, subject, version in self.rows:
-            number = -1 if version in _LATEST else whole_number(version, digits=10)
-            if number is None:
-                raise InvalidReference(
-                    gettext("%(version)s is no version: a number or latest.") % {"version": repr(version[:20])},
-                    reference=name,
-                )
-            found.append(Reference(name, subject, number))
-        return found
 
 
 def report_page(request: HttpRequest, registry: str, subject: str) -> ReportPage:
     """The form and, after it was sent, the report or the syntax error."""
     place, name = get_registry(registry), parse_subject(subject)
     config, order = selectors.effective_config(place, name), list_environments()
-    form = _sent(request) if request.method == "POST" else _started(place, name, config.profile)
+    linked = None if request.method == "POST" else form_linked(request, place, name, config.profile)
+    form = form_sent(request) if request.method == "POST" else linked or form_started(place, name, config.profile)
+    answer: RegistryAnswer | None = None
     syntax, result, comparison, evidence, problem, error = None, None, None, None, None, None
-    if request.method == "POST":
+    if request.method == "POST" or linked:
         try:
+            if request.POST.get("do") == "keep":
+                form = _kept(request, registry, name, form)
             proposal = _proposal(place, name, form)
             result = present_proposal(registry, name, proposal)
             if request.POST.get("words") == "business":
@@ -103,11 +82,13 @@ def report_page(request: HttpRequest, registry: str, subject: str) -> ReportPage
                 references=form.references(),
             )
             comparison = _against_latest(request, place, name, form, result, evidence)
+            answer = registry_answer(request, place, name, form, proposal.assessment.is_compatible)
         except InvalidSchema as found:
             syntax = _syntax(form.text, found)
         except SchemadeskError as found:
             error = found
             problem = Problem(what=found.message)
+    link = _link(registry, name, form, result) if result else ""
     return ReportPage(
         frame=make_frame(
             request,
@@ -146,7 +127,49 @@ def report_page(request: HttpRequest, registry: str, subject: str) -> ReportPage
         evidence=evidence,
         problem=problem,
         propose=_propose(request, registry, name, order),
+        answer=answer,
+        level_choices=_chosen(
+            [("", gettext("%(level)s, the one in force") % {"level": config.level}), *((key, key) for key in LEVELS)],
+            form.level,
+        ),
+        link=link,
+        whole_link=request.build_absolute_uri(link) if link else "",
+        keep=_keep(request, registry, name) if result else None,
     )
+
+
+def _link(registry: str, name: SubjectName, form: Form, result: ReportResult) -> str:
+    """The address of this very report; empty for a text that is kept nowhere."""
+    values = dict(form.link)
+    if not values and result.identical_to:
+        values = {"version": str(result.identical_to), "profile": form.profile, "level": form.level}
+    if not values:
+        return ""
+    query = urlencode({key: value for key, value in values.items() if value})
+    return f"{subject_url(registry, name.qualified, 'report')}?{query}"
+
+
+def _keep(request: HttpRequest, registry: str, name: SubjectName) -> Action:
+    """What keeps the text as the reader's draft, so that the report gets an address."""
+    actor, right = page_actor(request), "promotion.request"
+    allowed = may(actor, right, registry=registry, subject=name.qualified)
+    reason = "" if allowed else refusal(actor, right)
+    return Action(label=gettext("Keep it for a link"), url="", allowed=allowed, reason=reason)
+
+
+def _kept(request: HttpRequest, registry: str, name: SubjectName, form: Form) -> Form:
+    """The form with its text kept as the reader's draft. Raises DraftChanged where there is one with another text."""
+    number = save_draft(
+        registry=registry,
+        subject=name,
+        text=form.text,
+        by=page_actor(request),
+        schema_type=form.schema_type,
+        references=form.references(),
+        origin=gettext("from a compatibility report"),
+        seen="",
+    )
+    return replace(form, link=(("draft", str(number)), ("profile", form.profile), ("level", form.level)))
 
 
 def _propose(request: HttpRequest, registry: str, name: SubjectName, order: list[str]) -> Action | None:
@@ -162,7 +185,7 @@ def report_file(request: HttpRequest, registry: str, subject: str) -> tuple[str,
         return None
     place, name = get_registry(registry), parse_subject(subject)
     try:
-        found = _proposal(place, name, _sent(request)).assessment
+        found = _proposal(place, name, form_sent(request)).assessment
     except SchemadeskError:
         return None  # the page says what is wrong with the text
     return file.render(found, registry, name.qualified), file.content_type, f"compatibility-report.{file.ending}"
@@ -183,7 +206,7 @@ def _against_latest(
     request: HttpRequest,
     place: Registry,
     name: SubjectName,
-    form: _Form,
+    form: Form,
     result: ReportResult,
     evidence: DataEvidence,
 ) -> Comparison | None:
@@ -205,42 +228,17 @@ def _against_latest(
     return replace(found, partings=(), renames=(), hidden_renames=0)
 
 
-def _proposal(place: Registry, name: SubjectName, form: _Form) -> Proposal:
+def _proposal(place: Registry, name: SubjectName, form: Form) -> Proposal:
     profile = next((item for item in PROFILES if item == form.profile), None)
     return selectors.report_proposal(
-        place, name, text=form.text, schema_type=form.schema_type, references=form.references(), profile=profile
+        place,
+        name,
+        text=form.text,
+        schema_type=form.schema_type,
+        references=form.references(),
+        profile=profile,
+        level=form.level or None,
     )
-
-
-def _sent(request: HttpRequest) -> _Form:
-    posted = request.POST
-    columns = [[text.strip() for text in posted.getlist(f"ref_{part}")] for part in ("name", "subject", "version")]
-    if len(columns[0]) > MAX_REFERENCES:
-        raise InvalidInput(
-            gettext("More than %(max_references)s references can't be sent by this form.")
-            % {"max_references": MAX_REFERENCES}
-        )
-    rows = tuple(row for row in zip(*columns, strict=False) if row[0] or row[1])
-    # A browser sends line ends as CRLF; places in the text are counted as they were typed.
-    text = posted.get("schema", "").replace("\r\n", "\n")
-    return _Form(text, posted.get("format", "AVRO"), posted.get("profile", ""), rows)
-
-
-def _started(place: Registry, name: SubjectName, profile: str) -> _Form:
-    """The form as it opens: with the newest version, if there is one."""
-    try:
-        newest = selectors.get_version(place, name, "latest")
-    except NotFound:
-        return _Form("", next(iter(FORMATS)), profile, ())
-    rows = tuple((item.name, item.subject, str(item.version)) for item in newest.schema.references)
-    return _Form(_editable(newest), newest.schema.schema_type, profile, rows)
-
-
-def _editable(info: selectors.VersionInfo) -> str:
-    """The text to change. Of a long one what fits stays on a line: each line of a field costs a browser time."""
-    text = info.schema.text
-    is_short = info.schema.schema_type == "PROTOBUF" or len(text) < LONG_TEXT
-    return pretty(info) if is_short else laid_out(text, width=LINE_WIDTH)
 
 
 def _chosen(values: Sequence[tuple[str, str]], chosen: str) -> tuple[Choice, ...]:

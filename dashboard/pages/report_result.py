@@ -30,7 +30,7 @@ from registry.formats.assessment import Assessment, Patch
 from registry.formats.base import Witness
 from registry.formats.compatibility import LEVELS, LevelStrip
 from registry.formats.policies import POLICIES, PolicyItem, PolicyReport
-from registry.formats.report import Profile, ReportItem
+from registry.formats.report import CHECKER_VERSION, Profile, ReportItem
 from registry.subjects.names import SubjectName
 from registry.subjects.selectors.comparison import Proposal
 
@@ -72,6 +72,7 @@ def present_proposal(registry: str, name: SubjectName, proposal: Proposal) -> Re
         level=proposal.config.level,
         profile=_PROFILES[report.profile],
         checked_at=timezone.now(),
+        checker=CHECKER_VERSION,
         levels=level_results(strip, proposal.config.level),
         matrix=_matrix(registry, name, proposal),
         findings=asked[:MAX_FINDINGS],

@@ -236,6 +236,7 @@ class ReportResult:
     sentence: str
     level: str
     checked_at: datetime
+    checker: str
     levels: tuple[LevelResult, ...]
     profile: str = ""
     matrix: tuple[MatrixRow, ...] = ()
@@ -257,10 +258,23 @@ class ReportResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RegistryAnswer:
+    """What the server behind a mirror says itself. `agrees` is None where it gave no answer, and `reason` says why."""
+
+    where: str
+    asked: bool = False
+    agrees: bool | None = None
+    is_compatible: bool | None = None
+    reason: str = ""
+    messages: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReportPage:
     """The form and, after it was sent, either a syntax problem or a result. `propose` takes the text to the
     editor, None where the registry takes no proposals.
 
+    `link` is the address of this very report, and `whole_link` with the server's name; empty where the text is kept nowhere; `keep` then keeps it.
     `carried` are the form's other values (name, value): a button that checks an edited text sends them along.
     """
 
@@ -283,3 +297,8 @@ class ReportPage:
     evidence: DataEvidence | None = None
     problem: Problem | None = None
     propose: Action | None = None
+    answer: RegistryAnswer | None = None
+    level_choices: tuple[Choice, ...] = ()
+    link: str = ""
+    whole_link: str = ""
+    keep: Action | None = None

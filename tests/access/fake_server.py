@@ -22,6 +22,8 @@ class Call:
     query: dict[str, str]
     headers: dict[str, str]
     write: Callable[[bytes], Any]
+    method: str = "GET"
+    body: bytes = b""
 
 
 @dataclass
@@ -61,6 +63,7 @@ def serving(answer: Callable[[Call], Any], *, tls: ssl.SSLContext | None = None)
             parts = urlsplit(self.path)
             headers = {name.lower(): value for name, value in self.headers.items()}
             call = Call(unquote(parts.path), dict(parse_qsl(parts.query)), headers, self.wfile.write)
+            call.method, call.body = self.command, self.rfile.read(int(headers.get("content-length", 0)))
             calls.append(call)
             told = answer(call)
             if isinstance(told, Raw):
@@ -76,6 +79,8 @@ def serving(answer: Callable[[Call], Any], *, tls: ssl.SSLContext | None = None)
                 self.send_header(name, value)
             self.end_headers()
             self.wfile.write(told.body)
+
+        do_POST = do_GET  # noqa: N815 - the name that the handler looks for
 
         def log_message(self, *arguments: Any) -> None:
             pass

@@ -559,3 +559,37 @@ def test_advice_stands_in_a_report_and_a_tag_of_the_subject_answers_its_part(
     assert "PERSONAL_WITHOUT_TAG" in said
     change_tags(registry="dev", subjects=[ORDERS], add=["PII"], by=system)
     assert "PERSONAL_WITHOUT_TAG" not in seen(check(reader, named))
+
+
+def test_a_report_of_a_version_has_an_address(reader: Client, content: Actor, person: Callable[[str], Actor]) -> None:
+    page = reader.get(f"{SUBJECT}report?version=2&level=FULL_TRANSITIVE")
+    text = seen(page)
+    assert "Incompatible under FULL_TRANSITIVE" in text
+    assert "by version 0.1.0 of the checker" in text
+    assert "report?version=2&level=FULL_TRANSITIVE" in text
+    elsewhere = seen(reader.get(f"{SUBJECT}report?from=staging:1"))
+    assert "It says the same as version 1" in elsewhere
+    posted = check(reader, V1)
+    assert "report?version=1" in seen(posted), "a text that is stored has the version's address"
+    for missing in ("version=9", "from=nowhere:1", "draft=1"):
+        assert reader.get(f"{SUBJECT}report?{missing}").status_code == 404
+    assert "is no compatibility level" in seen(reader.get(f"{SUBJECT}report?version=2&level=LOUD"))
+
+
+def test_a_pasted_text_is_kept_for_a_link_that_its_author_alone_opens(
+    reader: Client, content: Actor, person: Callable[[str], Actor]
+) -> None:
+    assert "report?" not in seen(check(reader, PROPOSED))
+    assert not re.search(r'name="do" value="keep"', check(reader, PROPOSED).content.decode()), "reading gives no drafts"
+    steward = RawClient()
+    steward.force_login(User.objects.get(username="steward"))
+    kept = check(steward, PROPOSED, do="keep")
+    link = re.search(r'id="report-link" hidden>(http[^<]*draft=[^<]*)<', kept.content.decode())
+    assert link
+    address = html.unescape(link[1]).partition("testserver")[2]
+    again = steward.get(address)
+    assert "FIELD_WITHOUT_DEFAULT" in again.content.decode()
+    assert reader.get(address).status_code == 404
+    other = check(steward, V1, do="keep")
+    assert other.status_code == 422
+    assert "Your draft of orders-value was changed" in seen(other)

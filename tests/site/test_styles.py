@@ -67,7 +67,13 @@ def test_htmx_is_the_version_that_is_written_down() -> None:
 
 @pytest.mark.parametrize(
     ("name", "limit"),
-    [("app.css", 66_000), ("app.js", 8_000), ("editor.js", 4_000), ("icons.svg", 24_000), ("vendor/htmx/htmx.min.js", 60_000)],
+    [
+        ("app.css", 66_000),
+        ("app.js", 8_000),
+        ("editor.js", 4_000),
+        ("icons.svg", 24_000),
+        ("vendor/htmx/htmx.min.js", 60_000),
+    ],
 )
 def test_weight(name: str, limit: int) -> None:
     assert (styles.ROOT / "static" / name).stat().st_size <= limit

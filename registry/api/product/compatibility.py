@@ -16,12 +16,14 @@ from registry.access.roles import require
 from registry.api.product.base import ProductView
 from registry.formats.assessment import Assessment
 from registry.formats.base import Reference
+from registry.formats.compatibility import LEVELS
 from registry.formats.junit import assessment_junit
 from registry.formats.rendering import assessment_markdown, assessment_text
 from registry.formats.report import PROFILES
 from registry.formats.sarif import assessment_sarif
 from registry.subjects import selectors
 from registry.subjects.names import SubjectName, parse_subject
+from registry.subjects.remote_verdict import ask_remote
 from registry.subjects.selectors.places import get_registry
 from registry.subjects.services import delete_config, set_config
 
@@ -76,7 +78,10 @@ class ReferenceSerializer(serializers.Serializer[Any]):
 
 
 class ReportSerializer(serializers.Serializer[Any]):
-    """A schema to report on."""
+    """A schema to report on.
+
+    With `askRegistry` the server behind a mirror is sent the schema, and what it says stands in `registry_answer`.
+    """
 
     registry = serializers.CharField(max_length=255, required=False, default="", allow_blank=True)
     subject = serializers.CharField(max_length=1024)
@@ -84,6 +89,8 @@ class ReportSerializer(serializers.Serializer[Any]):
     schemaType = serializers.CharField(max_length=16, required=False, default="AVRO")  # noqa: N815 - the API's name
     references = ReferenceSerializer(many=True, required=False)
     profile = serializers.ChoiceField(choices=PROFILES, required=False, allow_null=True, default=None)
+    level = serializers.ChoiceField(choices=list(LEVELS), required=False, allow_null=True, default=None)
+    askRegistry = serializers.BooleanField(required=False, default=False)  # noqa: N815 - the API's name
 
 
 class CompatibilityReports(ProductView):
@@ -100,16 +107,31 @@ class CompatibilityReports(ProductView):
         values = self.valid(ReportSerializer)
         place, subject = get_registry(values["registry"]), parse_subject(values["subject"])
         require(self.actor, "schema.read", registry=place.name, subject=subject.qualified)
+        references = [Reference(**item) for item in values.get("references", [])]
         proposal = selectors.report_proposal(
             place,
             subject,
             text=values["schema"],
             schema_type=values["schemaType"],
-            references=[Reference(**item) for item in values.get("references", [])],
+            references=references,
             profile=values["profile"],
+            level=values["level"],
         )
         render = _TEXTS.get(request.accepted_renderer.format)
-        return Response(render(proposal.assessment, subject.qualified) if render else proposal.assessment.to_dict())
+        if render:
+            return Response(render(proposal.assessment, subject.qualified))
+        answer = proposal.assessment.to_dict()
+        if values["askRegistry"]:
+            said = ask_remote(
+                place,
+                subject,
+                text=values["schema"],
+                schema_type=values["schemaType"],
+                references=references,
+                by=self.actor,
+            )
+            answer["registry_answer"] = said and said.to_dict(proposal.assessment.is_compatible)
+        return Response(answer)
 
 
 class ConfigSerializer(serializers.Serializer[Any]):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from registry.errors import SubjectNotFound, VersionNotFound
 from registry.formats.assessment import Assessment
 from registry.formats.base import Difference, ParsedSchema, Reference
-from registry.formats.compatibility import LevelStrip
+from registry.formats.compatibility import LevelStrip, level_named
 from registry.formats.lint import LintFinding
 from registry.formats.lint_rules import TAG_RULES
 from registry.formats.policies import PolicyReport
@@ -136,16 +136,19 @@ def report_proposal(
     schema_type: str,
     references: Sequence[Reference] = (),
     profile: Profile | None = None,
+    level: str | None = None,
 ) -> Proposal:
-    """The whole compatibility report of a text that isn't registered; `profile` None is the one in force.
+    """The whole compatibility report of a text that isn't registered; profile and level None are those in force.
 
-    Raises InvalidSchema, InvalidReference.
+    Raises InvalidSchema, InvalidReference, InvalidCompatibility.
     """
     resolved = tuple(reference for reference, _ in resolve_references(registry, references, context=subject.context))
     schema = parse_schema(schema_type, text, resolved)
     config = effective_config(registry, subject)
     if profile is not None:
         config = replace(config, profile=profile)
+    if level is not None:
+        config = replace(config, level=level_named(level).name)
     versions = _live_history(registry, subject)
     assessment = engines.assess(
         schema,

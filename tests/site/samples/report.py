@@ -27,6 +27,7 @@ from dashboard.presenters.report import (
     PolicyFinding,
     PolicyResult,
     ReferenceField,
+    RegistryAnswer,
     ReplayResult,
     ReplayRow,
     ReportFinding,
@@ -65,6 +66,10 @@ REPORT_EMPTY = ReportPage(
         help="Starts as the newest version; change it or paste your own.",
     ),
     format_choices=(Choice(value="AVRO", label="Avro", selected=True), Choice(value="JSON", label="JSON Schema")),
+    level_choices=(
+        Choice(value="", label="BACKWARD_TRANSITIVE, the one in force", selected=True),
+        Choice(value="FULL", label="FULL"),
+    ),
     profile_choices=(Choice(value="confluent", label="the established rules (confluent)", selected=True),),
     references=(ReferenceField(number=1), ReferenceField(number=2)),
     carried=(("format", "AVRO"), ("ref_name", HOSTILE)),
@@ -112,6 +117,7 @@ RESULT = ReportResult(
     headline="a new topic, or repair it",
     level="BACKWARD_TRANSITIVE",
     checked_at=ago(seconds=2),
+    checker="0.1.0",
     sentence="A reader with this schema fails on the data of 2 of the 3 versions. It would pass under NONE and FORWARD.",
     levels=tuple(
         LevelResult(
@@ -254,6 +260,14 @@ REPORT = replace(
     evidence=EVIDENCE,
     schema=replace(REPORT_EMPTY.schema, value=NEW),
     propose=Action(label="Propose this text", url="/gallery/propose", icon="pencil"),
+    keep=Action(label="Keep it for a link", url=""),
+    answer=RegistryAnswer(
+        where="registry.example.com:8081",
+        asked=True,
+        agrees=False,
+        is_compatible=True,
+        messages=(HOSTILE, "{compatibility: 'BACKWARD'}"),
+    ),
 )
 REPORT_WORDS = replace(
     REPORT,
@@ -286,6 +300,9 @@ REPORT_SEMANTIC = replace(
 )
 REPORT_OK = replace(
     REPORT,
+    link="/gallery/report",
+    whole_link=f"http://127.0.0.1/ui/registries/dev/subjects/{'x' * 400}/report?version=2",
+    answer=RegistryAnswer(where="registry.example.com:8081"),
     evidence=DataEvidence(
         notes=(),
         refusal="reader may not start scans in registry dev; it takes the role admin or steward.",
@@ -318,6 +335,8 @@ REPORT_OK = replace(
 )
 REPORT_FIRST = replace(
     REPORT,
+    answer=RegistryAnswer(where=HOSTILE, asked=True, reason=HOSTILE),
+    keep=Action(label="Keep it for a link", url="", allowed=False, reason="reader may not request promotions."),
     result=replace(
         RESULT,
         verdict=Verdict.OK,
