@@ -82,6 +82,7 @@ BESIDE: Final = frozenset(
         "promotions_promotionrequest",
         "promotions_recurringfreeze",
         "promotions_release",
+        "promotions_renamedecision",
         "promotions_requestitem",
         "promotions_review",
         "promotions_reviewrule",

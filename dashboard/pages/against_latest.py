@@ -43,4 +43,5 @@ def against_latest(
         registry.name,
         level=level or selectors.effective_config(registry, subject).level,
         notes=comparison_notes(registry, subject, found, by=by) if notes is None else notes,
+        by=by,
     )

@@ -60,6 +60,7 @@ TABLES: Final = {
     "promotions_comment": later("comment"),
     "promotions_applystep": later("step of applying"),
     "promotions_release": later("release"),
+    "promotions_renamedecision": later("rename"),
     "drift_cluster": later("cluster"),
     "drift_source": later("source"),
     "drift_connector": later("connector"),

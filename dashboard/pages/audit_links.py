@@ -46,6 +46,7 @@ _ABOUT: Final[Mapping[str, tuple[str, str]]] = {
     "promotions_thread": ("request", "request_id"),
     "promotions_applystep": ("request", "request_id"),
     "promotions_release": ("request", "request_id"),
+    "promotions_renamedecision": ("subject", "subject_id"),
     "promotions_comment": ("thread", "thread_id"),
     "drift_source": ("source", ""),
     "drift_connector": ("source", "source_id"),

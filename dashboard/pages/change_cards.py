@@ -14,6 +14,7 @@ from dashboard.pages.change_extras import extras_of
 from dashboard.pages.change_places import Place, places_of
 from dashboard.pages.frame import environment_of
 from dashboard.pages.proofs import DIRECTIONS, MAX_RENAMES, parting_note, proof_of, rename_views
+from dashboard.pages.renames import with_decisions
 from dashboard.pages.subjects import pretty
 from dashboard.pages.values import shown_value
 from dashboard.presenters.comparison import (
@@ -31,6 +32,7 @@ from dashboard.presenters.looks import ChangeKind, Verdict, format_name
 from dashboard.presenters.proof import EvidenceNote
 from dashboard.presenters.text_diff import MAX_ROWS, TextDiff, laid_out_diff, text_diff
 from dashboard.texts import counted, later, listing
+from registry.access.roles import Actor
 from registry.formats.compatibility import LEVELS
 from registry.formats.report import DECISIVE, Profile, Report, ReportItem
 from registry.promotions.selectors import list_environments
@@ -77,11 +79,12 @@ def present_comparison(
     limit: int | None = MAX_CARDS,
     notes: Notes = NO_NOTES,
     skipped: str = "",
+    by: Actor | None = None,
 ) -> Comparison:
     """A comparison for people, at most `limit` cards of it, the worst ones, and of text and renames the first.
 
     `submitted` compares the texts as they were submitted, formatting included. `notes` are what data say of findings,
-    `skipped` a sentence on the versions between the two.
+    `skipped` a sentence on the versions between the two, `by` who may decide of what looks renamed.
 
     A direction that fails breaks where the level in force asks for it; elsewhere it needs care: the order
     of the upgrade matters.
@@ -96,7 +99,8 @@ def present_comparison(
         texts = [info.submitted if submitted else pretty(info) for info in (found.old, found.new)]
         return _texts_alone(found, sides[0], sides[1], texts)
     proved = found if isinstance(found, selectors.ProvedComparison) else None
-    renames = rename_views(proved.renames, proved.new_text, limit and MAX_RENAMES) if proved else ()
+    suspected = rename_views(proved.renames, proved.new_text, limit and MAX_RENAMES) if proved else ()
+    renames = with_decisions(suspected, (old_registry, new_registry), found.new.subject, by=by)
     weighed = [
         _weighed(number, place, found.backward.profile, asked)
         for number, place in enumerate(places_of(found, found.differences, found.backward, found.forward), start=1)

@@ -237,6 +237,7 @@ def _compared(
         submitted=submitted,
         limit=limit,
         notes=comparison_notes(old_place, sides.other, found, by=page_actor(request)),
+        by=page_actor(request),
         skipped=skipped_between(
             selectors.presence_of(sides.here, sides.subject),
             (sides.old.registry, found.old),

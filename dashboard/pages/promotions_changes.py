@@ -137,7 +137,7 @@ def compared(info: RequestInfo, actor: Actor, step: Step) -> tuple[Comparison | 
     notes = comparison_notes(get_registry(old), parse_subject(step.subject), found, by=actor)
     found = _as_written(found, step)
     skipped = _skipped(found, old, new, step) if step.source_version else ""
-    return present_comparison(found, old, new, level=level, notes=notes, skipped=skipped), ""
+    return present_comparison(found, old, new, level=level, notes=notes, skipped=skipped, by=actor), ""
 
 
 def _as_written(found: ProvedComparison, step: Step) -> ProvedComparison:

@@ -83,6 +83,7 @@ def rename_views(renames: Sequence[Rename], text: str, limit: int | None = None)
             if item.edit
             else None,
             is_edit_tried=item.is_edit_tried,
+            from_path=item.from_path,
         )
         for number, item in enumerate(ordered, start=1)
     )

@@ -12,6 +12,7 @@ from dashboard.links import subject_url
 from dashboard.pages.change_cards import finding_parting, sentence_of, verdict_of
 from dashboard.pages.lint import lint_groups
 from dashboard.pages.proofs import DIRECTIONS, edit_view, parting_note, proof_of, rename_views
+from dashboard.pages.renames import with_decisions
 from dashboard.pages.values import shown_value
 from dashboard.presenters.looks import Verdict, Weight
 from dashboard.presenters.report import (
@@ -82,7 +83,7 @@ def present_proposal(registry: str, name: SubjectName, proposal: Proposal) -> Re
         partings=tuple(parting_note(item, f"parting-{n}") for n, item in enumerate(assessment.partings)),
         compared_with_data=assessment.compared_with_data,
         policy=_policy(proposal.policy) if proposal.policy else None,
-        renames=rename_views(assessment.renames, proposal.schema.text),
+        renames=with_decisions(rename_views(assessment.renames, proposal.schema.text), (registry,), name),
         dependants=tuple(
             DependantRow(
                 subject=item.subject,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.utils.translation import gettext
@@ -88,6 +89,24 @@ class EditView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RenameDecided:
+    """What somebody decided of a suspected rename."""
+
+    is_rename: bool
+    who: str
+    at: datetime
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenameChoice:
+    """Where it is decided, and why not by the reader ("" where they may)."""
+
+    url: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RenameView:
     """A suspected rename: how sure, why, and (None where there is none) the edit that makes it a known one.
 
@@ -100,6 +119,9 @@ class RenameView:
     reasons: tuple[str, ...]
     edit: EditView | None = None
     is_edit_tried: bool = True
+    from_path: str = ""
+    decided: RenameDecided | None = None
+    choice: RenameChoice | None = None
 
 
 def bytes_view(encoded: str, anchor: str, *, width: int = _ROW) -> Bytes:

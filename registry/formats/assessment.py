@@ -79,6 +79,13 @@ class Rename:
     reasons: tuple[str, ...]
     edit: Edit | None
     is_edit_tried: bool = True
+    before: str = ""
+    after: str = ""
+
+    @property
+    def from_path(self) -> str:
+        """The path of the field that went: that of the one that came, with the old name."""
+        return self.path.removesuffix(self.after) + self.before
 
     def to_dict(self) -> dict[str, Any]:
         """The suspicion as JSON values."""
@@ -236,7 +243,15 @@ def _renames(format: SchemaFormat, new: ParsedSchema, history: History) -> tuple
         return ()
     old = history[-1][1]
     return tuple(
-        Rename(item.path, item.message, item.score, item.reasons, format.accept_rename(old, new, item))
+        Rename(
+            item.path,
+            item.message,
+            item.score,
+            item.reasons,
+            format.accept_rename(old, new, item),
+            before=str(item.before),
+            after=str(item.after),
+        )
         for item in format.diff(old, new)
         if item.score is not None
     )

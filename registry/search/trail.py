@@ -16,6 +16,7 @@ from registry.promotions.models import (
     Environment,
     PromotionRequest,
     Release,
+    RenameDecision,
     RequestItem,
     Review,
     Thread,
@@ -73,6 +74,7 @@ def _of_subject(place: Registry | None, name: SubjectName) -> Q:
         wanted |= _rows(model, numbers)
     for model in (Config, Mode):  # a row goes when its setting is taken back: it is found by what it was
         wanted |= Q(table=_table(model)) & _holds("context_id", contexts) & _holds("subject_name", [name.subject])
+    wanted |= Q(table=_table(RenameDecision)) & _holds("subject_id", subjects)  # one goes when it is taken back
     return wanted | Q(table=_table(VersionStanding)) & _holds("version_id", versions)
 
 
@@ -106,7 +108,7 @@ def _of_registry(place: Registry) -> Q:
     ends = _holds("source_id", environments) | _holds("target_id", environments)
     wanted |= Q(table=_table(PromotionRequest)) & ends
     wanted |= Q(table=_table(Finding)) & _holds("source_id", sources)
-    for model in (SchemaVersion, SubjectNote, Client):
+    for model in (SchemaVersion, SubjectNote, Client, RenameDecision):
         wanted |= Q(table=_table(model)) & _refers("subject_id", subjects)
     wanted |= Q(table=_table(VersionStanding)) & _refers("version_id", versions)
     return wanted | Q(table__in=[_table(model) for model in _PARTS]) & _refers("request_id", requests)

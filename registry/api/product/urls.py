@@ -21,6 +21,7 @@ from registry.api.product import (
     policy,
     promotions,
     registries,
+    renames,
     resolution,
     retiring,
     same_person,
@@ -70,6 +71,7 @@ urlpatterns = [
         "registries/<segment:registry>/subjects/<segment:subject>/versions/<segment:version>/standing",
         standing.VersionStandingOne.as_view(),
     ),
+    path("registries/<segment:registry>/subjects/<segment:subject>/renames", renames.Renames.as_view()),
     path("registries/<segment:registry>/subjects/<segment:subject>/notes", notes.SubjectNotes.as_view()),
     path("registries/<segment:registry>/subjects/<segment:subject>/clients", clients.Clients.as_view()),
     path(

@@ -3,6 +3,7 @@
 from registry.promotions.models.environments import BreakGlass, Environment, FreezeWindow, RecurringFreeze, ReviewRule
 from registry.promotions.models.outlooks import BoardChange, BoardState, BoardSubject, PromotionOutlook
 from registry.promotions.models.persons import SamePerson
+from registry.promotions.models.renames import RenameDecision
 from registry.promotions.models.requests import (
     ApplyStep,
     Comment,
@@ -28,6 +29,7 @@ __all__ = [
     "PromotionRequest",
     "RecurringFreeze",
     "Release",
+    "RenameDecision",
     "RequestItem",
     "Review",
     "ReviewRule",

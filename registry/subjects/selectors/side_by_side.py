@@ -185,6 +185,8 @@ def _renames(differences: Sequence[Difference], old: ParsedSchema, new: ParsedSc
             item.reasons,
             engines.accept_rename(old, new, item) if place < tries else None,
             is_edit_tried=place < tries,
+            before=str(item.before),
+            after=str(item.after),
         )
         for place, (score, item) in enumerate(suspected)
     )
