@@ -15,7 +15,7 @@ from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from dashboard.pages import evidence_pack, promotions_decision, promotions_form, promotions_page, promotions_together
+from dashboard.pages import evidence_pack, promotions_form, promotions_page, promotions_together
 from dashboard.pages import promotions as pages
 from dashboard.pages.frame import page_actor
 from dashboard.pages.sources_words import given_text
@@ -33,7 +33,6 @@ from registry.errors import (
     Unavailable,
 )
 from registry.promotions import selectors, services
-from registry.promotions.selectors.readable import readable_request
 from registry.promotions.services.approving_together import Approval
 from registry.promotions.services.current import refuse_strangers
 
@@ -142,32 +141,21 @@ def _decide(request: HttpRequest, request_id: int, action: Callable[[], str]) ->
 
 @require_POST
 def approve(request: HttpRequest, request_id: int) -> HttpResponse:
-    """Approve the plan that the page showed. What breaks a closed environment takes its name typed: a page's aid."""
+    """Approve the plan that the page showed."""
     actor = page_actor(request)
 
     def decide() -> str:
-        _require_typed(request, request_id)
         state = services.approve(
             request_id=request_id,
             by=actor,
             comment=given_text(request.POST, "comment"),
             plan_hash=given_text(request.POST, "plan_hash"),
             override=given_text(request.POST, "override"),
+            typed=given_text(request.POST, "typed"),
         )
         return gettext("Your approval is recorded; it needs more than yours.") if state == "in review" else SAID[state]
 
     return _act(request, request_id, decide)
-
-
-def _require_typed(request: HttpRequest, request_id: int) -> None:
-    info = readable_request(request_id, page_actor(request))
-    if not promotions_decision.is_typed(info, selectors.environment_info(info.target)):
-        return
-    if given_text(request.POST, "typed") != info.subject.qualified:
-        raise InvalidInput(
-            gettext("It breaks what %(target)s has: type %(qualified)s to approve it all the same.")
-            % {"target": info.target, "qualified": info.subject.qualified}
-        )
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

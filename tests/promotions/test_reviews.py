@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -9,6 +11,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import Group
 from django.db import connection
+from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
@@ -329,6 +332,24 @@ def test_issuer_and_subject_have_one_account(cast: Cast) -> None:
 
 
 # -- reasons ----------------------------------------------------------------------------------------------------------
+
+
+def test_what_breaks_a_closed_environment_takes_its_subjects_name_at_every_door(
+    cast: Cast, api: Callable[[str], Client]
+) -> None:
+    number = broken(cast)
+    change("staging", is_closed=True)
+    said = {"comment": "the consumers are gone", "override": "the consumers are gone"}
+    for typed in ("", "orders", "customers-value"):
+        with pytest.raises(InvalidInput, match="type orders-value to approve it all the same"):
+            approve(cast, number, "admin", typed=typed, **said)
+    path = f"/api/v1/promotions/{number}/approve"
+    answer = api("admin").post(path, json.dumps(said), content_type="application/json")
+    assert (answer.status_code, answer.json()["details"]["field"]) == (422, "typed")
+    assert not selectors.get_request(number).reviews
+    sent = json.dumps({**said, "typed": "orders-value"})
+    assert api("admin").post(path, sent, content_type="application/json").status_code == 200
+    assert [review.verdict for review in selectors.get_request(number).reviews] == ["approve"]
 
 
 def test_breaking_takes_a_reason(cast: Cast) -> None:

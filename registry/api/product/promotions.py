@@ -108,12 +108,14 @@ class RollBackSerializer(serializers.Serializer[Any]):
 class DecisionSerializer(serializers.Serializer[Any]):
     """A decision: `override` is the reason to approve in spite of failing checks, `at` the time of a schedule.
 
-    `move_on` takes the first open time after it where the target is frozen then.
+    `move_on` takes the first open time after it where the target is frozen then. `typed` is the subject's name, for the
+    approval of what breaks a closed environment.
     """
 
     comment = text_field()
     plan_hash = serializers.CharField(required=False, default="", allow_blank=True, max_length=64)
     override = text_field()
+    typed = serializers.CharField(required=False, default="", allow_blank=True, max_length=1280)
     at = serializers.DateTimeField(required=False, default=None, allow_null=True)
     move_on = serializers.BooleanField(required=False, default=False)
 
@@ -221,6 +223,7 @@ DECISIONS: Final[Mapping[str, Callable[[int, Actor, dict[str, Any]], object]]] =
         comment=values["comment"],
         plan_hash=values["plan_hash"],
         override=values["override"],
+        typed=values["typed"],
     ),
     "request-changes": lambda number, by, values: services.request_changes(
         request_id=number, by=by, comment=values["comment"]

@@ -27,6 +27,7 @@ from registry.promotions.services.current import (
     overrides_of,
     person,
     refuse_by_token,
+    subject_of,
     with_current_plan,
     words,
 )
@@ -40,13 +41,21 @@ REVIEWABLE: Final = frozenset({PromotionRequest.IN_REVIEW, PromotionRequest.APPR
 
 
 def approve(
-    *, request_id: int, by: Actor, comment: str = "", plan_hash: str = "", override: str = "", only_safe: bool = False
+    *,
+    request_id: int,
+    by: Actor,
+    comment: str = "",
+    plan_hash: str = "",
+    override: str = "",
+    typed: str = "",
+    only_safe: bool = False,
 ) -> str:
     """Approve the plan that the request shows; gives the state, `approved` once it has all that it needs.
 
     `plan_hash` is the plan that the approver has read. A breaking plan takes a comment. `override` is the reason to
     approve in spite of checks that fail and may be overridden: those of compatibility by somebody who may force
-    versions, the others by any reviewer. `only_safe` leaves a plan that breaks, fails or warns to be read by itself.
+    versions, the others by any reviewer. `typed` is the subject's name, which a plan that breaks a closed environment
+    takes. `only_safe` leaves a plan that breaks, fails or warns to be read by itself.
     Raises PlanChanged (and keeps the new plan to be read) where it isn't what
     would run now, WrongState, InvalidInput without a reason that is needed, NotAllowed, RemoteUnavailable.
     """
@@ -62,7 +71,8 @@ def approve(
             raise WrongState(alone)
         covered = _override(request, by, reason)
         if is_breaking(request) and not (said or reason):
-            raise InvalidInput("This breaks what is there: say why it may.")
+            raise InvalidInput("This breaks what is there: say why it may.", field="comment")
+        _require_typed(request, typed)
         _review(request, by, Review.APPROVE, said, covered)
         count_reviews(request, by)
         lacking = "" if request.state == PromotionRequest.APPROVED else f" {needed_for(request).missing}"
@@ -71,6 +81,14 @@ def approve(
 
     _read_target(request_id, by)
     return with_current_plan(request_id, by, f"approve request {request_id}", decide, plan_hash)
+
+
+def _require_typed(request: PromotionRequest, typed: str) -> None:
+    """What breaks a closed environment isn't approved by a click: its approver writes the subject's name."""
+    name = subject_of(request).qualified
+    if is_breaking(request) and request.target.is_closed and typed.strip() != name:
+        said = f"It breaks what {request.target} has: type {name} to approve it all the same."
+        raise InvalidInput(said, field="typed")
 
 
 def _read_target(request_id: int, by: Actor) -> None:

@@ -24,7 +24,16 @@ from dashboard.presenters.frame import (
 )
 from dashboard.presenters.looks import ChangeKind, Evidence, Verdict
 from dashboard.presenters.notes import TagChip
-from dashboard.presenters.proof import EditView, EvidenceNote, PartingNote, Proof, RenameView, bytes_view
+from dashboard.presenters.proof import (
+    EditView,
+    EvidenceNote,
+    PartingNote,
+    Proof,
+    RenameChoice,
+    RenameDecided,
+    RenameView,
+    bytes_view,
+)
 from dashboard.presenters.text_diff import text_diff
 from tests.site.samples.cast import DEV, HOSTILE, ago, frame, subject_crumbs, subject_url
 from tests.site.samples.subjects import NEW, OLD, SUBJECT
@@ -61,9 +70,18 @@ RENAMES = (
             change=text_diff(NEW, NEW.replace('"customer_id"', '"client_id", "aliases": ["customer_id"]')),
             text=NEW.replace('"customer_id"', '"client_id", "aliases": ["customer_id"]'),
         ),
+        from_path="Order.customer_id",
+        choice=RenameChoice(url="/ui/registries/dev/subjects/orders-value/renames"),
     ),
-    RenameView(path=HOSTILE, sentence="It may have been renamed.", percent=52, reasons=("the same position",)),
-)
+    RenameView(
+        path=HOSTILE, sentence="It may have been renamed.", percent=52, reasons=("the same position",), from_path=HOSTILE,
+        decided=RenameDecided(is_rename=False, who=HOSTILE, at=ago(days=2), why=HOSTILE), choice=RenameChoice(url="/ui/registries/dev/subjects/orders-value/renames"),
+    ),
+    RenameView(
+        path="Order.total", sentence="The field “sum” may have been renamed to “total”.", percent=61, reasons=("the same type",), from_path="Order.sum",
+        decided=RenameDecided(is_rename=True, who="maria", at=ago(hours=3), why="One amount, under its business name."), choice=RenameChoice(url="", reason="reader may not describe subjects in registry dev; it takes the role admin or steward."),
+    ),
+)  # fmt: skip
 PARTINGS = (
     PartingNote(
         title="Old reader, new data: the rules accept it, the data change",
