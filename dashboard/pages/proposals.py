@@ -141,6 +141,7 @@ def _previewed(form: Form, actor: Actor) -> Plan:
         by=actor,
         schema_type=form.schema_type,
         references=form.references(),
+        finding=form.finding,
     )
 
 

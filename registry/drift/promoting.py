@@ -7,8 +7,9 @@ from typing import Final
 
 from django.db.models import QuerySet
 
+from registry.drift.curing import cured
 from registry.drift.models import Finding
-from registry.promotions.plan import FAIL, WARN, Check, Step, Verdict
+from registry.promotions.plan import FAIL, PASS, WARN, Check, Step, Verdict
 from registry.subjects.models import Registry
 
 NAME: Final = "drift"
@@ -16,17 +17,19 @@ MAX_NAMED: Final = 3
 _CURE: Final = "Resolve or acknowledge what is open, or have a reviewer override it with a reason."
 
 
-def open_drift(target: Registry, steps: Sequence[Step]) -> list[Check]:
+def open_drift(target: Registry, steps: Sequence[Step], answers: int | None = None) -> list[Check]:
     """A check for every subject that the plan changes and that has open breaks or risks at the target; one query.
 
     A break fails, unless the environment lets it pass; a risk warns. What was acknowledged or muted was decided already.
+    What a request that answers a finding cures holds up nothing; two queries more for such a one.
     """
     subjects = {step.subject: None for step in steps if step.adds}
-    rows = _open([target]).filter(subject_name__in=subjects) if subjects else Finding.objects.none()
-    found: dict[str, list[tuple[str, str]]] = {}
-    for subject, severity, sentence in rows.order_by("pk").values_list("subject_name", "severity", "sentence"):
-        found.setdefault(subject, []).append((severity, sentence))
-    return [_check(subject, found[subject]) for subject in subjects if subject in found]
+    rows = list(_open([target]).filter(subject_name__in=subjects).order_by("pk")) if subjects else []
+    mended = cured(answers, target, steps, rows) if rows else frozenset()
+    found: dict[str, list[Finding]] = {}
+    for row in rows:
+        found.setdefault(row.subject_name, []).append(row)
+    return [_check(subject, found[subject], mended) for subject in subjects if subject in found]
 
 
 def drift_facts(targets: Collection[Registry], subjects: Collection[str] | None) -> dict[int, dict[str, str]]:
@@ -41,16 +44,24 @@ def drift_facts(targets: Collection[Registry], subjects: Collection[str] | None)
 
 
 def _open(targets: Collection[Registry]) -> QuerySet[Finding]:
-    rows = Finding.objects.filter(
+    rows = Finding.objects.select_related("topic").filter(
         source__registry__in=targets, state="open", muted=False, severity__in=("break", "risk")
     )
     return rows.exclude(subject_name="")
 
 
-def _check(subject: str, found: Sequence[tuple[str, str]]) -> Check:
-    breaks = [sentence for severity, sentence in found if severity == "break"]
-    named = breaks or [sentence for _, sentence in found]
-    more = f" And {len(named) - MAX_NAMED} more." if len(named) > MAX_NAMED else ""
-    said = f"Open at the target: {' '.join(named[:MAX_NAMED])}{more}"
-    verdict: Verdict = FAIL if breaks else WARN
-    return Check("drift", f"drift of {subject}", verdict, said, _CURE, overridable=bool(breaks), subject=subject)
+def _check(subject: str, found: Sequence[Finding], mended: Collection[int]) -> Check:
+    left = [row for row in found if row.pk not in mended]
+    breaks = [row.sentence for row in left if row.severity == "break"]
+    said = [_listed("Open at the target:", breaks or [row.sentence for row in left])] if left else []
+    if mended:
+        said.append(_listed("Will be resolved by this request:", [row.sentence for row in found if row.pk in mended]))
+    verdict: Verdict = FAIL if breaks else WARN if left else PASS
+    cure = _CURE if left else ""
+    text = " ".join(said)
+    return Check("drift", f"drift of {subject}", verdict, text, cure, overridable=bool(breaks), subject=subject)
+
+
+def _listed(begin: str, sentences: Sequence[str]) -> str:
+    more = f" And {len(sentences) - MAX_NAMED} more." if len(sentences) > MAX_NAMED else ""
+    return f"{begin} {' '.join(sentences[:MAX_NAMED])}{more}"

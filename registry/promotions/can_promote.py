@@ -16,7 +16,7 @@ from registry.promotions.ageing import too_old
 from registry.promotions.models import Environment, PromotionRequest, Review, ReviewRule
 from registry.promotions.overrides import overridden
 from registry.promotions.plan import STOPPING, WARN, Check, Plan, Wish, WishedItem
-from registry.promotions.planning import make_plan, stale
+from registry.promotions.planning import make_plan, stale, wish_of
 from registry.promotions.selectors import get_environment
 from registry.promotions.talk import threads_check
 from registry.subjects.models import SchemaVersion, VersionStanding
@@ -195,9 +195,8 @@ def _with_request(
         return verdict, (first, *reasons) if verdict == NEEDS_APPROVAL else reasons
     passed = _passed_over(request)
     talk = threads_check(request.threads.filter(resolved_at=None).count(), blocks=target.threads_block)
-    left = tuple(
-        _reason(item) for item in (*plan.checks, *talk) if item.verdict in STOPPING and item.code not in passed
-    )
+    checks = plan.checks if request.finding is None else make_plan(wish_of(request), thorough=False).checks
+    left = tuple(_reason(item) for item in (*checks, *talk) if item.verdict in STOPPING and item.code not in passed)
     if left:
         return NO, left
     return YES, (Reason("approved", f"Request {number} is {request.state}: it can be applied."),)

@@ -8,8 +8,9 @@ from typing import Final
 from registry.promotions.plan import Check, Plan, Step
 from registry.subjects.models import Registry
 
-#: of what a plan does at the target, the checks that another app adds; in a constant number of queries
-Outlook = Callable[[Registry, Sequence[Step]], Sequence[Check]]
+#: of what a plan does at the target, and of the finding that it answers (by number; None: of none), the checks that
+#: another app adds; in a constant number of queries
+Outlook = Callable[[Registry, Sequence[Step], int | None], Sequence[Check]]
 #: of registries and subjects (None: of all), what those checks depend on for each that has anything: any text that changes
 #: with it, by the registry's key and the subject; in a constant number of queries. Subjects are named as the dialects
 #: write them
@@ -31,9 +32,9 @@ def outlook(name: str, ask: Outlook, facts: Facts | None = None) -> None:
         FACTS[name] = facts
 
 
-def checks_from_outside(target: Registry, plan: Plan) -> tuple[Check, ...]:
+def checks_from_outside(target: Registry, plan: Plan, answers: int | None = None) -> tuple[Check, ...]:
     """The checks of all of them for a plan."""
-    return tuple(check for ask in OUTLOOKS.values() for check in ask(target, plan.steps))
+    return tuple(check for ask in OUTLOOKS.values() for check in ask(target, plan.steps, answers))
 
 
 def facts_of(targets: Collection[Registry], subjects: Collection[str] | None = None) -> dict[int, dict[str, str]]:

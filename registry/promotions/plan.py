@@ -87,7 +87,10 @@ class WishedItem:
 
 @dataclass(frozen=True)
 class Wish:
-    """What somebody wants in the target; `kind` is one of `PromotionRequest.KINDS`, `request_id` is 0 before there is one."""
+    """What somebody wants in the target; `kind` is one of `PromotionRequest.KINDS`, `request_id` is 0 before there is one.
+
+    `answers` is the drift finding that it answers.
+    """
 
     target: Environment
     items: tuple[WishedItem, ...]
@@ -95,6 +98,7 @@ class Wish:
     kind: str = "promote"
     with_config: bool = False
     request_id: int = 0
+    answers: int | None = None
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,7 @@ def wish_of(request: PromotionRequest) -> Wish:
         kind=request.kind,
         with_config=request.config is not None,
         request_id=request.pk or 0,
+        answers=request.finding,
     )
 
 
@@ -67,7 +68,10 @@ def make_plan(wish: Wish, *, thorough: bool = True) -> Plan:
     wanted = _proposed(wish) if wish.kind == PROPOSE else _versions(wish)
     target = target_of(wish.target, wanted, releases=wish.kind == ADOPT)
     plan = plan_steps(wish.kind, wanted, target)
-    more = (*checks_from_outside(wish.target.registry, plan), *checks_around(wish, plan, wanted, thorough=thorough))
+    more = (
+        *checks_from_outside(wish.target.registry, plan, wish.answers),
+        *checks_around(wish, plan, wanted, thorough=thorough),
+    )
     if not wish.target.drift_blocks:
         more = tuple(
             replace(item, verdict="warn") if item.code == "drift" and item.verdict == "fail" else item for item in more

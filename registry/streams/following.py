@@ -23,7 +23,7 @@ CODE: Final = "evidence.state"
 MAX_NAMED: Final = 5
 
 
-def state_checks(target: Registry, steps: Sequence[Step]) -> list[Check]:
+def state_checks(target: Registry, steps: Sequence[Step], answers: int | None = None) -> list[Check]:
     """A check for every subject that the plan registers and whose fields some query's state has; one query.
 
     It is held against the newest schema of each variable: its fields that came from the subject get the promoted

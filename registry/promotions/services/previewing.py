@@ -46,13 +46,14 @@ def preview_proposal(
     by: Actor,
     schema_type: str = "AVRO",
     references: Sequence[Reference] = (),
+    finding: int | None = None,
 ) -> Plan:
-    """The plan that would register a text as the next version of a subject of the target.
+    """The plan that would register a text as the next version of a subject of the target; `finding` is what it answers.
 
     Raises InvalidSchema, InvalidReference, RegistryNotFound, InvalidInput, NotAllowed, NotSignedIn.
     """
     require(by, "schema.read", registry=target, subject=subject.qualified)
     goal = get_environment(target)
     proposed = ItemText(schema_type=schema_type, text=text, references=tuple(references))
-    wish = Wish(target=goal, items=(WishedItem(subject, 0, proposed),), kind=PromotionRequest.PROPOSE)
+    wish = Wish(target=goal, items=(WishedItem(subject, 0, proposed),), kind=PromotionRequest.PROPOSE, answers=finding)
     return make_plan(wish)

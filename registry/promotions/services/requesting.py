@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, Final
 
 from django.db import IntegrityError, transaction
@@ -150,7 +150,7 @@ def add_request(
     Raises WrongState where there is nothing to do or a schema is asked for already, InvalidInput.
     """
     user_id, said = person(by), words(reason, "reason")
-    plan = planning.make_plan(wish)
+    plan = planning.make_plan(replace(wish, answers=finding))
     _refuse_nothing_to_do(wish, plan)
     first = wish.items[0]
     record(by=by, why=said or f"request {first.subject.qualified}{_numbered(first)} in {wish.target}")
