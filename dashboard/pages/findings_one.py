@@ -14,6 +14,7 @@ from dashboard.links import subject_url
 from dashboard.pages.evidence import bar_tables, evidence_facts, evidence_tables
 from dashboard.pages.finding_row import finding_row
 from dashboard.pages.findings_observed import observed
+from dashboard.pages.findings_suspected import suspected
 from dashboard.pages.frame import make_frame, page_actor
 from dashboard.pages.promotions import request_row
 from dashboard.pages.proposals import draft_row
@@ -82,6 +83,7 @@ def finding_page(request: HttpRequest, finding_id: int) -> FindingPage:
         acknowledged_until=info.acknowledged_until,
         resolved_at=info.resolved_at,
         cause=info.cause,
+        suspected=suspected(info),
         commands=_commands(info, source),
         bars=bar_tables(info.evidence),
         reopen=None if is_open else _post(gettext("Open it again"), "finding_reopen", info, decide),

@@ -14,6 +14,7 @@ from dashboard.presenters.drift_parts import (
     ConnectorView,
     FieldGroup,
     HistoryRow,
+    SuspectedList,
     Tally,
     TopicTable,
     Unreadable,
@@ -287,6 +288,7 @@ class FindingPage:
     resolved_at: datetime | None = None
     problem: Problem | None = None
     cause: str = ""
+    suspected: SuspectedList | None = None
     until: Field | None = None
     acknowledged_until: datetime | None = None
     commands: tuple[Command, ...] = ()

@@ -284,3 +284,20 @@ class Unreadable:
     url: str
     right: str = ""
     anchor: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suspected:
+    """Something that was done shortly before a finding began: how long before, in words, and where it is to be seen."""
+
+    before: str
+    sentence: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuspectedList:
+    """When a finding began, and what was done in the hour before, the nearest first."""
+
+    began: datetime
+    rows: tuple[Suspected, ...]

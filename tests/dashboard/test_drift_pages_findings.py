@@ -274,7 +274,7 @@ def test_a_decision_leads_back_to_findings_alone(browser: Callable[[str], Client
 
 
 def test_a_mute_is_tried_made_and_ended(browser: Callable[[str], Client], find: Callable[..., Finding]) -> None:
-    first, second = find(sentence="one"), find(sentence="two", location="payments:0@1")
+    first, second = find(sentence="first-of-all"), find(sentence="two", location="payments:0@1")
     find(sentence="three", state="resolved")
     steward = browser("steward")
     preview = seen(steward.get("/ui/mutes?registry=dev&location=orders:*"))
@@ -285,7 +285,7 @@ def test_a_mute_is_tried_made_and_ended(browser: Callable[[str], Client], find: 
     first.refresh_from_db()
     second.refresh_from_db()
     assert (first.muted, second.muted) == (True, False)
-    assert "one" not in seen(steward.get("/ui/findings")).split()
+    assert "first-of-all" not in seen(steward.get("/ui/findings")).split()
     mute = Mute.objects.get()
     assert "reader may not mute" in seen(browser("reader").get("/ui/mutes"))
     assert browser("reader").post(f"/ui/mutes/{mute.pk}/end").status_code == 403

@@ -15,6 +15,7 @@ from registry.access.roles import Actor, require
 from registry.api.product.base import ProductView
 from registry.drift import selectors, services
 from registry.drift.models import FINDING_STATES, SEVERITIES
+from registry.drift.suspicions import suspicions_of
 from registry.errors import InvalidInput
 from registry.promotions.selectors import Answers, answers_to
 
@@ -82,11 +83,18 @@ class FindingView(ProductView):
     def get(self, request: Request, finding_id: int) -> Response:
         """One finding with its evidence; samples of messages are for those who may see them.
 
-        `answers` are one's own drafts and the requests that one may read which were begun from it.
+        `answers` are one's own drafts and the requests that one may read which were begun from it; `suspected` is what
+        was done in the hour before it began.
         """
         finding = selectors.get_finding(finding_id, by=self.actor)
         require(self.actor, "schema.read", registry=finding.registry)
-        return Response({**asdict(finding), "answers": _answers(answers_to(finding.id, self.actor))})
+        return Response(
+            {
+                **asdict(finding),
+                "answers": _answers(answers_to(finding.id, self.actor)),
+                "suspected": asdict(suspicions_of(finding.id)),
+            }
+        )
 
 
 def _answers(found: Answers) -> dict[str, Any]:

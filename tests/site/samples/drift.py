@@ -18,7 +18,7 @@ from dashboard.presenters.drift import (
     SourcePage,
     SourceRow,
 )
-from dashboard.presenters.drift_parts import ClusterHead, FieldGroup, Unreadable
+from dashboard.presenters.drift_parts import ClusterHead, FieldGroup, Suspected, SuspectedList, Unreadable
 from dashboard.presenters.frame import (
     Action,
     ActiveFilter,
@@ -246,6 +246,13 @@ FINDING_LIST_NO_MATCH = replace(
     FINDING_LIST, rows=(), paging=NONE_YET, search=replace(FINDING_SEARCH, query="zz", active=(ActiveFilter(label="severity: break", url="?"),))
 )  # fmt: skip
 FINDING = FindingPage(
+    suspected=SuspectedList(
+        began=ago(days=2),
+        rows=(
+            Suspected(before="3 minutes before", sentence="version 3 was released by request 12", url="/gallery/promotion"),
+            Suspected(before="48 minutes before", sentence=f"client {HOSTILE} was declared", url="/gallery/usage"),
+        ),
+    ),
     frame=frame("Unknown schema id 9001", Section.FINDINGS, Crumb(label="Findings", url="/ui/findings")),
     finding=FINDINGS[0],
     remedies=(
