@@ -13,6 +13,7 @@ from typing import Any, Final
 from celery import Celery
 from celery.app.amqp import AMQP
 from celery.contrib.django.task import DjangoTask
+from celery.signals import worker_init
 from django.db import transaction
 from kombu.connection import Connection
 from kombu.exceptions import OperationalError
@@ -95,6 +96,15 @@ class HandedOn(DjangoTask):
 
         transaction.on_commit(send, robust=True)
 
+
+def keep_what_tasks_log(**_: Any) -> None:
+    """Once a worker starts: what its tasks log is kept, for the page of jobs."""
+    from registry.notifications import job_log
+
+    job_log.listen()
+
+
+worker_init.connect(keep_what_tasks_log, weak=False)
 
 app = Celery("schemadesk", amqp=SteadyAMQP, task_cls=HandedOn)
 app.config_from_object("django.conf:settings", namespace="CELERY")

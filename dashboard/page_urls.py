@@ -77,6 +77,7 @@ urlpatterns = [
     path("audit", audit.audit, name="audit"),
     path("audit/export", audit.audit_export, name="audit_export"),
     path("jobs", jobs.jobs, name="jobs"),
+    path("jobs/runs/<int:number>", jobs.job_run, name="job_run"),
     path("people", people.people, name="people"),
     path("people/change", people.change, name="people_change"),
     path("tokens", tokens.tokens, name="tokens"),

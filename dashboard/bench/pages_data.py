@@ -24,7 +24,7 @@ from registry.drift.services import mute
 from registry.errors import Conflict
 from registry.notifications.digest_mail import stop_token
 from registry.notifications.inbox import subscribe
-from registry.notifications.models import Webhook
+from registry.notifications.models import JobRun, Webhook
 from registry.promotions.models import Draft, PromotionRequest
 from registry.promotions.outlooks import refresh_outlooks
 from registry.promotions.services import add_freeze, request_promotion, save_draft
@@ -72,7 +72,7 @@ def furnish(by: Actor, user: User) -> dict[str, Any]:
     return {
         "usual": usual, "wide": wide.subject, "referred": referred, "fields": f"{_count(wide):,}",
         "path": _path(usual), "wide_path": _path(wide.subject), "planned": _planned()[-1],
-        "middle": _middle(), "person": user.username, "mirror": MIRROR,
+        "middle": _middle(), "person": user.username, "mirror": MIRROR, "run": _run().pk,
         "request": request.pk, "draft": Draft.objects.filter(author=user).earliest("pk").pk, "source": source.pk, "scan": scan.pk,
         "cluster": source.cluster_id, "finding": finding.pk, "query": query.pk,
         "variable": StateVariable.objects.filter(query=query).earliest("pk").pk,
@@ -212,6 +212,15 @@ def _add_mirror() -> None:
     mirror = {"kind": Registry.REMOTE, "url": "https://registry.example.com", "every_seconds": 300}
     place = {"project": settings.DEFAULT_PROJECT, "location": settings.DEFAULT_LOCATION}
     Registry.objects.get_or_create(**place, name=MIRROR, defaults=mirror)
+
+
+def _run() -> JobRun:
+    """The run of a job with a whole log."""
+    now = timezone.now()
+    lines = [f"12:00:00 INFO registry.drift.scanning: scan 1: reading orders, {number} of 200" for number in range(200)]
+    ended = {"state": JobRun.DONE, "started_at": now, "finished_at": now, "seconds": 1.0, "lines": lines}
+    row, _ = JobRun.objects.get_or_create(task="registry.drift.tasks.run_scan", key=MARK, defaults=ended)
+    return row
 
 
 def _add_query(by: Actor) -> None:

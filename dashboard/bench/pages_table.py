@@ -122,6 +122,7 @@ PAGES: Final = (
     Page("webhook, remove", "webhook_remove", {"webhook": "{webhook}"}),
     Page("people", "people"),
     Page("tokens", "tokens"),
+    Page("job, its last run", "job_run", {"number": "{run}"}),
     Page("jobs", "jobs"),
     Page("subjects, by name", "subjects", _PLACE, {"sort": "name"}),
     Page("subjects, deleted", "subjects", _PLACE, {"state": "deleted"}),

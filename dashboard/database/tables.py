@@ -68,6 +68,7 @@ BESIDE: Final = frozenset(
         "notifications_digest",
         "notifications_digestwish",
         "notifications_inboxentry",
+        "notifications_jobrun",
         "notifications_notice",
         "notifications_subscription",
         "notifications_webhook",

@@ -6,7 +6,7 @@ Each part is read by itself: one that can't be read says so in its place, and th
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from typing import Final
@@ -17,16 +17,18 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext
 
-from dashboard.pages.frame import make_frame, page_actor, subjects_url
+from dashboard.pages.frame import make_frame, page_actor, refresh_action, subjects_url
 from dashboard.pages.home_parts import readable
+from dashboard.pages.job_runs import APPLY, DELIVER, SCAN, SYNC, log_urls, queue_rows, schedule_rows, took
 from dashboard.pages.sources import scan_action
 from dashboard.presenters.frame import Action, Problem
 from dashboard.presenters.jobs import JobGroup, JobRow, JobsPage
 from dashboard.presenters.looks import JobState
 from dashboard.texts import counted, later
-from registry.access.roles import may
+from registry.access.roles import Actor, may
 from registry.audit import sealing
 from registry.drift.selectors import ScanInfo, SourceInfo, list_sources
+from registry.notifications.job_log import RunInfo, runs_of
 from registry.notifications.models import FAILED
 from registry.notifications.under_way import DeliveryUnderWay, deliveries_under_way
 from registry.promotions.models import PromotionRequest
@@ -86,10 +88,11 @@ def _part(
 def _scans(request: HttpRequest) -> tuple[list[JobRow], str]:
     actor = page_actor(request)
     sources = [each for each in list_sources() if may(actor, "schema.read", registry=each.registry)]
-    return [_scan(request, each) for each in sources], gettext("No source is scanned yet.")
+    logs = log_urls(SCAN)
+    return [_scan(request, each, logs) for each in sources], gettext("No source is scanned yet.")
 
 
-def _scan(request: HttpRequest, source: SourceInfo) -> JobRow:
+def _scan(request: HttpRequest, source: SourceInfo, logs: Mapping[str, str]) -> JobRow:
     scan = source.last_scan
     return JobRow(
         name=source.name,
@@ -101,23 +104,30 @@ def _scan(request: HttpRequest, source: SourceInfo) -> JobRow:
         next_at=source.next_scan_at,
         error=scan.error if scan else "",
         retry=replace(scan_action(request, source), tone="plain"),
+        log_url=logs.get(str(scan.id), "") if scan else "",
     )
 
 
 def _took(scan: ScanInfo) -> str:
     if scan.started_at is None or scan.finished_at is None:
         return ""
-    return gettext("%(seconds)s s") % {"seconds": f"{(scan.finished_at - scan.started_at).total_seconds():,.1f}"}
+    return took((scan.finished_at - scan.started_at).total_seconds())
 
 
 def _mirrors(request: HttpRequest) -> tuple[list[JobRow], str]:
-    found = readable(list_mirrors(), page_actor(request))
-    return [_mirror(each) for each in found], gettext("No registry is mirrored.")
+    actor = page_actor(request)
+    runs = runs_of([SYNC])
+    found = readable(list_mirrors(), actor)
+    return [_mirror(each, actor, runs.get((SYNC, str(each.number)))) for each in found], gettext(
+        "No registry is mirrored."
+    )
 
 
-def _mirror(mirror: MirrorState) -> JobRow:
+def _mirror(mirror: MirrorState, actor: Actor, run: RunInfo | None) -> JobRow:
     if mirror.is_running:
         state = JobState.RUNNING
+    elif mirror.is_queued:
+        state = JobState.WAITING
     elif mirror.error:
         state = JobState.FAILED
     else:
@@ -128,17 +138,24 @@ def _mirror(mirror: MirrorState) -> JobRow:
         url=subjects_url(mirror.registry),
         about=counted(mirror.every_seconds, "every %(n)s second", "every %(n)s seconds"),
         last_at=mirror.synced_at,
+        took=took(run.seconds) if run else "",
+        next_at=mirror.next_at,
         error=mirror.error,
+        retry=refresh_action(mirror, actor),
+        log_url=reverse("ui:job_run", args=[run.id]) if run else "",
     )
 
 
 def _applies(request: HttpRequest) -> tuple[list[JobRow], str]:
     actor = page_actor(request)
     found = [info for state in _REQUESTS for info in list_requests(state=state, limit=SHOWN) if may_see(actor, info)]
-    return [_apply(info) for info in found], gettext("Nothing is scheduled, and nothing is being applied.")
+    logs = log_urls(APPLY)
+    return [_apply(info, logs.get(str(info.id), "")) for info in found], gettext(
+        "Nothing is scheduled, and nothing is being applied."
+    )
 
 
-def _apply(info: RequestInfo) -> JobRow:
+def _apply(info: RequestInfo, log_url: str) -> JobRow:
     url = reverse("ui:promotion", args=[info.id])
     failed = info.state == PromotionRequest.FAILED
     return JobRow(
@@ -149,16 +166,20 @@ def _apply(info: RequestInfo) -> JobRow:
         next_at=info.apply_at,
         error=info.failure,
         retry=Action(label=gettext("Resume or give up"), url=url, icon="play") if failed else None,
+        log_url=log_url,
     )
 
 
 def _deliveries(request: HttpRequest) -> tuple[list[JobRow], str]:
     actor = page_actor(request)
     found = deliveries_under_way(actor, limit=SHOWN)
-    return [_delivery(each) for each in found], gettext("No delivery waits, and none has failed.")
+    logs = log_urls(DELIVER)
+    return [_delivery(each, logs.get(str(each.id), "")) for each in found], gettext(
+        "No delivery waits, and none has failed."
+    )
 
 
-def _delivery(each: DeliveryUnderWay) -> JobRow:
+def _delivery(each: DeliveryUnderWay, log_url: str) -> JobRow:
     states = {FAILED: JobState.FAILED, "sending": JobState.RUNNING}
     again = Action(
         label=gettext("Send again"),
@@ -177,11 +198,20 @@ def _delivery(each: DeliveryUnderWay) -> JobRow:
         next_at=each.next_attempt_at,
         error=each.error,
         retry=again if each.state == FAILED else None,
+        log_url=log_url,
     )
 
 
 def _joined(parts: Iterable[str]) -> str:
     return " · ".join(parts)
+
+
+def _schedule(request: HttpRequest) -> tuple[list[JobRow], str]:
+    return schedule_rows(), ""
+
+
+def _queues(request: HttpRequest) -> tuple[list[JobRow], str]:
+    return queue_rows(), ""
 
 
 def _index(request: HttpRequest) -> tuple[list[JobRow], str]:
@@ -226,5 +256,7 @@ _PARTS: Final = {
     "applies": (later("Applying"), later("Requests that are scheduled, being applied, or stopped half-way."), _applies),
     "deliveries": (later("Deliveries"), later("What is on its way to your webhooks, and what failed."), _deliveries),
     "index": (later("Search"), later("The index follows what is registered."), _index),
+    "queues": (later("Queues"), later("What was handed to workers and waits for one that is free."), _queues),
+    "schedule": (later("Schedule"), later("What runs again and again, and how its last run went."), _schedule),
     "sealing": (later("Audit"), later("Each committed event gets its place in the chain of seals."), _sealing),
 }

@@ -11,7 +11,10 @@ from dashboard.presenters.looks import JobState
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobRow:
-    """A job: when it ended last and how long it took, when it comes next, what went wrong, and how to run it again."""
+    """A job: when it ended last and how long it took, when it comes next, what went wrong, and how to run it again.
+
+    `log_url` leads to the end of what its last run logged.
+    """
 
     name: str
     state: JobState
@@ -22,6 +25,7 @@ class JobRow:
     next_at: datetime | None = None
     error: str = ""
     retry: Action | None = None
+    log_url: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,3 +47,16 @@ class JobsPage:
 
     frame: Frame
     groups: tuple[JobGroup, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunPage:
+    """The last run of a job, with the end of its log; `left_out` lines came before."""
+
+    frame: Frame
+    state: JobState
+    started_at: datetime
+    took: str
+    lines: tuple[str, ...] = ()
+    left_out: str = ""
+    error: str = ""

@@ -7,12 +7,20 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from dashboard.pages.frame import page_actor
+from dashboard.pages.job_runs import run_page
 from dashboard.pages.jobs import jobs_page
 from registry.access.roles import require
 
 
 @require_safe
+def job_run(request: HttpRequest, number: int) -> HttpResponse:
+    """The end of what the last run of a job logged; for who may read the audit."""
+    require(page_actor(request), "audit.read")
+    return render(request, "jobs/run.html", {"page": run_page(request, number)})
+
+
+@require_safe
 def jobs(request: HttpRequest) -> HttpResponse:
-    """Scans, mirrors, what is applied and delivered, the index and the seals; for who may read the audit."""
+    """Scans, mirrors, what is applied and delivered, the queues, the schedule, the index and the seals; for who may read the audit."""
     require(page_actor(request), "audit.read")
     return render(request, "jobs/jobs.html", {"page": jobs_page(request)})

@@ -39,10 +39,12 @@ def perform_scan(scan_id: int) -> str:
             result = SOURCES[source.kind].scan(source, tag=claim.tag, on_progress=watch.note)
         kept = patiently(lambda: keep_result(claim, result))
     except SchemadeskError as error:
+        logger.warning("scan %s failed: %s", claim.scan_id, error.message)
         return _failed(claim, error.message)
     except Exception as error:
         _failed(claim, f"The scan failed unexpectedly: {type(error).__name__}. See the worker's log.")
         raise
+    logger.info("scan %s: %s", claim.scan_id, "done" if kept else "cancelled")
     return "done" if kept else "cancelled"
 
 
@@ -75,6 +77,7 @@ class _Watch:
     def __init__(self, claim: Claim) -> None:
         self.claim = claim
         self._progress: tuple[int, int, str] | None = None
+        self._phase = ""
         self._stop, self._lost = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"watch-{claim.scan_id}", daemon=True)
 
@@ -90,6 +93,9 @@ class _Watch:
         """Take note of progress. Raises ScanInterrupted, which ends the work on Spark, once the claim is lost."""
         if self._lost.is_set():
             raise ScanInterrupted("the scan was cancelled, or given to another worker", reason="cancelled")
+        if phase != self._phase:
+            self._phase = phase
+            logger.info("scan %s: %s, %d of %d", self.claim.scan_id, phase, done, total)
         self._progress = (done, total, phase)
 
     def _run(self) -> None:

@@ -7,6 +7,7 @@ again: receivers tell by `webhook-id`. The order of messages isn't promised.
 
 from __future__ import annotations
 
+import logging
 import secrets
 from datetime import datetime, timedelta
 from typing import Final
@@ -34,6 +35,7 @@ from registry.notifications.models import (
 from registry.notifications.sending import LIMITS, Claim, Outcome, send
 from registry.notifications.services import notify
 
+logger = logging.getLogger(__name__)
 #: longer than any attempt: to resolve a name, four addresses to connect to, one exchange
 LEASE: Final = timedelta(seconds=120)
 #: seconds before the second attempt, the third, …; the last failed one ends it, after about two days
@@ -51,7 +53,9 @@ def deliver(delivery_id: int, *, limits: Limits = LIMITS) -> str:
     claim = take(delivery_id)
     if claim is None:
         return ""
-    return finish(claim, send(claim, limits))
+    outcome = send(claim, limits)
+    logger.info("delivery %s, attempt %d: %s", delivery_id, claim.attempt, outcome.error or f"HTTP {outcome.status}")
+    return finish(claim, outcome)
 
 
 def take(delivery_id: int) -> Claim | None:

@@ -226,3 +226,31 @@ class Attempt(models.Model):
 
     def __str__(self) -> str:
         return f"{self.delivery_id}: {self.status or self.error}"
+
+
+class JobRun(models.Model):
+    """The last run of a background task for one thing (a scan, a mirror; "" for what has none): how it went, and what
+    it logged at the end.
+    """
+
+    DONE, FAILED = "done", "failed"
+
+    task = models.CharField(max_length=200)
+    key = models.CharField(max_length=100, blank=True)
+    state = models.CharField(max_length=10)
+    started_at = models.DateTimeField()
+    finished_at = models.DateTimeField(null=True)
+    seconds = models.FloatField(default=0)
+    lines = models.JSONField(default=list, help_text="the last lines of its log, masked")
+    left_out = models.PositiveIntegerField(default=0, help_text="lines that came before those")
+    error = models.CharField(max_length=500, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["task", "key"], name="one_run_a_job"),
+            models.CheckConstraint(condition=models.Q(state__in=("done", "failed")), name="known_run_state"),
+        ]
+        indexes = [models.Index(fields=["started_at"], name="job_runs_by_age")]
+
+    def __str__(self) -> str:
+        return f"{self.task}({self.key}): {self.state}"

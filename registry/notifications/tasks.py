@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from registry.notifications import delivering, digests
+from registry.notifications import delivering, digests, job_log
 
 
 @shared_task(acks_late=True)
@@ -39,3 +39,4 @@ def prune_notices() -> None:
     while delivering.prune():
         continue
     digests.prune()
+    job_log.prune()

@@ -33,6 +33,7 @@ NOT_GOVERNED = {
     "notifications_delivery",
     "notifications_attempt",
     "notifications_digest",
+    "notifications_jobrun",
     # worked out from the rest; and what is its author's alone until it is proposed
     "promotions_promotionoutlook",
     "promotions_boardsubject",

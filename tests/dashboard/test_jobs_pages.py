@@ -138,7 +138,7 @@ def test_a_part_that_cannot_be_read_leaves_the_others(
     monkeypatch.setattr(jobs, broken, fail)
     text = browser("reader").get("/ui/jobs").content.decode()
     assert text.count("This part can’t be shown now.") == 1
-    assert text.count('<section class="panel"') == 6
+    assert text.count('<section class="panel"') == 8
     assert "Seals of the audit" in text
 
 

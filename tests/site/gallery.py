@@ -242,6 +242,8 @@ SAMPLES: dict[str, Sample] = {
     "registry-form-new": Sample("registries/form.html", registries.NEW),
     "digest-stop": Sample("notifications/stopped.html", accounts.STOP, signed_in=False),
     "digest-stopped": Sample("notifications/stopped.html", accounts.STOPPED, signed_in=False),
+    "job-run": Sample("jobs/run.html", jobs.RUN),
+    "job-run-quiet": Sample("jobs/run.html", jobs.RUN_QUIET),
     "webhooks": Sample("notifications/webhooks.html", accounts.WEBHOOKS),
     "webhooks-empty": Sample("notifications/webhooks.html", accounts.WEBHOOKS_EMPTY),
     "webhook": Sample("notifications/webhook.html", accounts.WEBHOOK),

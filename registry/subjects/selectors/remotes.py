@@ -33,6 +33,8 @@ class MirrorState:
     is_running: bool
     is_stale: bool
     is_queued: bool = False
+    number: int = 0
+    next_at: datetime | None = None
     user: str = ""
     secret: str = ""
 
@@ -64,6 +66,8 @@ def _state(row: Registry, now: datetime) -> MirrorState:
         is_running=leased and row.sync_tag != QUEUED,
         is_stale=age is None or age > timedelta(seconds=3 * every),
         is_queued=leased and row.sync_tag == QUEUED,
+        number=row.pk,
+        next_at=row.next_sync_at,
         user=row.user,
         secret=row.secret,
     )

@@ -141,6 +141,7 @@ def sync_registry(*, registry_id: int, policy: EgressPolicy | None = None) -> Sy
     try:
         done = _sync(place, tag, policy)
     except SchemadeskError as error:
+        logger.warning("mirror %s: %s", place.name, error.message)
         _finish(place, tag, error.message, whole=False)
         return SyncResult(0, 0, 0, error.message)
     except Exception as error:
@@ -186,6 +187,7 @@ def _sync(place: Registry, tag: str, policy: EgressPolicy | None) -> SyncResult:
     remote = RemoteRegistry(connection, policy=policy, seconds=READ_SECONDS)
     snapshot, problems = remote.read()
     _renew(place, tag)
+    logger.info("mirror %s: %d versions read, %d problems", place.name, len(snapshot.versions), len(problems))
     by, why = system_actor("mirror"), f"mirror {place.url}"
     snapshot = _without_own_mode(snapshot)
     here = contents_of(place)
@@ -201,6 +203,9 @@ def _sync(place: Registry, tag: str, policy: EgressPolicy | None) -> SyncResult:
     settings = _follow_settings(place, snapshot, by, why)
     _tell(place, done.added, deleted + marked, settings, by)
     told = [*problems, *done.problems]
+    for problem in told[:20]:
+        logger.warning("mirror %s: %s", place.name, problem)
+    logger.info("mirror %s: %d added, %d changed, %d deleted", place.name, done.added, done.changed, deleted + marked)
     return SyncResult(done.added, done.changed, deleted, _said(told))
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dashboard.presenters.frame import Action, Problem, Section
-from dashboard.presenters.jobs import JobGroup, JobRow, JobsPage
+from dashboard.presenters.frame import Action, Crumb, Problem, Section
+from dashboard.presenters.jobs import JobGroup, JobRow, JobsPage, RunPage
 from dashboard.presenters.looks import JobState
 from tests.site.samples.cast import HOSTILE, LONG, ago, frame
 
@@ -17,7 +17,7 @@ SCANS = JobGroup(
     rows=(
         JobRow(
             name="orders", state=JobState.FAILED, url="/gallery/source", about="prod", last_at=ago(minutes=4),
-            took="12.4 s", next_at=ago(minutes=-6), error="The broker is gone: Connection refused (broker:9092)", retry=SCAN,
+            took="12.4 s", log_url="/gallery/job-run", next_at=ago(minutes=-6), error="The broker is gone: Connection refused (broker:9092)", retry=SCAN,
         ),
         JobRow(
             name=HOSTILE, state=JobState.RUNNING, url="/gallery/source", about="dev", last_at=ago(hours=2), took="3.0 s",
@@ -88,3 +88,17 @@ PAGE_BROKEN = replace(
         *PAGE.groups[1:],
     ),
 )
+RUN = RunPage(
+    frame=frame("run_scan 17", Section.NONE, Crumb(label="Jobs", url="/gallery/jobs"), code=True),
+    state=JobState.FAILED,
+    started_at=ago(minutes=4),
+    took="12.4 s",
+    left_out="14 lines came before.",
+    error="BrokerUnavailable: see the worker's log.",
+    lines=(
+        "14:26:01 INFO registry.drift.scanning: scan 17: reading orders, 0 of 4",
+        f"14:26:04 WARNING registry.drift.scanning: {HOSTILE}",
+        f"14:26:12 WARNING registry.drift.scanning: scan 17 failed: {LONG}",
+    ),
+)
+RUN_QUIET = replace(RUN, state=JobState.WELL, error="", left_out="", lines=())

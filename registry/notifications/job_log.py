@@ -1,0 +1,190 @@
+"""What background tasks log: the end of each one's last run is kept, so that people read it without a shell.
+
+A worker listens to its own tasks; web processes and commands don't. What could be a secret is masked before it is kept,
+and of an exception only its type is, as its text may hold what somebody sent. What can't be written is logged and no
+more: a task never fails because its log can't be kept.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+import time
+from collections import deque
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from celery import signals
+from django.conf import settings
+from django.db import DatabaseError
+from django.utils import timezone
+
+from registry.notifications.models import JobRun
+from registry.notifications.services import storable
+
+logger = logging.getLogger(__name__)
+MOST_LINES: Final = 200
+LONGEST_LINE: Final = 400
+KEPT: Final = timedelta(days=14)
+#: a task that ran well, said nothing and was noted less than this ago isn't noted again: some run every few seconds
+QUIET_SECONDS: Final = 30.0
+#: what they log of a task is its beginning and end, and the whole of an exception
+NOT_OURS: Final = ("celery.", "kombu.")
+MASK: Final = "…"
+_SECRET: Final = re.compile(
+    r"(?i)((?:password|passwd|pwd|secret|token|api[_-]?key|authorization|credential)s?[\"']?\s*(?:[:=]|\bis\b)\s*)"
+    r"(?:(?:basic|bearer)\s+)?[^\s,;&]+"
+    r"|\b(bearer|basic)\s+[A-Za-z0-9+/=_.~-]{6,}"
+    r"|(://)[^/\s@]+@"
+    r"|\b(whsec_|sd_)[A-Za-z0-9+/=_-]+"
+)
+
+
+@dataclass
+class _Run:
+    """A task under way, with the last lines that it logged."""
+
+    task: str
+    key: str
+    started_at: datetime
+    began: float
+    lines: deque[str] = field(default_factory=lambda: deque(maxlen=MOST_LINES))
+    said: int = 0
+
+
+class _Here(threading.local):
+    """The run of this thread."""
+
+    run: _Run | None = None
+
+
+_here = _Here()
+_noted: dict[tuple[str, str], tuple[str, float]] = {}
+
+
+class TailHandler(logging.Handler):
+    """Keeps what is logged while a task runs, in the thread that runs it."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep the line, masked; whatever a line has wrong with it is no matter of the task."""
+        run = _here.run
+        if run is None or record.name.startswith(NOT_OURS):
+            return
+        try:
+            run.lines.append(line_of(record))
+            run.said += 1
+        except (TypeError, ValueError, KeyError):  # a message whose values don't fit it
+            self.handleError(record)
+
+
+def line_of(record: logging.LogRecord) -> str:
+    """A record as one line: when, how grave, by whom, what; of an exception its type alone."""
+    at = datetime.fromtimestamp(record.created, tz=timezone.get_default_timezone())
+    error = f" ({record.exc_info[0].__name__})" if record.exc_info and record.exc_info[0] else ""
+    said = masked(f"{at:%H:%M:%S} {record.levelname} {record.name}: {record.getMessage()}{error}")
+    return storable(" ".join(said.split()), LONGEST_LINE)
+
+
+def masked(text: str) -> str:
+    """The text without what looks like a password, a key or a token, and without our own."""
+    for known in (settings.SECRET_KEY, settings.EMAIL_HOST_PASSWORD):
+        if known:
+            text = text.replace(known, MASK)
+    return _SECRET.sub(lambda found: f"{next((part for part in found.groups() if part), '')}{MASK}", text)
+
+
+def listen() -> None:
+    """From now on keep what this process's tasks log; a worker says this once, before it takes tasks."""
+    logging.getLogger().addHandler(TailHandler(level=logging.INFO))
+    signals.task_prerun.connect(_begin, weak=False, dispatch_uid="job_log_begin")
+    signals.task_postrun.connect(_end, weak=False, dispatch_uid="job_log_end")
+
+
+def _begin(task: Any = None, args: Any = (), **_: Any) -> None:
+    key = str(args[0])[:100] if args else ""
+    _here.run = _Run(task.name, storable(key, 100), timezone.now(), time.monotonic())
+
+
+def _end(state: str = "", retval: Any = None, **_: Any) -> None:
+    run, _here.run = _here.run, None
+    if run is None:
+        return
+    failed = state not in ("SUCCESS", "IGNORED", "RETRY")
+    error = f"{type(retval).__name__}: see the worker's log." if failed and isinstance(retval, BaseException) else ""
+    ended = JobRun.FAILED if failed else JobRun.DONE
+    last = _noted.get((run.task, run.key))
+    now = time.monotonic()
+    if last and last[0] == ended == JobRun.DONE and not run.said and now - last[1] < QUIET_SECONDS:
+        return
+    try:
+        _keep(run, ended, error)
+    except DatabaseError:
+        logger.warning("what %s logged can't be kept", run.task)
+        return
+    if len(_noted) > 1000:
+        _noted.clear()
+    _noted[run.task, run.key] = ended, now
+
+
+def _keep(run: _Run, state: str, error: str) -> None:
+    """Write the run over the one of before. One that said nothing leaves the lines of the last that did."""
+    values: dict[str, Any] = {
+        "state": state,
+        "started_at": run.started_at,
+        "finished_at": timezone.now(),
+        "seconds": round(time.monotonic() - run.began, 3),
+        "error": storable(error, 500),
+    }
+    if run.said:
+        values |= {"lines": list(run.lines), "left_out": run.said - len(run.lines)}
+    JobRun.objects.update_or_create(task=run.task, key=run.key, defaults=values)
+
+
+def prune() -> None:
+    """Remove runs that are old."""
+    JobRun.objects.filter(started_at__lt=timezone.now() - KEPT).delete()
+
+
+@dataclass(frozen=True)
+class RunInfo:
+    """A run; `lines` are the last it logged, after `left_out` others."""
+
+    id: int
+    task: str
+    key: str
+    state: str
+    started_at: datetime
+    finished_at: datetime | None
+    seconds: float
+    error: str
+    lines: tuple[str, ...] = ()
+    left_out: int = 0
+
+
+def runs_of(tasks: list[str]) -> dict[tuple[str, str], RunInfo]:
+    """The last runs of the tasks, by task and key, without their lines; one query."""
+    rows = JobRun.objects.filter(task__in=tasks).defer("lines").order_by("-started_at")[:2000]
+    return {(row.task, row.key): _info(row, ()) for row in rows}
+
+
+def get_run(number: int) -> RunInfo | None:
+    """One run with its lines."""
+    row = JobRun.objects.filter(pk=number).first()
+    return _info(row, tuple(map(str, row.lines))) if row else None
+
+
+def _info(row: JobRun, lines: tuple[str, ...]) -> RunInfo:
+    return RunInfo(
+        id=row.pk,
+        task=row.task,
+        key=row.key,
+        state=row.state,
+        started_at=row.started_at,
+        finished_at=row.finished_at,
+        seconds=row.seconds,
+        error=row.error,
+        lines=lines,
+        left_out=row.left_out,
+    )
