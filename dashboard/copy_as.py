@@ -73,6 +73,7 @@ _LISTS: Final[Mapping[str, _List]] = {
     "environments": _List(
         "/api/v1/environments", note=later("The environments with their rules; for one subject ask can-promote.")
     ),
+    "ghosts": _List("/api/v1/ghosts", {"q": "text", **{name: name for name in ("environment", "state", "before")}}),
     "usage": _List("/api/v1/registries/{registry}/subjects/{subject}/usage"),
     "orphans": _List("/api/v1/registries/{registry}/orphans", {"after": "after"}),
     "search": _List("/api/v1/search", {name: name for name in ("q", "group", "cursor")}),

@@ -24,6 +24,7 @@ from dashboard.services.parts import POSTGRES, VALKEY, WEB
 from dashboard.services.ports import LOOPBACK, free_port
 from dashboard.services.process import Command, Watchdog, run
 from dashboard.services.programs import migrate_command, prepare_command
+from registry.promotions.marking import refresh_marks
 
 #: for this run alone: `up` starts PostgreSQL without them
 STATISTICS: Final = (
@@ -78,6 +79,8 @@ def filled(size: dataset.Size, say: Say, *, indexed: bool) -> Iterator[Database]
                     run(command, layout.log("setup"), watchdog, seconds=SETUP)
                 with connected(postgres.url(layout, postgres.OWNER)):
                     dataset.fill(size, say, indexed=indexed)
+                    # as beat does within its first minute: without marks the board would be worked out whole each time
+                    say(f"{refresh_marks():,} subjects of the board marked")
                 database = Database(
                     layout, tuple(child.pid for child in services), bearer(issued_token(layout, "admin")),
                     signed_in(layout, "admin"),

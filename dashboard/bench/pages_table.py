@@ -71,6 +71,8 @@ PAGES: Final = (
     Page("retire, confirmation", "retire_confirm", _USUAL, {"do": "deprecate", "version": "1"}),
     Page("retire, done", "retire_done", _USUAL, {"did": "deprecate", "versions": "1"}),
     Page("orphans", "orphans", _PLACE),
+    Page("ghosts", "ghosts"),
+    Page("ghosts, undecided", "ghosts", query={"state": "undecided"}),
     Page("policy", "policy", _PLACE),
     Page("what if, its form", "what_if", _PLACE),
     Page("decode", "decode"),

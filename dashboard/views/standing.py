@@ -8,6 +8,7 @@ from typing import Final
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext
 from django.views.decorators.http import require_POST
 
@@ -52,6 +53,9 @@ def standing(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
             )
     except (Conflict, InvalidInput) as error:
         messages.error(request, error.message)
+    back = given_text(request.POST, "next")
+    if url_has_allowed_host_and_scheme(back, allowed_hosts={request.get_host()}):
+        return redirect(back)
     return redirect(_back(registry, name, version))
 
 

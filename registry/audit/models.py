@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.contrib.postgres.indexes import HashIndex
 from django.db import models
 from django.db.models.fields.json import KeyTextTransform
 
@@ -36,6 +37,12 @@ class AuditEvent(models.Model):
                 KeyTextTransform("subject_id", "before"),
                 condition=models.Q(table="subjects_schemaversion") & ~models.Q(operation="INSERT"),
                 name="audit_of_old_versions",
+            ),
+            # a name may be longer than a tree of names takes
+            HashIndex(
+                KeyTextTransform("name", "before"),
+                condition=models.Q(table="subjects_subject", operation="DELETE"),
+                name="audit_of_gone_subjects",
             ),
         ]
 

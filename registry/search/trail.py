@@ -9,6 +9,7 @@ from django.db.models import BigIntegerField, Exists, Model, OuterRef, Q, QueryS
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast, Coalesce
 
+from registry.audit.models import AuditEvent
 from registry.drift.models import Finding, Source
 from registry.promotions.models import (
     ApplyStep,
@@ -45,9 +46,9 @@ def events_about(*, registry: str = "", subject: str = "") -> Q | None:
     """The events of a subject (a qualified name), of a registry, or of a subject in a registry; None for all events.
 
     A subject's events are those of its own row, its versions, their standings, its description, its compatibility and
-    mode, what is associated with it, its declared clients, the findings at it, and of its requests with all that was said and decided there.
-    What is left of a subject that was deleted permanently is found by name: its settings and requests. A constant
-    number of queries. Raises RegistryNotFound, InvalidName.
+    mode, what is associated with it, its declared clients, the findings at it, and of its requests with all that was said
+    and decided there. What was removed for good is found by the events of its removal: versions by their subject, a
+    subject by its name. A constant number of queries. Raises RegistryNotFound, InvalidName.
     """
     place = get_registry(registry) if registry else None
     if subject:
@@ -58,14 +59,15 @@ def events_about(*, registry: str = "", subject: str = "") -> Q | None:
 def _of_subject(place: Registry | None, name: SubjectName) -> Q:
     there = {} if place is None else {"registry": place}
     contexts = list(Context.objects.filter(**there, name=name.context).values_list("pk", flat=True))
-    subjects = list(Subject.objects.filter(context__in=contexts, name=name.subject).values_list("pk", flat=True))
-    versions = _newest(SchemaVersion.objects.filter(subject__in=subjects))
+    there_now = list(Subject.objects.filter(context__in=contexts, name=name.subject).values_list("pk", flat=True))
+    subjects = [*there_now, *_gone_subjects(contexts, name.subject)]
+    versions = [*_newest(SchemaVersion.objects.filter(subject__in=there_now)), *_gone_versions(subjects)]
     found: dict[type[Model], list[int]] = {
         Subject: subjects,
         SchemaVersion: versions,
-        SubjectNote: _newest(SubjectNote.objects.filter(subject__in=subjects)),
-        Association: _newest(Association.objects.filter(subject__in=subjects)),
-        Client: _newest(Client.objects.filter(subject__in=subjects)),
+        SubjectNote: _newest(SubjectNote.objects.filter(subject__in=there_now)),
+        Association: _newest(Association.objects.filter(subject__in=there_now)),
+        Client: _newest(Client.objects.filter(subject__in=there_now)),
         Finding: _findings(place, name),
         **_requests(place, name),
     }
@@ -76,6 +78,21 @@ def _of_subject(place: Registry | None, name: SubjectName) -> Q:
         wanted |= Q(table=_table(model)) & _holds("context_id", contexts) & _holds("subject_name", [name.subject])
     wanted |= Q(table=_table(RenameDecision)) & _holds("subject_id", subjects)  # one goes when it is taken back
     return wanted | Q(table=_table(VersionStanding)) & _holds("version_id", versions)
+
+
+def _gone_subjects(contexts: Collection[int], name: str) -> list[int]:
+    """Subjects of the name that were removed for good, the last ones: a name may be taken again."""
+    events = AuditEvent.objects.alias(name=KeyTextTransform("name", "before"))
+    gone = events.filter(table=_table(Subject), operation="DELETE", name=name, before__context_id__in=list(contexts))
+    return [int(number) for number in gone.order_by("-pk").values_list("row_id", flat=True)[:MOST]]
+
+
+def _gone_versions(subjects: Collection[int]) -> list[int]:
+    """Versions of the subjects that were removed for good, the last ones."""
+    events = AuditEvent.objects.alias(subject=KeyTextTransform("subject_id", "before"))
+    gone = events.filter(~Q(operation="INSERT"), table=_table(SchemaVersion), subject__in=[str(pk) for pk in subjects])
+    removed = gone.filter(operation="DELETE").order_by("-pk")
+    return [int(number) for number in removed.values_list("row_id", flat=True)[:MOST]]
 
 
 def _findings(place: Registry | None, name: SubjectName) -> list[int]:

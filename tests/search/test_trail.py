@@ -85,6 +85,23 @@ def test_a_subject_that_is_gone_has_its_settings_and_requests_left(history: int,
     assert ("subjects_config", "INSERT") in counts(found("dev", "orders-value-2"))
 
 
+def test_what_is_gone_for_good_keeps_its_own_events(history: int, system: Actor) -> None:
+    register_version(registry="dev", subject=OTHER, text='{"type": "int", "note": "a second"}', by=system)
+    for permanent in (False, True):
+        delete_version(registry="dev", subject=OTHER, version=1, permanent=permanent, by=system)
+    told = counts(found("dev", "orders-value-2"))  # the subject is there, a version isn't
+    assert told["subjects_schemaversion", "INSERT"] == 2
+    assert told["subjects_schemaversion", "DELETE"] == told["subjects_schemaversion", "UPDATE"] == 1
+    for permanent in (False, True):
+        delete_version(registry="dev", subject=OTHER, version=2, permanent=permanent, by=system)
+    told = counts(found("dev", "orders-value-2"))  # neither is
+    assert told["subjects_subject", "DELETE"] == told["subjects_subject", "INSERT"] == 1
+    assert told["subjects_schemaversion", "DELETE"] == told["subjects_schemaversion", "INSERT"] == 2
+    assert counts(found("staging", "orders-value-2")) == {
+        ("subjects_subject", "INSERT"): 1, ("subjects_schemaversion", "INSERT"): 1,
+    }  # fmt: skip
+
+
 def test_a_registrys_events_are_those_of_all_in_it(history: int) -> None:
     dev, staging, prod = found("dev"), found("staging"), found("prod")
     assert counts(dev)["subjects_schemaversion", "INSERT"] == 2

@@ -13,9 +13,11 @@ from rest_framework.response import Response
 from registry.access.roles import may, require
 from registry.api.product.base import AT, ProductView, as_it_was
 from registry.api.standing import marked
+from registry.drift.selectors.seen import last_seen
 from registry.errors import InvalidInput
 from registry.promotions import selectors as promotions
 from registry.promotions import services as promotion_services
+from registry.promotions.selectors.ghosts import STATES, ghost_page
 from registry.subjects.models import Registry, VersionStanding
 from registry.subjects.names import SubjectName, parse_subject
 from registry.subjects.selectors.places import get_registry
@@ -48,6 +50,8 @@ class GhostsSerializer(serializers.Serializer[Any]):
 
     environment = serializers.CharField(required=False, default="", allow_blank=True, max_length=255)
     subject = serializers.CharField(required=False, default="", allow_blank=True, max_length=1280)
+    text = serializers.CharField(required=False, default="", allow_blank=True, max_length=200)
+    state = serializers.ChoiceField(choices=STATES, required=False, default="", allow_blank=True)
     before = serializers.IntegerField(required=False, default=None, allow_null=True, min_value=1, max_value=2**62)
     limit = serializers.IntegerField(required=False, default=100, min_value=1, max_value=MOST)
 
@@ -142,14 +146,20 @@ class Ghosts(ProductView):
 
     @extend_schema(parameters=[GhostsSerializer], responses=None)
     def get(self, request: Request) -> Response:
-        """Versions that came into an environment without a request, newest first."""
+        """Versions that came into an environment without a request, newest first, and when messages carried them last.
+
+        `state` is `undecided`, `asked` (an open request would adopt it) or `quarantined`.
+        """
         chosen = self.valid_of(GhostsSerializer, _known(request, GhostsSerializer))
         require(self.actor, "schema.read", registry=chosen["environment"])
         if chosen["environment"]:
             promotions.get_environment(chosen["environment"])
         subject = parse_subject(chosen["subject"]) if chosen["subject"] else None
-        found = promotions.ghosts_of(by=self.actor, **{**chosen, "subject": subject})
-        return Response([{**asdict(ghost), "subject": ghost.subject.qualified} for ghost in found])
+        found = ghost_page(by=self.actor, **{**chosen, "subject": subject}).rows
+        seen = last_seen([ghost.id for ghost in found])
+        return Response(
+            [{**asdict(ghost), "subject": ghost.subject.qualified, "seen_at": seen.get(ghost.id)} for ghost in found]
+        )
 
 
 class Adoptions(ProductView):

@@ -7,16 +7,30 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from registry.access.roles import Actor, may
 from registry.audit.models import AuditEvent
+from registry.errors import InvalidInput
 from registry.promotions.models import Environment, PromotionRequest, Release, RequestItem
-from registry.subjects.models import Registry, SchemaVersion
+from registry.subjects.models import Registry, SchemaVersion, VersionStanding
 from registry.subjects.names import SubjectName
 from registry.subjects.selectors.standing import Standing, joined_standing
 
 PAGE: Final = 100
+MAX_WORDS: Final = 8
+#: a ghost's state: nobody has decided of it, its adoption is asked for, it is in quarantine
+UNDECIDED, ASKED, QUARANTINED = "undecided", "asked", VersionStanding.QUARANTINED
+STATES: Final = (UNDECIDED, ASKED, QUARANTINED)
+#: the open requests that would adopt a version
+_ADOPTING: Final = RequestItem.objects.filter(
+    request__kind=PromotionRequest.ADOPT,
+    request__state__in=PromotionRequest.OPEN_STATES,
+    request__target__registry=OuterRef("subject__context__registry"),
+    context_name=OuterRef("subject__context__name"),
+    subject_name=OuterRef("subject__name"),
+    version_number=OuterRef("version"),
+)
 #: what a remote registry held when it was connected is taken as it is
 FIRST_DAY: Final = timedelta(days=1)
 
@@ -85,6 +99,14 @@ def _condition(environment: Environment, since: datetime) -> Q:
     return Q(~Exists(released), subject__context__registry=registry) & came
 
 
+@dataclass(frozen=True)
+class GhostPage:
+    """Ghosts, newest first; `before` is the id that the next page begins after, None on the last."""
+
+    rows: list[GhostInfo]
+    before: int | None
+
+
 def ghosts_of(
     *,
     by: Actor,
@@ -97,22 +119,56 @@ def ghosts_of(
 
     `before` is the id of the last one that was seen. A page may be shorter than `limit` where `by` may read a part only.
     """
+    return ghost_page(by=by, environment=environment, subject=subject, before=before, limit=limit).rows
+
+
+def ghost_page(
+    *,
+    by: Actor,
+    environment: str = "",
+    subject: SubjectName | None = None,
+    text: str = "",
+    state: str = "",
+    before: int | None = None,
+    limit: int = PAGE,
+) -> GhostPage:
+    """The same with all words of `text` in the name and in one of STATES (empty: any), and where the next page begins.
+
+    Raises InvalidInput for a state that is none.
+    """
+    if state and state not in STATES:
+        raise InvalidInput(f"{state[:40]!r} is no state of a ghost: use one of {', '.join(STATES)}.")
     order = Environment.objects.select_related("registry").order_by("position")
     names = {each.registry_id: each.registry.name for each in order if environment in ("", each.registry.name)}
+    rows = _of(names, subject, text, state)
+    if before is not None:
+        rows = rows.filter(pk__lt=before)
+    rows = rows.select_related("schema", "subject__context", "standing").defer(
+        "submitted", "schema__canonical", "schema__metadata", "schema__rule_set"
+    )
+    found = list(rows.order_by("-pk")[: limit + 1])
+    shown = [row for row in found[:limit] if _may_read(by, names, row)]
+    requests = _adoptions(shown)
+    return GhostPage(
+        [_info(row, names, requests) for row in shown], found[limit - 1].pk if len(found) > limit else None
+    )
+
+
+def _of(names: Mapping[int, str], subject: SubjectName | None, text: str, state: str) -> QuerySet[SchemaVersion]:
     wanted = Q(pk__in=())
     for condition in conditions(names.keys()).values():
         wanted |= condition
     rows = SchemaVersion.objects.filter(wanted, deleted_at=None)
     if subject is not None:
         rows = rows.filter(subject__context__name=subject.context, subject__name=subject.subject)
-    if before is not None:
-        rows = rows.filter(pk__lt=before)
-    rows = rows.select_related("schema", "subject__context", "standing").defer(
-        "submitted", "schema__canonical", "schema__metadata", "schema__rule_set"
-    )
-    found = [row for row in rows.order_by("-pk")[:limit] if _may_read(by, names, row)]
-    requests = _adoptions(found)
-    return [_info(row, names, requests) for row in found]
+    for word in text.split()[:MAX_WORDS]:
+        rows = rows.filter(subject__name__icontains=word)
+    if state == QUARANTINED:
+        return rows.filter(standing__standing=QUARANTINED)
+    if state:
+        asked = Exists(_ADOPTING)
+        return rows.filter(asked) if state == ASKED else rows.filter(~asked, standing=None)
+    return rows
 
 
 def is_ghost(environment: Environment, version: SchemaVersion) -> bool:
