@@ -42,9 +42,7 @@ def messages(
 ) -> Topic:
     """A topic of staging whose messages carry the version's id, or what `mark` says."""
     place = Registry.objects.get(name="staging")
-    source = Source.objects.create(
-        registry=place, kind="registry", name=f"s{Source.objects.count()}", context=context
-    )
+    source = Source.objects.create(registry=place, kind="registry", name=f"s{Source.objects.count()}", context=context)
     topic = Topic.objects.create(source=source, name="orders", subjects=subjects)
     seen = timezone.now() - timedelta(hours=2)
     SchemaUse.objects.create(

@@ -41,6 +41,7 @@ UI = [
     path("findings", index, name="findings"),
     path("findings/<int:finding_id>", index, name="finding"),
     path("findings/<int:finding_id>/acknowledge", index, name="finding_acknowledge"),
+    path("ghosts", index, name="ghosts"),
     path("promotions", index, name="promotions"),
     path("promotions/request", index, name="promotion_request"),
     path("promotions/<int:request_id>", index, name="promotion"),
