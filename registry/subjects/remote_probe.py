@@ -129,7 +129,7 @@ class _Test:
             self._keep(
                 SUBJECTS, False, f"The answer to /subjects is no list (status {answer.status}): no schema registry?"
             )
-        self._keep(SUBJECTS, True, f"It lists {len(names):,} subjects.")
+        self._keep(SUBJECTS, True, f"It lists {len(names):,} subject{'' if len(names) == 1 else 's'}.")
         return [str(name) for name in names]
 
     def _call(self, client: OutgoingClient, path: str, **query: str) -> Answer:

@@ -31,6 +31,7 @@ def worker() -> Iterator[None]:
     yield
     root = logging.getLogger()
     root.handlers = [each for each in root.handlers if not isinstance(each, job_log.TailHandler)]
+    logging.getLogger("registry").setLevel(logging.NOTSET)
     signals.task_prerun.disconnect(dispatch_uid="job_log_begin")
     signals.task_postrun.disconnect(dispatch_uid="job_log_end")
 
@@ -60,6 +61,16 @@ def test_the_last_run_has_its_lines_and_how_it_went() -> None:
     assert second is not None and (second.pk, second.state) == (first.pk, "failed")
     assert second.error == "RuntimeError: see the worker's log."
     assert "hunter2" not in str(second.lines) and "(RuntimeError)" in str(second.lines)
+
+
+def test_what_is_said_in_passing_is_kept_though_celery_wants_warnings_alone() -> None:
+    root = logging.getLogger()
+    before = root.level
+    root.setLevel(logging.WARNING)
+    try:
+        assert log.isEnabledFor(logging.INFO)
+    finally:
+        root.setLevel(before)
 
 
 def test_a_run_that_says_nothing_leaves_the_lines_and_is_noted_once() -> None:
