@@ -69,7 +69,7 @@ def report_page(request: HttpRequest, registry: str, subject: str) -> ReportPage
             if request.POST.get("do") == "keep":
                 form = _kept(request, registry, name, form)
             proposal = _proposal(place, name, form)
-            result = present_proposal(registry, name, proposal)
+            result = present_proposal(registry, name, proposal, by=page_actor(request))
             if request.POST.get("words") == "business":
                 result = _in_business_words(place, name, result, form.schema_type)
             evidence = data_evidence(

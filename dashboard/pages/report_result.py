@@ -27,6 +27,7 @@ from dashboard.presenters.report import (
     ReportResult,
 )
 from dashboard.texts import counted, later
+from registry.access.roles import Actor
 from registry.formats.assessment import Assessment, Patch
 from registry.formats.base import Witness
 from registry.formats.compatibility import LEVELS, LevelStrip
@@ -60,7 +61,7 @@ _ANSWERS: Final = {"yes": Verdict.OK, "no": Verdict.BREAKS, "unknown": Verdict.U
 _Key = tuple[str, int, str, str, str | None]
 
 
-def present_proposal(registry: str, name: SubjectName, proposal: Proposal) -> ReportResult:
+def present_proposal(registry: str, name: SubjectName, proposal: Proposal, *, by: Actor | None = None) -> ReportResult:
     """The whole report: verdict, levels, matrix, findings, policy, renames, dependants and what to do."""
     assessment = proposal.assessment
     report, strip = assessment.report, assessment.strip
@@ -83,7 +84,7 @@ def present_proposal(registry: str, name: SubjectName, proposal: Proposal) -> Re
         partings=tuple(parting_note(item, f"parting-{n}") for n, item in enumerate(assessment.partings)),
         compared_with_data=assessment.compared_with_data,
         policy=_policy(proposal.policy) if proposal.policy else None,
-        renames=with_decisions(rename_views(assessment.renames, proposal.schema.text), (registry,), name),
+        renames=with_decisions(rename_views(assessment.renames, proposal.schema.text), (registry,), name, by=by),
         dependants=tuple(
             DependantRow(
                 subject=item.subject,
