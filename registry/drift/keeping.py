@@ -15,11 +15,11 @@ from registry.access.roles import system_actor
 from registry.audit.services import record
 from registry.drift.detector import DETECTOR
 from registry.drift.gaps import keep_read_from
+from registry.drift.hours import ByHour, by_hour
 from registry.drift.judge import JudgedFinding, Registered, belongings, types_seen
+from registry.drift.kept_rows import field_of, time_of, use_of
 from registry.drift.life_cycle import Standing, could_have_seen, is_muted, seen_again
 from registry.drift.merging import (
-    FieldCounts,
-    Use,
     fields_of,
     merged_field,
     merged_types,
@@ -100,7 +100,7 @@ def _keep_uses(
     if not seen:
         return
     rows = SchemaUse.objects.filter(topic__in=[topics[name] for name in {key[0] for key in seen}])
-    known = {(row.topic_id, row.side, row.framing, row.mark, row.partition): _use_of(row) for row in rows}
+    known = {(row.topic_id, row.side, row.framing, row.mark, row.partition): use_of(row) for row in rows}
     ids = _schema_ids(result.registered)
     merged = []
     for (name, side, framing, mark, partition), use in seen.items():
@@ -120,8 +120,8 @@ def _keep_uses(
                 bytes=whole.bytes,
                 first_offset=whole.first_offset,
                 last_offset=whole.last_offset,
-                first_time=_time(whole.first_time),
-                last_time=_time(whole.last_time),
+                first_time=time_of(whole.first_time),
+                last_time=time_of(whole.last_time),
             )
         )
     _upsert(SchemaUse, merged, USE_KEY)
@@ -144,7 +144,7 @@ def _keep_fields(result: ScanResult, read: Mapping[str, TopicSeen], topics: Mapp
         return
     day = timezone.now().astimezone(UTC).date()
     rows = FieldStatistic.objects.filter(topic__in=[topics[name] for name in {key[0] for key in seen}], day=day)
-    known = {(row.topic_id, row.side, row.framing, row.mark, row.path): _field_of(row) for row in rows}
+    known = {(row.topic_id, row.side, row.framing, row.mark, row.path): field_of(row) for row in rows}
     merged = []
     for (name, side, framing, mark, path), counts in seen.items():
         before = known.get((topics[name].pk, side, framing, mark, path))
@@ -208,7 +208,15 @@ def _keep_findings(scan: Scan, source: Source, result: ScanResult, topics: Mappi
             count=finding.count,
             adds=bool(finding.topic) and finding.topic not in again,
         )
-        _refresh(row, finding, scan, topics, now=now, count=seen.count)
+        _refresh(
+            row,
+            finding,
+            scan,
+            topics,
+            now=now,
+            count=seen.count,
+            adds=bool(finding.topic) and finding.topic not in again,
+        )
         if seen.reopened:
             row.state, row.resolved_at, row.reopened = seen.state, None, row.reopened + 1
             row.acknowledged_by, row.acknowledged_reason, row.acknowledged_until = "", "", None
@@ -223,12 +231,23 @@ def _keep_findings(scan: Scan, source: Source, result: ScanResult, topics: Mappi
 
 
 def _refresh(
-    row: Finding, judged: JudgedFinding, scan: Scan, topics: Mapping[str, Topic], *, now: datetime, count: int
+    row: Finding,
+    judged: JudgedFinding,
+    scan: Scan,
+    topics: Mapping[str, Topic],
+    *,
+    now: datetime,
+    count: int,
+    adds: bool = False,
 ) -> None:
     evidence = judged.evidence
     if judged.rule in ABOUT_IDS:
         before = row.evidence.get("ids_over_time") if row.pk else None
-        evidence = evidence | {"ids_over_time": over_time(before, now, judged.count)}
+        # What was read again was counted before: then this scan's messages stand for all.
+        hours = by_hour(
+            ByHour.of_evidence(row.evidence if row.pk and adds else {}), judged.evidence.get("partitions", ())
+        )
+        evidence = evidence | {"ids_over_time": over_time(before, now, judged.count)} | hours.to_evidence()
     row.rule, row.severity, row.sentence, row.remedy = judged.rule, judged.severity, judged.sentence, judged.remedy
     row.location, row.evidence, row.count, row.cause = judged.location, evidence, count, judged.cause
     row.subject_name, row.topic = judged.subject, topics.get(judged.topic)
@@ -281,33 +300,3 @@ def _upsert(model: Any, rows: list[Any], key: tuple[str, ...], fields: tuple[str
         model.objects.bulk_create(
             rows, update_conflicts=True, unique_fields=list(key), update_fields=list(names), batch_size=BATCH
         )
-
-
-def _use_of(row: SchemaUse) -> Use:
-    return Use(
-        messages=row.messages,
-        undecodable=row.undecodable,
-        bytes=row.bytes,
-        first_offset=row.first_offset,
-        last_offset=row.last_offset,
-        first_time=round(row.first_time.timestamp() * 1000),
-        last_time=round(row.last_time.timestamp() * 1000),
-    )
-
-
-def _field_of(row: FieldStatistic) -> FieldCounts:
-    return FieldCounts(
-        messages=row.messages,
-        present=row.present,
-        nulls=row.nulls,
-        kinds=row.kinds,
-        values=row.values,
-        distinct=row.distinct,
-        minimum=row.minimum,
-        maximum=row.maximum,
-    )
-
-
-def _time(milliseconds: int) -> datetime:
-    """Kafka takes any number as a time; what no calendar has is brought to its ends."""
-    return datetime.fromtimestamp(min(max(milliseconds, 0), 253_402_300_799_000) / 1000, tz=UTC)
