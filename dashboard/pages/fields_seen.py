@@ -56,12 +56,13 @@ def _field(path: str, known: FieldsSeen) -> SeenField:
     marks = tuple(_link(mark) for mark in known.marks.get(path, ()))
     if seen is None or not seen.messages:
         return SeenField(marks=marks)
+    is_always = seen.filled >= seen.messages  # which says how often it was present and null
     return SeenField(
         filled=_share(seen),
         never=not seen.filled,
         messages=seen.messages,
-        present=_percent(seen.present, seen.messages),
-        nulls=_percent(seen.nulls, seen.messages),
+        present="" if is_always else _percent(seen.present, seen.messages),
+        nulls="" if is_always else _percent(seen.nulls, seen.messages),
         last_day=seen.last_day if seen.present else None,
         marks=marks,
     )

@@ -162,8 +162,9 @@ class FieldMarkLink:
 class SeenField:
     """What scans counted of a field: `filled` is the share of the messages in which it had a value, "" where not seen.
 
-    `present` is the share in which it was there at all, `nulls` the one in which it was there and null; `last_day` the
-    last day of which messages with it were counted, None where it never was there.
+    `present` is the share in which it was there at all, `nulls` the one in which it was there and null, both ""
+    where it always had a value; `last_day` the last day of which messages with it were counted, None where it never was
+    there.
     """
 
     filled: str = ""

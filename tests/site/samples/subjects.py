@@ -375,7 +375,7 @@ EMPTIER = FieldMarkLink(
     url="/gallery/finding",
 )
 SEEN = {
-    "Order.id": SeenField(filled="always", messages=5_120, present="100 %", nulls="0 %", last_day=TODAY),
+    "Order.id": SeenField(filled="always", messages=5_120, last_day=TODAY),
     "Order.currency": SeenField(filled="99.9 %", messages=5_120, present="99.9 %", nulls="0 %", last_day=TODAY),
     "Order.items[].discount": SeenField(filled="never", never=True, messages=5_120, present="0 %", nulls="0 %"),
     "Order.status": SeenField(marks=(replace(EMPTIER, word="a value that isn’t listed", sentence=HOSTILE),)),
