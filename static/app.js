@@ -53,8 +53,20 @@
     if (event.key === "j" || event.key === "k") row(event.key === "j" ? 1 : -1);
     if (event.key === "x") document.activeElement.closest("[data-rows] tr")?.querySelector(".pick input")?.click();
     if (event.key === "?") document.querySelector("[data-keys]")?.toggleAttribute("open");
-    if (event.key === "u") document.querySelector("[data-views] a:not([aria-current])")?.click();
+    if (event.key === "u") document.querySelector("[data-views] :is(a:not([aria-current]), [aria-pressed=false])")?.click();
+    if (event.key === "c") comment(event);
   });
+
+  // c comments on the change that has the focus, or on the whole.
+  const comment = (event) => {
+    const link = document.activeElement?.closest("[data-change]")?.querySelector("[data-comment]");
+    const field = document.querySelector("#comment textarea");
+    if (link) link.click();
+    else if (field) {
+      event.preventDefault();
+      field.focus();
+    }
+  };
 
   // On a narrow screen the navigation scrolls: show where we are. With the first frame, which is laid out anyway.
   const here = document.querySelector(".nav [aria-current]");

@@ -129,6 +129,7 @@ def proposal_page(
         starts=_starts(form, order),
         levels=told.levels if told else (),
         lint=told.lint if told else (),
+        view="split" if request.POST.get("view") == "split" else "unified",
         comparison=told.comparison if told else None,
     )
 

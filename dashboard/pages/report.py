@@ -128,6 +128,7 @@ def report_page(request: HttpRequest, registry: str, subject: str) -> ReportPage
         problem=problem,
         propose=_propose(request, registry, name, order),
         answer=answer,
+        view="split" if request.POST.get("view") == "split" else "unified",
         level_choices=_chosen(
             [("", gettext("%(level)s, the one in force") % {"level": config.level}), *((key, key) for key in LEVELS)],
             form.level,

@@ -80,3 +80,4 @@ class ProposalPage:
     levels: tuple[LevelResult, ...] = ()
     lint: tuple[LintGroup, ...] = ()
     comparison: Comparison | None = None
+    view: str = "unified"

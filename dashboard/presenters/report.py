@@ -301,4 +301,5 @@ class ReportPage:
     level_choices: tuple[Choice, ...] = ()
     link: str = ""
     whole_link: str = ""
+    view: str = "unified"
     keep: Action | None = None

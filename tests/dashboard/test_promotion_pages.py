@@ -499,6 +499,10 @@ def test_a_proposal_from_a_version_to_a_request(
     form = {"registry": "staging", "subject": "orders-value", "format": "AVRO", "schema": json.dumps(V2)}
     text = text_of(client.post("/ui/proposals/new", {**form, "do": "check"}))
     assert "staging would take it" in text
+    split = text_of(client.post("/ui/proposals/new", {**form, "view": "split"}))
+    assert re.search(r'value="split" aria-pressed="true"', split)
+    assert re.search(r'value="split" aria-pressed="false"', text)
+    assert split != text
     answer = client.post("/ui/proposals/new", {**form, "do": "save", "schema": '{"half'})
     draft = answer["Location"]
     assert "{&quot;half" in text_of(client.get(draft))

@@ -6,6 +6,7 @@ steward answers; the approver approves and applies; the pack can be taken home.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -211,3 +212,26 @@ def test_what_is_written_is_kept_while_it_is_written(
     expect(other.locator("[data-state]")).to_have_text(re.compile("you aren’t signed in any more"))
     picture(page, "editor")
     assert not [text for text in complaints if "status of" not in text]
+
+
+def test_the_keys_of_the_editor_and_of_a_discussion(
+    signed_in: Callable[..., Page], person: Callable[[str], Actor], registries: None, complaints: list[str]
+) -> None:
+    register(V1, person("steward"))
+    page = signed_in("steward")
+    page.goto("/ui/proposals/new?registry=dev&subject=orders-value")
+    page.fill("textarea[name=schema]", json.dumps(V2))
+    page.get_by_role("button", name="Check", exact=True).click()
+    expect(page.locator("#text [aria-pressed=true]")).to_have_text("Unified")
+    page.keyboard.press("u")
+    expect(page.locator("#text .diff-split")).to_have_count(1)
+    page.get_by_role("button", name="Submit for review").click()
+    page.wait_for_url("**/ui/promotions/*")
+    page.keyboard.press("c")
+    expect(page.locator("#comment textarea")).to_be_focused()
+    expect(page.locator("#comment textarea")).to_have_value("")
+    page.locator("h1").click()
+    page.keyboard.press("n")
+    page.keyboard.press("c")
+    expect(page.locator("#comment input[name=path]")).to_have_value("Order.note")
+    assert not complaints
