@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import pairwise
 from typing import Final
 from urllib.parse import urlencode
@@ -24,6 +25,7 @@ from dashboard.presenters.promotions_board import BoardCell, BoardRow, Environme
 from dashboard.texts import counted, later
 from registry.access.roles import Actor, may_somewhere, refusal
 from registry.audit import past
+from registry.drift.selectors.seen import last_seen
 from registry.promotions import selectors
 from registry.promotions.selectors import EnvironmentInfo
 from registry.promotions.selectors import board as boards
@@ -174,10 +176,14 @@ class _Around:
     places: Mapping[str, Environment]
     ask: str
     actor: Actor
+    seen: Mapping[int, datetime]
 
 
 def _rows(found: boards.Board, order: list[str], actor: Actor) -> tuple[BoardRow, ...]:
-    around = _Around({name: environment_of(name, order) for name in order}, reverse("ui:promotion_request"), actor)
+    seen = last_seen([row for each in found.rows for cell in each.cells for _, row in cell.live])
+    around = _Around(
+        {name: environment_of(name, order) for name in order}, reverse("ui:promotion_request"), actor, seen
+    )
     return tuple(_row(row, around) for row in found.rows)
 
 
@@ -198,6 +204,8 @@ def _cell(cell: boards.BoardCell, name: str, before: str, around: _Around) -> Bo
         schema_id=cell.schema_id or None,
         url=subject_url(cell.place, name) if cell.version else "",
         since=cell.since,
+        seen_at=around.seen.get(cell.row),
+        seen_older=_older(cell, around.seen),
         marks=(standing_mark(cell.standing),) if cell.standing else (),
         notes=_notes(cell, before),
         behind=gettext("lacks version %(wanted)s of %(before)s") % {"wanted": cell.wanted, "before": before}
@@ -213,6 +221,14 @@ def _cell(cell: boards.BoardCell, name: str, before: str, around: _Around) -> Bo
         else None,
         promote=_promote(cell, name, before, around) if cell.behind and not cell.request else None,
     )
+
+
+def _older(cell: boards.BoardCell, seen: Mapping[int, datetime]) -> str:
+    """The newest of the earlier versions that messages carry, where none carries the current one."""
+    numbers = [number for number, row in cell.live if row in seen]
+    if not numbers or cell.row in seen:
+        return ""
+    return gettext("messages carry version %(version)s") % {"version": numbers[-1]}
 
 
 def _notes(cell: boards.BoardCell, before: str) -> tuple[str, ...]:

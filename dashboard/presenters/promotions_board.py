@@ -20,7 +20,8 @@ LONGEST_LABEL: Final = 40
 class BoardCell:
     """A subject in an environment: its newest version there, or None; `behind` is what it lacks, in words.
 
-    That version came `since`, and `marks` are its standing.
+    That version came `since`, and `marks` are its standing. Messages with it were last `seen_at` (None: scans saw none);
+    `seen_older` says in words that messages carry an earlier one.
     `outlook` is whether it could come here from the environment before (None where it has nothing to bring), `reasons`
     why not, each with its cure.
     """
@@ -33,6 +34,8 @@ class BoardCell:
     marks: tuple[LifeMark, ...] = ()
     notes: tuple[str, ...] = ()
     behind: str = ""
+    seen_at: datetime | None = None
+    seen_older: str = ""
     outlook: Outlook | None = None
     reasons: tuple[str, ...] = ()
     request: Link | None = None

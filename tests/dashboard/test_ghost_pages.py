@@ -171,3 +171,15 @@ def test_the_api_filters_and_says_what_is_seen(api: Look, registries: None, syst
     assert found["seen_at"]
     assert client.get("/api/v1/ghosts", {"state": "asked"}).json() == []
     assert client.get("/api/v1/ghosts", {"state": "nonsense"}).status_code == 422
+
+
+def test_the_board_says_what_is_seen_in_traffic(look: Look, registries: None, system: Actor) -> None:
+    first = ghost(system)
+    client = look("reader")
+    assert "seen in traffic" not in client.get("/ui/environments").content.decode()
+    messages(first)
+    assert "seen in traffic" in client.get("/ui/environments").content.decode()
+    ghost(system, text='{"type": "int", "note": "newer"}')
+    board = client.get("/ui/environments").content.decode()
+    assert "messages carry version 1" in board
+    assert "seen in traffic" not in board

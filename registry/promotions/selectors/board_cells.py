@@ -24,6 +24,7 @@ class BoardCell:
     """A subject in an environment, held against the environment before it.
 
     `version` is the newest live one, 0 where there is none; it came `since`, and `standing` is what was decided of it.
+    `row` is its number in the database, and `live` has number and row of each live one, ascending.
     `behind`: it lacks `wanted`, the version there that would be promoted. `id_differs`: the schema of `version` has another id there. `other_content`: version numbers that stand for
     other schemas there. `verdict` is the answer to whether it could be promoted: "" where the question doesn't arise,
     "unknown" where it wasn't worked out since something moved. `request` is the open request for it.
@@ -33,6 +34,8 @@ class BoardCell:
     version: int = 0
     fingerprint: str = ""
     schema_id: int = 0
+    row: int = 0
+    live: tuple[tuple[int, int], ...] = ()
     since: datetime | None = None
     standing: Standing | None = None
     wanted: int = 0
@@ -60,6 +63,7 @@ class _Version:
     number: int
     fingerprint: str
     schema_id: int
+    row: int = 0
     since: datetime | None = None
     standing: Standing | None = None
 
@@ -89,7 +93,7 @@ def rows_of(environments: Sequence[Environment], subjects: Sequence[SubjectName]
 
 #: those of a page are found by their names, in an index
 _VERSIONS: Final = """
-SELECT c.registry_id, c.name, s.name, v.version, sc.fingerprint, sc.schema_id, v.created_at,
+SELECT c.registry_id, c.name, s.name, v.version, sc.fingerprint, sc.schema_id, v.id, v.created_at,
        st.standing, st.message, st.ends_at, st.decided_by, st.decided_at
 FROM (SELECT DISTINCT * FROM unnest(%(contexts)s::text[], %(subjects)s::text[])) AS wanted(context, subject)
 JOIN subjects_context c ON c.name = wanted.context AND c.registry_id = ANY(%(registries)s)
@@ -113,11 +117,11 @@ def _held(environments: Sequence[Environment], subjects: Sequence[SubjectName], 
     found: dict[tuple[int, SubjectName], list[_Version]] = {}
     with connection.cursor() as cursor:
         cursor.execute(_VERSIONS, given)
-        for registry, context, subject, number, fingerprint, schema_id, since, *decided in cursor.fetchall():
+        for registry, context, subject, number, fingerprint, schema_id, row, since, *decided in cursor.fetchall():
             key = readable.get((registry, context, subject))
             if key is not None:
                 standing = Standing(*decided) if decided[0] else None
-                found.setdefault(key, []).append(_Version(number, fingerprint, schema_id, since, standing))
+                found.setdefault(key, []).append(_Version(number, fingerprint, schema_id, row, since, standing))
     return found
 
 
@@ -214,6 +218,8 @@ def _cell(step: _Step, subject: SubjectName, outlooks: _Outlooks, requests: _Req
         version=newest.number,
         fingerprint=newest.fingerprint,
         schema_id=newest.schema_id,
+        row=newest.row,
+        live=tuple((version.number, version.row) for version in step.here),
         since=newest.since,
         standing=newest.standing,
         wanted=step.wanted.number if step.wanted else 0,

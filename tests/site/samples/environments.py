@@ -45,8 +45,8 @@ BOARD = EnvironmentBoard(
     ),
     rows=(
         BoardRow(subject="orders-value", url=HERE, cells=(
-            BoardCell(environment=DEV, version=3, schema_id=14, url=HERE, since=ago(minutes=4)),
-            BoardCell(environment=STAGING, version=2, schema_id=5, url=HERE, since=ago(days=8), behind="lacks version 3 of dev", outlook=Outlook.NEEDS_APPROVAL, reasons=("It takes 1 review.",), promote=Action(label="Promote version 3", url=ASK)),
+            BoardCell(environment=DEV, version=3, schema_id=14, url=HERE, since=ago(minutes=4), seen_at=ago(minutes=1)),
+            BoardCell(environment=STAGING, version=2, schema_id=5, url=HERE, since=ago(days=8), seen_older="messages carry version 1", behind="lacks version 3 of dev", outlook=Outlook.NEEDS_APPROVAL, reasons=("It takes 1 review.",), promote=Action(label="Promote version 3", url=ASK)),
             BoardCell(environment=PROD, version=2, schema_id=2, url=HERE, since=ago(days=7), behind="lacks version 3 of dev", outlook=Outlook.NO, reasons=("Breaks FULL_TRANSITIVE in 2 places. Give “note” a default.",), notes=("id differs",)))),
         BoardRow(subject="customers-value", url=HERE, cells=(
             BoardCell(environment=DEV, version=2, schema_id=6, url=HERE, since=ago(days=9)),
