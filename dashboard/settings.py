@@ -341,6 +341,7 @@ SPECTACULAR_SETTINGS = {
     "SCHEMA_PATH_PREFIX": "/api/v1",
 }
 
+LOG_LEVEL = os.environ.get("LOG_LEVEL", "INFO")
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
@@ -351,7 +352,7 @@ LOGGING = {
         **{name: {"level": "WARNING"} for name in ("httpx", "httpx2", "httpcore2", "py4j")},
         "psycopg.pool": {"level": "WARNING", "filters": ["sparing"]},
     },
-    "root": {"handlers": ["stderr"], "level": os.environ.get("LOG_LEVEL", "INFO")},
+    "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
 }
 
 # The product's own settings

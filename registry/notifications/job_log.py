@@ -99,7 +99,7 @@ def listen() -> None:
     """From now on keep what this process's tasks log; a worker says this once, before it takes tasks."""
     logging.getLogger().addHandler(TailHandler(level=logging.INFO))
     # Celery sets the root logger's level to its own, WARNING; ours log as the settings say
-    logging.getLogger("registry").setLevel(settings.LOGGING["root"]["level"])
+    logging.getLogger("registry").setLevel(settings.LOG_LEVEL)
     signals.task_prerun.connect(_begin, weak=False, dispatch_uid="job_log_begin")
     signals.task_postrun.connect(_end, weak=False, dispatch_uid="job_log_end")
 

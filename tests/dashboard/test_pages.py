@@ -15,7 +15,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from dashboard.pages import report
+from dashboard.pages import report_form
 from dashboard.pages.subjects import field_url
 from registry.access.models import User
 from registry.access.roles import Actor, system_actor
@@ -356,7 +356,7 @@ def test_a_long_text_to_check_has_what_fits_on_a_line(
 ) -> None:
     client, field = browser("reader"), '{ "name": "id", "type": "long", "doc": "Its number." },'
     assert field not in unescape(client.get(f"{SUBJECT}report").content.decode())
-    monkeypatch.setattr(report, "LONG_TEXT", 50)
+    monkeypatch.setattr(report_form, "LONG_TEXT", 50)
     assert field in unescape(client.get(f"{SUBJECT}report").content.decode())
 
 
