@@ -92,6 +92,34 @@
     rows[Math.min(Math.max(at < 0 && by < 0 ? rows.length - 1 : at + by, 0), rows.length - 1)]?.querySelector(".primary")?.focus();
   };
 
+  // What is chosen in a list stays so on other pages, and is sent with its form.
+  const keep = (root) => {
+    const form = root.querySelector("[data-kept]");
+    if (!form) return;
+    const key = `chosen ${form.dataset.kept}`;
+    const chosen = new Set(JSON.parse(sessionStorage.getItem(key) ?? "[]"));
+    const boxes = [...document.querySelectorAll('.pick input[form="bulk"]')];
+    const said = form.querySelector("[data-elsewhere]");
+    const others = () => [...chosen].filter((value) => !boxes.some((box) => box.value === value));
+    const show = () => {
+      said.hidden = !(said.querySelector("b").textContent = others().length);
+      sessionStorage.setItem(key, JSON.stringify([...chosen]));
+    };
+    form.addEventListener("submit", (event) => "stays" in event.submitter.dataset || sessionStorage.removeItem(key));
+    form.addEventListener("formdata", (event) => others().forEach((value) => event.formData.append("subject", value)));
+    for (const box of boxes) {
+      box.checked ||= chosen.has(box.value);
+      box.addEventListener("change", () => (chosen[box.checked ? "add" : "delete"](box.value), show()));
+    }
+    said.querySelector("button").addEventListener("click", () => {
+      for (const box of boxes) box.checked = false;
+      chosen.clear();
+      show();
+    });
+    show();
+  };
+  keep(document);
+
   // A link to a text (a page as Markdown) copies it; without a clipboard it stays a link.
   document.addEventListener("click", async (event) => {
     const link = event.target.closest?.("[data-copy-page]");
@@ -146,5 +174,8 @@
   document.addEventListener("htmx:afterRequest", (event) => {
     if (event.detail.successful) document.getElementById("away").replaceChildren();
   });
-  document.addEventListener("htmx:afterSettle", (event) => offerCopies(event.target.parentElement ?? document));
+  document.addEventListener("htmx:afterSettle", (event) => {
+    offerCopies(event.target.parentElement ?? document);
+    if (event.target.id === "list") keep(document);
+  });
 })();

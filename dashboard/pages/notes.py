@@ -30,6 +30,7 @@ from registry.subjects.selectors.notes import Note, note_of, notes_of
 from registry.subjects.selectors.places import Registry, get_registry
 from registry.subjects.selectors.tags import is_personal_tag, tags_of_outline
 from registry.subjects.services.notes import MOST, clean_tags
+from registry.subjects.services.retiring import DEPRECATE, RIGHTS
 
 ADD, REMOVE, OWN_USER, OWN_GROUP = "add", "remove", "own_user", "own_group"
 #: what is done to several subjects → its choice in the form, and the right that it takes
@@ -154,14 +155,15 @@ def _owner_word(value: str) -> str:
     return gettext("%(name)s (group)") % {"name": name} if kind == "group" else name
 
 
-def bulk_form(actor: Actor, registry: str) -> BulkForm | None:
-    """The form below the list; None for those who may do none of it anywhere."""
+def bulk_form(actor: Actor, registry: str) -> BulkForm:
+    """The form below the list, with what somebody may do anywhere; who reads the list may export of it."""
     allowed = [code for code, (_, action) in CHANGES.items() if may_somewhere(actor, action)]
-    if not allowed:
-        return None
+    may_deprecate = may_somewhere(actor, RIGHTS[DEPRECATE])
     return BulkForm(
-        url=reverse("ui:subjects_describe", args=[registry]),
+        url=reverse("ui:subjects_describe", args=[registry]) if allowed else "",
         choices=tuple(Choice(value=code, label=CHANGES[code][0], selected=code == ADD) for code in allowed),
+        export_url=reverse("ui:subjects_export", args=[registry]),
+        deprecate_url=reverse("ui:subjects_deprecate", args=[registry]) if may_deprecate else "",
     )
 
 

@@ -20,7 +20,7 @@ from dashboard.pages.subject_parts import subjects_crumb
 from dashboard.presenters.frame import Action, Paging, Section
 from dashboard.presenters.retire import OrphanRow, OrphansPage, ReadBack, RetirePage
 from dashboard.texts import counted, later
-from registry.access.roles import refusal
+from registry.access.roles import may_somewhere, refusal
 from registry.drift.orphans import Orphans, orphans_of
 from registry.errors import InvalidInput, NotFound
 from registry.subjects.models import Registry
@@ -161,6 +161,9 @@ def orphans_page(request: HttpRequest, registry: str) -> OrphansPage:
             next_url=f"{base}?{urlencode({'after': found.after})}" if found.after else "",
         ),
         sources_url=reverse("ui:sources"),
+        deprecate_url=reverse("ui:subjects_deprecate", args=[place.name])
+        if may_somewhere(page_actor(request), RIGHTS[DEPRECATE])
+        else "",
     )
 
 

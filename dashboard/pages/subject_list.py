@@ -22,8 +22,9 @@ from dashboard.presenters.subjects import (
     SubjectRow,
     VersionChip,
 )
-from dashboard.texts import later
+from dashboard.texts import counted, later
 from registry.access.selectors import owners_of_many
+from registry.drift.selectors.carried import NOTHING, Carried, carried_of
 from registry.formats import FORMATS
 from registry.formats.compatibility import LEVELS
 from registry.promotions.selectors import list_environments, open_requests_of
@@ -241,14 +242,24 @@ def _rows(registry: Registry, rows: list[selectors.SubjectRow], signs: Signs) ->
     pending = open_requests_of([row.subject for row in rows])
     notes = notes_of(registry, [row.subject for row in rows])
     owners = owners_of_many(registry.name, [row.subject.qualified for row in rows])
+    carried = carried_of(registry, [row.subject for row in rows])
     return tuple(
         replace(
             _row(registry.name, row, columns, order, signs, pending),
             tags=tag_chips(registry.name, notes[row.subject].tags) if row.subject in notes else (),
             owners=owner_chips(registry.name, owners[row.subject.qualified]),
+            carriers=_carriers(carried.get(row.subject.qualified, NOTHING)),
+            carriers_url=subject_url(registry.name, row.subject.qualified, "usage"),
+            last_seen=carried.get(row.subject.qualified, NOTHING).last_seen,
         )
         for row in rows
     )
+
+
+def _carriers(carried: Carried) -> str:
+    topics = counted(carried.topics, "%(n)s topic", "%(n)s topics") if carried.topics else ""
+    queries = counted(carried.queries, "%(n)s query", "%(n)s queries") if carried.queries else ""
+    return ", ".join(filter(None, (topics, queries)))
 
 
 def _row(

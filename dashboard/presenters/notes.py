@@ -53,10 +53,12 @@ class NotePart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BulkForm:
-    """What can be done to the subjects that are chosen in the list."""
+    """What can be done to the subjects that are chosen in the list; an address is "" for what somebody may not do."""
 
-    url: str
-    choices: tuple[Choice, ...]
+    url: str = ""
+    choices: tuple[Choice, ...] = ()
+    export_url: str = ""
+    deprecate_url: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,4 +83,29 @@ class BulkPage:
     submit: Action
     back_url: str
     reason: Field
+    problem: Problem | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeveralRow:
+    """A chosen subject: what would be deprecated, or was; `why_not` where it can't be, or wasn't."""
+
+    name: str
+    url: str
+    what: str = ""
+    why_not: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeveralPage:
+    """The deprecation of several subjects: to be confirmed, or with `done` what became of each."""
+
+    frame: Frame
+    rows: tuple[SeveralRow, ...]
+    hidden: tuple[tuple[str, str], ...] = ()
+    fields: tuple[Field, ...] = ()
+    submit: Action | None = None
+    done: bool = False
+    sentence: str = ""
+    back_url: str = ""
     problem: Problem | None = None

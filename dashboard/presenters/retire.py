@@ -111,3 +111,4 @@ class OrphansPage:
     rows: tuple[OrphanRow, ...]
     paging: Paging
     sources_url: str
+    deprecate_url: str = ""

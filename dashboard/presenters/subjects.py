@@ -28,7 +28,8 @@ class VersionChip:
 class SubjectRow:
     """A subject in the list. `context` is "" for the default one; `pending` links to an open request.
 
-    `health` is by the worst of `reasons`, None for one that is deleted.
+    `health` is by the worst of `reasons`, None for one that is deleted. `carriers` is what carries it, in words, and
+    `last_seen` when a message of it was last seen.
     """
 
     name: str
@@ -51,6 +52,9 @@ class SubjectRow:
     deleted: bool = False
     health: SubjectHealth | None = None
     reasons: tuple[str, ...] = ()
+    carriers: str = ""
+    carriers_url: str = ""
+    last_seen: datetime | None = None
 
     @property
     def why(self) -> str:

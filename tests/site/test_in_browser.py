@@ -188,6 +188,20 @@ def test_keys_go_through_the_rows_of_lists(page: Page, address: str) -> None:
         page.wait_for_url(f"**{href}")
 
 
+def test_what_is_chosen_stays_chosen_on_other_pages_and_is_sent(page: Page, address: str) -> None:
+    page.goto(f"{address}/gallery/subjects")
+    page.locator(".pick input").nth(1).check()
+    page.evaluate("sessionStorage.setItem('chosen dev', JSON.stringify(['orders-key', 'of-another-page']))")
+    page.reload()
+    assert page.locator(".pick input:checked").count() == 1
+    assert page.locator("[data-elsewhere]").inner_text().startswith("1 chosen on other pages too")
+    with page.expect_request("**/ui/registries/dev/deprecate") as sent:
+        page.get_by_role("button", name="Deprecate …").click()
+    assert (sent.value.post_data or "").count("subject=") == 2 and "of-another-page" in (sent.value.post_data or "")
+    page.goto(f"{address}/gallery/subjects")
+    assert page.locator(".pick input:checked").count() == 0, "what was sent isn't chosen any more"
+
+
 def test_bytes_and_markdown_are_copied(browser: Browser, address: str) -> None:
     context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
     page = context.new_page()

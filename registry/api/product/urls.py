@@ -26,6 +26,7 @@ from registry.api.product import (
     retiring,
     same_person,
     search,
+    several,
     standing,
     state_checks,
     streams,
@@ -65,6 +66,8 @@ urlpatterns = [
     path("state-checks/<int:check_id>", state_checks.StateCheckOne.as_view()),
     path("registries/<segment:registry>/subjects/<segment:subject>/usage", usage.SubjectUsage.as_view()),
     path("registries/<segment:registry>/subjects/<segment:subject>/retire", retiring.Retirement.as_view()),
+    path("registries/<segment:registry>/exports", several.SubjectsExport.as_view()),
+    path("registries/<segment:registry>/deprecations", several.SubjectsDeprecation.as_view()),
     path("registries/<segment:registry>/orphans", retiring.OrphanSubjects.as_view()),
     path("registries/<segment:registry>/subjects", subject_list.Subjects.as_view()),
     path(

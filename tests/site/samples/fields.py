@@ -7,7 +7,7 @@ from datetime import date
 
 from dashboard.presenters.fields import ChangeLine, ChapterRow, DayRow, FieldPage, OtherTypeRow, Sparkline
 from dashboard.presenters.frame import Action, Crumb, Fact, Field, Link, Problem, Section
-from dashboard.presenters.notes import BulkPage, BulkRow, OwnerChip, TagChip
+from dashboard.presenters.notes import BulkPage, BulkRow, OwnerChip, SeveralPage, SeveralRow, TagChip
 from dashboard.presenters.references import (
     GraphBox,
     GraphEdge,
@@ -103,6 +103,20 @@ DESCRIBE = BulkPage(
 )  # fmt: skip
 DESCRIBE_REFUSED = replace(
     DESCRIBE, rows=(), problem=Problem(what="No subject was chosen.", cure="Choose some of the list, then what to do with them."),
+)  # fmt: skip
+DEPRECATE = SeveralPage(
+    frame=frame("Deprecate several subjects", Section.SUBJECTS, *subject_crumbs()), sentence="Look-ups go on; readers get the reason in a header, people on pages.",
+    rows=(
+        SeveralRow(name="orders-value", url=ORDERS, what="3 versions"), SeveralRow(name=HOSTILE, url=ORDERS, why_not=HOSTILE),
+        SeveralRow(name=LONG, url=ORDERS, what="1 version", why_not="It has no live version."),
+    ),
+    hidden=(("subject", "orders-value"),), back_url="/ui/registries/dev/subjects",
+    fields=(Field(name="message", label="Why, and what to use instead", kind="textarea", rows=2, required=True), Field(name="ends_at", label="To be used until", kind="date", help="At most; empty for no end.")),
+    submit=Action(label="Deprecate 1 subject", url="/ui/registries/dev/deprecate", method="post", tone="primary"),
+)  # fmt: skip
+DEPRECATE_DONE = replace(DEPRECATE, done=True, sentence="1 of 3 are deprecated now.", submit=None)
+DEPRECATE_REFUSED = replace(
+    DEPRECATE, rows=(), submit=None, problem=Problem(what="Choose 1 to 200 subjects in the list, not 0.", cure="Go back to the list and choose again."),
 )  # fmt: skip
 DESCRIBE_READER = replace(
     DESCRIBE,

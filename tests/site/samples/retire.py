@@ -93,7 +93,7 @@ ROW = OrphanRow(
 ORPHANS = OrphansPage(
     frame=frame("Subjects that nothing needs", Section.SUBJECTS, Crumb(label="Subjects", url="/gallery/subjects")),
     sentence="This rests on 12 topics, of which messages of 11 were read. What other topics carry isn’t known.", known=True,
-    rows=(ROW, replace(ROW, subject=HOSTILE), replace(ROW, subject=LONG, versions=1)), paging=Paging(first=1, last=3, total=60, next_url="?after=x"), sources_url="/ui/sources",
+    rows=(ROW, replace(ROW, subject=HOSTILE), replace(ROW, subject=LONG, versions=1)), paging=Paging(first=1, last=3, total=60, next_url="?after=x"), sources_url="/ui/sources", deprecate_url="/ui/registries/dev/deprecate",
 )  # fmt: skip
 ORPHANS_NONE = replace(ORPHANS, rows=(), paging=Paging(first=0, last=0, total=0))
 ORPHANS_UNKNOWN = replace(

@@ -112,6 +112,9 @@ ROWS = (
         level_inherited=False,
         health=SubjectHealth.DRIFT,
         reasons=("What was seen of it isn’t what is approved: findings are open.", "Nobody answers for it."),
+        carriers="2 topics, 1 query",
+        carriers_url="/gallery/usage",
+        last_seen=ago(hours=3),
         open_findings=3,
         findings_url="/ui/findings?subject=orders-value",
         changed_at=ago(minutes=4),
@@ -127,7 +130,15 @@ ROWS = (
         pending_url="/ui/promotions/12",
         changed_by="steward",
     ),
-    row("payments-value", chips(7, 6, 5), level="FULL_TRANSITIVE", level_inherited=False, changed_at=ago(days=3)),
+    row(
+        "payments-value",
+        chips(7, 6, 5),
+        carriers="1 topic",
+        carriers_url="/gallery/usage",
+        level="FULL_TRANSITIVE",
+        level_inherited=False,
+        changed_at=ago(days=3),
+    ),
     row(
         "shipments-value", chips(4, None, None), format="Protobuf", changed_at=ago(hours=31), changed_by="ci-logistics"
     ),
@@ -185,6 +196,8 @@ LIST = SubjectList(
     paging=Paging(first=1, last=9, total=452, next_url="?after=9"),
     bulk=BulkForm(
         url="/ui/registries/dev/subjects/describe",
+        export_url="/ui/registries/dev/export",
+        deprecate_url="/ui/registries/dev/deprecate",
         choices=(
             Choice(value="add", label="Add the tag", selected=True),
             Choice(value="remove", label="Remove the tag"),
