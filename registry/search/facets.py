@@ -23,8 +23,9 @@ from registry.subjects.selectors.fitting import among, likes_of
 from registry.subjects.selectors.narrowing import Narrowing, narrowed, registry_level
 from registry.subjects.selectors.places import Registry
 
-#: patterns that are held against every name; of owners beyond that nothing is counted
+#: patterns that are held against every name, and names times patterns; of owners beyond that nothing is counted
 MOST_PATTERNS: Final = 40
+MOST_LOOKS: Final = 300_000
 #: facet → the rows of (facet, value, count), some of which have the same value; {rows} are those that the other filters leave
 _PARTS: Final = {
     "format": "SELECT 'format', schema_type, count(*) FROM ({rows}) kept GROUP BY 2",
@@ -135,9 +136,11 @@ class _Facets:
         """Owners, and those without one: each name is held against each pattern once."""
         likes: dict[str, list[str]] = {}
         is_whole = True
-        for (kind, name), patterns in patterns_by_owner(self.place.name).items():
+        owned = patterns_by_owner(self.place.name)
+        most = self._most_patterns(sum(map(len, owned.values())))
+        for (kind, name), patterns in owned.items():
             found = likes_of(patterns)
-            if found is None or sum(map(len, likes.values())) + len(found) > MOST_PATTERNS:
+            if found is None or sum(map(len, likes.values())) + len(found) > most:
                 is_whole = False
             else:
                 likes[f"{kind}:{name}"] = found
@@ -150,6 +153,13 @@ class _Facets:
             rows = narrowed(self._left("attention"), self.place, Narrowing(unowned=nobodys), at="subject__")
             sql = self._named_sql("unowned", rows.values("subject_id", "schema_type")[: MOST_COUNTED + 1])
             yield f"SELECT 'attention', '{UNOWNED}', count(*) FROM ({sql}) kept"  # noqa: S608  Django's own
+
+    def _most_patterns(self, wanted: int) -> int:
+        """How many patterns may be held against every name: fewer in a large registry, where each is dear."""
+        if wanted <= 1:
+            return MOST_PATTERNS
+        names = SubjectActivity.objects.filter(registry_id=self.place.pk).order_by()[:MOST_LOOKS].count()
+        return min(MOST_PATTERNS, MOST_LOOKS // max(1, names))
 
     def _owners(self, likes: Mapping[str, Sequence[str]], *, can_tell: bool) -> str:
         told, columns = [], []
