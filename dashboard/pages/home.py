@@ -32,6 +32,7 @@ from dashboard.pages.subjects import DOORS
 from dashboard.presenters.frame import Action, Section
 from dashboard.presenters.home import ActivityItem, FirstStep, HomePage
 from dashboard.tasks import DEMO_LOCK
+from dashboard.texts import listing
 from registry.access.roles import Actor
 from registry.audit.selectors import AuditEntry, list_events
 from registry.drift import selectors as drift
@@ -73,7 +74,7 @@ def home_page(request: HttpRequest) -> HomePage:
         problems=problems(sources, mirrors, failed),
         last_decision="" if waiting else last_decision_of(actor),
         activity=_activity(list_events(limit=SHOWN * 10)),
-        first_steps=(connect_step(actor, mirrors), *_first_steps(request)) if demo.empty else (),
+        first_steps=(connect_step(actor, mirrors), *_first_steps(request, order)) if demo.empty else (),
         demo=_demo_action(actor) if demo.empty and not demo.loading and settings.UNDER_UP else None,
         demo_progress=demo.progress,
         watch_url=f"{reverse('ui:home')}?shown={demo.shown}" if demo.progress else "",
@@ -133,7 +134,7 @@ def _demo_action(actor: Actor) -> Action:
     )
 
 
-def _first_steps(request: HttpRequest) -> tuple[FirstStep, ...]:
+def _first_steps(request: HttpRequest, order: list[str]) -> tuple[FirstStep, ...]:
     host = f"{request.scheme}://{request.get_host()}"
     return (
         FirstStep(
@@ -147,9 +148,13 @@ def _first_steps(request: HttpRequest) -> tuple[FirstStep, ...]:
             action=Action(label=gettext("Add a source"), url=reverse("ui:source_add")),
         ),
         FirstStep(
-            title=gettext("Promote a version"),
-            sentence=gettext("Somebody asks, somebody else approves, and prod has it."),
-            action=Action(label=gettext("Ask for a promotion"), url=reverse("ui:promotion_request")),
+            title=gettext("Choose who approves"),
+            sentence=gettext(
+                "Versions go through %(environments)s: somebody asks, somebody else approves. Rules say who, for which"
+                " subjects, and what breaking takes."
+            )
+            % {"environments": listing(order)},
+            action=Action(label=gettext("Environments and their rules"), url=reverse("ui:environments")),
         ),
     )
 
