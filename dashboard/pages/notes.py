@@ -155,8 +155,13 @@ def _owner_word(value: str) -> str:
     return gettext("%(name)s (group)") % {"name": name} if kind == "group" else name
 
 
-def bulk_form(actor: Actor, registry: str) -> BulkForm:
-    """The form below the list, with what somebody may do anywhere; who reads the list may export of it."""
+def bulk_form(actor: Actor, registry: str) -> BulkForm | None:
+    """The form below the list, with what somebody may do anywhere; who reads the list may export of it.
+
+    None in the past, of which nothing is chosen: what would be exported is of now.
+    """
+    if actor.past:
+        return None
     allowed = [code for code, (_, action) in CHANGES.items() if may_somewhere(actor, action)]
     may_deprecate = may_somewhere(actor, RIGHTS[DEPRECATE])
     return BulkForm(

@@ -214,7 +214,10 @@ def test_a_drift_finding_becomes_a_proposed_version_a_request_and_a_release(
     proposed_from_it.get_by_role("link", name="orders-value a proposed text").click()
     expect(approver.locator(".head-meta")).to_contain_text("In review")
     assert approver.url == first
-    for said in ("added coupon (in 25%)", "Open at the target: Field coupon stands in 10 of 40 messages of orders"):
+    for said in (
+        "added coupon (in 25%)",
+        "Will be resolved by this request: Field coupon stands in 10 of 40 messages of orders",
+    ):
         expect(main).to_contain_text(said)
     expect(approver.locator("#impact")).to_contain_text("Messages of version 1 are in use, and it reads them.")
     approve(approver, first, "The producer has written it for a while.")
