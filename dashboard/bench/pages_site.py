@@ -64,7 +64,9 @@ def own_site(size: dataset.Size, say: Say, data: Path | None = None) -> Iterator
             with running(layout, VALKEY, POSTGRES):
                 for command in (migrate_command(layout), prepare_command(layout)):
                     run(command, layout.log("setup"), watchdog)
-                with connected(postgres.url(layout, postgres.OWNER)):
+                # what is signed for the site is signed with its key
+                key = override_settings(SECRET_KEY=layout.secret("django"))
+                with connected(postgres.url(layout, postgres.OWNER)), key:
                     if not Subject.objects.exists():
                         dataset.fill(size, say)
                     with _signed_up() as (password, there), running(layout, WEB):

@@ -188,6 +188,10 @@ def _search(place: Registry, base: str, chosen: dict[str, str], facets: Facets) 
     )
 
 
+#: what isn't counted in every registry: a number that isn't there isn't none
+_UNTOLD: Final[Mapping[str, int | None]] = {UNOWNED: None}
+
+
 def _words(
     words: Mapping[str, str], chosen: str, counts: Mapping[str, int] | None = None, unowned_beyond: bool = False
 ) -> tuple[Choice, ...]:
@@ -197,7 +201,7 @@ def _words(
             label=str(word),
             selected=value == chosen,
             # soft-deleted ones are another list, and "any" is the paging's number
-            count=None if counts is None or value in ("", DELETED) else counts.get(value, 0),
+            count=None if counts is None or value in ("", DELETED) else counts.get(value, _UNTOLD.get(value, 0)),
             beyond=unowned_beyond and value == UNOWNED,
         )
         for value, word in words.items()

@@ -25,7 +25,7 @@ from registry.subjects.selectors.places import Registry
 
 #: patterns that are held against every name, and names times patterns; of owners beyond that nothing is counted
 MOST_PATTERNS: Final = 40
-MOST_LOOKS: Final = 300_000
+MOST_LOOKS: Final = 40_000
 #: facet → the rows of (facet, value, count), some of which have the same value; {rows} are those that the other filters leave
 _PARTS: Final = {
     "format": "SELECT 'format', schema_type, count(*) FROM ({rows}) kept GROUP BY 2",
@@ -75,7 +75,7 @@ _NOTHING: Final = "SELECT NULL::bigint AS subject_id, NULL::text AS schema_type 
 class Facets:
     """How many all the filters leave, None where that wasn't counted; and facet → value → how many that would leave.
 
-    A value that isn't named leaves none, but an owner wasn't counted then.
+    A value that isn't named leaves none, but an owner, and those without one, weren't counted then.
 
     With `unowned_beyond` those without an owner were counted no further than MOST_COUNTED.
     """
@@ -102,6 +102,8 @@ def facet_counts(place: Registry, chosen: SubjectFilter) -> Facets:
     total = found["whole"]["all"] if chosen.format else counts["format"].total()
     whole = found["whole"]["level"] if chosen.level else total
     counts["level"][registry_level(place)] += whole - counts["level"].total()
+    if facets.knows_unowned:
+        counts["attention"].setdefault(UNOWNED, 0)
     beyond = facets.is_bounded and counts["attention"][UNOWNED] > MOST_COUNTED
     if beyond:
         counts["attention"][UNOWNED] = MOST_COUNTED
@@ -117,6 +119,7 @@ class _Facets:
         self.parameters: dict[str, Any] = {"place": place.pk}
         self.tables: dict[str, str] = {}
         self.is_bounded = False
+        self.knows_unowned = True
 
     def read(self) -> list[tuple[str, str, int]]:
         """The rows of all facets; one query."""
@@ -148,7 +151,9 @@ class _Facets:
         if likes:
             yield self._owners(likes, can_tell=can_tell)
         self.is_bounded = not likes or not can_tell
-        if self.is_bounded:
+        # in a large registry it takes as many looks to find out that few are without an owner
+        self.knows_unowned = not self.is_bounded or most == MOST_PATTERNS or not owned
+        if self.is_bounded and self.knows_unowned:
             nobodys = narrowing_of(self.place, SubjectFilter(attention=UNOWNED)).unowned
             rows = narrowed(self._left("attention"), self.place, Narrowing(unowned=nobodys), at="subject__")
             sql = self._named_sql("unowned", rows.values("subject_id", "schema_type")[: MOST_COUNTED + 1])
@@ -156,9 +161,9 @@ class _Facets:
 
     def _most_patterns(self, wanted: int) -> int:
         """How many patterns may be held against every name: fewer in a large registry, where each is dear."""
-        if wanted <= 1:
+        if not wanted:
             return MOST_PATTERNS
-        names = SubjectActivity.objects.filter(registry_id=self.place.pk).order_by()[:MOST_LOOKS].count()
+        names = SubjectActivity.objects.filter(registry_id=self.place.pk).order_by()[: MOST_LOOKS + 1].count()
         return min(MOST_PATTERNS, MOST_LOOKS // max(1, names))
 
     def _owners(self, likes: Mapping[str, Sequence[str]], *, can_tell: bool) -> str:

@@ -80,7 +80,7 @@ def find_subjects(
     narrowing, deleted = narrowing_of(place, chosen), chosen.state == DELETED
     edges: dict[str, Any] = {"after": page.after, "before": page.before, "limit": page.limit}
     if deleted or chosen.sort == BY_NAME:
-        return subject_rows_by_name(place, narrowing, deleted=deleted, **edges)
+        return subject_rows_by_name(place, narrowing, deleted=deleted, total=total, **edges)
     if chosen.sort == BY_CHANGE:
         return subject_rows(place, narrowing, **edges)
     if chosen.sort == BY_VERSIONS:

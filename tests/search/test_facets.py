@@ -118,3 +118,13 @@ def test_more_subjects_and_owners_take_no_more_queries(dev: Registry, system: Ac
         register_version(registry="dev", subject=SubjectName(f".n{number}", "orders"), text='"int"', by=system)
         Ownership.objects.create(subject_pattern=f"n{number}*", group=Group.objects.get(name="team"))
     assert queries() == before
+
+
+def test_where_names_times_patterns_are_too_many_owners_are_not_counted(
+    dev: Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("registry.search.facets.MOST_LOOKS", 1)
+    found = facet_counts(dev, SubjectFilter())
+    assert not found.counts["owner"]
+    assert "unowned" not in found.counts["attention"], "no number, which isn't none"
+    assert found.total == found.counts["format"].total() > 1

@@ -49,8 +49,11 @@ def subject_rows_by_name(
     after: str = "",
     before: str = "",
     limit: int = 50,
+    total: int | None = None,
 ) -> SubjectRows:
     """A page of the subject list by name, the default context first; a constant number of queries.
+
+    `total` is for who has counted already.
 
     `deleted` are the subjects of which nothing but soft-deleted versions is left. `after` and `before` are cursors of
     another page. Raises InvalidInput, InvalidName for a cursor that is none.
@@ -67,7 +70,7 @@ def subject_rows_by_name(
         skipped = edge.skipped + 1 if edge else 0
     return SubjectRows(
         rows=_lines(registry, page, deleted=deleted),
-        total=len(page) if is_first and is_last else max(rows.count(), skipped + len(page)),
+        total=len(page) if is_first and is_last else max(rows.count() if total is None else total, skipped + len(page)),
         skipped=skipped,
         before="" if is_first or not page else _Place(_name(page[0]), skipped).cursor,
         after="" if is_last or not page else _Place(_name(page[-1]), skipped + len(page) - 1).cursor,
