@@ -138,8 +138,9 @@ def _found(
     request: HttpRequest, place: Registry, wanted: SubjectFilter, facets: Facets, signs: Signs
 ) -> selectors.SubjectRows:
     """The page that the address names; the first one where all that came after the place it names is gone."""
-    # what the numbers tell already isn't looked for: that nobody lacks an owner takes all names to find out
-    nobodys = not wanted.attention and facets.counts.get("attention", {}).get(UNOWNED) == 0
+    # what the numbers tell already isn't looked for: that nobody lacks an owner takes all names to find out, too many in a
+    # registry that is too large to be counted, where those without one stand among the others
+    nobodys = not wanted.attention and (facets.total is None or facets.counts.get("attention", {}).get(UNOWNED) == 0)
     known: dict[str, Any] = {"signs": signs, "total": facets.total, "without": (UNOWNED,) if nobodys else ()}
     after, before = (request.GET.get(name, "").replace("\0", "") for name in ("after", "before"))
     found = find_subjects(place, wanted, Page(after, before, PAGE_ROWS), **known)

@@ -25,7 +25,9 @@ from registry.subjects.selectors.places import Registry
 
 #: patterns that are held against every name, and names times patterns; of owners beyond that nothing is counted
 MOST_PATTERNS: Final = 40
-MOST_LOOKS: Final = 40_000
+MOST_LOOKS: Final = 300_000
+#: subjects of a registry; in a larger one nothing is counted, as the list would wait for it
+MOST_SUBJECTS: Final = 20_000
 #: facet → the rows of (facet, value, count), some of which have the same value; {rows} are those that the other filters leave
 _PARTS: Final = {
     "format": "SELECT 'format', schema_type, count(*) FROM ({rows}) kept GROUP BY 2",
@@ -88,11 +90,15 @@ class Facets:
 def facet_counts(place: Registry, chosen: SubjectFilter) -> Facets:
     """The counts of every facet, and of what all the filters leave.
 
-    Of soft-deleted subjects nothing is counted: they are another list. Raises InvalidInput for a value that is none.
+    Of soft-deleted subjects nothing is counted, as they are another list, and in a registry of more than MOST_SUBJECTS.
+    Raises InvalidInput for a value that is none.
     """
     if chosen.state == DELETED:
         return Facets()
-    facets = _Facets(place, chosen)
+    size = SubjectActivity.objects.filter(registry_id=place.pk).order_by()[: MOST_SUBJECTS + 1].count()
+    if size > MOST_SUBJECTS:
+        return Facets()
+    facets = _Facets(place, chosen, size)
     found: dict[str, Counter[str]] = {
         name: Counter() for name in ("whole", "format", "level", "state", "attention", "tag", "owner")
     }
@@ -113,8 +119,9 @@ def facet_counts(place: Registry, chosen: SubjectFilter) -> Facets:
 class _Facets:
     """The facets of one list. Each leaves out its own filter; so the rows are those of all filters for most."""
 
-    def __init__(self, place: Registry, chosen: SubjectFilter) -> None:
-        self.place, self.chosen = place, chosen
+    def __init__(self, place: Registry, chosen: SubjectFilter, size: int) -> None:
+        """`size` is how many subjects the registry has."""
+        self.place, self.chosen, self.size = place, chosen, size
         self.given = narrowing_of(place, chosen)
         self.parameters: dict[str, Any] = {"place": place.pk}
         self.tables: dict[str, str] = {}
@@ -140,7 +147,7 @@ class _Facets:
         likes: dict[str, list[str]] = {}
         is_whole = True
         owned = patterns_by_owner(self.place.name)
-        most = self._most_patterns(sum(map(len, owned.values())))
+        most = self._most_patterns()
         for (kind, name), patterns in owned.items():
             found = likes_of(patterns)
             if found is None or sum(map(len, likes.values())) + len(found) > most:
@@ -159,12 +166,9 @@ class _Facets:
             sql = self._named_sql("unowned", rows.values("subject_id", "schema_type")[: MOST_COUNTED + 1])
             yield f"SELECT 'attention', '{UNOWNED}', count(*) FROM ({sql}) kept"  # noqa: S608  Django's own
 
-    def _most_patterns(self, wanted: int) -> int:
+    def _most_patterns(self) -> int:
         """How many patterns may be held against every name: fewer in a large registry, where each is dear."""
-        if not wanted:
-            return MOST_PATTERNS
-        names = SubjectActivity.objects.filter(registry_id=self.place.pk).order_by()[: MOST_LOOKS + 1].count()
-        return min(MOST_PATTERNS, MOST_LOOKS // max(1, names))
+        return min(MOST_PATTERNS, MOST_LOOKS // max(1, self.size))
 
     def _owners(self, likes: Mapping[str, Sequence[str]], *, can_tell: bool) -> str:
         told, columns = [], []

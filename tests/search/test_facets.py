@@ -128,3 +128,9 @@ def test_where_names_times_patterns_are_too_many_owners_are_not_counted(
     assert not found.counts["owner"]
     assert "unowned" not in found.counts["attention"], "no number, which isn't none"
     assert found.total == found.counts["format"].total() > 1
+
+
+def test_in_a_large_registry_nothing_is_counted(dev: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("registry.search.facets.MOST_SUBJECTS", 2)
+    found = facet_counts(dev, SubjectFilter())
+    assert (found.total, found.counts) == (None, {})
