@@ -26,7 +26,7 @@ from registry.formats.effective_tags import SchemaTags
 from registry.subjects import selectors
 from registry.subjects.models.notes import MAX_DOC, MAX_TAGS
 from registry.subjects.names import SubjectName, parse_subject
-from registry.subjects.selectors.notes import Note, note_of, notes_of
+from registry.subjects.selectors.notes import Note, note_of, notes_of, tag_counts
 from registry.subjects.selectors.places import Registry, get_registry
 from registry.subjects.selectors.tags import is_personal_tag, tags_of_outline
 from registry.subjects.services.notes import MOST, clean_tags
@@ -124,15 +124,21 @@ def facts_of(registry: Registry, name: SubjectName, version: str) -> dict[str, F
 # -- the list -------------------------------------------------------------------------------------------------------
 
 
-def tag_choices(counts: Mapping[str, int], chosen: str) -> tuple[Choice, ...]:
-    """The tags that most subjects of the list have, with how many have each, and the chosen one."""
+def tag_choices(registry: Registry, counts: Mapping[str, int] | None, chosen: str) -> tuple[Choice, ...]:
+    """The tags that most subjects of the list have, with how many have each, and the chosen one.
+
+    Those of the registry, without a number, where nothing was counted.
+    """
     chosen = chosen.lower()
-    listed = [tag for tag, _ in Counter(counts).most_common(MOST_CHOICES)]
+    listed = [tag for tag, _ in Counter(tag_counts(registry) if counts is None else counts).most_common(MOST_CHOICES)]
     if chosen and chosen not in listed:
         listed.append(chosen)
     return (
         Choice(value="", label=gettext("Any tag"), selected=not chosen),
-        *(Choice(value=tag, label=tag, selected=tag == chosen, count=counts.get(tag, 0)) for tag in sorted(listed)),
+        *(
+            Choice(value=tag, label=tag, selected=tag == chosen, count=None if counts is None else counts.get(tag, 0))
+            for tag in sorted(listed)
+        ),
     )
 
 

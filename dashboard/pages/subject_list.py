@@ -166,7 +166,7 @@ def _search(place: Registry, base: str, chosen: dict[str, str], facets: Facets) 
             label=gettext("Needs attention"),
             choices=_words(ATTENTION, chosen["attention"], counts["attention"], facets.unowned_beyond),
         ),
-        Filter(name="tag", label=gettext("Tag"), choices=tag_choices(counts["tag"] or {}, chosen["tag"])),
+        Filter(name="tag", label=gettext("Tag"), choices=tag_choices(place, counts["tag"], chosen["tag"])),
         Filter(
             name="owner", label=gettext("Owner"), choices=owner_choices(place, counts["owner"] or {}, chosen["owner"])
         ),

@@ -14,6 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from registry.access.roles import Actor, system_actor
 from registry.subjects.names import SubjectName
 from registry.subjects.services import delete_subject, register_version, set_standing
+from registry.subjects.services.notes import change_tags
 from tests.dashboard.test_pages import SUBJECT, browser, content  # noqa: F401 - fixtures
 
 pytestmark = [pytest.mark.django_db, pytest.mark.requirement("CARD-2")]
@@ -112,3 +113,13 @@ def test_the_api_is_told_of_where_tokens_are_made(client: Client) -> None:
 def test_a_subjects_badge_can_be_copied(client: Client) -> None:
     page = unescape(client.get(SUBJECT).content.decode())
     assert "/api/v1/can-promote?subject=orders-value&from=dev&to=" in page and "&format=badge" in page
+
+
+def test_a_registry_that_is_too_large_to_be_counted_still_offers_its_tags(
+    client: Client, system: Actor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change_tags(registry="dev", subjects=[SubjectName(".", "orders-value")], add=["gdpr"], by=system)
+    monkeypatch.setattr("registry.search.facets.MOST_SUBJECTS", 0)
+    page = client.get("/ui/registries/dev/subjects").content.decode()
+    assert re.search(r'<option value="gdpr">\s*gdpr\s*</option>', page), "without a number"
+    assert "orders-value" in listed(client.get("/ui/registries/dev/subjects?tag=gdpr").content.decode())
