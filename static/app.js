@@ -28,10 +28,18 @@
     form.closest("details").open = false;
   });
 
-  // Menus close on Escape and on a click elsewhere.
-  document.addEventListener("click", (event) => {
-    for (const menu of document.querySelectorAll("[data-menu][open]"))
-      if (!menu.contains(event.target)) menu.open = false;
+  // Menus close on Escape, and when a click or the focus goes elsewhere, which they might cover.
+  for (const gone of ["click", "focusin"])
+    document.addEventListener(gone, (event) => {
+      for (const menu of document.querySelectorAll("[data-menu][open]"))
+        if (!menu.contains(event.target)) menu.open = false;
+    });
+
+  // Keys of one letter can be turned off: who dictates would press them.
+  const keys = document.querySelector("[data-turn-keys] input") ?? {};
+  keys.checked = localStorage.getItem("keys") !== "off";
+  document.addEventListener("change", (event) => {
+    if (event.target === keys) localStorage.setItem("keys", keys.checked ? "on" : "off");
   });
 
   document.addEventListener("keydown", (event) => {
@@ -40,7 +48,7 @@
         menu.open = false;
         menu.querySelector("summary").focus();
       }
-    if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target)) return;
+    if (!keys.checked || event.ctrlKey || event.metaKey || event.altKey || typing(event.target)) return;
     if (event.key === "/") {
       const box = document.querySelector("main [data-search]") ?? document.querySelector("[data-search]");
       if (box) {
@@ -120,19 +128,22 @@
   };
   keep(document);
 
+  const flash = (label, words) => {
+    label.dataset.before ??= label.textContent;
+    label.textContent = document.body.dataset[words];
+    setTimeout(() => (label.textContent = label.dataset.before), 1600);
+  };
+
   // A link to a text (a page as Markdown) copies it; without a clipboard it stays a link.
   document.addEventListener("click", async (event) => {
     const link = event.target.closest?.("[data-copy-page]");
     if (!link || !navigator.clipboard || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
-    const label = link.querySelector("span");
-    const before = label.textContent;
     try {
       const answer = await fetch(link.href, { credentials: "same-origin" });
       if (!answer.ok) throw new Error(`not given: ${answer.status}`);
       await navigator.clipboard.writeText(await answer.text());
-      label.textContent = document.body.dataset.copied;
-      setTimeout(() => (label.textContent = before), 1600);
+      flash(link.querySelector("span"), "copied");
     } catch {
       location.href = link.href;
     }
@@ -143,16 +154,10 @@
     if (!navigator.clipboard) return;
     for (const button of root.querySelectorAll("[data-copy][hidden]")) {
       button.hidden = false;
-      button.addEventListener("click", async () => {
-        const label = button.querySelector("span");
-        const before = label.textContent;
-        try {
-          await navigator.clipboard.writeText(document.querySelector(button.dataset.copy).textContent);
-          label.textContent = document.body.dataset.copied;
-        } catch {
-          label.textContent = document.body.dataset.copyRefused;
-        }
-        setTimeout(() => (label.textContent = before), 1600);
+      button.addEventListener("click", () => {
+        const say = (words) => () => flash(button.querySelector("span"), words);
+        const text = document.querySelector(button.dataset.copy).textContent;
+        navigator.clipboard.writeText(text).then(say("copied"), say("copyRefused"));
       });
     }
   };
@@ -170,6 +175,9 @@
   sessionStorage.removeItem("focus");
   if (lost)
     [...document.querySelectorAll(lost.split("\n")[0])].find((one) => marked(one) === lost)?.focus({ preventScroll: true });
+
+  // A form that was refused begins where something is wrong.
+  document.querySelector("main:not(:has([role=alert])) [aria-invalid=true]")?.focus();
 
   document.addEventListener("htmx:afterRequest", (event) => {
     if (event.detail.successful) document.getElementById("away").replaceChildren();

@@ -79,7 +79,9 @@ def cluster_form(
         warning=gettext("Its sources are read with the new fields from the next scan on.")
         if info and info.sources
         else "",
-        problem=Problem(what=problem.message, cure=gettext("Nothing was saved.")) if problem else None,
+        problem=Problem(what=problem.message, cure=gettext("Change the form below. Nothing was saved."))
+        if problem
+        else None,
     )
 
 

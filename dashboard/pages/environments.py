@@ -232,7 +232,7 @@ def _rule_fields() -> tuple[Field, ...]:
             value="*",
             code=True,
             required=True,
-            help=gettext("A shell pattern of qualified names: * for all, payments-* for those that begin so."),
+            help=gettext("A pattern of qualified names: * for all, payments-* for those that begin so."),
         ),
         Field(
             name="verdict",

@@ -28,7 +28,7 @@ from registry.promotions.selectors.ghosts import ASKED, QUARANTINED, UNDECIDED, 
 
 PAGE_ROWS: Final = 50
 STATES: Final = {
-    "": later("Any"),
+    "": later("Any decision"),
     UNDECIDED: later("Undecided"),
     ASKED: later("Adoption asked for"),
     QUARANTINED: later("Quarantined"),

@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.utils.translation import gettext
 
 from dashboard.pages.frame import make_frame
+from dashboard.pages.sources_words import lasting
 from dashboard.presenters.frame import Crumb
 from dashboard.presenters.jobs import JobRow, RunPage
 from dashboard.presenters.looks import JobState
@@ -31,6 +32,13 @@ QUEUES: Final = {
     "scans": later("Scans"),
 }
 _STATES: Final = {"done": JobState.WELL, "failed": JobState.FAILED}
+#: task that is run for something → what its page is called
+_TITLES: Final = {
+    SCAN: later("Scan %(key)s"),
+    SYNC: later("Sync of mirror %(key)s"),
+    DELIVER: later("Delivery %(key)s"),
+    APPLY: later("Applying request %(key)s"),
+}
 #: entry of beat's schedule → what it does
 _WORDS: Final = {
     "queue-due-scans": later("Queue the scans that are due"),
@@ -66,7 +74,7 @@ def schedule_rows() -> list[JobRow]:
 def _scheduled(name: str, entry: Mapping[str, Any], run: RunInfo | None) -> JobRow:
     seconds = entry["schedule"]
     every = (
-        counted(int(seconds), "every %(n)s second", "every %(n)s seconds")
+        gettext("every %(time)s") % {"time": lasting(int(seconds))}
         if isinstance(seconds, int | float)
         else str(seconds)
     )
@@ -107,16 +115,21 @@ def _queue(name: str, waiting: int) -> JobRow:
     )
 
 
+def _title(run: RunInfo) -> str:
+    if run.task in _TITLES:
+        return _TITLES[run.task] % {"key": run.key}
+    plan: Mapping[str, Mapping[str, Any]] = settings.CELERY_BEAT_SCHEDULE
+    named = {str(entry["task"]): str(_WORDS.get(name, name)) for name, entry in plan.items()}
+    return named.get(run.task, f"{run.task.rpartition('.')[2]} {run.key}".strip())
+
+
 def run_page(request: HttpRequest, number: int) -> RunPage:
     """The last run of a job. Raises NotFound."""
     run = get_run(number)
     if run is None:
         raise NotFound(gettext("There is no such run: logs are kept for two weeks."))
-    title = f"{run.task.rpartition('.')[2]} {run.key}".strip()
     return RunPage(
-        frame=make_frame(
-            request, title=title, code=True, crumbs=(Crumb(label=gettext("Jobs"), url=reverse("ui:jobs")),)
-        ),
+        frame=make_frame(request, title=_title(run), crumbs=(Crumb(label=gettext("Jobs"), url=reverse("ui:jobs")),)),
         state=_STATES[run.state],
         started_at=run.started_at,
         took=took(run.seconds),

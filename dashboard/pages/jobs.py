@@ -21,6 +21,7 @@ from dashboard.pages.frame import make_frame, page_actor, refresh_action, subjec
 from dashboard.pages.home_parts import readable
 from dashboard.pages.job_runs import APPLY, DELIVER, SCAN, SYNC, log_urls, queue_rows, schedule_rows, took
 from dashboard.pages.sources import scan_action
+from dashboard.pages.sources_words import lasting
 from dashboard.presenters.frame import Action, Problem
 from dashboard.presenters.jobs import JobGroup, JobRow, JobsPage
 from dashboard.presenters.looks import JobState
@@ -136,7 +137,7 @@ def _mirror(mirror: MirrorState, actor: Actor, run: RunInfo | None) -> JobRow:
         name=mirror.registry,
         state=state,
         url=subjects_url(mirror.registry),
-        about=counted(mirror.every_seconds, "every %(n)s second", "every %(n)s seconds"),
+        about=gettext("every %(time)s") % {"time": lasting(mirror.every_seconds)},
         last_at=mirror.synced_at,
         took=took(run.seconds) if run else "",
         next_at=mirror.next_at,

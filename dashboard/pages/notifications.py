@@ -109,7 +109,7 @@ def subscriptions_page(request: HttpRequest, problem: SchemadeskError | None = N
         )
         + tuple(DefaultRow(title=event.title, concerns=gettext("own the subject")) for event in EVENTS.values() if event.for_owners),
         digest=_digest(request),
-        problem=Problem(what=problem.message, cure=gettext("Nothing was saved.")) if problem else None,
+        problem=Problem(what=problem.message, cure=gettext("Change the form below. Nothing was saved.")) if problem else None,
     )  # fmt: skip
 
 
@@ -132,7 +132,6 @@ def _digest(request: HttpRequest) -> DigestChoice:
         reason = gettext("Your account has no address of mail: an admin gives it one on the page of people.")
     hours = {str(hour): f"{hour:02}:00" for hour in range(24)}
     zone = timezone.get_current_timezone_name()
-    last = str(LAST.get(info.last_state, ""))
     return DigestChoice(
         fields=(
             _select("every", gettext("How often"), {key: str(words) for key, words in EVERY.items()}, info.every),
@@ -142,7 +141,8 @@ def _digest(request: HttpRequest) -> DigestChoice:
         address=info.address,
         reason=reason,
         next_at=info.next_at,
-        last=f"{last}: {info.last_error}" if last and info.last_error else last,
+        last=str(LAST.get(info.last_state, "")),
+        last_error=info.last_error,
         last_at=info.last_at,
     )
 
@@ -170,5 +170,5 @@ def _pattern(name: str, label: str, value: str) -> Field:
         value=value,
         code=True,
         required=True,
-        help=gettext("A shell pattern: * is any, ? is one."),
+        help=gettext("A pattern: * stands for anything, ? for one character."),
     )

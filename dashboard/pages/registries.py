@@ -7,9 +7,9 @@ from django.urls import reverse
 from django.utils.translation import gettext
 
 from dashboard.pages.frame import environment_of, make_frame, page_actor, refresh_action, subjects_url
+from dashboard.pages.sources_words import lasting
 from dashboard.presenters.frame import Action
 from dashboard.presenters.registries import RegistriesPage, RegistryRow, RegistryState
-from dashboard.texts import counted
 from registry.access.roles import Actor, refusal
 from registry.promotions.selectors import list_environments
 from registry.subjects.selectors.registries import RegistryEntry, registries_for
@@ -52,7 +52,7 @@ def _row(entry: RegistryEntry, order: list[str], actor: Actor) -> RegistryRow:
         subjects=entry.subjects,
         versions=entry.versions,
         address=mirror.url,
-        every=counted(mirror.every_seconds, "every %(n)s second", "every %(n)s seconds"),
+        every=gettext("every %(time)s") % {"time": lasting(mirror.every_seconds)},
         synced_at=mirror.synced_at,
         problem=mirror.error,
         since=mirror.failing_since,

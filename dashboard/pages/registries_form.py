@@ -86,7 +86,9 @@ def registry_form(
         disconnect=Action(label=gettext("Disconnect"), url=reverse("ui:registry_disconnect", args=[registry]))
         if registry
         else None,
-        problem=Problem(what=problem.message, cure=gettext("Nothing was saved.")) if problem else None,
+        problem=Problem(what=problem.message, cure=gettext("Change the form below. Nothing was saved."))
+        if problem
+        else None,
     )
 
 

@@ -354,7 +354,7 @@ def _example(place: Registry, name: SubjectName, version: int) -> ExamplePanel:
         text=shown,
         is_cut=len(shown) < len(text),
         note=note,
-        refused=gettext("With them it doesn’t pass the schema, put in values of your own: %(why)s")
+        refused=gettext("With its placeholders it doesn’t pass the schema; put in values of your own: %(why)s")
         % {"why": found.refused}
         if found.refused and found.placeholders
         else found.refused,

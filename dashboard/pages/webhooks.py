@@ -118,7 +118,7 @@ def webhook_form(request: HttpRequest, webhook: str = "", *, problem: Schemadesk
             Field(name="registry_pattern", label=gettext("Registries"), value=given["registry_pattern"], required=True, code=True),
             Field(
                 name="subject_pattern", label=gettext("Subjects"), value=given["subject_pattern"], required=True, code=True,
-                help=gettext("A shell pattern: * is any, ? is one."),
+                help=gettext("A pattern: * stands for anything, ? for one character."),
             ),
         ),
         events=tuple(
@@ -127,7 +127,7 @@ def webhook_form(request: HttpRequest, webhook: str = "", *, problem: Schemadesk
         ),
         submit=Action(label=gettext("Save") if info else gettext("Add"), url=url, method="post", tone="primary"),
         back_url=reverse("ui:webhook", args=[info.id]) if info else reverse("ui:webhooks"),
-        problem=Problem(what=problem.message, cure=gettext("Nothing was saved.")) if problem else None,
+        problem=Problem(what=problem.message, cure=gettext("Change the form below. Nothing was saved.")) if problem else None,
     )  # fmt: skip
 
 

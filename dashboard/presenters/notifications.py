@@ -79,6 +79,7 @@ class DigestChoice:
     next_at: datetime | None = None
     last: str = ""
     last_at: datetime | None = None
+    last_error: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -273,6 +273,14 @@ def action(context: Context, what: Any, small: bool = False, anchor: str = "") -
     return {"action": what, "small": small, "anchor": anchor, "csrf_token": context.get("csrf_token")}
 
 
+@register.inclusion_tag("components/actions.html", takes_context=True)
+def actions(context: Context, what: Sequence[Any]) -> dict[str, Any]:
+    """Buttons in a row; a reason that keeps several of them from being pressed is said once, below."""
+    reasons = [each.reason for each in what if not each.allowed]
+    shared = reasons[0] if len(reasons) > 1 and len(set(reasons)) == 1 else ""
+    return {"actions": what, "shared": shared, "csrf_token": context.get("csrf_token")}
+
+
 @register.inclusion_tag("components/environment.html")
 def environment(place: Any, version: int | None = None) -> dict[str, Any]:
     """An environment's chip, with a version where one is meant."""

@@ -62,7 +62,7 @@ def test_a_mirror_that_fails_says_why(browser: Callable[[str], Client], content:
         failing_since=timezone.now(),
     )
     shown = part(browser("reader"), "mirrors")
-    assert "staging" in shown and "HTTP 502" in shown and "Failed" in shown and "every 60 seconds" in shown
+    assert "staging" in shown and "HTTP 502" in shown and "Failed" in shown and "every 1 minute" in shown
 
 
 def test_what_is_scheduled_or_stopped_half_way_leads_to_its_request(

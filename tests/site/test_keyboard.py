@@ -55,6 +55,8 @@ def page(browser: Browser) -> Iterator[Page]:
 def test_tab_reaches_everything_in_order_and_it_shows(page: Page, address: str, key: str) -> None:
     page.set_viewport_size({"width": 1280, "height": 900})
     page.goto(f"{address}/gallery/{key}")
+    # a form that was refused begins in its first wrong field
+    page.evaluate("document.body.tabIndex = -1, document.body.focus(), document.body.removeAttribute('tabindex')")
     page.evaluate(WATCH)
     wanted = page.evaluate("wanted.length")
     assert 0 < wanted < MANY
@@ -70,6 +72,35 @@ def test_tab_reaches_everything_in_order_and_it_shows(page: Page, address: str, 
     assert found["unseen"] == [], "no outline shows the focus"
     assert found["forced"] == [], "a tabindex above 0 tears the order apart"
     assert found["first"] == "skip" or gallery.SAMPLES[key].template in ("500.html", "503.html")
+
+
+def test_menus_wrong_fields_and_the_keys_themselves(page: Page, address: str) -> None:
+    page.set_viewport_size({"width": 1280, "height": 900})
+    focused = "document.activeElement.id || document.activeElement.textContent.trim()"
+    for key, place in (("registries", "main [data-menu]"), ("promotion", ".masthead [data-menu]")):
+        page.goto(f"{address}/gallery/{key}")
+        menu = page.locator(place).last
+        menu.locator("summary").click()
+        page.keyboard.press("Tab")
+        assert menu.get_attribute("open") is not None, "the focus is in it"
+        page.keyboard.press("Escape")
+        assert menu.get_attribute("open") is None
+        assert menu.locator("summary").evaluate("one => one === document.activeElement")
+        page.keyboard.press("Enter")
+        for _ in range(menu.locator("a, button:not([disabled])").count() + 1):
+            page.keyboard.press("Tab")
+        assert menu.get_attribute("open") is None, "it would cover what has the focus now"
+    page.goto(f"{address}/gallery/subscriptions")
+    assert page.evaluate(focused) == "id_subject_pattern"
+    assert page.evaluate("document.getElementById(document.activeElement.getAttribute('aria-describedby')).textContent")
+    page.goto(f"{address}/gallery/subjects")
+    page.get_by_label("Keyboard shortcuts").uncheck()
+    page.reload()
+    page.keyboard.press("j")
+    assert not page.evaluate("document.activeElement.matches('.primary')"), "keys of one letter stay turned off"
+    page.get_by_label("Keyboard shortcuts").check()
+    page.keyboard.press("j")
+    assert page.evaluate("document.activeElement.matches('.primary')")
 
 
 def test_a_lost_outline_and_a_trap_would_be_found(page: Page, address: str) -> None:

@@ -82,7 +82,8 @@ DIGEST = DigestChoice(
         Field(name="hour", label="At (time zone Europe/Berlin)", kind="select", required=True, choices=(Choice(value="7", label="07:00"),)),
     ),
     submit=Action(label="Save", url="/ui/inbox/digest", method="post", tone="primary"),
-    address="steward@example.com", next_at=ago(hours=-9), last="The last one couldn’t be sent: The mail server can't be used", last_at=ago(hours=15),
+    address="steward@example.com", next_at=ago(hours=-9), last="The last one couldn’t be sent", last_at=ago(hours=15),
+    last_error="The mail server can't be used.",
 )  # fmt: skip
 STOP = StopPage(
     frame=own("End the digest by mail?"),

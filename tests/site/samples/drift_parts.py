@@ -166,7 +166,7 @@ CLUSTER_ANSWERS = replace(
 )
 CLUSTER_FAILS = replace(
     CLUSTER, secrets=("", "SCHEMADESK_SECRET_NAME"),
-    problem=Problem(what=f"No Kafka broker answers at {HOSTILE}:9093 (Connection refused). Check the address, and that the broker runs.", cure="Nothing was saved."),
+    problem=Problem(what=f"No Kafka broker answers at {HOSTILE}:9093 (Connection refused). Check the address, and that the broker runs.", cure="Change the form below. Nothing was saved."),
 )  # fmt: skip
 CLUSTER_FORBIDDEN = replace(
     CLUSTER,

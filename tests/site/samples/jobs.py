@@ -36,7 +36,7 @@ PAGE = JobsPage(
             key="mirrors",
             title="Mirrors",
             about="Registries elsewhere that are read again and again.",
-            rows=(JobRow(name="mirror-eu", state=JobState.FAILED, about="every 60 seconds", last_at=ago(minutes=40), error=HOSTILE),),
+            rows=(JobRow(name="mirror-eu", state=JobState.FAILED, about="every 1 minute", last_at=ago(minutes=40), error=HOSTILE),),
         ),
         JobGroup(
             key="applies",
@@ -89,7 +89,7 @@ PAGE_BROKEN = replace(
     ),
 )
 RUN = RunPage(
-    frame=frame("run_scan 17", Section.NONE, Crumb(label="Jobs", url="/gallery/jobs"), code=True),
+    frame=frame("Scan 17", Section.NONE, Crumb(label="Jobs", url="/gallery/jobs")),
     state=JobState.FAILED,
     started_at=ago(minutes=4),
     took="12.4 s",

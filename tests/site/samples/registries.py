@@ -35,16 +35,16 @@ LIST = RegistriesPage(
         RegistryRow(environment=PROD, url="/gallery/subjects", state=RegistryState.OURS, subjects=100_000, versions=212_430),
         RegistryRow(
             environment=Environment(name="theirs"), url="/gallery/subjects", state=RegistryState.FRESH, subjects=64,
-            versions=210, address="https://registry.example.com", every="every 300 seconds", synced_at=ago(seconds=40), actions=ACTIONS,
+            versions=210, address="https://registry.example.com", every="every 5 minutes", synced_at=ago(seconds=40), actions=ACTIONS,
         ),
         RegistryRow(
             environment=Environment(name="old"), url="/gallery/subjects", state=RegistryState.FAILING, subjects=12, versions=12,
-            address="https://old.example.com:8443/" + "a" * 200, every="every 60 seconds", synced_at=ago(hours=7), since=ago(hours=6),
+            address="https://old.example.com:8443/" + "a" * 200, every="every 1 minute", synced_at=ago(hours=7), since=ago(hours=6),
             problem="old.example.com:8443 can't be reached: Connection refused.", actions=ACTIONS,
         ),
         RegistryRow(
             environment=Environment(name=HOSTILE), url="/gallery/subjects", state=RegistryState.RUNNING, subjects=0, versions=0,
-            address=LONG, every="every 60 seconds", problem=HOSTILE, actions=ACTIONS,
+            address=LONG, every="every 1 minute", problem=HOSTILE, actions=ACTIONS,
         ),
     ),
 )  # fmt: skip
@@ -101,7 +101,7 @@ TESTED = replace(
 )
 FAILED = replace(
     NEW,
-    problem=Problem(what="There is a registry theirs already.", cure="Nothing was saved."),
+    problem=Problem(what="There is a registry theirs already.", cure="Change the form below. Nothing was saved."),
     tested=ConnectionTest(
         ok=False,
         sentence="It can’t be mirrored like this. Nothing was saved.",

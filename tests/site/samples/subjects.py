@@ -544,7 +544,7 @@ SUBJECT_WORDS = replace(
             example=ExamplePanel(
                 text=json.dumps({"id": "(personal data)", HOSTILE: 1}, indent=2),
                 note="1 value is a placeholder: its field is tagged as personal data.",
-                refused=f"With them it doesn’t pass the schema, put in values of your own: {HOSTILE}",
+                refused=f"With its placeholders it doesn’t pass the schema; put in values of your own: {HOSTILE}",
             ),
         ),
         in_data=InData(),
