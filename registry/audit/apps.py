@@ -15,7 +15,7 @@ class AuditConfig(AppConfig):
     def ready(self) -> None:
         """Around every migration: the views of the past, and the application role's rights."""
         from registry.audit.grants import grant_to_application
-        from registry.audit.past import forget_views, make_views
+        from registry.audit.past_views import forget_views, make_views
 
         pre_migrate.connect(forget_views, sender=self, dispatch_uid="forget_views")
         post_migrate.connect(make_views, sender=self, dispatch_uid="make_views")

@@ -6,6 +6,8 @@ from django.contrib.postgres.indexes import HashIndex
 from django.db import models
 from django.db.models.fields.json import KeyTextTransform
 
+from registry.audit.past_views import CREATED
+
 
 class AuditEvent(models.Model):
     """A row that was inserted, updated or deleted, with who, through which door, and why."""
@@ -33,10 +35,11 @@ class AuditEvent(models.Model):
             models.Index(fields=["door", "id"], name="audit_of_a_door"),
             # what was then is read from what changed since; most events are of new rows, which no such index has
             models.Index(fields=["table", "at"], condition=~models.Q(operation="INSERT"), name="audit_of_changes"),
+            # rows of the other tables tell by a column when they came
             models.Index(
-                KeyTextTransform("subject_id", "before"),
-                condition=models.Q(table="subjects_schemaversion") & ~models.Q(operation="INSERT"),
-                name="audit_of_old_versions",
+                fields=["table", "at"],
+                condition=models.Q(operation="INSERT") & ~models.Q(table__in=sorted(CREATED)),
+                name="audit_of_arrivals",
             ),
             # a name may be longer than a tree of names takes
             HashIndex(

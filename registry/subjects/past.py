@@ -4,28 +4,44 @@ from __future__ import annotations
 
 from typing import Final
 
-from registry.audit.past import DERIVED, MOMENT
+from registry.audit.past_views import DERIVED, MOMENT, MOMENT_ONCE, Derived
 
-_CHANGES: Final = f"""
+_CHANGES: Final = """
     FROM public.audit_auditevent e
-    WHERE e."table" = 'subjects_schemaversion' AND e.operation <> 'INSERT' AND e.at > {MOMENT}"""
-_SUBJECT: Final = "(e.before ->> 'subject_id')"
+    WHERE e."table" = 'subjects_schemaversion' AND e.operation <> 'INSERT' AND e.at > {moment}"""
+_OLD: Final = f"SELECT (e.before ->> 'subject_id')::bigint {_CHANGES.format(moment=MOMENT)}"
+_COLUMNS: Final = "subject_id, registry_id, live_versions, changed_at, schema_type"
 ACTIVITY: Final = f"""
-SELECT a.subject_id, a.registry_id, a.live_versions, a.changed_at, a.schema_type FROM public.subjects_subjectactivity a
-WHERE a.changed_at <= {MOMENT} AND NOT EXISTS (SELECT {_CHANGES} AND {_SUBJECT} = a.subject_id::text)
-UNION ALL
-SELECT v.subject_id, c.registry_id, count(*)::integer, max(v.created_at),
-    (array_agg(sc.schema_type ORDER BY v.version DESC))[1]
-FROM past.subjects_schemaversion v
-JOIN past.subjects_schema sc ON sc.id = v.schema_id
-JOIN past.subjects_subject s ON s.id = v.subject_id
-JOIN past.subjects_context c ON c.id = s.context_id
-WHERE v.deleted_at IS NULL AND v.subject_id IN (
-    SELECT a.subject_id FROM public.subjects_subjectactivity a WHERE a.changed_at > {MOMENT}
-    UNION SELECT {_SUBJECT}::bigint {_CHANGES})
-GROUP BY v.subject_id, c.registry_id"""  # noqa: S608  of constants
+SELECT {_COLUMNS} FROM (
+    SELECT {_COLUMNS}, true AS "is of now" FROM public.subjects_subjectactivity
+    UNION ALL
+    SELECT {_COLUMNS}, false FROM (
+        WITH counted AS MATERIALIZED (
+            SELECT changed.subject_id, place.registry_id, live.live_versions, live.changed_at, newest.schema_type
+            FROM (
+                SELECT a.subject_id FROM public.subjects_subjectactivity a WHERE a.changed_at > {MOMENT} UNION {_OLD}
+            ) changed
+            CROSS JOIN LATERAL (
+                SELECT count(*)::integer AS live_versions, max(v.created_at) AS changed_at,
+                    (array_agg(v.schema_id ORDER BY v.version DESC))[1] AS newest
+                FROM past.subjects_schemaversion v
+                WHERE v.subject_id = changed.subject_id AND v.deleted_at IS NULL HAVING count(*) > 0
+            ) live
+            CROSS JOIN LATERAL (
+                SELECT sc.schema_type FROM past.subjects_schema sc WHERE sc.id = live.newest OFFSET 0
+            ) newest
+            CROSS JOIN LATERAL (
+                SELECT c.registry_id FROM past.subjects_subject s JOIN past.subjects_context c ON c.id = s.context_id
+                WHERE s.id = changed.subject_id OFFSET 0
+            ) place
+        ) SELECT * FROM counted
+    ) before
+) both_of_them
+WHERE NOT "is of now" OR (changed_at <= {MOMENT_ONCE} AND subject_id NOT IN ({_OLD}))"""  # noqa: S608
+UNCHANGED: Final = f"""NOT EXISTS (SELECT {_CHANGES.format(moment="$1")})
+    AND NOT EXISTS (SELECT FROM public.subjects_subjectactivity WHERE changed_at > $1)"""  # noqa: S608
 
 
 def declare() -> None:
     """Tell the views of the past how it is worked out."""
-    DERIVED["subjects_subjectactivity"] = ACTIVITY
+    DERIVED["subjects_subjectactivity"] = Derived(query=ACTIVITY, unchanged=UNCHANGED)

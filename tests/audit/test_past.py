@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from contextlib import suppress
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -16,7 +17,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from registry.access.roles import Actor
+from registry.audit import past
 from registry.audit.past import as_of
+from registry.audit.past_views import OF
 from registry.errors import InvalidInput, SchemadeskError
 from registry.promotions import services as promotions
 from registry.promotions.selectors import list_environments, releases_of
@@ -225,9 +228,97 @@ def test_as_of_a_step_is_what_was_then(person: Cast, history: tuple[tuple[Any, S
         for at, rows, readings in seen:
             with as_of(at):
                 assert tables() == rows
+            # nobody else writes here: the views of what is unchanged say the same
+            with all_is_steady(), as_of(at):
+                assert tables() == rows
                 assert readings is None or read(cast["admin"]) == readings
         assert tables() == seen[-1][1]
         transaction.set_rollback(True)
+
+
+@contextmanager
+def all_is_steady() -> Iterator[None]:
+    """In these tests' own transactions too, into which nobody else's changes come."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(past, "STEADY", {"read committed"})
+        yield
+
+
+def quick() -> set[str]:
+    """The tables that are read without looking into the audit."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT current_setting('search_path')")
+        places = cursor.fetchone()[0].split(", ")
+    return {place.strip('"').removeprefix(OF) for place in places if OF in place}
+
+
+VERSIONS = {"subjects_schemaversion", "subjects_subjectactivity"}
+#: what is done after the moment → tables that are no longer read as they are
+KINDS: dict[str, tuple[list[tuple[Any, int]], set[str]]] = {
+    "nothing": ([], set()),
+    "rows that tell when they came": ([(op_register, 1)], {"subjects_subjectactivity"}),
+    "rows that don’t": ([(op_tag, 0), (op_set_config, 2)], {"subjects_subjectnote", "subjects_config"}),
+    "an update": ([(op_delete, 0)], VERSIONS),
+    "a removal": ([(op_delete, 0), (op_delete_permanently, 0)], {*VERSIONS, "subjects_schema"}),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_unchanged_since_is_read_as_it_is(person: Cast, registries: None, kind: str) -> None:
+    cast = {name: person(name) for name in ("steward", "admin")}
+    for number in (0, 2):
+        op_register(cast, NAMES[0], number)
+    at, rows = timezone.now(), tables()
+    operations, slower = KINDS[kind]
+    for operation, number in operations:
+        operation(cast, NAMES[0], number)
+    with all_is_steady(), as_of(at):
+        assert {table for table in WHOLE if table not in quick()} == slower
+        assert tables() == rows
+    with as_of(at):
+        assert not quick()
+        assert tables() == rows
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_others_do_meanwhile_is_not_seen(person: Cast, registries: None) -> None:
+    cast = {name: person(name) for name in ("steward", "admin")}
+    for number in (0, 1):
+        op_register(cast, NAMES[0], number)
+    at, rows = timezone.now(), tables()
+
+    def change() -> None:
+        try:
+            op_delete(cast, NAMES[0], 0)
+            op_set_config(cast, NAMES[0], 2)
+        finally:
+            connection.close()
+
+    with as_of(at):
+        assert quick() >= set(WHOLE)
+        assert tables() == rows
+        other = threading.Thread(target=change)
+        other.start()
+        other.join()
+        assert tables() == rows
+    assert tables() != rows
+    with as_of(at):
+        assert not VERSIONS & quick()
+        assert tables() == rows
+
+
+def test_one_moment_within_another(person: Cast, registries: None) -> None:
+    cast = {name: person(name) for name in ("steward", "admin")}
+    steps = []
+    for number in (0, 1, 2):
+        op_register(cast, NAMES[0], number)
+        steps.append((timezone.now(), tables()))
+    with as_of(steps[1][0]):
+        with as_of(steps[0][0]):
+            assert tables() == steps[0][1]
+        assert tables() == steps[1][1]
+    assert tables() == steps[2][1]
+    op_delete(cast, NAMES[0], 0)  # what comes after it may write
 
 
 def test_a_moment_to_come_is_refused(registries: None) -> None:
