@@ -37,13 +37,14 @@ from dashboard.presenters.subjects import ReferenceRow, SelectedVersion, Subject
 from dashboard.texts import later
 from registry.drift.selectors import open_findings_by_subject
 from registry.errors import InvalidSchema, SchemadeskError, SchemaTooCostly, VersionNotFound
+from registry.formats.effective_tags import SchemaTags
 from registry.promotions.changing import changing
 from registry.promotions.selectors import life_of, list_environments, releases_of
 from registry.subjects import selectors
 from registry.subjects.names import DEFAULT_CONTEXT, SubjectName, parse_subject
 from registry.subjects.selectors.effective import Spoken, spoken_for
 from registry.subjects.selectors.notes import Note, note_of
-from registry.subjects.selectors.places import Registry, get_registry, get_subject
+from registry.subjects.selectors.places import Registry, get_registry
 from registry.subjects.selectors.remotes import mirror_of
 from registry.subjects.selectors.tags import tags_of_info
 
@@ -90,8 +91,7 @@ class _Subject:
 
 
 def _read(place: Registry, name: SubjectName) -> _Subject:
-    infos = selectors.version_infos(list(get_subject(place, name, deleted=True).versions.order_by("-version")))
-    readings = selectors.read_live(place, name)
+    infos, readings = selectors.read_whole(place, name)
     return _Subject(place, name, infos, readings, spoken_for(place, name), list_environments())
 
 
@@ -108,6 +108,7 @@ def subject_page(request: HttpRequest, registry: str, subject: str, *, given: No
     lives = {life.version: life for life in life_of(place, name, by=actor)}
     numbers = [info.version for info in live]
     selected, note = whole.selected(request.GET.get("version", "")), note_of(place, name)
+    structure = _structure(request, whole, selected, note)
     heads = lane_heads(presence, registry, order)
     lanes = lanes_of(name, presence, releases, registry, heads, order)
     summaries = selectors.summarize_versions(whole.readings, config, settings)
@@ -141,9 +142,9 @@ def subject_page(request: HttpRequest, registry: str, subject: str, *, given: No
         compare_url=subject_url(registry, name.qualified, "compare"),
         lane_heads=heads,
         lanes=lanes,
-        selected=_selected(request, whole, selected, note),
+        selected=_selected(request, whole, selected, structure),
         note_open=given is not None,
-        note=note_part(actor, place, name, note, tags_of_info(place, (live or infos)[0], note), given=given),
+        note=note_part(actor, place, name, note, _tags(whole, selected, structure, note), given=given),
         standing=standing_part(
             actor, registry, name, lives[selected.version], newest=numbers[0] if lanes and live else 0
         )
@@ -186,16 +187,31 @@ def _restore(request: HttpRequest, whole: _Subject, selected: selectors.VersionI
 # -- the version below the table ------------------------------------------------------------------------------------------
 
 
-def _selected(request: HttpRequest, whole: _Subject, info: selectors.VersionInfo, note: Note) -> SelectedVersion:
-    place, name, actor = whole.place, whole.name, page_actor(request)
+def _tab(request: HttpRequest) -> str:
     tab = request.GET.get("tab", "structure")
-    tab = tab if tab in dict(TABS) else "structure"
-    url = subject_url(place.name, name.qualified, version=info.version)
-    structure = (
-        read_structure(request, place, name, info, whole.readings, note)
-        if tab == "structure"
-        else Structure(error=_known(whole, info))
-    )
+    return tab if tab in dict(TABS) else "structure"
+
+
+def _structure(request: HttpRequest, whole: _Subject, info: selectors.VersionInfo, note: Note) -> Structure:
+    """The structure where its tab is open, else what reading the version met."""
+    if _tab(request) == "structure":
+        return read_structure(request, whole.place, whole.name, info, whole.readings, note)
+    return Structure(error=_known(whole, info))
+
+
+def _tags(whole: _Subject, selected: selectors.VersionInfo, structure: Structure, note: Note) -> SchemaTags:
+    """The tags of the newest version, which those are that the structure was drawn with where it shows that one."""
+    newest = (whole.live or whole.infos)[0]
+    if structure.tags is not None and selected.version == newest.version:
+        return structure.tags
+    return tags_of_info(whole.place, newest, note, whole.readings)
+
+
+def _selected(
+    request: HttpRequest, whole: _Subject, info: selectors.VersionInfo, structure: Structure
+) -> SelectedVersion:
+    place, name, actor = whole.place, whole.name, page_actor(request)
+    tab, url = _tab(request), subject_url(place.name, name.qualified, version=info.version)
     error = structure.error if tab in ("structure", "source") else None
     source, source_hidden = "", 0
     if tab == "source" or error:

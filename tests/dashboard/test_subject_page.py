@@ -24,7 +24,7 @@ from registry.search.services import index_stale
 from registry.subjects import engines
 from registry.subjects.models import Registry, SchemaVersion
 from registry.subjects.names import SubjectName
-from registry.subjects.selectors import origins_of, parsed, read_live, summarize_versions
+from registry.subjects.selectors import origins_of, parsed, read_whole, summarize_versions
 from registry.subjects.selectors.effective import EffectiveConfig, OwnConfig, config_and_settings
 from registry.subjects.selectors.places import get_registry
 from registry.subjects.services import delete_subject, delete_version, register_version, set_config, set_mode
@@ -123,7 +123,7 @@ def test_versions_are_judged_within_their_group(registries: None, system: Actor)
             **({"force": "why"} if fields == ("x", "y") else {}),
         )
     place = get_registry("dev")
-    found = summarize_versions(read_live(place, ORDERS), *config_and_settings(place, ORDERS))
+    found = summarize_versions(read_whole(place, ORDERS)[1], *config_and_settings(place, ORDERS))
     told = {number: (each.previous, each.against, each.is_compatible) for number, each in found.items()}
     assert told == {2: (1, None, None), 3: (2, 1, True), 4: (3, 2, False)}
     assert found[2].unjudged == "first of its group"
@@ -134,7 +134,7 @@ def test_the_rules_beside_the_level_count(registries: None, system: Actor) -> No
     for kind in ("int", "long"):
         text = json.dumps({"type": "record", "name": "R", "fields": [{"name": "a", "type": kind, "default": 0}]})
         register_version(registry="dev", subject=ORDERS, text=text, by=system)
-    readings = read_live(get_registry("dev"), ORDERS)
+    readings = read_whole(get_registry("dev"), ORDERS)[1]
     verdicts = {
         policy: summarize_versions(readings, EffectiveConfig("BACKWARD", False, "subject", policy=policy), OwnConfig())[
             2
@@ -364,7 +364,7 @@ def test_the_other_versions_are_as_they_were(damaged: None, system: Actor, look:
     assert all(rows[number].verdict.code == "unknown" for number in (2, 3))
     assert all("Version 2 can't be read" in rows[number].problem for number in (2, 3))
     assert (rows[1].verdict, rows[1].problem) == (None, "")
-    since = origins_of(read_live(get_registry("dev"), ORDERS))
+    since = origins_of(read_whole(get_registry("dev"), ORDERS)[1])
     assert since["Order.a"] == 1
     assert "Order.c" not in since, "it came with version 2 or 3, which can't be told"
 

@@ -30,7 +30,7 @@ from registry.subjects.selectors.presence import (
     presence_of,
     summarize_versions,
 )
-from registry.subjects.selectors.readings import Reading, origins_of, read_live
+from registry.subjects.selectors.readings import Reading, origins_of, parsed_of, read_whole
 from registry.subjects.selectors.rendering import find_tags, text_in_form
 from registry.subjects.selectors.resolution import Hazards, find_hazards, resolve_datum, simulate
 from registry.subjects.selectors.schemas import VersionOfId, all_versions, self_contained_schemas
@@ -100,8 +100,9 @@ __all__ = [
     "outline_of",
     "own_config",
     "own_mode",
+    "parsed_of",
     "presence_of",
-    "read_live",
+    "read_whole",
     "referenced_by",
     "registry_names",
     "report_proposal",

@@ -12,9 +12,10 @@ from registry.subjects import engines
 from registry.subjects.contracts import Contract
 from registry.subjects.models import Registry, Schema, SchemaVersion
 from registry.subjects.names import SubjectName
-from registry.subjects.selectors.comparison import live_rows
+from registry.subjects.selectors.comparison import stored_version
 from registry.subjects.selectors.parsed import parser_of
 from registry.subjects.selectors.places import get_subject
+from registry.subjects.selectors.versions import VersionInfo, infos_of, named_versions
 
 #: what reading or comparing a stored text may meet: it is damaged, refers to what is, or takes more than is allowed now
 UNREADABLE: Final = (InvalidSchema, InvalidReference, Unavailable)
@@ -31,9 +32,28 @@ class Reading:
     error: SchemadeskError | None = None
 
 
-def read_live(registry: Registry, subject: SubjectName) -> tuple[Reading, ...]:
-    """The live versions, ascending. Raises SubjectNotFound."""
-    rows = live_rows(get_subject(registry, subject, deleted=True))
+def read_whole(registry: Registry, subject: SubjectName) -> tuple[list[VersionInfo], tuple[Reading, ...]]:
+    """All versions as values, newest first, soft-deleted ones too; and the live ones as they were read, ascending.
+
+    Their texts are read once, which is most of what a subject of wide schemas costs. Raises SubjectNotFound.
+    """
+    rows = list(named_versions(registry, subject, deleted=True).order_by("-version"))
+    if not rows:
+        get_subject(registry, subject, deleted=True)
+    return infos_of(rows), _readings([row for row in reversed(rows) if row.deleted_at is None])
+
+
+def parsed_of(registry: Registry, info: VersionInfo, readings: Sequence[Reading]) -> ParsedSchema:
+    """A version's schema: of the readings where it is among them, else read now. Raises what UNREADABLE names."""
+    reading = next((each for each in readings if each.version == info.version), None)
+    if reading is None:
+        return stored_version(registry, info.subject, info.version, deleted=True)[1]
+    if reading.schema is None:
+        raise reading.error or InvalidSchema("The schema can't be read.")
+    return reading.schema
+
+
+def _readings(rows: Sequence[SchemaVersion]) -> tuple[Reading, ...]:
     try:
         parse = parser_of([row.schema for row in rows])
     except UNREADABLE as error:  # references that are nested too deep: of which version isn't known

@@ -12,9 +12,9 @@ from registry.formats.effective_tags import SchemaTags, effective_tags
 from registry.subjects import engines
 from registry.subjects.models import Registry, Schema, SchemaVersion
 from registry.subjects.names import SubjectName
-from registry.subjects.selectors.comparison import stored_version
 from registry.subjects.selectors.notes import Note, notes_of
 from registry.subjects.selectors.parsed import parse_stored
+from registry.subjects.selectors.readings import Reading, parsed_of
 from registry.subjects.selectors.versions import VersionInfo
 
 #: of a schema whose fields can't be told: all of it may be personal
@@ -48,10 +48,10 @@ def tags_of_parsed(parsed: ParsedSchema, metadata: Mapping[str, object] | None, 
     return tags_of_outline(parsed.schema_type, outline, metadata, note)
 
 
-def tags_of_info(registry: Registry, info: VersionInfo, note: Note) -> SchemaTags:
-    """The tags of a version that was read; UNTOLD where its schema can't be read any more."""
+def tags_of_info(registry: Registry, info: VersionInfo, note: Note, readings: Sequence[Reading] = ()) -> SchemaTags:
+    """The tags of a version; UNTOLD where its schema can't be read any more. `readings` are those that there are already."""
     try:
-        _, parsed = stored_version(registry, info.subject, info.version, deleted=True)
+        parsed = parsed_of(registry, info, readings)
     except SchemadeskError:
         return UNTOLD
     return tags_of_parsed(parsed, info.schema.metadata, note)
