@@ -31,7 +31,7 @@ from dashboard.bench.growth_database import (
     largest_tables,
     slowest,
 )
-from dashboard.bench.growth_site import Database, filled
+from dashboard.bench.growth_site import Database, filled, mark
 from dashboard.bench.pages import server_times
 from dashboard.bench.registry_calls import FIRST_SERIAL, LISTED, Operation
 from dashboard.bench.registry_client import Target
@@ -128,6 +128,7 @@ def measure(size: Size, say: Say, *, indexed: bool = True) -> Iterator[Part]:
     with filled(data_size, say, indexed=indexed) as large:
         for way in WAYS:
             yield _compared(before[way], _operations(large, data_size, size, say, way), size, way)
+        mark(large, say)
         with large.web(answers_before_django=True) as target:
             data = LoadedSet(target, data_size)
             yield _pages(target, data, large)

@@ -79,12 +79,11 @@ def filled(size: dataset.Size, say: Say, *, indexed: bool) -> Iterator[Database]
                     run(command, layout.log("setup"), watchdog, seconds=SETUP)
                 with connected(postgres.url(layout, postgres.OWNER)):
                     dataset.fill(size, say, indexed=indexed)
-                    # as beat does within its first minute: without marks the board would be worked out whole each time
-                    say(f"{refresh_marks():,} subjects of the board marked")
                 database = Database(
                     layout, tuple(child.pid for child in services), bearer(issued_token(layout, "admin")),
                     signed_in(layout, "admin"),
                 )  # fmt: skip
+                mark(database, say)
                 with database.connect() as connection:
                     connection.execute("CREATE EXTENSION IF NOT EXISTS pg_stat_statements")
                     connection.execute("CHECKPOINT")  # what was loaded is written now, and not while it is measured
@@ -92,6 +91,12 @@ def filled(size: dataset.Size, say: Say, *, indexed: bool) -> Iterator[Database]
         finally:
             watchdog.close()
             shutil.rmtree(layout.sockets, ignore_errors=True)
+
+
+def mark(database: Database, say: Say) -> None:
+    """What beat does every minute, where a worker runs: thousands of new versions without it, and the board is worked out whole."""
+    with connected(postgres.url(database.layout, postgres.OWNER)):
+        say(f"{refresh_marks():,} subjects of the board marked")
 
 
 def _with_statistics(layout: Layout) -> Command:

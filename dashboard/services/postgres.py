@@ -44,6 +44,9 @@ LOGICAL_DECODING = (
     "max_wal_senders=20",
     "max_slot_wal_keep_size=512MB",
 )
+# The data are on a disk without moving parts, and mostly in memory: a page that is read by an index costs little more than
+# the next one of a scan. As PostgreSQL has it (4) it reads whole tables for what an index finds in a tenth of the time.
+PLANNED = ("random_page_cost=1.1",)
 THROW_AWAY = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "autovacuum=off")
 
 
@@ -163,6 +166,7 @@ def command(layout: Layout) -> Command:
         "log_line_prefix=%m [%p] %q%u ",
         "max_connections=100",
         *LOGICAL_DECODING,
+        *PLANNED,
         *(() if layout.durable else THROW_AWAY),
     ]
     argv = [*_disguised("postgres"), "-D", str(layout.data / "postgres")]

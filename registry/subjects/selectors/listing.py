@@ -26,6 +26,7 @@ from registry.subjects.models import (
     Context,
     Registry,
     SchemaVersion,
+    Subject,
     SubjectActivity,
 )
 from registry.subjects.names import DEFAULT_CONTEXT, SubjectName
@@ -35,6 +36,8 @@ from registry.subjects.selectors.narrowing import ALL, Narrowing, narrowed
 ALL_CONTEXTS = ":*:"
 _CURSOR: Final = re.compile(r"(?P<microseconds>[0-9]{1,17})\.(?P<subject>[0-9]{1,18})")
 _BEGINNING: Final = datetime(1970, 1, 1, tzinfo=UTC)
+#: of a version, what a line of the list is made of
+_SHOWN: Final = ("subject", "version", "created_at", "created_by", "deleted_at")
 
 
 @dataclass(frozen=True)
@@ -217,12 +220,12 @@ def _counted(rows: QuerySet[SubjectActivity], edge: _Place | None) -> tuple[int,
 
 
 def _newest_versions(subject_pks: list[int], *, deleted: bool) -> dict[int, SchemaVersion]:
-    rows = (
-        SchemaVersion.objects.filter(subject_id__in=subject_pks, deleted_at__isnull=not deleted)
-        .select_related("schema")
-        .order_by("subject_id", "-version")
-        .distinct("subject_id")
+    """The newest of each, without texts; found from the index one by one, as a subject may have any number of them."""
+    theirs = SchemaVersion.objects.filter(subject=OuterRef("pk"), deleted_at__isnull=not deleted)
+    newest = Subject.objects.filter(pk__in=subject_pks).values_list(
+        Subquery(theirs.order_by("-version").values("pk")[:1])
     )
+    rows = SchemaVersion.objects.filter(pk__in=newest).select_related("schema").only(*_SHOWN, "schema__schema_type")
     return {row.subject_id: row for row in rows}
 
 
