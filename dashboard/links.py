@@ -6,9 +6,11 @@ pages are routed on the raw path; templates and views make such addresses only h
 
 from __future__ import annotations
 
+from functools import lru_cache
 from urllib.parse import quote, urlencode
 
-from django.urls import reverse
+from django.conf import settings
+from django.urls import get_script_prefix, reverse
 
 PAGES = ("", "compare", "report", "simulate", "usage", "references", "retire")
 """What follows the subject in the path: its own page, two versions compared, a proposed schema checked, data tried,
@@ -27,6 +29,17 @@ def subject_url(registry: str, subject: str, page: str = "", **query: object) ->
     if page not in PAGES:
         raise ValueError(f"no page of a subject is called {page!r}: it is one of {PAGES}")
     segment = quote(f":.:{subject}" if subject in _FOLDED else subject, safe="")
-    path = f"{reverse('ui:home')}registries/{quote(registry, safe='')}/subjects/{segment}/{page}"
+    path = f"{subjects_url(registry)}/{segment}/{page}"
     given = {name.rstrip("_"): value for name, value in query.items() if value is not None}
     return f"{path}?{urlencode(given, doseq=True)}" if given else path
+
+
+def subjects_url(registry: str) -> str:
+    """The address of the list of a registry's subjects."""
+    return _subjects_url(registry, get_script_prefix(), settings.ROOT_URLCONF)
+
+
+@lru_cache(maxsize=256)
+def _subjects_url(registry: str, prefix: str, addresses: object) -> str:
+    """Made once for a registry, as a list has hundreds; what else it depends on is named beside it."""
+    return f"{reverse('ui:home')}registries/{quote(registry, safe='')}/subjects"

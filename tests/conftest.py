@@ -247,6 +247,13 @@ def quick_passwords() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True, scope="session")
+def nothing_kept() -> Iterator[None]:
+    """What pages keep for a minute is of another test."""
+    with mock.patch("dashboard.kept.KEPT_SECONDS", 0):
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
 def static_files_once() -> Iterator[None]:
     """Each client makes middleware of its own, and WhiteNoise would look up all static files for each of them."""
     from whitenoise.middleware import WhiteNoiseMiddleware

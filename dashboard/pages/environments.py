@@ -11,8 +11,9 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext
 
+from dashboard.links import subjects_url
 from dashboard.pages.board import rule_sentence
-from dashboard.pages.frame import environment_of, make_frame, page_actor, subjects_url
+from dashboard.pages.frame import environment_of, make_frame, page_actor
 from dashboard.pages.promotions import at_utc
 from dashboard.pages.sources_words import given_text
 from dashboard.presenters.environments import BreakGlassView, EnvironmentPage, FreezeView, RecurringView, RuleView

@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from dashboard.accounts import signed_in_by
-from dashboard.links import subject_url
+from dashboard.links import subjects_url
 from dashboard.presenters.frame import Action, Crumb, Environment, Frame, Mirror, Part, Section, Travel
 from dashboard.presenters.looks import EnvironmentKind
 from registry.access.roles import READER, Actor, Grant, refusal
@@ -127,8 +127,3 @@ def refresh_action(state: MirrorState, actor: Actor) -> Action:
         reason=reason,
         icon="refresh-cw",
     )
-
-
-def subjects_url(registry: str) -> str:
-    """The list of subjects of a registry."""
-    return subject_url(registry, "x").rsplit("/subjects/", 1)[0] + "/subjects"

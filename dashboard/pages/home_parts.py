@@ -11,8 +11,8 @@ from django.conf import settings
 from django.urls import reverse
 from django.utils.translation import gettext
 
+from dashboard.links import subjects_url
 from dashboard.pages.finding_row import finding_row
-from dashboard.pages.frame import subjects_url
 from dashboard.pages.promotions import at_utc, request_row
 from dashboard.pages.promotions_plan import impact_of
 from dashboard.pages.sources import coverage_of

@@ -17,7 +17,8 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext
 
-from dashboard.pages.frame import make_frame, page_actor, refresh_action, subjects_url
+from dashboard.links import subjects_url
+from dashboard.pages.frame import make_frame, page_actor, refresh_action
 from dashboard.pages.home_parts import readable
 from dashboard.pages.job_runs import APPLY, DELIVER, SCAN, SYNC, log_urls, queue_rows, schedule_rows, took
 from dashboard.pages.sources import scan_action

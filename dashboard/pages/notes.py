@@ -11,8 +11,9 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext
 
-from dashboard.links import subject_url
-from dashboard.pages.frame import make_frame, page_actor, subjects_url
+from dashboard.kept import kept
+from dashboard.links import subject_url, subjects_url
+from dashboard.pages.frame import make_frame, page_actor
 from dashboard.pages.sources_words import given_text
 from dashboard.pages.subject_parts import subjects_crumb
 from dashboard.presenters.business_words import Fact
@@ -92,10 +93,11 @@ def note_part(
 
 def tag_chips(registry: str, tags: Iterable[str]) -> tuple[TagChip, ...]:
     """The tags; with a registry each leads to the subjects that have it."""
+    base = subjects_url(registry) if registry else ""
     return tuple(
         TagChip(
             word=tag,
-            url=f"{subjects_url(registry)}?{urlencode({'tag': tag.lower()})}" if registry else "",
+            url=f"{base}?{urlencode({'tag': tag.lower()})}" if registry else "",
             personal=is_personal_tag(tag),
         )
         for tag in tags
@@ -127,10 +129,14 @@ def facts_of(registry: Registry, name: SubjectName, version: str) -> dict[str, F
 def tag_choices(registry: Registry, counts: Mapping[str, int] | None, chosen: str) -> tuple[Choice, ...]:
     """The tags that most subjects of the list have, with how many have each, and the chosen one.
 
-    Those of the registry, without a number, where nothing was counted.
+    Those that the registry had at most a minute ago, without a number, where nothing was counted.
     """
     chosen = chosen.lower()
-    listed = [tag for tag, _ in Counter(tag_counts(registry) if counts is None else counts).most_common(MOST_CHOICES)]
+    if counts is None:
+        counts_of_all, _ = kept(f"tags {registry.pk}", lambda: tag_counts(registry))
+        listed = list(counts_of_all)[:MOST_CHOICES]
+    else:
+        listed = [tag for tag, _ in Counter(counts).most_common(MOST_CHOICES)]
     if chosen and chosen not in listed:
         listed.append(chosen)
     return (

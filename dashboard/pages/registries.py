@@ -6,7 +6,8 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext
 
-from dashboard.pages.frame import environment_of, make_frame, page_actor, refresh_action, subjects_url
+from dashboard.links import subjects_url
+from dashboard.pages.frame import environment_of, make_frame, page_actor, refresh_action
 from dashboard.pages.sources_words import lasting
 from dashboard.presenters.frame import Action
 from dashboard.presenters.registries import RegistriesPage, RegistryRow, RegistryState

@@ -8,8 +8,8 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext
 
-from dashboard.links import subject_url
-from dashboard.pages.frame import make_frame, page_actor, subjects_url
+from dashboard.links import subject_url, subjects_url
+from dashboard.pages.frame import make_frame, page_actor
 from dashboard.pages.notes import chosen_subjects
 from dashboard.pages.sources_words import given_text
 from dashboard.pages.subject_parts import subjects_crumb

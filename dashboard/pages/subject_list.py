@@ -11,8 +11,8 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext
 
-from dashboard.links import subject_url
-from dashboard.pages.frame import environment_of, make_frame, page_actor, subjects_url
+from dashboard.links import subject_url, subjects_url
+from dashboard.pages.frame import environment_of, make_frame, page_actor
 from dashboard.pages.notes import bulk_form, owner_chips, owner_choices, tag_chips, tag_choices
 from dashboard.pages.sources_words import given_text
 from dashboard.presenters.frame import ActiveFilter, Choice, Filter, Link, Paging, Search, Section
@@ -267,6 +267,10 @@ def _carriers(carried: Carried) -> str:
     return ", ".join(filter(None, (topics, queries)))
 
 
+def _findings_url(registry: str, name: str) -> str:
+    return f"{reverse('ui:findings')}?{urlencode({'subject': name, 'registry': registry})}"
+
+
 def _row(
     registry: str,
     row: selectors.SubjectRow,
@@ -298,7 +302,7 @@ def _row(
         ),
         version_count=row.live_versions,
         open_findings=signs.findings.get(name, 0),
-        findings_url=reverse("ui:findings") + "?" + urlencode({"subject": name, "registry": registry}),
+        findings_url=_findings_url(registry, name) if name in signs.findings else "",
         pending=gettext("request %(request)s") % {"request": request} if request else "",
         pending_url=reverse("ui:promotion", args=[request]) if request else "",
         changed_at=row.changed_at,

@@ -9,8 +9,7 @@ from urllib.parse import urlencode
 from django.urls import reverse
 from django.utils.translation import gettext
 
-from dashboard.links import subject_url
-from dashboard.pages.frame import subjects_url
+from dashboard.links import subject_url, subjects_url
 from dashboard.presenters.frame import Crumb, Part
 from dashboard.texts import later
 from registry.subjects.names import SubjectName

@@ -9,6 +9,9 @@ from enum import StrEnum
 from dashboard.presenters.looks import EnvironmentKind
 from dashboard.texts import later
 
+#: characters of an environment's name above the cells of its column
+LONGEST_LABEL = 40
+
 
 class Section(StrEnum):
     """The entry of the navigation that a page belongs to."""
@@ -34,6 +37,11 @@ class Environment:
     kind: EnvironmentKind = EnvironmentKind.OTHER
     url: str = ""
     current: bool = False
+
+    @property
+    def short(self) -> str:
+        """The name for a label of a cell."""
+        return self.name if len(self.name) <= LONGEST_LABEL else f"{self.name[: LONGEST_LABEL - 1]}…"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

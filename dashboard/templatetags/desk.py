@@ -20,6 +20,7 @@ from django.utils.translation import gettext
 from dashboard import links
 from dashboard.presenters.frame import Link
 from dashboard.presenters.looks import Look, Shown, Verdict, format_name
+from dashboard.presenters.subjects import VersionChip
 from dashboard.texts import counted, later
 
 register = template.Library()
@@ -285,6 +286,25 @@ def actions(context: Context, what: Sequence[Any]) -> dict[str, Any]:
 def environment(place: Any, version: int | None = None) -> dict[str, Any]:
     """An environment's chip, with a version where one is meant."""
     return {"place": place, "version": version}
+
+
+@register.simple_tag
+def version_chip(chip: VersionChip) -> SafeString:
+    """The version that an environment has, and how far that is behind. No template: a list has hundreds."""
+    if chip.version is None:
+        nothing = '<span class="muted"><span aria-hidden="true">–</span><span class="visually-hidden">{}</span></span>'
+        return format_html(nothing, gettext("not there"))
+    link = format_html('<a class="version-number" href="{}">{}</a>', chip.url, chip.version)
+    if not chip.behind:
+        return format_html("<span>{}</span>", link)
+    behind = gettext("%(behind)s behind the newest") % {"behind": chip.behind}
+    return format_html(
+        '<span><span class="behind" title="{behind}"><span aria-hidden="true">−{number}</span>'
+        '<span class="visually-hidden">{behind},</span></span> {link}</span>',
+        behind=behind,
+        number=chip.behind,
+        link=link,
+    )
 
 
 @register.inclusion_tag("components/problem.html", takes_context=True)

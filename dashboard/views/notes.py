@@ -11,9 +11,9 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext
 from django.views.decorators.http import require_POST
 
-from dashboard.links import subject_url
+from dashboard.links import subject_url, subjects_url
 from dashboard.pages import notes as pages
-from dashboard.pages.frame import page_actor, subjects_url
+from dashboard.pages.frame import page_actor
 from dashboard.pages.sources_words import given_text
 from dashboard.pages.subjects import subject_page
 from dashboard.texts import counted

@@ -15,7 +15,7 @@ from registry.subjects.models import VersionStanding
 from registry.subjects.names import SubjectName, parse_subject
 from registry.subjects.selectors import SubjectRows, subject_rows
 from registry.subjects.selectors.listing_by_name import subject_rows_by_name
-from registry.subjects.selectors.listing_in_tiers import LIVE_VERSIONS, subject_rows_in_tiers
+from registry.subjects.selectors.listing_in_tiers import LIVE_VERSIONS, few_found, subject_rows_in_tiers
 from registry.subjects.selectors.narrowing import Narrowing
 from registry.subjects.selectors.places import Registry
 
@@ -83,6 +83,9 @@ def find_subjects(
         return subject_rows_by_name(place, narrowing, deleted=deleted, total=total, **edges)
     if chosen.sort == BY_CHANGE:
         return subject_rows(place, narrowing, **edges)
+    found = few_found(place, narrowing)
+    if found is not None:
+        narrowing, total = Narrowing(keys=found), len(found)
     if chosen.sort == BY_VERSIONS:
         return subject_rows_in_tiers(place, narrowing, column=LIVE_VERSIONS, total=total, **edges)
     tiers = (signs or signs_of(place)).tiers(without=without)

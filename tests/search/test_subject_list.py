@@ -121,6 +121,31 @@ def test_pages_by_health_and_by_versions_lead_through_all_and_back(troubled: Reg
         assert (back.skipped, bool(back.before)) == (earlier.skipped, bool(earlier.before))
 
 
+@pytest.mark.parametrize("sort", ["", "versions"])
+@pytest.mark.parametrize("chosen", [{"text": "a"}, {"text": "nothing has this"}, {"level": "BACKWARD"}], ids=str)
+def test_few_and_many_found_stand_in_the_same_order(
+    troubled: Registry, monkeypatch: pytest.MonkeyPatch, sort: str, chosen: dict[str, str]
+) -> None:
+    def pages() -> list[list[str]]:
+        found, cursor = [], ""
+        while True:
+            page = find_subjects(troubled, SubjectFilter(sort=sort, **chosen), Page(after=cursor, limit=2))
+            found.append([f"{page.skipped} of {page.total}", *(row.subject.qualified for row in page.rows)])
+            if not page.after:
+                return found
+            cursor = page.after
+
+    few = pages()
+    monkeypatch.setattr("registry.subjects.selectors.listing_in_tiers._MOST_FOUND", 0)
+    assert pages() == few
+
+
+def test_the_names_are_read_once_for_a_word(troubled: Registry) -> None:
+    with CaptureQueriesContext(connection) as seen:
+        assert find_subjects(troubled, SubjectFilter(text="a"), Page(limit=1)).total == 2
+    assert sum("LIKE UPPER" in query["sql"] for query in seen) == 1
+
+
 def test_health_is_the_worst_and_says_the_rest(troubled: Registry, system: Actor) -> None:
     def health(place: str) -> dict[str, tuple[str, ...]]:
         here = Registry.objects.get(name=place)

@@ -20,6 +20,8 @@ from registry.subjects.selectors.narrowing import Narrowing, narrowed
 
 CHANGED_AT: Final = "changed_at"
 LIVE_VERSIONS: Final = "live_versions"
+#: so many are remembered by their numbers, so that no tier looks for them again
+_MOST_FOUND: Final = 5_000
 _CURSOR: Final = re.compile(
     r"(?P<tier>[0-9]{1,2})\.(?P<value>[0-9]{1,17})\.(?P<subject>[0-9]{1,18})~(?P<skipped>[0-9]{1,9})"
 )
@@ -92,6 +94,18 @@ def subject_rows_in_tiers(
         before="" if is_first or not places else places[0].cursor(skipped),
         after="" if is_last or not places else places[-1].cursor(skipped + len(places) - 1),
     )
+
+
+def few_found(registry: Registry, given: Narrowing) -> tuple[int, ...] | None:
+    """The numbers of the subjects that the filters leave; None where these are many, or found without looking at all.
+
+    At most one query.
+    """
+    if not given.is_dear:
+        return None
+    rows = narrowed(SubjectActivity.objects.filter(registry_id=registry.pk), registry, given, at="subject__")
+    keys = tuple(rows.order_by().values_list("subject_id", flat=True)[: _MOST_FOUND + 1])
+    return keys if len(keys) <= _MOST_FOUND else None
 
 
 def _read(

@@ -7,7 +7,19 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from django.db.models import Exists, F, Func, OuterRef, Q, QuerySet, TextField, Value
+from django.contrib.postgres.fields import ArrayField
+from django.db.models import (
+    BigIntegerField,
+    BooleanField,
+    Exists,
+    F,
+    Func,
+    OuterRef,
+    Q,
+    QuerySet,
+    TextField,
+    Value,
+)
 
 from registry.subjects.models import Config, Context, Registry, SchemaVersion, Subject, SubjectNote, VersionStanding
 from registry.subjects.names import SubjectName
@@ -23,7 +35,7 @@ class Narrowing:
 
     `schema_type` is that of the newest live version, of one that is deleted of any. `tag` is one of the subjects' notes,
     in any case of letters; `owned` are the patterns of what an owner has, `unowned` those of what anybody has, none of
-    which may fit; `standing` is that of a live version; `among` are names.
+    which may fit; `standing` is that of a live version; `among` are names, `keys` the numbers of subjects.
     """
 
     text: str = ""
@@ -34,6 +46,7 @@ class Narrowing:
     unowned: Collection[str] | None = None
     standing: str = ""
     among: Collection[SubjectName] | None = None
+    keys: Collection[int] | None = None
 
     @property
     def names_matter(self) -> bool:
@@ -69,7 +82,15 @@ def narrowed(rows: Rows, registry: Registry, given: Narrowing, *, at: str, delet
     if given.standing:
         stands = VersionStanding.objects.filter(standing=given.standing, version__deleted_at=None)
         rows = rows.filter(**{f"{key}__in": stands.values("version__subject")})
+    if given.keys is not None:
+        rows = rows.filter(_numbered(given.keys, key))
     return rows if given.among is None else rows.filter(among(given.among, at))
+
+
+def _numbered(keys: Collection[int], key: str) -> Q:
+    """As one list: thousands of numbers one by one take longer to write and to read than to find."""
+    listed = Value(list(keys), output_field=ArrayField(BigIntegerField()))
+    return Q(Func(F(key), listed, template="(%(expressions)s))", arg_joiner=" = ANY (", output_field=BooleanField()))
 
 
 def tagged(tag: str) -> QuerySet[SubjectNote]:
