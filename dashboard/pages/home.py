@@ -16,9 +16,9 @@ from django.utils.translation import gettext
 from redis.exceptions import RedisError
 
 from dashboard.pages.audit import changed
+from dashboard.pages.first_run import first_steps
 from dashboard.pages.frame import make_frame, page_actor
 from dashboard.pages.home_parts import (
-    connect_step,
     drift_rows,
     health,
     last_decision_of,
@@ -30,9 +30,8 @@ from dashboard.pages.home_parts import (
 from dashboard.pages.promotions import request_row
 from dashboard.pages.subjects import DOORS
 from dashboard.presenters.frame import Action, Section
-from dashboard.presenters.home import ActivityItem, FirstStep, HomePage
+from dashboard.presenters.home import ActivityItem, HomePage
 from dashboard.tasks import DEMO_LOCK
-from dashboard.texts import listing
 from registry.access.roles import Actor
 from registry.audit.selectors import AuditEntry, list_events
 from registry.drift import selectors as drift
@@ -74,7 +73,7 @@ def home_page(request: HttpRequest) -> HomePage:
         problems=problems(sources, mirrors, failed),
         last_decision="" if waiting else last_decision_of(actor),
         activity=_activity(list_events(limit=SHOWN * 10)),
-        first_steps=(connect_step(actor, mirrors), *_first_steps(request, order)) if demo.empty else (),
+        first_steps=first_steps(request, mirrors) if demo.empty else (),
         demo=_demo_action(actor) if demo.empty and not demo.loading and settings.UNDER_UP else None,
         demo_progress=demo.progress,
         watch_url=f"{reverse('ui:home')}?shown={demo.shown}" if demo.progress else "",
@@ -131,31 +130,6 @@ def _demo_action(actor: Actor) -> Action:
     """Anybody at one's own machine may load the demo, signed in or not: it is offered under `up` alone."""
     return Action(
         label=gettext("Load the demo"), url=reverse("ui:demo_load"), method="post", tone="primary", icon="play"
-    )
-
-
-def _first_steps(request: HttpRequest, order: list[str]) -> tuple[FirstStep, ...]:
-    host = f"{request.scheme}://{request.get_host()}"
-    return (
-        FirstStep(
-            title=gettext("Point a producer here"),
-            sentence=gettext("Any client of Confluent's registry works unchanged."),
-            command=f"schema.registry.url={host}",
-        ),
-        FirstStep(
-            title=gettext("Add a topic or a checkpoint"),
-            sentence=gettext("It is scanned on a schedule and held against what is registered."),
-            action=Action(label=gettext("Add a source"), url=reverse("ui:source_add")),
-        ),
-        FirstStep(
-            title=gettext("Choose who approves"),
-            sentence=gettext(
-                "Versions go through %(environments)s: somebody asks, somebody else approves. Rules say who, for which"
-                " subjects, and what breaking takes."
-            )
-            % {"environments": listing(order)},
-            action=Action(label=gettext("Environments and their rules"), url=reverse("ui:environments")),
-        ),
     )
 
 

@@ -19,12 +19,12 @@ from dashboard.pages.sources import coverage_of
 from dashboard.pages.sources_words import listed
 from dashboard.presenters.drift import FindingRow
 from dashboard.presenters.frame import Action, Link, Problem
-from dashboard.presenters.home import FirstStep, HealthItem
+from dashboard.presenters.home import HealthItem
 from dashboard.presenters.looks import Health
 from dashboard.presenters.notifications import NoticeRow
 from dashboard.presenters.promotions import RequestRow
 from dashboard.texts import counted, later, listing
-from registry.access.roles import Actor, may, refusal
+from registry.access.roles import Actor, may
 from registry.drift.selectors import FindingInfo, SourceInfo
 from registry.notifications.selectors import EntryInfo, list_entries
 from registry.promotions.due import WAITS, freezes_soon, waits_long
@@ -144,30 +144,6 @@ def health(
 ) -> tuple[HealthItem, ...]:
     """The strip: registries and their last sync, scans, Spark, and what failed and waits for somebody."""
     return (_registries(mirrors), _scans(sources), _spark(), _jobs(sources, mirrors, failed))
-
-
-def connect_step(actor: Actor, mirrors: Sequence[MirrorState]) -> FirstStep:
-    """The step of the first run that connects a registry, with how the first one that was connected does."""
-    first = mirrors[0] if mirrors else None
-    reason = refusal(actor, "registry.manage", registry=first.registry if first else "")
-    if first is None:
-        sentence = gettext("One that you have is mirrored read-only; its address is tested before it is kept.")
-        label, url, method = gettext("Connect a registry"), reverse("ui:registry_connect"), "get"
-    else:
-        sentence = (
-            gettext("%(registry)s can’t be read: %(why)s") % {"registry": first.registry, "why": first.error}
-            if first.error
-            else gettext("%(registry)s is read; nothing is registered there yet.") % {"registry": first.registry}
-            if first.synced_at
-            else gettext("%(registry)s is read for the first time.") % {"registry": first.registry}
-        )
-        label, url, method = gettext("Test connection"), reverse("ui:registry_test", args=[first.registry]), "post"
-    return FirstStep(
-        title=gettext("Connect a registry"),
-        sentence=sentence,
-        action=Action(label=label, url=url, method=method, allowed=not reason, reason=reason),
-        done=first is not None and first.synced_at is not None and not first.error,
-    )
 
 
 def _registries(mirrors: Sequence[MirrorState]) -> HealthItem:

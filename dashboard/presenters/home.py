@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 
 from dashboard.presenters.drift import FindingRow
-from dashboard.presenters.frame import Action, Frame, Problem
+from dashboard.presenters.frame import Action, Frame, Link, Problem
 from dashboard.presenters.looks import Health
 from dashboard.presenters.notifications import NoticeRow
 from dashboard.presenters.promotions import RequestRow
@@ -35,6 +35,17 @@ class ActivityItem:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """What was found when a step was tried: how that is, in a word and a sentence, when it was, and where it is cured."""
+
+    health: Health
+    word: str
+    said: str = ""
+    at: datetime | None = None
+    cure: Link | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FirstStep:
     """A step of the first run."""
 
@@ -42,7 +53,12 @@ class FirstStep:
     sentence: str
     command: str = ""
     action: Action | None = None
-    done: bool = False
+    tried: Tried | None = None
+
+    @property
+    def done(self) -> bool:
+        """Whether it was tried and is well."""
+        return self.tried is not None and self.tried.health == Health.UP
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

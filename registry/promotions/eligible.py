@@ -124,7 +124,7 @@ class _Known:
         self.owners = _owners(requests, self.rules)
         named = {number for group in self.members.values() for number in group}
         named |= {owner.user_id for found in self.owners.values() for owner in found.people}
-        self.grants = _grants_of(roles, named)
+        self.grants = grants_of_roles(roles, named)
         self._read_people({*named, *self.grants, *(request.requested_by_id for request in requests)})
         self.covering: dict[tuple[str, str], tuple[set[int], set[int]]] = {}
         self.reviews: dict[int, list[Review]] = {}
@@ -350,7 +350,7 @@ def _has_role(grants: Sequence[Grant], role: str, registry: str, subjects: Itera
     return all(any(fnmatchcase(subject, grant.subject_pattern) for grant in there) for subject in subjects)
 
 
-def _grants_of(roles: Iterable[str], people: Iterable[int]) -> dict[int, list[Grant]]:
+def grants_of_roles(roles: Iterable[str], people: Iterable[int]) -> dict[int, list[Grant]]:
     """All grants of these roles, and all of these people, their own and through groups, by person; two queries."""
     wanted, numbers = Q(role__in=sorted(roles)), sorted(people)
     own = RoleGrant.objects.filter(wanted | Q(user__in=numbers)).values_list("user", *_PLACE)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import date
 
 from dashboard.presenters.frame import Action, Link, MessagePage, Problem, Section
-from dashboard.presenters.home import ActivityItem, FirstStep, HealthItem, HomePage
+from dashboard.presenters.home import ActivityItem, FirstStep, HealthItem, HomePage, Tried
 from dashboard.presenters.looks import Health
 from tests.site.samples.cast import HOSTILE, ago, frame
 from tests.site.samples.drift import FINDINGS
@@ -48,9 +48,22 @@ HOME_SIGNED_OUT = replace(
     problems=(Problem(what="Spark doesn’t answer: scans wait", where="sc://127.0.0.1:15002", cure="It is restarted by the supervisor; see its log.", since=ago(minutes=6)),),
 )  # fmt: skip
 STEPS = (
-    FirstStep(title="Point a producer here", sentence="Any client of Confluent’s registry works unchanged: give it this address.", command="schema.registry.url=http://127.0.0.1:8081"),
-    FirstStep(title="Add what to scan", sentence="A Kafka topic, or the checkpoint of a Spark query.", action=Action(label="Add a source", url="/ui/sources/add")),
-    FirstStep(title="Promote the first version", sentence="From dev to staging to prod, asked for by one person and approved by another.", done=True),
+    FirstStep(
+        title="Connect a registry, or use this one", sentence="One that you have is mirrored read-only; its address is tested before it is kept. Or point a producer here: any client of Confluent’s registry works unchanged.",
+        command="schema.registry.url=http://127.0.0.1:8081", action=Action(label="Test connection", url="/ui/registries/legacy/test", method="post"),
+        tried=Tried(health=Health.DOWN, word="Not reachable", said=f"legacy can’t be read: {HOSTILE}", at=ago(minutes=6)),
+    ),
+    FirstStep(
+        title="Map your environments", sentence="Each is a registry, in the order in which versions go through them.",
+        action=Action(label="Environments and their rules", url="/ui/environments"),
+        tried=Tried(health=Health.UP, word="Mapped", said="dev → staging → prod. Only requests write to staging and prod."),
+    ),
+    FirstStep(
+        title="Choose who approves", sentence="Somebody asks, somebody else approves. Rules say who, for which subjects, and what breaking takes.",
+        action=Action(label="Rules of prod", url="/ui/environments/prod"),
+        tried=Tried(health=Health.DEGRADED, word="Somebody is missing", said="prod takes 2 approvals. 1 person can give one.", cure=Link(label="People and their roles", url="/ui/people")),
+    ),
+    FirstStep(title="Add a topic or a checkpoint", sentence="It is scanned on a schedule and held against what is registered.", action=Action(label="Add a source", url="/ui/sources/add")),
 )  # fmt: skip
 HOME_FIRST = HomePage(
     frame=frame("Welcome to Schemadesk", Section.HOME, busy=False), first_steps=STEPS,
