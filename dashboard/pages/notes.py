@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Final
 from urllib.parse import urlencode
 
@@ -11,7 +11,6 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext
 
-from dashboard.kept import kept
 from dashboard.links import subject_url, subjects_url
 from dashboard.pages.frame import make_frame, page_actor
 from dashboard.pages.sources_words import given_text
@@ -27,7 +26,7 @@ from registry.formats.effective_tags import SchemaTags
 from registry.subjects import selectors
 from registry.subjects.models.notes import MAX_DOC, MAX_TAGS
 from registry.subjects.names import SubjectName, parse_subject
-from registry.subjects.selectors.notes import Note, note_of, notes_of, tag_counts
+from registry.subjects.selectors.notes import Note, note_of, notes_of
 from registry.subjects.selectors.places import Registry, get_registry
 from registry.subjects.selectors.tags import is_personal_tag, tags_of_outline
 from registry.subjects.services.notes import MOST, clean_tags
@@ -126,17 +125,9 @@ def facts_of(registry: Registry, name: SubjectName, version: str) -> dict[str, F
 # -- the list -------------------------------------------------------------------------------------------------------
 
 
-def tag_choices(registry: Registry, counts: Mapping[str, int] | None, chosen: str) -> tuple[Choice, ...]:
-    """The tags that most subjects of the list have, with how many have each, and the chosen one.
-
-    Those that the registry had at most a minute ago, without a number, where nothing was counted.
-    """
-    chosen = chosen.lower()
-    if counts is None:
-        counts_of_all, _ = kept(f"tags {registry.pk}", lambda: tag_counts(registry))
-        listed = list(counts_of_all)[:MOST_CHOICES]
-    else:
-        listed = [tag for tag, _ in Counter(counts).most_common(MOST_CHOICES)]
+def tag_choices(tags: Iterable[str], counts: Mapping[str, int] | None, chosen: str) -> tuple[Choice, ...]:
+    """The first of the tags, most used first, with how many have each where that was counted, and the chosen one."""
+    chosen, listed = chosen.lower(), list(islice(tags, MOST_CHOICES))
     if chosen and chosen not in listed:
         listed.append(chosen)
     return (
@@ -148,7 +139,7 @@ def tag_choices(registry: Registry, counts: Mapping[str, int] | None, chosen: st
     )
 
 
-def owner_choices(registry: Registry, counts: Mapping[str, int], chosen: str) -> tuple[Choice, ...]:
+def owner_choices(registry: Registry, counts: Mapping[str, int] | None, chosen: str) -> tuple[Choice, ...]:
     """Who owns subjects there, with how many of the list each has where that was counted, and the chosen one."""
     listed = [f"{kind}:{name}" for kind, name in owner_names(registry.name)[:MOST_CHOICES]]
     if chosen and chosen not in listed:
@@ -156,7 +147,12 @@ def owner_choices(registry: Registry, counts: Mapping[str, int], chosen: str) ->
     return (
         Choice(value="", label=gettext("Any owner"), selected=not chosen),
         *(
-            Choice(value=value, label=_owner_word(value), selected=value == chosen, count=counts.get(value))
+            Choice(
+                value=value,
+                label=_owner_word(value),
+                selected=value == chosen,
+                count=None if counts is None else counts.get(value, 0),
+            )
             for value in listed
         ),
     )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 from urllib.parse import quote, urlencode
 
 from django.http import HttpRequest
@@ -13,30 +13,31 @@ from django.utils.translation import gettext
 
 from dashboard.links import subject_url, subjects_url
 from dashboard.pages.frame import environment_of, make_frame, page_actor
-from dashboard.pages.notes import bulk_form, owner_chips, owner_choices, tag_chips, tag_choices
-from dashboard.pages.sources_words import given_text
-from dashboard.presenters.frame import ActiveFilter, Choice, Filter, Link, Paging, Search, Section
+from dashboard.pages.notes import bulk_form, owner_chips, tag_chips
+from dashboard.pages.subject_filters import (
+    Chosen,
+    counted_in_time,
+    counted_with_page,
+    numbers_part,
+    search_of,
+    with_query,
+)
+from dashboard.presenters.frame import Link, Paging, Section
 from dashboard.presenters.looks import SubjectHealth, format_name
 from dashboard.presenters.subjects import (
     SubjectList,
+    SubjectNumbers,
     SubjectRow,
     VersionChip,
 )
 from dashboard.texts import counted, later
 from registry.access.selectors import owners_of_many
 from registry.drift.selectors.carried import NOTHING, Carried, carried_of
-from registry.formats import FORMATS
-from registry.formats.compatibility import LEVELS
 from registry.promotions.selectors import list_environments, open_requests_of
-from registry.search.facets import Facets, facet_counts
 from registry.search.health import REQUEST, UNCHECKED, Signs, signs_of
 from registry.search.subject_list import (
-    BY_CHANGE,
-    BY_NAME,
-    BY_VERSIONS,
     DELETED,
     DRIFT,
-    PENDING,
     UNOWNED,
     Page,
     SubjectFilter,
@@ -49,25 +50,6 @@ from registry.subjects.selectors.places import Registry, get_registry
 from registry.subjects.selectors.remotes import mirror_of
 
 PAGE_ROWS = 50
-STATES: Final = {
-    "": later("Any state"),
-    "deprecated": later("Deprecated"),
-    "retired": later("Retired"),
-    "quarantined": later("Quarantined"),
-    DELETED: later("Soft-deleted"),
-}
-ATTENTION: Final = {
-    "": later("All"),
-    DRIFT: later("With open drift"),
-    PENDING: later("With an open request"),
-    UNOWNED: later("Without an owner"),
-}
-ORDERS: Final = {
-    "": later("Needs attention first"),
-    BY_CHANGE: later("Last change first"),
-    BY_NAME: later("By name"),
-    BY_VERSIONS: later("Most versions first"),
-}
 #: what is wrong → the sentence that says so
 _WHY: Final = {
     DRIFT: later("What was seen of it isn’t what is approved: findings are open."),
@@ -75,49 +57,57 @@ _WHY: Final = {
     UNCHECKED: later("It is in production with compatibility NONE: nothing is checked."),
     UNOWNED: later("Nobody answers for it."),
 }
-#: name in the address → as the selector has it
-_THEIRS: Final = {"q": "text"}
-#: filters that have no other values
-KNOWN: Final[Mapping[str, Mapping[str, str]]] = {"state": STATES, "attention": ATTENTION, "sort": ORDERS}
-#: name in the address → the name that a chip shows
-NAMES: Final = {
-    "q": later("text"),
-    "format": later("format"),
-    "level": later("level"),
-    "state": later("state"),
-    "attention": later("attention"),
-    "tag": later("tag"),
-    "owner": later("owner"),
-    "sort": later("order"),
-}
 
 
 def subject_list(request: HttpRequest, registry: str) -> SubjectList:
     """The page of a registry's subjects, filtered and paged by the query. Raises RegistryNotFound, InvalidInput."""
     place = get_registry(registry)
-    chosen = {name: given_text(request.GET, name) for name in NAMES}
-    for name, known in KNOWN.items():
-        chosen[name] = chosen[name] if chosen[name] in known else ""
-    wanted, base = (
-        SubjectFilter(**{_THEIRS.get(name, name): value for name, value in chosen.items()}),
-        subjects_url(registry),
-    )
-    facets, signs = facet_counts(place, wanted), signs_of(place)
-    found = _found(request, place, wanted, facets, signs)
+    chosen, signs = Chosen.of(request), signs_of(place)
+    numbers = counted_with_page(place, chosen, len(signs.owned))
+    found = _found(request, place, chosen.wanted, signs, numbers.facets.total)
+    is_part = bool(getattr(request, "htmx", None))
     return SubjectList(
         frame=make_frame(
             request, title=gettext("Subjects"), section=Section.SUBJECTS, registry=registry, mirror=mirror_of(place)
         ),
         registry=registry,
-        search=_search(place, base, chosen, facets),
+        search=search_of(place, chosen.values, numbers),
         rows=_rows(place, found.rows, signs),
-        paging=_paging(base, chosen, found),
+        paging=_paging(subjects_url(registry), chosen.values, found),
         add_command=f"curl -X POST -H 'Content-Type: application/json' {request.scheme}://{request.get_host()}"
         + ("" if registry == "dev" else f"/registries/{quote(registry)}")
         + '/subjects/orders-value/versions -d \'{"schema": "\\"string\\""}\'',
-        bulk=bulk_form(page_actor(request), registry) if found.rows and chosen["state"] != DELETED else None,
-        links=_links(registry, chosen["q"]),
+        bulk=bulk_form(page_actor(request), registry) if found.rows and chosen.values["state"] != DELETED else None,
+        links=_links(registry, chosen.values["q"]),
+        numbers=numbers_part(place, chosen, numbers, with_words=is_part),
+        unowned=_unowned(subjects_url(registry), chosen.values, found),
     )
+
+
+def subject_numbers(request: HttpRequest, registry: str) -> SubjectNumbers | None:
+    """The numbers of the list that came without; None where nothing is counted. Raises RegistryNotFound, InvalidInput."""
+    place, chosen = get_registry(registry), Chosen.of(request)
+    return numbers_part(place, chosen, counted_in_time(place, chosen), with_words=True)
+
+
+def _found(
+    request: HttpRequest, place: Registry, wanted: SubjectFilter, signs: Signs, total: int | None
+) -> selectors.SubjectRows:
+    """The page that the address names; the first one where all that came after the place it names is gone."""
+    after, before = (request.GET.get(name, "").replace("\0", "") for name in ("after", "before"))
+    found = find_subjects(place, wanted, Page(after, before, PAGE_ROWS), signs=signs, total=total)
+    if found.total and not found.rows:
+        return find_subjects(place, wanted, Page(limit=PAGE_ROWS), signs=signs, total=total)
+    return found
+
+
+def _unowned(base: str, chosen: Mapping[str, str], found: selectors.SubjectRows) -> Link | None:
+    """What is told, with the way to all of them, where not all without an owner come first."""
+    if found.looked is None:
+        return None
+    words = gettext("Of those without an owner, the ones among the last %(looked)s that changed come first: see all")
+    label = words % {"looked": f"{found.looked:,}"}
+    return Link(label=label, url=with_query(base, {**chosen, "attention": UNOWNED}))
 
 
 def _links(registry: str, query: str) -> tuple[Link, ...]:
@@ -125,8 +115,8 @@ def _links(registry: str, query: str) -> tuple[Link, ...]:
     base = subjects_url(registry)
     found = [
         Link(label=gettext("Subjects that nothing needs"), url=reverse("ui:orphans", args=[registry])),
-        Link(label=gettext("Deprecated"), url=_with(base, {"state": "deprecated"})),
-        Link(label=gettext("Soft-deleted"), url=_with(base, {"state": DELETED})),
+        Link(label=gettext("Deprecated"), url=with_query(base, {"state": "deprecated"})),
+        Link(label=gettext("Soft-deleted"), url=with_query(base, {"state": DELETED})),
     ]
     if query:
         words = gettext("Search everything for “%(query)s”") % {"query": query[:100]}
@@ -134,110 +124,15 @@ def _links(registry: str, query: str) -> tuple[Link, ...]:
     return tuple(found)
 
 
-def _found(
-    request: HttpRequest, place: Registry, wanted: SubjectFilter, facets: Facets, signs: Signs
-) -> selectors.SubjectRows:
-    """The page that the address names; the first one where all that came after the place it names is gone."""
-    # what the numbers tell already isn't looked for: that nobody lacks an owner takes all names to find out, too many in a
-    # registry that is too large to be counted, where those without one stand among the others
-    nobodys = not wanted.attention and (facets.total is None or facets.counts.get("attention", {}).get(UNOWNED) == 0)
-    known: dict[str, Any] = {"signs": signs, "total": facets.total, "without": (UNOWNED,) if nobodys else ()}
-    after, before = (request.GET.get(name, "").replace("\0", "") for name in ("after", "before"))
-    found = find_subjects(place, wanted, Page(after, before, PAGE_ROWS), **known)
-    return find_subjects(place, wanted, Page(limit=PAGE_ROWS), **known) if found.total and not found.rows else found
-
-
-def _search(place: Registry, base: str, chosen: dict[str, str], facets: Facets) -> Search:
-    counts = {name: facets.counts.get(name) for name in NAMES}
-    filters = (
-        Filter(
-            name="format",
-            label=gettext("Format"),
-            choices=_choices(sorted(FORMATS), chosen["format"], gettext("Any format"), counts["format"]),
-        ),
-        Filter(
-            name="level",
-            label=gettext("Compatibility"),
-            choices=_choices(LEVELS, chosen["level"], gettext("Any level"), counts["level"]),
-        ),
-        Filter(name="state", label=gettext("State"), choices=_words(STATES, chosen["state"], counts["state"])),
-        Filter(
-            name="attention",
-            label=gettext("Needs attention"),
-            choices=_words(ATTENTION, chosen["attention"], counts["attention"], facets.unowned_beyond),
-        ),
-        Filter(name="tag", label=gettext("Tag"), choices=tag_choices(place, counts["tag"], chosen["tag"])),
-        Filter(
-            name="owner", label=gettext("Owner"), choices=owner_choices(place, counts["owner"] or {}, chosen["owner"])
-        ),
-        Filter(name="sort", label=gettext("Order"), choices=_words(ORDERS, chosen["sort"])),
-    )
-    active = tuple(
-        ActiveFilter(
-            label=f"{NAMES[name]}: {KNOWN.get(name, {}).get(value, value)}", url=_with(base, {**chosen, name: ""})
-        )
-        for name, value in chosen.items()
-        if value and name != "sort"
-    )
-    return Search(
-        url=base,
-        query=chosen["q"],
-        label=gettext("Search subjects"),
-        placeholder="orders",
-        filters=filters,
-        active=active,
-    )
-
-
-#: what isn't counted in every registry: a number that isn't there isn't none
-_UNTOLD: Final[Mapping[str, int | None]] = {UNOWNED: None}
-
-
-def _words(
-    words: Mapping[str, str], chosen: str, counts: Mapping[str, int] | None = None, unowned_beyond: bool = False
-) -> tuple[Choice, ...]:
-    return tuple(
-        Choice(
-            value=value,
-            label=str(word),
-            selected=value == chosen,
-            # soft-deleted ones are another list, and "any" is the paging's number
-            count=None if counts is None or value in ("", DELETED) else counts.get(value, _UNTOLD.get(value, 0)),
-            beyond=unowned_beyond and value == UNOWNED,
-        )
-        for value, word in words.items()
-    )
-
-
-def _choices(values: Iterable[str], chosen: str, any_word: str, counts: Mapping[str, int] | None) -> tuple[Choice, ...]:
-    return (
-        Choice(value="", label=any_word, selected=not chosen),
-        *(
-            Choice(
-                value=name,
-                label=format_name(name),
-                selected=name == chosen,
-                count=None if counts is None else counts.get(name, 0),
-            )
-            for name in values
-        ),
-    )
-
-
-def _with(base: str, query: Mapping[str, object]) -> str:
-    given = {name: value for name, value in query.items() if value}
-    return f"{base}?{urlencode(given)}" if given else base
-
-
-def _paging(base: str, chosen: dict[str, str], found: selectors.SubjectRows) -> Paging:
+def _paging(base: str, chosen: Mapping[str, str], found: selectors.SubjectRows) -> Paging:
     """The pages before and after, with the same filters."""
     shown = len(found.rows)
     return Paging(
         first=found.skipped + 1 if shown else 0,
         last=found.skipped + shown,
         total=found.total,
-        previous_url=_with(base, {**chosen, "before": found.before}) if found.before else "",
-        next_url=_with(base, {**chosen, "after": found.after}) if found.after else "",
+        previous_url=with_query(base, {**chosen, "before": found.before}) if found.before else "",
+        next_url=with_query(base, {**chosen, "after": found.after}) if found.after else "",
     )
 
 

@@ -11,6 +11,7 @@ from dashboard.texts import later
 
 #: characters of an environment's name above the cells of its column
 LONGEST_LABEL = 40
+LONGEST_CHOICE = 120
 
 
 class Section(StrEnum):
@@ -168,14 +169,21 @@ class Problem:
 class Choice:
     """One value of a filter or a select; `count` is how many rows it would leave, None where not counted.
 
-    `beyond`: there are more than that.
+    By its `id` it gets other words while it stands on a page.
     """
 
     value: str
     label: str
     selected: bool = False
     count: int | None = None
-    beyond: bool = False
+    id: str = ""
+
+    @property
+    def words(self) -> str:
+        """What the choice is called where it is chosen, with its number."""
+        label = str(self.label)
+        short = label if len(label) <= LONGEST_CHOICE else f"{label[: LONGEST_CHOICE - 1]}…"
+        return short if self.count is None else f"{short} ({self.count:,})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,7 +212,8 @@ class ActiveFilter:
 class Search:
     """The search box and filters of a list. `url` is the list without any; `placeholder` is an example of a query.
 
-    `fields` are filters that are written and not chosen; they are among `active` where they are in force.
+    `fields` are filters that are written and not chosen; they are among `active` where they are in force. `is_later`: the
+    numbers come after the page, and move nothing.
     """
 
     url: str
@@ -214,6 +223,7 @@ class Search:
     filters: tuple[Filter, ...] = ()
     fields: tuple[Field, ...] = ()
     active: tuple[ActiveFilter, ...] = ()
+    is_later: bool = False
 
     @property
     def narrowed(self) -> bool:

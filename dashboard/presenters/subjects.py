@@ -63,10 +63,27 @@ class SubjectRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SubjectNumbers:
+    """How many each filter's values leave: that this is to be told by `url`, or was counted, at a moment that is told.
+
+    `count_url` is the page with them, for who has no htmx. `choices` of filters that stay on the page get the words that they
+    have here: neither what is chosen there nor the focus is touched. Not `is_whole`: without what owners' patterns tell.
+    """
+
+    url: str = ""
+    count_url: str = ""
+    at: datetime | None = None
+    is_there: bool = True
+    is_whole: bool = True
+    choices: tuple[Choice, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SubjectList:
     """The list of subjects of one registry. `add` is the way to register a schema, shown when there is none yet.
 
-    `links` lead to the same words in everything, and to lists that are made of what became of subjects.
+    `links` lead to the same words in everything, and to lists that are made of what became of subjects. `unowned` says that
+    not all without an owner come first, and leads to them.
     """
 
     frame: Frame
@@ -79,6 +96,8 @@ class SubjectList:
     add_command: str = ""
     bulk: BulkForm | None = None
     links: tuple[Link, ...] = ()
+    numbers: SubjectNumbers | None = None
+    unowned: Link | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

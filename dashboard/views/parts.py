@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.cache import patch_vary_headers
+
+#: what of the request decides which part is answered
+VARIES: Final = ("HX-Request", "HX-Target")
 
 
 def render_page(request: HttpRequest, template: str, page: Any, parts: Mapping[str, str]) -> HttpResponse:
@@ -15,5 +18,5 @@ def render_page(request: HttpRequest, template: str, page: Any, parts: Mapping[s
     htmx = getattr(request, "htmx", None)
     part = parts.get(htmx.target or "") if htmx and not htmx.boosted else None
     response = render(request, f"{template}#{part}" if part else template, {"page": page})
-    patch_vary_headers(response, ["HX-Request", "HX-Target"])
+    patch_vary_headers(response, VARIES)
     return response

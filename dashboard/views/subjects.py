@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_http_methods, require_safe
 
 from dashboard.pages import comparison, references, report, simulator, subjects
 from dashboard.pages.frame import page_actor
 from dashboard.pages.subject_list import subject_list as list_page
+from dashboard.pages.subject_list import subject_numbers
 from dashboard.presenters.comparison_markdown import comparison_markdown
 from dashboard.texts import for_everybody
 from dashboard.travel import travels
-from dashboard.views.parts import render_page
+from dashboard.views.parts import VARIES, render_page
 from registry.access.roles import require
 from registry.subjects.names import parse_subject
 
@@ -25,8 +27,13 @@ def _require_read(request: HttpRequest, registry: str, subject: str = "") -> Non
 @require_safe
 @travels
 def subject_list(request: HttpRequest, registry: str) -> HttpResponse:
-    """All subjects of a registry; htmx gets the list alone."""
+    """All subjects of a registry; htmx gets the list alone, or what its filters leave."""
     _require_read(request, registry)
+    htmx = getattr(request, "htmx", None)
+    if htmx and htmx.target == "counts":
+        answer = render(request, "subjects/counted.html", {"numbers": subject_numbers(request, registry)})
+        patch_vary_headers(answer, VARIES)
+        return answer
     return render_page(request, "subjects/list.html", list_page(request, registry), {"list": "list"})
 
 

@@ -1,33 +1,35 @@
 """How many subjects each value of a filter would leave, with all the other filters as they are.
 
-One query: what has rows of its own (levels that are set, standings, findings, requests, tags) is counted from those, and
-owners by one look at the names. The formats alone count every subject, from an index.
+Two queries: what has rows of its own (levels that are set, standings, findings, requests, tags) is counted from those;
+for owners each name is held against their patterns. The formats alone count every subject, from an index.
 """
 
 from __future__ import annotations
 
+import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from django.core.exceptions import EmptyResultSet
-from django.db import connection
+from django.db import OperationalError, connection, transaction
+from django.db.backends.utils import CursorWrapper
 from django.db.models import QuerySet
 
 from registry.access.selectors.owners import patterns_by_owner
-from registry.search.found import MOST_COUNTED
 from registry.search.subject_list import DELETED, DRIFT, PENDING, UNOWNED, SubjectFilter, narrowing_of
 from registry.subjects.models import Subject, SubjectActivity
-from registry.subjects.selectors.fitting import among, likes_of
-from registry.subjects.selectors.narrowing import Narrowing, narrowed, registry_level
+from registry.subjects.selectors.fitting import among, likes_of, subjects_of_sets
+from registry.subjects.selectors.narrowing import narrowed, registry_level
 from registry.subjects.selectors.places import Registry
 
-#: patterns that are held against every name, and names times patterns; of owners beyond that nothing is counted
-MOST_PATTERNS: Final = 40
+#: what a page that somebody waits for may count: so many looks, of which each subject takes some and one a pattern
 MOST_LOOKS: Final = 300_000
-#: subjects of a registry; in a larger one nothing is counted, as the list would wait for it
-MOST_SUBJECTS: Final = 20_000
+_LOOKS_OF_EACH: Final = 10
+#: what PostgreSQL calls a statement that took longer than it may
+_CANCELLED: Final = "57014"
 #: facet → the rows of (facet, value, count), some of which have the same value; {rows} are those that the other filters leave
 _PARTS: Final = {
     "format": "SELECT 'format', schema_type, count(*) FROM ({rows}) kept GROUP BY 2",
@@ -58,18 +60,22 @@ WHERE note.subject_id IN (SELECT subject_id FROM ({rows}) kept) GROUP BY 2""",
 }
 _WHOLE: Final = "SELECT 'whole', '{of}', count(*) FROM ({rows}) kept"
 _NAMED: Final = "SELECT 'attention', '{value}', count(*) FROM ({rows}) kept WHERE subject_id IN ({named})"
-#: the qualified name of each is made once and held against each pattern once, before anything is counted
+#: the qualified name of each is made once, and held against each pattern once, however many facets that is for
+_NAMES: Final = """
+SELECT kept.subject_id, CASE
+    WHEN s.context_id = (SELECT id FROM subjects_context WHERE registry_id = %(place)s AND name = '.') THEN s.name
+    ELSE ':' || (SELECT c.name FROM subjects_context c WHERE c.id = s.context_id) || ':' || s.name END AS name
+FROM ({rows}) kept JOIN subjects_subject s ON s.id = kept.subject_id"""
+_OWNED: Final = """
+SELECT named.subject_id, told.owner FROM {names} named
+JOIN unnest(%(likes)s::text[], %(liked)s::int[]) AS told(pattern, owner) ON named.name LIKE told.pattern
+UNION
+SELECT named.subject_id, told.owner FROM {names} named
+JOIN unnest(%(subjects)s::bigint[], %(having)s::int[]) AS told(subject_id, owner) USING (subject_id)"""
 _OWNERS: Final = """
-SELECT told.* FROM (
-    SELECT ARRAY[{columns}] AS numbers FROM (
-        SELECT {told} FROM (
-            SELECT CASE WHEN s.context_id = (SELECT id FROM subjects_context WHERE registry_id = %(place)s AND name = '.')
-                THEN s.name
-                ELSE ':' || (SELECT c.name FROM subjects_context c WHERE c.id = s.context_id) || ':' || s.name END AS name
-            FROM ({rows}) kept JOIN subjects_subject s ON s.id = kept.subject_id OFFSET 0
-        ) named OFFSET 0
-    ) held
-) counted CROSS JOIN LATERAL unnest(%(facets)s::text[], %(values)s::text[], counted.numbers) AS told"""
+SELECT 'owner', (%(owners)s::text[])[owner], count(*) FROM {owned} GROUP BY owner"""
+_UNOWNED: Final = """
+SELECT 'attention', '{value}', (SELECT count(*) FROM {names}) - (SELECT count(DISTINCT subject_id) FROM {owned})"""
 _NOTHING: Final = "SELECT NULL::bigint AS subject_id, NULL::text AS schema_type WHERE false"
 
 
@@ -77,113 +83,129 @@ _NOTHING: Final = "SELECT NULL::bigint AS subject_id, NULL::text AS schema_type 
 class Facets:
     """How many all the filters leave, None where that wasn't counted; and facet → value → how many that would leave.
 
-    A value that isn't named leaves none, but an owner, and those without one, weren't counted then.
-
-    With `unowned_beyond` those without an owner were counted no further than MOST_COUNTED.
+    A facet that isn't named wasn't counted, and of `attention` a value that isn't; of any other facet such a value leaves
+    none.
     """
 
     total: int | None = None
     counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    unowned_beyond: bool = False
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether everything was counted."""
+        return "owner" in self.counts
 
 
-def facet_counts(place: Registry, chosen: SubjectFilter) -> Facets:
-    """The counts of every facet, and of what all the filters leave.
+def are_quick(place: Registry, patterns: int) -> bool:
+    """Whether a page has the time to count the registry's subjects, where owners have so many patterns."""
+    most = MOST_LOOKS // (_LOOKS_OF_EACH + patterns)
+    return SubjectActivity.objects.filter(registry_id=place.pk).order_by()[: most + 1].count() <= most
 
-    Of soft-deleted subjects nothing is counted, as they are another list, and in a registry of more than MOST_SUBJECTS.
-    Raises InvalidInput for a value that is none.
+
+def facet_counts(place: Registry, chosen: SubjectFilter, *, seconds: float | None = None) -> Facets:
+    """The counts of every facet, and of what all the filters leave; without what takes longer than so many seconds.
+
+    Of soft-deleted subjects nothing is counted, as they are another list. Raises InvalidInput for a value that is none.
     """
     if chosen.state == DELETED:
         return Facets()
-    size = SubjectActivity.objects.filter(registry_id=place.pk).order_by()[: MOST_SUBJECTS + 1].count()
-    if size > MOST_SUBJECTS:
+    began, facets = time.monotonic(), _Facets(place, chosen)
+    usual = _read(facets.usual(), seconds)
+    if usual is None:
         return Facets()
-    facets = _Facets(place, chosen, size)
-    found: dict[str, Counter[str]] = {
-        name: Counter() for name in ("whole", "format", "level", "state", "attention", "tag", "owner")
-    }
-    for facet, value, number in facets.read():
+    found = _by_facet(("whole", "format", "level", "state", "attention", "tag"), usual)
+    whole = found.pop("whole")
+    total = whole["all"] if chosen.format else found["format"].total()
+    found["level"][registry_level(place)] += (whole["level"] if chosen.level else total) - found["level"].total()
+    owners = _read(facets.by_names(), None if seconds is None else seconds - (time.monotonic() - began))
+    if owners is not None:
+        named = _by_facet(("owner", "attention"), owners)
+        found["owner"] = named["owner"]
+        # whoever has an owner that is chosen isn't without one
+        found["attention"][UNOWNED] = named["attention"][UNOWNED]
+    return Facets(total, found)
+
+
+def _by_facet(facets: Iterable[str], rows: Iterable[tuple[str, str, int]]) -> dict[str, Counter[str]]:
+    found: dict[str, Counter[str]] = {name: Counter() for name in facets}
+    for facet, value, number in rows:
         found[facet][value] += number
-    counts = {name: numbers for name, numbers in found.items() if name != "whole"}
-    total = found["whole"]["all"] if chosen.format else counts["format"].total()
-    whole = found["whole"]["level"] if chosen.level else total
-    counts["level"][registry_level(place)] += whole - counts["level"].total()
-    if facets.knows_unowned:
-        counts["attention"].setdefault(UNOWNED, 0)
-    beyond = facets.is_bounded and counts["attention"][UNOWNED] > MOST_COUNTED
-    if beyond:
-        counts["attention"][UNOWNED] = MOST_COUNTED
-    return Facets(total, counts, beyond)
+    return found
+
+
+def _read(query: tuple[str, Mapping[str, Any]], seconds: float | None) -> list[tuple[str, str, int]] | None:
+    """The rows; None where the database would take longer."""
+    if seconds is not None and seconds <= 0:
+        return None
+    try:
+        with connection.cursor() as cursor, ExitStack() as limits:
+            if seconds is not None:
+                limits.enter_context(transaction.atomic())
+                limits.enter_context(_limited(cursor, seconds))
+            cursor.execute(*query)
+            return list(cursor.fetchall())
+    except OperationalError as error:
+        if getattr(error.__cause__, "sqlstate", "") == _CANCELLED:
+            return None
+        raise
+
+
+@contextmanager
+def _limited(cursor: CursorWrapper, seconds: float) -> Iterator[None]:
+    """Statements of the block are cancelled after so long; an error takes the limit back with the savepoint."""
+    change = "SELECT current_setting('statement_timeout'), set_config('statement_timeout', %s, true)"
+    cursor.execute(change, [f"{max(1, round(seconds * 1000))}ms"])
+    before, _ = cursor.fetchone()
+    yield
+    cursor.execute(change, [before])
 
 
 class _Facets:
     """The facets of one list. Each leaves out its own filter; so the rows are those of all filters for most."""
 
-    def __init__(self, place: Registry, chosen: SubjectFilter, size: int) -> None:
-        """`size` is how many subjects the registry has."""
-        self.place, self.chosen, self.size = place, chosen, size
+    def __init__(self, place: Registry, chosen: SubjectFilter) -> None:
+        self.place, self.chosen = place, chosen
         self.given = narrowing_of(place, chosen)
         self.parameters: dict[str, Any] = {"place": place.pk}
         self.tables: dict[str, str] = {}
-        self.is_bounded = False
-        self.knows_unowned = True
 
-    def read(self) -> list[tuple[str, str, int]]:
-        """The rows of all facets; one query."""
+    def usual(self) -> tuple[str, Mapping[str, Any]]:
+        """The query of all facets but what owners' patterns tell, with its parameters."""
         parts = [sql.replace("{rows}", self._rows(facet)) for facet, sql in _PARTS.items()]
         if self.chosen.level:
             parts.append(_WHOLE.format(of="level", rows=self._rows("level")))
         if self.chosen.format:
             parts.append(_WHOLE.format(of="all", rows=self._rows("")))
-        parts += [*self._named(), *self._by_names()]
-        tables = ", ".join(f"{name} AS MATERIALIZED ({sql})" for name, sql in self.tables.items())
-        sql = f"{f'WITH {tables} ' if tables else ''}{' UNION ALL '.join(parts)}"
-        with connection.cursor() as cursor:
-            cursor.execute(sql, self.parameters)
-            return list(cursor.fetchall())
+        return self._query([*parts, *self._named()])
 
-    def _by_names(self) -> Iterable[str]:
-        """Owners, and those without one: each name is held against each pattern once."""
-        likes: dict[str, list[str]] = {}
-        is_whole = True
+    def by_names(self) -> tuple[str, Mapping[str, Any]]:
+        """The query of owners, and of those without one, with its parameters."""
+        self.tables = {}
         owned = patterns_by_owner(self.place.name)
-        most = self._most_patterns()
-        for (kind, name), patterns in owned.items():
-            found = likes_of(patterns)
-            if found is None or sum(map(len, likes.values())) + len(found) > most:
-                is_whole = False
-            else:
-                likes[f"{kind}:{name}"] = found
-        can_tell = is_whole and not self.chosen.owner and not self.chosen.attention
-        if likes:
-            yield self._owners(likes, can_tell=can_tell)
-        self.is_bounded = not likes or not can_tell
-        # in a large registry it takes as many looks to find out that few are without an owner
-        self.knows_unowned = not self.is_bounded or most == MOST_PATTERNS or not owned
-        if self.is_bounded and self.knows_unowned:
-            nobodys = narrowing_of(self.place, SubjectFilter(attention=UNOWNED)).unowned
-            rows = narrowed(self._left("attention"), self.place, Narrowing(unowned=nobodys), at="subject__")
-            sql = self._named_sql("unowned", rows.values("subject_id", "schema_type")[: MOST_COUNTED + 1])
-            yield f"SELECT 'attention', '{UNOWNED}', count(*) FROM ({sql}) kept"  # noqa: S608  Django's own
+        self.parameters["owners"] = [f"{kind}:{name}" for kind, name in owned]
+        likes = [(like, number) for number, each in enumerate(owned.values(), 1) for like in likes_of(each)]
+        sets = subjects_of_sets(self.place, owned.values())
+        subjects = [(pk, number) for number, each in enumerate(sets, 1) for pk in each]
+        self.parameters["likes"], self.parameters["liked"] = _columns(likes)
+        self.parameters["subjects"], self.parameters["having"] = _columns(subjects)
+        parts = [_OWNERS.format(owned=self._owned("owner")[1])]
+        if not self.chosen.owner:
+            names, owned_there = self._owned("attention")
+            parts.append(_UNOWNED.format(value=UNOWNED, names=names, owned=owned_there))
+        return self._query(parts)
 
-    def _most_patterns(self) -> int:
-        """How many patterns may be held against every name: fewer in a large registry, where each is dear."""
-        return min(MOST_PATTERNS, MOST_LOOKS // max(1, self.size))
+    def _owned(self, facet: str) -> tuple[str, str]:
+        """The tables of what the facet's rows are called, and of who owns which of them."""
+        rows = self._rows(facet)
+        table = facet if getattr(self.chosen, facet) else "all"
+        names, owned = f"names_{table}", f"owned_{table}"
+        self.tables.setdefault(names, _NAMES.format(rows=rows))
+        self.tables.setdefault(owned, _OWNED.format(names=names))
+        return names, owned
 
-    def _owners(self, likes: Mapping[str, Sequence[str]], *, can_tell: bool) -> str:
-        told, columns = [], []
-        for number, found in enumerate(likes.values()):
-            keys = [f"like_{number}_{place}" for place in range(len(found))]
-            self.parameters.update(zip(keys, found, strict=True))
-            told.append(f"({' OR '.join(f'name LIKE %({key})s' for key in keys)}) AS owner_{number}")
-            columns.append(f"count(*) FILTER (WHERE owner_{number})")
-        labels = [("owner", owner) for owner in likes]
-        if can_tell:
-            anybody = " OR ".join(f"owner_{number}" for number in range(len(likes)))
-            columns.append(f"count(*) FILTER (WHERE NOT ({anybody}))")
-            labels.append(("attention", UNOWNED))
-        self.parameters["facets"], self.parameters["values"] = map(list, zip(*labels, strict=True))
-        return _OWNERS.format(told=", ".join(told), columns=", ".join(columns), rows=self._rows("owner"))
+    def _query(self, parts: Sequence[str]) -> tuple[str, Mapping[str, Any]]:
+        tables = ", ".join(f"{name} AS MATERIALIZED ({sql})" for name, sql in self.tables.items())
+        return f"{f'WITH {tables} ' if tables else ''}{' UNION ALL '.join(parts)}", self.parameters
 
     def _left(self, facet: str) -> QuerySet[SubjectActivity]:
         """What the filters beside the facet's own leave."""
@@ -220,3 +242,7 @@ class _Facets:
         keys = [f"{name}_{number}" for number in range(len(given))]
         self.parameters.update(zip(keys, given, strict=True))
         return sql % tuple(f"%({key})s" for key in keys)
+
+
+def _columns(rows: Sequence[tuple[Any, int]]) -> tuple[list[Any], list[int]]:
+    return [row[0] for row in rows], [row[1] for row in rows]

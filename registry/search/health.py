@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from fnmatch import fnmatchcase
 from typing import Final
 
@@ -47,17 +48,18 @@ class Signs:
         }
         return tuple(sign for sign in WORST_FIRST if wrong[sign])
 
-    def tiers(self, *, without: Collection[str] = ()) -> list[Q]:
-        """The conditions of the signs in that order; those of `without`, which no subject has, fit none."""
+    def tiers(self, *, since: datetime | None = None) -> list[Q]:
+        """The conditions of the signs in that order; who lacks an owner is looked for among those changed `since`."""
         place, at = self.place, "subject__"
         nobody = Q(pk__in=())
+        recent = Q() if since is None else Q(changed_at__gte=since)
         conditions = {
             DRIFT: among([parse_subject(name) for name in self.findings], at),
             REQUEST: among(self.troubled, at),
             UNCHECKED: of_level(place, NO_CHECKS, at) if self.is_production else nobody,
-            UNOWNED: ~fits(place, self.owned, at),
+            UNOWNED: recent & ~fits(place, self.owned, at),
         }
-        return [nobody if sign in without else conditions[sign] for sign in WORST_FIRST]
+        return [conditions[sign] for sign in WORST_FIRST]
 
 
 def signs_of(place: Registry) -> Signs:

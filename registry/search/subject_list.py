@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any, Final
 
 from registry.access.selectors.owners import all_patterns, patterns_of
@@ -11,7 +11,7 @@ from registry.drift.selectors import open_findings_by_subject
 from registry.errors import InvalidInput
 from registry.promotions.selectors.pending import pending_subjects
 from registry.search.health import Signs, signs_of
-from registry.subjects.models import VersionStanding
+from registry.subjects.models import SubjectActivity, VersionStanding
 from registry.subjects.names import SubjectName, parse_subject
 from registry.subjects.selectors import SubjectRows, subject_rows
 from registry.subjects.selectors.listing_by_name import subject_rows_by_name
@@ -22,6 +22,9 @@ from registry.subjects.selectors.places import Registry
 DELETED: Final = "deleted"
 BY_NAME, BY_CHANGE, BY_VERSIONS = "name", "changed", "versions"
 DRIFT, PENDING, UNOWNED = "drift", "pending", "unowned"
+#: so many that changed last are held against so many patterns in all, to find those that nobody owns
+MOST_LOOKED: Final = 10_000
+MOST_LOOKS: Final = 100_000
 #: filter → its values
 VALUES: Final = {
     "state": (*VersionStanding.STANDINGS, DELETED),
@@ -66,11 +69,10 @@ def find_subjects(
     *,
     signs: Signs | None = None,
     total: int | None = None,
-    without: Collection[str] = (),
 ) -> SubjectRows:
     """A page of the list; a constant number of queries.
 
-    For who knows them already: what tells the health, how many the filters leave, and which signs none of these has.
+    For who knows them already: what tells the health, and how many the filters leave.
     Raises InvalidInput for a value that a filter doesn't have and for a cursor that is none, InvalidName.
     """
     for name, known in VALUES.items():
@@ -88,8 +90,17 @@ def find_subjects(
         narrowing, total = Narrowing(keys=found), len(found)
     if chosen.sort == BY_VERSIONS:
         return subject_rows_in_tiers(place, narrowing, column=LIVE_VERSIONS, total=total, **edges)
-    tiers = (signs or signs_of(place)).tiers(without=without)
-    return subject_rows_in_tiers(place, narrowing, tiers=tiers, total=total, **edges)
+    signs = signs or signs_of(place)
+    looked = min(MOST_LOOKED, MOST_LOOKS // max(1, len(signs.owned)))
+    since = _newest(place, looked) if signs.owned and found is None else None
+    rows = subject_rows_in_tiers(place, narrowing, tiers=signs.tiers(since=since), total=total, **edges)
+    return replace(rows, looked=looked if since else None)
+
+
+def _newest(place: Registry, number: int) -> datetime | None:
+    """When the last of so many changed, the last change first; None where there are no more."""
+    rows = SubjectActivity.objects.filter(registry_id=place.pk).order_by("-changed_at", "subject_id")
+    return rows.values_list("changed_at", flat=True)[number : number + 1].first()
 
 
 def narrowing_of(place: Registry, chosen: SubjectFilter) -> Narrowing:

@@ -88,6 +88,7 @@ def content(person: Callable[[str], Actor]) -> dict[str, int]:
 PAGES = {
     "home": ("/ui/", ["orders-value", "900001", "Waiting for"]),
     "subjects": ("/ui/registries/dev/subjects", ["orders-value", "BACKWARD"]),
+    "subjects: counted": ("/ui/registries/dev/subjects?counts=1", ["orders-value", "Avro (1)", "Counted "]),
     "subject": (SUBJECT, ["Version 2", "Its number.", "1 added", "Promote"]),
     "source text": (f"{SUBJECT}?tab=source&version=1", ["&quot;An order.&quot;"]),
     "settings": (f"{SUBJECT}?tab=settings", ["READWRITE", "nothing is set"]),

@@ -11,6 +11,8 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from dashboard.pages.subject_filters import choice_id
+from registry.access.models import Ownership, RoleGrant, User
 from registry.access.roles import Actor, system_actor
 from registry.subjects.names import SubjectName
 from registry.subjects.services import delete_subject, register_version, set_standing
@@ -115,11 +117,80 @@ def test_a_subjects_badge_can_be_copied(client: Client) -> None:
     assert "/api/v1/can-promote?subject=orders-value&from=dev&to=" in page and "&format=badge" in page
 
 
-def test_a_registry_that_is_too_large_to_be_counted_still_offers_its_tags(
-    client: Client, system: Actor, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def large(client: Client, system: Actor, monkeypatch: pytest.MonkeyPatch) -> Client:
+    """A registry that isn't counted with its page; one of its two subjects has a tag."""
     change_tags(registry="dev", subjects=[SubjectName(".", "orders-value")], add=["gdpr"], by=system)
-    monkeypatch.setattr("registry.search.facets.MOST_SUBJECTS", 0)
-    page = client.get("/ui/registries/dev/subjects").content.decode()
-    assert re.search(r'<option value="gdpr">\s*gdpr\s*</option>', page), "without a number"
-    assert "orders-value" in listed(client.get("/ui/registries/dev/subjects?tag=gdpr").content.decode())
+    monkeypatch.setattr("registry.search.facets.MOST_LOOKS", 0)
+    return client
+
+
+def numbers(client: Client, query: str = "", target: str = "counts") -> dict[str, str]:
+    """What the filters' choices are called now, by their ids; each of them stands on the page."""
+    answer = client.get(f"{BASE}?{query}", headers={"HX-Request": "true", "HX-Target": target})
+    assert answer.status_code == 200 and "HX-Target" in answer["Vary"]
+    swapped = r'<option id="([^"]*)" hx-swap-oob="innerHTML">([^<]*)</option>'
+    found = {key: unescape(words) for key, words in re.findall(swapped, answer.content.decode())}
+    assert set(found) == set(re.findall(r'<option id="([^"]*)" value=', client.get(BASE).content.decode()))
+    return found
+
+
+def test_a_large_registry_has_its_page_without_numbers_and_still_offers_its_tags(large: Client) -> None:
+    page = large.get(BASE).content.decode()
+    assert re.search(r'<option id="[^"]*" value="gdpr">\s*gdpr\s*</option>', page), "without a number"
+    assert f'id="counts" hx-get="{BASE}" hx-trigger="load"' in page
+    assert "orders-value" in listed(large.get(f"{BASE}?tag=gdpr").content.decode())
+
+
+def test_the_numbers_of_a_large_registry_come_after_its_page(large: Client) -> None:
+    assert (
+        numbers(large).items()
+        >= {
+            choice_id("format", ""): "Any format",
+            choice_id("format", "AVRO"): "Avro (2)",
+            choice_id("attention", "drift"): "With open drift (1)",
+            choice_id("attention", "unowned"): "Without an owner (2)",
+            choice_id("tag", "gdpr"): "gdpr (1)",
+            choice_id("state", "deprecated"): "Deprecated (1)",
+            choice_id("sort", "name"): "By name",
+        }.items()
+    )
+    assert numbers(large, "q=aged")[choice_id("format", "AVRO")] == "Avro (1)"
+    assert numbers(large, "q=aged")[choice_id("tag", "gdpr")] == "gdpr (0)", "of every choice that is there"
+
+
+def test_without_htmx_they_are_asked_for_with_the_page(large: Client) -> None:
+    page = large.get(f"{BASE}?q=aged").content.decode()
+    (url,) = re.findall(r'id="counts"[^>]*><a href="([^"]*)"', page)
+    counted = large.get(unescape(url)).content.decode()
+    assert listed(counted) == ["aged-value"] and "Avro (1)" in counted and "Counted " in counted
+    assert 'hx-trigger="load"' not in counted
+
+
+def test_a_list_that_htmx_narrows_tells_the_filters_around_it(client: Client) -> None:
+    assert numbers(client, "q=aged", target="list")[choice_id("format", "AVRO")] == "Avro (1)"
+    assert "hx-swap-oob" not in client.get(BASE).content.decode()
+    assert 'id="counts"' not in client.get(f"{BASE}?state=deleted").content.decode()
+
+
+def test_what_takes_too_long_is_said(large: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dashboard.pages.subject_filters.COUNTING_SECONDS", 0)
+    page = large.get(f"{BASE}?counts=1").content.decode()
+    assert "There is too much to be counted in time." in page and "Avro (" not in page
+
+
+def test_who_may_not_read_is_told_no_numbers(large: Client, browser: Callable[[str], Client]) -> None:  # noqa: F811
+    RoleGrant.objects.filter(user__username="reader").delete()
+    assert large.get(BASE, headers={"HX-Request": "true", "HX-Target": "counts"}).status_code == 403
+
+
+def test_where_not_all_without_an_owner_come_first_that_is_said(
+    client: Client, person: Callable[[str], Actor], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Ownership.objects.create(subject_pattern="x*", user=User.objects.get(username=person("steward").name))
+    said = "Of those without an owner"
+    assert said not in client.get(BASE).content.decode()
+    monkeypatch.setattr("registry.search.subject_list.MOST_LOOKED", 1)
+    page = client.get(BASE).content.decode()
+    assert said in page and f'href="{BASE}?attention=unowned"' in page
+    assert said not in client.get(f"{BASE}?q=value").content.decode()

@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from registry.access.models import Group, Ownership, User
 from registry.access.roles import Actor
 from registry.promotions.services import request_promotion
-from registry.search.facets import facet_counts
+from registry.search.facets import are_quick, facet_counts
 from registry.search.subject_list import Page, SubjectFilter, find_subjects
 from registry.subjects.models import Registry
 from registry.subjects.names import SubjectName, parse_subject
@@ -74,7 +74,7 @@ CHOSEN: list[dict[str, str]] = [
 @pytest.mark.parametrize("chosen", CHOSEN, ids=str)
 @pytest.mark.parametrize("sets", [False, True])
 def test_a_number_is_what_choosing_the_value_leaves(dev: Registry, chosen: dict[str, str], sets: bool) -> None:
-    if sets:  # a pattern that isn't counted in the database
+    if sets:  # a pattern that the database doesn't have
         Ownership.objects.create(subject_pattern="o[st]her", group=Group.objects.get(name="team"))
 
     def total(**more: Any) -> int:
@@ -82,25 +82,18 @@ def test_a_number_is_what_choosing_the_value_leaves(dev: Registry, chosen: dict[
 
     facets = facet_counts(dev, SubjectFilter(**chosen))
     found = facets.counts
-    assert facets.total == total()
+    assert facets.is_whole and facets.total == total()
     for facet, values in {
         "format": ("AVRO", "JSON", "PROTOBUF"),
         "level": ("BACKWARD", "FULL", "NONE", "FORWARD"),
         "state": ("retired", "deprecated"),
         "attention": ("drift", "pending", "unowned"),
         "tag": ("pii", "t1", "t3"),
-        "owner": ("user:reader",) if sets else ("group:team", "user:reader"),
+        "owner": ("group:team", "user:reader"),
     }.items():
         assert {value: found[facet][value] for value in values} == {
             value: total(**{facet: value}) for value in values
         }, facet
-
-
-def test_those_without_an_owner_are_counted_up_to_a_limit(dev: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
-    Ownership.objects.all().delete()
-    monkeypatch.setattr("registry.search.facets.MOST_COUNTED", 5)
-    found = facet_counts(dev, SubjectFilter())
-    assert found.unowned_beyond and found.counts["attention"]["unowned"] == 5
 
 
 def test_nothing_is_counted_of_deleted_ones(dev: Registry) -> None:
@@ -120,17 +113,36 @@ def test_more_subjects_and_owners_take_no_more_queries(dev: Registry, system: Ac
     assert queries() == before
 
 
-def test_where_names_times_patterns_are_too_many_owners_are_not_counted(
-    dev: Registry, monkeypatch: pytest.MonkeyPatch
+def test_without_owners_everything_is_without_one(dev: Registry) -> None:
+    Ownership.objects.all().delete()
+    assert facet_counts(dev, SubjectFilter()).counts["attention"]["unowned"] == len(NAMES)
+
+
+@pytest.mark.parametrize(
+    ("part", "counted"),
+    [
+        ("_PARTS", set()),
+        ("_OWNERS", {"format", "level", "state", "attention", "tag"}),
+        ("_UNOWNED", {"format", "level", "state", "attention", "tag"}),
+    ],
+)
+def test_what_takes_too_long_isnt_told(
+    dev: Registry, monkeypatch: pytest.MonkeyPatch, part: str, counted: set[str]
 ) -> None:
-    monkeypatch.setattr("registry.search.facets.MOST_LOOKS", 1)
-    found = facet_counts(dev, SubjectFilter())
-    assert not found.counts["owner"]
-    assert "unowned" not in found.counts["attention"], "no number, which isn't none"
-    assert found.total == found.counts["format"].total() > 1
+    slow = "SELECT 'format', 'AVRO', 1 FROM pg_sleep(9)"
+    monkeypatch.setattr(f"registry.search.facets.{part}", {"format": slow} if part == "_PARTS" else slow)
+    found = facet_counts(dev, SubjectFilter(), seconds=0.5)
+    assert set(found.counts) == counted and not found.is_whole
+    assert (found.total is None) == (not counted)
+    assert "unowned" not in found.counts.get("attention", {}), "no number, which isn't none"
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW statement_timeout")
+        assert cursor.fetchone() != ("500ms",), "nothing else is hurried"
 
 
-def test_in_a_large_registry_nothing_is_counted(dev: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("registry.search.facets.MOST_SUBJECTS", 2)
-    found = facet_counts(dev, SubjectFilter())
-    assert (found.total, found.counts) == (None, {})
+@pytest.mark.parametrize(("looks", "patterns", "quick"), [(77, 1, True), (76, 1, False), (77, 2, False), (0, 0, False)])
+def test_subjects_and_patterns_decide_whether_a_page_has_the_time(
+    dev: Registry, monkeypatch: pytest.MonkeyPatch, looks: int, patterns: int, quick: bool
+) -> None:
+    monkeypatch.setattr("registry.search.facets.MOST_LOOKS", looks)
+    assert are_quick(dev, patterns) is quick

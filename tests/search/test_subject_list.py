@@ -146,6 +146,25 @@ def test_the_names_are_read_once_for_a_word(troubled: Registry) -> None:
     assert sum("LIKE UPPER" in query["sql"] for query in seen) == 1
 
 
+def test_those_without_an_owner_are_looked_for_among_the_last_that_changed(
+    troubled: Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("registry.search.subject_list.MOST_LOOKED", 4)
+    whole = find_subjects(troubled, SubjectFilter(), Page())
+    assert whole.looked == 4
+    seen, cursor = [], ""
+    while True:
+        page = find_subjects(troubled, SubjectFilter(), Page(after=cursor, limit=3))
+        seen += [row.subject.qualified for row in page.rows]
+        if not (cursor := page.after):
+            break
+    names = [row.subject.qualified for row in whole.rows]
+    assert seen == names and sorted(names) == sorted(NAMES)
+    assert names[:4] == [":.x:a", "c", ":.W:q", ":.x:b"], "the last that changed"
+    assert names[4:] == ["a", ":.w:z", "d", "b"], "d, which nobody owns, stands among the others"
+    assert find_subjects(troubled, SubjectFilter(text="a"), Page()).looked is None
+
+
 def test_health_is_the_worst_and_says_the_rest(troubled: Registry, system: Actor) -> None:
     def health(place: str) -> dict[str, tuple[str, ...]]:
         here = Registry.objects.get(name=place)

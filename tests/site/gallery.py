@@ -74,6 +74,8 @@ class Person:
 
 SAMPLES: dict[str, Sample] = {
     "subjects": Sample("subjects/list.html", subjects.LIST),
+    "subjects-large": Sample("subjects/list.html", subjects.LIST_LARGE),
+    "subjects-counted": Sample("subjects/list.html", subjects.LIST_COUNTED),
     "subjects-prod": Sample("subjects/list.html", subjects.LIST_PROD, signed_in=False),
     "subjects-deleted": Sample("subjects/list.html", subjects.LIST_DELETED),
     "subjects-empty": Sample("subjects/list.html", subjects.LIST_EMPTY),

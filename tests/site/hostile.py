@@ -28,7 +28,7 @@ LONG: Final = 100
 #: kinds of a form's field that take no text
 TYPED: Final = frozenset({"date", "datetime-local", "number", "time"})
 #: what no person writes: addresses, anchors, names of fields and of looks
-OURS: Final = frozenset({"anchor", "icon", "kind", "method", "mood", "state", "tab", "tone", "view"})
+OURS: Final = frozenset({"anchor", "icon", "id", "kind", "method", "mood", "state", "tab", "tone", "view"})
 #: texts that the product makes of short parts, so that a long one never stands there
 SHORT: Final = frozenset(
     ("budget", "code", "door", "format", "label", "level", "mode", "outlook", "pending", "reviews", "role", "rule", "share", "side", "took", "via", "word")

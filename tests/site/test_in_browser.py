@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, Route
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.requirement("CARD-4")]
 
@@ -126,6 +126,32 @@ def test_progress_is_asked_for_until_the_scan_is_done(page: Page, address: str) 
     page.locator("#progress", has_text="all read").wait_for(timeout=60_000)
     page.wait_for_timeout(1_500)
     assert len(asked) == 3
+
+
+def test_numbers_that_come_later_take_away_no_choice_and_no_focus(page: Page, address: str) -> None:
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route("**/ui/registries/dev/subjects?later", hold)
+    page.route("**/ui/registries/dev/subjects?q=*", lambda route: route.fulfill(status=204))
+    with page.expect_request("**/ui/registries/dev/subjects?later") as asked:
+        page.goto(f"{address}/gallery/subjects-large")
+    assert asked.value.headers["hx-target"] == "counts"
+    chosen = page.locator("#filter_format")
+    chosen.focus()
+    chosen.select_option(index=1)
+    boxes = "[...document.querySelectorAll('.select, tbody')].map((one) => JSON.stringify(one.getBoundingClientRect()))"
+    before, value = page.evaluate(boxes), chosen.input_value()
+    swapped = '<option id="format-{}" hx-swap-oob="innerHTML">{}</option>'
+    words = swapped.format(0, "Any") + swapped.format(1, "Avro (49,999) &lt;and more words than it had&gt;")
+    held[0].fulfill(body=f'{words}<span class="second" id="counts">Counted.</span>', content_type="text/html")
+    page.locator("#counts", has_text="Counted.").wait_for()
+    assert chosen.locator("option").all_text_contents()[:2] == ["Any", "Avro (49,999) <and more words than it had>"]
+    assert (chosen.input_value(), page.evaluate("document.activeElement.id")) == (value, "filter_format")
+    assert page.evaluate(boxes) == before, "nothing moves"
+    assert page.complaints == []  # type: ignore[attr-defined]
 
 
 def test_reading_and_deciding_work_without_javascript(browser: Browser, address: str) -> None:

@@ -71,10 +71,22 @@ def fits(registry: Registry, patterns: Collection[str], at: str) -> Q:
     return found | _of_sets(registry, patterns, at)
 
 
-def likes_of(patterns: Collection[str]) -> list[str] | None:
-    """The patterns as LIKE has them, for the qualified name; None where one of them has a set of characters."""
-    read = [_read(pattern) for pattern in patterns]
-    return None if any(each.is_set for each in read) else [each.like for each in read]
+def likes_of(patterns: Collection[str]) -> list[str]:
+    """The patterns as LIKE has them, for the qualified name; but those with a set of characters, which it hasn't."""
+    return [each.like for each in map(_read, patterns) if not each.is_set]
+
+
+def subjects_of_sets(registry: Registry, owned: Iterable[Collection[str]]) -> list[list[int]]:
+    """The numbers of the subjects that patterns with sets of characters fit, of each collection of patterns by itself.
+
+    PostgreSQL reads sets otherwise. A query where there are any.
+    """
+    sets = [[pattern for pattern in patterns if _read(pattern).is_set] for patterns in owned]
+    if not any(sets):
+        return [[] for _ in sets]
+    rows = Subject.objects.filter(context__registry=registry).values_list("pk", "context__name", "name")
+    names = [(pk, SubjectName(context, name).qualified) for pk, context, name in rows]
+    return [[pk for pk, name in names if any(fnmatchcase(name, one) for one in each)] if each else [] for each in sets]
 
 
 def _names(text: str) -> Iterable[SubjectName]:
@@ -119,14 +131,5 @@ def _read(pattern: str) -> _Pattern:
 
 
 def _of_sets(registry: Registry, patterns: Collection[str], at: str) -> Q:
-    """Those that patterns with sets of characters fit, which PostgreSQL reads otherwise; a query where there are any."""
-    sets = [pattern for pattern in patterns if _read(pattern).is_set]
-    if not sets:
-        return Q(pk__in=())
-    rows = Subject.objects.filter(context__registry=registry).values_list("pk", "context__name", "name")
-    fitting = [
-        pk
-        for pk, context, name in rows
-        if any(fnmatchcase(SubjectName(context, name).qualified, pattern) for pattern in sets)
-    ]
+    (fitting,) = subjects_of_sets(registry, [patterns])
     return Q(**{f"{at.removesuffix('__') or 'pk'}__in": fitting})

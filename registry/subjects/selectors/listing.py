@@ -71,7 +71,8 @@ class SubjectRow:
 class SubjectRows:
     """A page of the subject list: its rows, how many match at all, and how many of these stand before the page.
 
-    `before` and `after` are the cursors of the pages beside it, "" where there is none.
+    `before` and `after` are the cursors of the pages beside it, "" where there is none. Where those that lack an owner
+    come first, `looked` is among how many that changed last they were looked for; None for all.
     """
 
     rows: list[SubjectRow]
@@ -79,6 +80,7 @@ class SubjectRows:
     skipped: int
     before: str
     after: str
+    looked: int | None = None
 
 
 class _Place(NamedTuple):

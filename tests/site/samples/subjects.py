@@ -38,6 +38,7 @@ from dashboard.presenters.subjects import (
     SelectedVersion,
     Setting,
     SubjectList,
+    SubjectNumbers,
     SubjectPage,
     SubjectRow,
     TopicLink,
@@ -183,7 +184,7 @@ SEARCH = Search(
             choices=(
                 Choice(value="", label="Any level", selected=True),
                 Choice(value="BACKWARD", label="BACKWARD", count=398),
-                Choice(value="NONE", label="NONE", count=1_000, beyond=True),
+                Choice(value="NONE", label="NONE", count=1_000),
             ),
         ),
     ),
@@ -209,6 +210,31 @@ LIST = SubjectList(
         Link(label="Deprecated", url="/gallery/subjects?state=deprecated"),
         Link(label="Soft-deleted", url="/gallery/subjects-deleted"),
     ),
+)
+LIST_LARGE = replace(
+    LIST,
+    paging=Paging(first=1, last=50, total=50_001, next_url="?after=50"),
+    search=replace(
+        SEARCH,
+        filters=tuple(
+            replace(
+                one,
+                choices=tuple(
+                    replace(choice, count=None, id=f"{one.name}-{number}") for number, choice in enumerate(one.choices)
+                ),
+            )
+            for one in SEARCH.filters
+        ),
+        is_later=True,
+    ),
+    numbers=SubjectNumbers(url="/ui/registries/dev/subjects?later", count_url="/gallery/subjects?counts=1"),
+    unowned=Link(
+        label="Of those without an owner, the ones among the last 10,000 that changed come first: see all",
+        url="/gallery/subjects?attention=unowned",
+    ),
+)
+LIST_COUNTED = replace(
+    LIST_LARGE, search=replace(SEARCH, is_later=True), numbers=SubjectNumbers(at=ago(seconds=40), is_whole=False)
 )
 LIST_DELETED = replace(
     LIST,
