@@ -18,7 +18,7 @@
     const body = new FormData(form, event.submitter);
     fetch(form.action, { method: "POST", body, credentials: "same-origin", redirect: "manual" }).then(
       (answer) => {
-        if (!answer.ok && answer.type !== "opaqueredirect") throw new Error(`theme not stored: ${answer.status}`);
+        if (!answer.ok && answer.type !== "opaqueredirect") throw answer;
       },
     ).catch(() => form.submit());
     if (chosen === "system") delete document.documentElement.dataset.theme;
@@ -35,7 +35,7 @@
         if (!menu.contains(event.target)) menu.open = false;
     });
 
-  // Keys of one letter can be turned off: who dictates would press them.
+  // Keys of one letter can be turned off, as dictating presses them.
   const keys = document.querySelector("[data-turn-keys] input") ?? {};
   keys.checked = localStorage.getItem("keys") !== "off";
   document.addEventListener("change", (event) => {
@@ -141,7 +141,7 @@
     event.preventDefault();
     try {
       const answer = await fetch(link.href, { credentials: "same-origin" });
-      if (!answer.ok) throw new Error(`not given: ${answer.status}`);
+      if (!answer.ok) throw answer;
       await navigator.clipboard.writeText(await answer.text());
       flash(link.querySelector("span"), "copied");
     } catch {
@@ -176,7 +176,7 @@
   if (lost)
     [...document.querySelectorAll(lost.split("\n")[0])].find((one) => marked(one) === lost)?.focus({ preventScroll: true });
 
-  // A form that was refused begins where something is wrong.
+  // A refused form begins where it is wrong.
   document.querySelector("main:not(:has([role=alert])) [aria-invalid=true]")?.focus();
 
   document.addEventListener("htmx:afterRequest", (event) => {
@@ -184,6 +184,9 @@
   });
   document.addEventListener("htmx:afterSettle", (event) => {
     offerCopies(event.target.parentElement ?? document);
-    if (event.target.id === "list") keep(document);
+    if (event.target.id !== "list") return;
+    keep(document);
+    const many = event.target.querySelector(".paging .num, .empty-title");
+    document.getElementById("said").textContent = many?.textContent ?? "";
   });
 })();

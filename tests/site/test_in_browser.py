@@ -98,12 +98,13 @@ def test_a_part_that_finds_the_database_away_says_so_and_the_page_stays(page: Pa
 def test_typing_in_the_search_asks_for_the_list_alone(page: Page, address: str) -> None:
     page.goto(f"{address}/gallery/subjects")
     page.route(
-        "**/ui/registries/dev/subjects?*", lambda route: route.fulfill(body='<div id="list">found</div>', content_type="text/html")
+        "**/ui/registries/dev/subjects?*", lambda route: route.fulfill(body='<div id="list"><p class="empty-title">found</p></div>', content_type="text/html")
     )  # fmt: skip
     with page.expect_request("**/ui/registries/dev/subjects?*") as asked:
         page.locator("#search").press_sequentially("orders", delay=10)
     assert asked.value.headers["hx-target"] == "list"
     page.locator("#list", has_text="found").wait_for()
+    page.locator("#said", has_text="found").wait_for(state="attached")
     assert page.evaluate("document.activeElement.id") == "search"
     # The first answer may come between two keys; the address follows the last one.
     page.wait_for_url("**/subjects?q=orders&*")
