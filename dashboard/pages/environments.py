@@ -368,6 +368,8 @@ def _glass(glass: BreakGlassInfo, info: EnvironmentInfo, actor: Actor) -> BreakG
 
 
 def _no_confirm(glass: BreakGlassInfo, info: EnvironmentInfo, actor: Actor) -> str:
+    if actor.past:
+        return actor.past
     if actor.user_id == glass.opened_by_id:
         return gettext("You opened it: somebody else confirms it.")
     if not may(actor, MANAGE, registry=info.name):

@@ -43,8 +43,9 @@ def field_page(request: HttpRequest, registry: str, subject: str, path: str) -> 
     """The page of a field. Raises RegistryNotFound, SubjectNotFound, InvalidName."""
     place, name = get_registry(registry), parse_subject(subject)
     found = field_history(place, name, path)
+    actor = page_actor(request)
     days = field_on_days(place, name, path) if found.chapters else ()
-    others = namesakes_of_other_types(found.field.name, found.field.type, by=page_actor(request)) if found.field else ()
+    others = namesakes_of_other_types(found.field.name, found.field.type, by=actor) if found.field else ()
     url = subject_url(registry, name.qualified)
     return FieldPage(
         frame=make_frame(
@@ -64,13 +65,14 @@ def field_page(request: HttpRequest, registry: str, subject: str, path: str) -> 
         now=_now(found),
         tags=found.field.tags if found.field else (),
         chapters=_chapters(registry, name, found),
-        seen=_seen(days),
+        # neither what data showed nor an index of fields is kept over time
+        seen="" if actor.past else _seen(days),
         days=tuple(_day(item) for item in days),
         sparkline=_sparkline(days),
         others=tuple(_other(item) for item in others),
-        needed=_needed(clients_of(place, name), path) if found.chapters else "",
+        needed=_needed(clients_of(place, name), path) if found.chapters and not actor.past else "",
         usage_url=subject_url(registry, name.qualified, "usage"),
-        others_said=_others_said(found, others),
+        others_said="" if actor.past else _others_said(found, others),
         bounds=_bounds(found),
         problem=""
         if found.chapters

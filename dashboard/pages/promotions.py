@@ -116,7 +116,7 @@ def request_list(request: HttpRequest) -> RequestList:
         ),
         request=ask_action(actor),
         drafts=Link(label=gettext("Proposals"), url=reverse("ui:proposals")),
-        together=_together(shown, actor) if is_inbox else None,
+        together=_together(shown, actor) if is_inbox and not actor.past else None,
     )
 
 

@@ -13,6 +13,7 @@ from dashboard.pages.promotions import at_utc
 from dashboard.presenters.looks import RequestState
 from dashboard.presenters.promotions_page import StateMark, TimelineEntry
 from dashboard.texts import later
+from registry.audit import past
 from registry.audit.selectors import AuditEntry, AuditFilter, list_events
 from registry.promotions.models import PromotionRequest
 from registry.promotions.selectors import RequestInfo
@@ -54,8 +55,9 @@ class Moved:
 
 
 def events_of(request_id: int) -> list[AuditEntry]:
-    """What the audit has of the request's own row, oldest first; one query."""
-    found = list_events(chosen=AuditFilter(table=_TABLE, row_id=str(request_id)), limit=MAX_EVENTS)
+    """What the audit has of the request's own row, oldest first, up to the moment that is looked at; one query."""
+    chosen = AuditFilter(table=_TABLE, row_id=str(request_id), until=past.moment())
+    found = list_events(chosen=chosen, limit=MAX_EVENTS)
     return found[::-1]
 
 

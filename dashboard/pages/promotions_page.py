@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from django.http import HttpRequest
@@ -83,7 +84,7 @@ def promotion(request: HttpRequest, request_id: int) -> PromotionPage:
     steps, events = steps_of_plan(info.plan), events_of(info.id)
     verdict = verdict_of(info)
     resume, give_up = failed_actions(info, actor)
-    return PromotionPage(
+    page = PromotionPage(
         frame=make_frame(
             request,
             title=f"#{info.id} {title_of(info)}",
@@ -171,6 +172,18 @@ def promotion(request: HttpRequest, request_id: int) -> PromotionPage:
         packs=packs_of(info),
         linked=linked_rows(info, actor),
     )
+    return as_it_was(page) if actor.past else page
+
+
+def as_it_was(page: PromotionPage) -> PromotionPage:
+    """Without what can be done, the packs, which are of now, and who could review: that is told by today's rights."""
+    return replace(
+        page,
+        threads=tuple(replace(thread, answer=None, switch=None) for thread in page.threads),
+        replay_topics=(), eligible=(), apply_why=(), packs=(), nobody="",
+        replay=None, recheck=None, review=None, submit=None, withdraw=None, apply=None, schedule=None, unschedule=None,
+        resume=None, give_up=None, comment=None,
+    )  # fmt: skip
 
 
 def _voided(info: RequestInfo) -> str:

@@ -37,6 +37,7 @@ from dashboard.presenters.report import (
     snippet,
 )
 from dashboard.texts import later
+from dashboard.travel import PARAMETER
 from registry.access.roles import may, refusal
 from registry.errors import InvalidReference, InvalidSchema, SchemadeskError
 from registry.formats import FORMATS
@@ -60,6 +61,7 @@ def report_page(request: HttpRequest, registry: str, subject: str) -> ReportPage
     """The form and, after it was sent, the report or the syntax error."""
     place, name = get_registry(registry), parse_subject(subject)
     config, order = selectors.effective_config(place, name), list_environments()
+    is_past = bool(page_actor(request).past)
     linked = None if request.method == "POST" else form_linked(request, place, name, config.profile)
     form = form_sent(request) if request.method == "POST" else linked or form_started(place, name, config.profile)
     answer: RegistryAnswer | None = None
@@ -72,23 +74,27 @@ def report_page(request: HttpRequest, registry: str, subject: str) -> ReportPage
             result = present_proposal(registry, name, proposal, by=page_actor(request))
             if request.POST.get("words") == "business":
                 result = _in_business_words(place, name, result, form.schema_type)
-            evidence = data_evidence(
-                request,
-                place,
-                name,
-                proposal.assessment,
-                text=form.text,
-                schema_type=form.schema_type,
-                references=form.references(),
-            )
-            comparison = _against_latest(request, place, name, form, result, evidence)
-            answer = registry_answer(request, place, name, form, proposal.assessment.is_compatible)
+            if not is_past:  # neither what data showed nor another server's answer is kept over time
+                evidence = data_evidence(
+                    request,
+                    place,
+                    name,
+                    proposal.assessment,
+                    text=form.text,
+                    schema_type=form.schema_type,
+                    references=form.references(),
+                )
+                answer = registry_answer(request, place, name, form, proposal.assessment.is_compatible)
+            comparison = _against_latest(request, place, name, form, result, evidence or DataEvidence(notes=()))
         except InvalidSchema as found:
             syntax = _syntax(form.text, found)
         except SchemadeskError as found:
             error = found
             problem = Problem(what=found.message)
     link = _link(registry, name, form, result) if result else ""
+    # what is checked in the past is checked there again
+    then = urlencode({PARAMETER: request.GET[PARAMETER]}) if is_past else ""
+    report_url = subject_url(registry, name.qualified, "report")
     return ReportPage(
         frame=make_frame(
             request,
@@ -103,7 +109,7 @@ def report_page(request: HttpRequest, registry: str, subject: str) -> ReportPage
         registry=registry,
         subject=name.qualified,
         subject_url=subject_url(registry, name.qualified),
-        report_url=subject_url(registry, name.qualified, "report"),
+        report_url=f"{report_url}?{then}" if then else report_url,
         level=config.level,
         level_sentence=f"{LEVELS[config.level].description} {level_order(config.level)}.",
         schema=Field(
@@ -134,7 +140,7 @@ def report_page(request: HttpRequest, registry: str, subject: str) -> ReportPage
             form.level,
         ),
         link=link,
-        whole_link=request.build_absolute_uri(link) if link else "",
+        whole_link=request.build_absolute_uri(f"{link}&{then}" if then else link) if link else "",
         keep=_keep(request, registry, name) if result else None,
     )
 

@@ -35,6 +35,7 @@ def board(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
+@travels
 def environment(request: HttpRequest, registry: str) -> HttpResponse:
     """One environment."""
     refuse_strangers(page_actor(request))

@@ -10,12 +10,14 @@ from django.views.decorators.http import require_safe
 from dashboard.pages.fields import field_page
 from dashboard.pages.frame import page_actor
 from dashboard.pages.sources_words import given_text
+from dashboard.travel import travels
 from registry.access.roles import require
 from registry.errors import InvalidInput
 from registry.subjects.names import parse_subject
 
 
 @require_safe
+@travels
 def field(request: HttpRequest) -> HttpResponse:
     """The biography of the field at `path` of `subject` in `registry`."""
     registry, subject, path = (given_text(request.GET, name) for name in ("registry", "subject", "path"))

@@ -20,6 +20,7 @@ from dashboard.pages import promotions as pages
 from dashboard.pages.frame import page_actor
 from dashboard.pages.sources_words import given_text
 from dashboard.texts import later, listing
+from dashboard.travel import travels
 from dashboard.views.parts import render_page
 from registry.errors import (
     Conflict,
@@ -50,6 +51,7 @@ SAID: Final = {
 
 
 @require_safe
+@travels
 def request_list(request: HttpRequest) -> HttpResponse:
     """All requests, newest first; htmx gets the list alone."""
     refuse_strangers(page_actor(request))
@@ -98,6 +100,7 @@ def plan(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
+@travels
 def promotion(request: HttpRequest, request_id: int) -> HttpResponse:
     """One request, with everything that the decision needs."""
     page = promotions_page.promotion(request, request_id)

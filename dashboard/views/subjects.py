@@ -68,8 +68,9 @@ def _plain_text(text: str) -> HttpResponse:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
+@travels
 def compatibility_report(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
-    """A proposed schema against all versions; nothing is registered."""
+    """A proposed schema against all versions, also as they were; nothing is registered."""
     _require_read(request, registry, subject)
     with for_everybody():
         file = report.report_file(request, registry, subject) if request.method == "POST" else None

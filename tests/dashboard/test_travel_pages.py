@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from urllib.parse import quote
 
 import pytest
 from django.test import Client
@@ -15,6 +17,7 @@ from dashboard.travel import carried
 from registry.access.roles import Actor
 from registry.audit.past import moment_of
 from registry.errors import InvalidInput
+from registry.promotions import services as promotions
 from registry.subjects.names import SubjectName
 from registry.subjects.services import change_tags, delete_subject, delete_version, register_version, set_config
 
@@ -119,7 +122,15 @@ LINKS = {
         '<a hx-get="/ui/registries/dev/subjects/a%2Fb/?version=1&amp;at=X">'
     ),
     '<a href="/ui/registries/dev/subjects/a/usage">': '<a href="/ui/registries/dev/subjects/a/usage">',
-    '<a href="/ui/environments/prod">': '<a href="/ui/environments/prod">',
+    '<a href="/ui/environments/prod">': '<a href="/ui/environments/prod?at=X">',
+    '<a href="/ui/environments/prod/change">': '<a href="/ui/environments/prod/change">',
+    '<a href="/ui/promotions/7#checks">': '<a href="/ui/promotions/7?at=X#checks">',
+    '<a href="/ui/registries/dev/subjects/a/report?version=1">': (
+        '<a href="/ui/registries/dev/subjects/a/report?version=1&amp;at=X">'
+    ),
+    '<a href="/ui/promotions/request">': '<a href="/ui/promotions/request">',
+    '<a href="/ui/promotions/7/evidence.json">': '<a href="/ui/promotions/7/evidence.json">',
+    '<a href="/ui/fields?registry=dev">': '<a href="/ui/fields?registry=dev&amp;at=X">',
     '<a data-now href="/ui/environments">': '<a data-now href="/ui/environments">',
     '<form method="get" action="/ui/environments">': (
         '<form method="get" action="/ui/environments"><input type="hidden" name="at" value="X">'
@@ -165,8 +176,93 @@ def test_the_future_is_refused(look: Look, registries: None) -> None:
 
 
 def test_a_page_without_a_past_says_so(look: Look, then: str) -> None:
-    for address in (f"{HERE}usage", "/ui/findings", "/ui/", "/ui/promotions", "/ui/environments/prod"):
+    for address in (f"{HERE}usage", "/ui/findings", "/ui/", "/ui/proposals", "/ui/promotions/1/evidence.json"):
         assert "can’t be shown as it was then" in page(look("admin"), address, status=422, at=then)
+
+
+def test_a_text_is_checked_against_what_was_then(look: Look, then: str) -> None:
+    client, address = look("admin"), f"{HERE}report"
+    was = main_of(page(client, address, at=then, version="1"))
+    assert f'action="{address}?at={quote(then)}"' in was
+    assert "It says the same as" in was
+    for query, level in ((f"?at={quote(then)}", "FULL"), ("", "NONE")):
+        answer = client.post(f"{address}{query}", {"schema": text("alpha", "gamma"), "format": "AVRO"})
+        assert answer.status_code == 200
+        assert f"<code>{level}</code>" in main_of(answer.content.decode())
+    kept = client.post(f"{address}?at={quote(then)}", {"schema": text("alpha"), "format": "AVRO", "do": "keep"})
+    assert "This is the past" in kept.content.decode()
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request, and a moment at which it was in review."""
+
+    number: int
+    then: str
+
+
+@pytest.fixture
+def asked(then: str, person: Callable[[str], Actor]) -> Asked:
+    """A request in review with a discussion; since then it was approved and applied, and its environment changed."""
+    steward, approver, admin = person("steward"), person("approver"), person("admin")
+    number = promotions.request_promotion(
+        source="dev", target="staging", subject=ORDERS, version=2, by=steward, reason="the early reason"
+    )
+    promotions.open_thread(request_id=number, text="why so early", by=approver)
+    moment = f"{timezone.now().astimezone(UTC):%Y-%m-%dT%H:%M:%S.%fZ}"
+    promotions.approve(request_id=number, by=approver, comment="good and late")
+    promotions.apply(request_id=number, by=admin)
+    register_version(registry="staging", subject=GONE, text=text("alpha"), by=admin)
+    promotions.change_environment(name="staging", is_closed=True, by=admin)
+    return Asked(number, moment)
+
+
+#: page → what it showed then, what it shows now alone
+DECIDED = {
+    "/ui/promotions": (("orders/value", "<span>In review</span>"), ("<span>Applied</span>",)),
+    "/ui/promotions/{number}": (("the early reason", "why so early", "<span>In review</span>"), ("good and late",)),
+    "/ui/environments/staging": (("Open", "staging"), ("change by releases of approved requests alone",)),
+    "/ui/fields?registry=dev&subject=orders/value&path=Order.beta": (("As it was then", "Version 2"), ("In data",)),
+    "/ui/ghosts": ((), ("gone-value",)),
+}
+
+
+@pytest.mark.parametrize("address", DECIDED)
+def test_what_was_decided_since_is_not_there(look: Look, asked: Asked, address: str) -> None:
+    shown, hidden = DECIDED[address]
+    path, _, given = address.format(number=asked.number).partition("?")
+    query = dict(pair.split("=") for pair in given.split("&")) if given else {}
+    main = main_of(page(look("admin"), path, at=asked.then, **query))
+    assert "As it was on" in main
+    for words in shown:
+        assert words in main, words
+    for words in hidden:
+        assert words not in main, words
+    now = main_of(page(look("admin"), path, **query))
+    for words in hidden:
+        assert words in now, words
+    for form in re.findall(r'<form[^>]*method="post".*?</form>', main, re.DOTALL):
+        assert not re.search(r"<button(?![^>]*\bdisabled)", form), form
+
+
+def main_of(text: str) -> str:
+    return text.split("<main", 1)[1].split("</main>", 1)[0].replace("<wbr>", "")
+
+
+def test_a_request_by_the_api_as_of_a_moment(api: Look, asked: Asked) -> None:
+    client = api("admin")
+    was = client.get(f"/api/v1/promotions/{asked.number}", {"at": asked.then}).json()
+    assert (was["state"], was["reviews"], len(was["threads"])) == ("in review", [], 1)
+    assert client.get(f"/api/v1/promotions/{asked.number}").json()["state"] == "applied"
+    assert [row["state"] for row in client.get("/api/v1/promotions", {"at": asked.then}).json()] == ["in review"]
+    for path, given in (
+        ("environments", {}),
+        ("ghosts", {}),
+        ("owners", {"registry": "dev", "subject": "orders/value"}),
+    ):
+        assert client.get(f"/api/v1/{path}", {"at": asked.then, **given}).status_code == 200, path
+    closed = client.get("/api/v1/environments/staging", {"at": asked.then}).json()["is_closed"]
+    assert (closed, client.get("/api/v1/environments/staging").json()["is_closed"]) == (False, True)
 
 
 def test_what_was_not_there_yet_is_not_found(look: Look, then: str) -> None:
@@ -218,7 +314,7 @@ def test_the_api_answers_as_of_a_moment(api: Look, then: str, path: str) -> None
 
 
 def test_what_has_no_past_is_refused_by_the_api(api: Look, then: str) -> None:
-    for path in ("findings", "environments", "registries/dev/subjects/orders%2Fvalue/usage"):
+    for path in ("findings", "sources", "registries/dev/subjects/orders%2Fvalue/usage"):
         answer = api("reader").get(f"/api/v1/{path}", {"at": then})
         assert (answer.status_code, "as of a moment" in answer.content.decode()) == (422, True), path
 

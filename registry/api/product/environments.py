@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from registry.access.roles import may, may_somewhere, require
-from registry.api.product.base import ProductView
+from registry.api.product.base import AT, ProductView, as_it_was
 from registry.promotions import services
 from registry.promotions.evidence_rule import MAX_HOURS
 from registry.promotions.models import RecurringFreeze, ReviewRule
@@ -87,7 +87,8 @@ class CommentSerializer(serializers.Serializer[Any]):
 class Environments(ProductView):
     """`/api/v1/environments`."""
 
-    @extend_schema(responses=None)
+    @extend_schema(parameters=[AT], responses=None)
+    @as_it_was
     def get(self, request: Request) -> Response:
         """The environments that the caller may read, in the promotion order."""
         if not may_somewhere(self.actor, READ):
@@ -99,7 +100,8 @@ class Environments(ProductView):
 class EnvironmentOne(ProductView):
     """`/api/v1/environments/{name}`."""
 
-    @extend_schema(responses=None)
+    @extend_schema(parameters=[AT], responses=None)
+    @as_it_was
     def get(self, request: Request, registry: str) -> Response:
         """One environment."""
         require(self.actor, READ, registry=registry)

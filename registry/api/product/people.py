@@ -13,7 +13,7 @@ from rest_framework.response import Response
 
 from registry.access import selectors, services
 from registry.access.roles import ROLES, require
-from registry.api.product.base import ProductView
+from registry.api.product.base import AT, ProductView, as_it_was
 from registry.errors import InvalidInput, InvalidName
 
 
@@ -184,7 +184,8 @@ class GroupGrantOne(AdminView):
 class Owners(ProductView):
     """`/api/v1/owners`."""
 
-    @extend_schema(parameters=[OpenApiParameter("registry", str), OpenApiParameter("subject", str)], responses=None)
+    @extend_schema(parameters=[OpenApiParameter("registry", str), OpenApiParameter("subject", str), AT], responses=None)
+    @as_it_was
     def get(self, request: Request) -> Response:
         """Who owns a `subject` of a `registry`, for whoever may read it; without a subject all rules, for admins."""
         registry, subject = request.query_params.get("registry", ""), request.query_params.get("subject", "")

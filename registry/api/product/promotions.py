@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from registry.access.roles import Actor, may, may_somewhere, require
-from registry.api.product.base import ProductView
+from registry.api.product.base import AT, ProductView, as_it_was
 from registry.api.product.compatibility import ReferenceSerializer
 from registry.errors import InvalidInput, NotSignedIn, RequestNotFound
 from registry.formats.base import Reference
@@ -137,7 +137,8 @@ class CommentSerializer(serializers.Serializer[Any]):
 class Promotions(ProductView):
     """`/api/v1/promotions`."""
 
-    @extend_schema(parameters=[PageSerializer], responses=None)
+    @extend_schema(parameters=[PageSerializer, AT], responses=None)
+    @as_it_was
     def get(self, request: Request) -> Response:
         """Requests, newest first; the next page begins `after` the last number. `plan` has no texts here."""
         chosen = self.valid_of(PageSerializer, request.query_params.dict())
@@ -209,7 +210,8 @@ class RollBacks(ProductView):
 class PromotionOne(ProductView):
     """`/api/v1/promotions/{id}`."""
 
-    @extend_schema(responses=None)
+    @extend_schema(parameters=[AT], responses=None)
+    @as_it_was
     def get(self, request: Request, request_id: int) -> Response:
         """One request with its plan, checks, reviews, discussions, and steps that were applied."""
         return Response(answer_of(readable(int(request_id), self.actor), self.actor))

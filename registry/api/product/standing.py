@@ -144,7 +144,8 @@ class Life(SubjectView):
 class Ghosts(ProductView):
     """`/api/v1/ghosts`."""
 
-    @extend_schema(parameters=[GhostsSerializer], responses=None)
+    @extend_schema(parameters=[GhostsSerializer, AT], responses=None)
+    @as_it_was
     def get(self, request: Request) -> Response:
         """Versions that came into an environment without a request, newest first, and when messages carried them last.
 

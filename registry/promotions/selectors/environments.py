@@ -166,7 +166,7 @@ def environment_info(name: str) -> EnvironmentInfo:
 def break_glass_history(name: str, *, limit: int = 100) -> list[BreakGlassInfo]:
     """All break-glass of an environment, newest first."""
     rows = BreakGlass.objects.filter(environment__registry__name=name).select_related("opened_by", "confirmed_by")
-    now = timezone.now()
+    now = past.present()
     return [_glass(row, name, now) for row in rows.order_by("-id")[:limit]]
 
 

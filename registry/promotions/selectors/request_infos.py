@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.utils import timezone
-
+from registry.audit import past
 from registry.promotions.ageing import with_age
 from registry.promotions.eligible import Needed, needed_for_many
 from registry.promotions.models import ApplyStep, PromotionRequest, Release, RequestItem, Review, Thread
@@ -237,7 +236,7 @@ def _plan(row: PromotionRequest) -> dict[str, Any]:
         return plan
     count: int = row.open_threads  # type: ignore[attr-defined]  # annotated
     talked = with_threads(plan, count, blocks=row.target.threads_block)
-    return with_age(talked, row.target.evidence_rule, timezone.now())
+    return with_age(talked, row.target.evidence_rule, past.present())
 
 
 def _item(row: RequestItem, *, is_whole: bool) -> ItemInfo:

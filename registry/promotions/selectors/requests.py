@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any, Final
 
-from django.db.models import Count, F, Func, JSONField, Prefetch, Q, QuerySet
+from django.db.models import Count, F, Func, JSONField, OuterRef, Prefetch, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 
 from registry.errors import RegistryNotFound, RequestNotFound
 from registry.promotions.models import ApplyStep, Environment, PromotionRequest, Release, RequestItem, Thread
@@ -184,7 +185,9 @@ def _whole_rows() -> QuerySet[PromotionRequest]:
 
 
 def _joined() -> QuerySet[PromotionRequest]:
-    unresolved = Count("threads", filter=Q(threads__resolved_at=None), distinct=True)
+    threads = Thread.objects.filter(request=OuterRef("pk"), resolved_at=None).order_by().values("request")
+    # no grouping by a key: of what a past request is read from none is known
+    unresolved = Coalesce(Subquery(threads.annotate(number=Count("*")).values("number")), 0)
     releases = Release.objects.order_by("pk").select_related("released_by")
     return (
         PromotionRequest.objects.order_by("-id")
