@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from registry.audit.past_views import DERIVED, MOMENT, MOMENT_ONCE, Derived
+from registry.audit.past_views import DERIVED, MOMENT, Derived, by_then
 
 _CHANGES: Final = """
     FROM public.audit_auditevent e
@@ -37,7 +37,7 @@ SELECT {_COLUMNS} FROM (
         ) SELECT * FROM counted
     ) before
 ) both_of_them
-WHERE NOT "is of now" OR (changed_at <= {MOMENT_ONCE} AND subject_id NOT IN ({_OLD}))"""  # noqa: S608
+WHERE NOT "is of now" OR ({by_then("changed_at")} AND CASE WHEN subject_id IN ({_OLD}) THEN 1 ELSE 0 END <> 1)"""  # noqa: S608
 UNCHANGED: Final = f"""NOT EXISTS (SELECT {_CHANGES.format(moment="$1")})
     AND NOT EXISTS (SELECT FROM public.subjects_subjectactivity WHERE changed_at > $1)"""  # noqa: S608
 
