@@ -168,6 +168,7 @@ CELERY_BEAT_SCHEDULE = {
     "queue-due-deliveries": {"task": "registry.notifications.tasks.queue_due_deliveries", "schedule": 5.0},
     "queue-due-digests": {"task": "registry.notifications.tasks.queue_due_digests", "schedule": 60.0},
     "prune-notices": {"task": "registry.notifications.tasks.prune_notices", "schedule": 3600.0},
+    "prune-deployments": {"task": "registry.drift.tasks.prune_deployments", "schedule": 3600.0},
     "refresh-outlooks": {"task": "registry.promotions.tasks.refresh_outlooks", "schedule": 20.0},
     "apply-due": {"task": "registry.promotions.tasks.apply_due", "schedule": 15.0},
     "index-stale-subjects": {"task": "registry.search.tasks.index_stale", "schedule": 3.0},

@@ -56,6 +56,7 @@ BESIDE: Final = frozenset(
         "django_session",
         "drift_cluster",
         "drift_connector",
+        "drift_deployment",
         "drift_fieldstatistic",
         "drift_finding",
         "drift_mute",

@@ -64,6 +64,7 @@ TABLES: Final = {
     "drift_cluster": later("cluster"),
     "drift_source": later("source"),
     "drift_connector": later("connector"),
+    "drift_deployment": later("deployment"),
     "drift_finding": later("finding"),
     "drift_mute": later("mute"),
     "streams_statecheck": later("state check"),

@@ -51,6 +51,7 @@ _ABOUT: Final[Mapping[str, tuple[str, str]]] = {
     "drift_source": ("source", ""),
     "drift_connector": ("source", "source_id"),
     "streams_checkpointstore": ("source", "source_id"),
+    "drift_deployment": ("registry", "registry_id"),
     "drift_finding": ("finding", ""),
     "drift_cluster": ("cluster", ""),
     "streams_statecheck": ("check", ""),

@@ -10,7 +10,6 @@ from typing import Any
 from django.utils.translation import gettext
 
 from dashboard.presenters.drift import Column, EvidenceTable
-from dashboard.presenters.drift_parts import Bar, BarTable
 from dashboard.presenters.frame import Fact
 from dashboard.texts import counted, later
 
@@ -266,66 +265,6 @@ def _spans(rows: Sequence[Mapping[str, Any]]) -> tuple[tuple[int, int], ...]:
         left = min(99, (row["first_time"] - begin) * 100 // whole)
         spans.append((left, max(1, min(100 - left, (row["last_time"] - row["first_time"]) * 100 // whole))))
     return tuple(spans)
-
-
-#: evidence that counts by name → title and what the names are
-COUNTED = {
-    "ids_by_hour": (later("Messages by the time they carry"), later("Hour (UTC)")),
-    "ids_over_time": (later("Messages over time"), later("Seen by the scan of (UTC)")),
-    "looks_like": (later("What the bytes look like"), later("Looks like")),
-    "framings": (later("How messages name their schema"), later("Framing")),
-    "framings_before": (later("How earlier messages name it"), later("Framing")),
-    "types": (later("Message types"), later("Type")),
-    "kinds": (later("Types seen"), later("Type")),
-    "values": (later("Values seen"), later("Value")),
-    "parsed": (later("What the bytes are"), later("Bytes")),
-}
-#: of these, what is told in the order of time
-IN_TIME = frozenset({"ids_by_hour", "ids_over_time"})
-SHOWN_BARS = 24
-
-
-def bar_tables(evidence: Mapping[str, Any]) -> tuple[BarTable, ...]:
-    """Counts by name as tables with bars; the largest has the longest."""
-    tables = []
-    for key, (title, label) in COUNTED.items():
-        counts = evidence.get(key)
-        if not isinstance(counts, Mapping):
-            continue
-        numbers = {str(name): number for name, number in counts.items() if isinstance(number, int)}
-        most = max(numbers.values(), default=0)
-        ordered = sorted(numbers.items(), key=lambda item: (key not in IN_TIME and -item[1], item[0]))
-        bars = tuple(
-            Bar(label=name.replace("_", " "), count=number, percent=max(1, number * 100 // most) if number > 0 else 0)
-            for name, number in ordered[:SHOWN_BARS]
-        )
-        more = (
-            gettext("%(number)s more are not shown") % {"number": len(ordered) - SHOWN_BARS}
-            if len(ordered) > SHOWN_BARS
-            else ""
-        )
-        if key == "ids_by_hour":
-            more = _by_hour_note(evidence)
-        if bars:
-            tables.append(BarTable(title=title, label=label, bars=bars, note=more))
-    return tuple(tables)
-
-
-def _by_hour_note(evidence: Mapping[str, Any]) -> str:
-    """What the counts by hour rest on: scans tell the first and the last time of what they read, not each."""
-    spread, earlier = evidence.get("ids_by_hour_spread", 0), evidence.get("ids_by_hour_earlier", 0)
-    said = [gettext("Of what scans read.")]
-    if spread:
-        said.append(
-            counted(
-                spread,
-                "%(n)s message lies in a span of several hours and is spread evenly over them.",
-                "%(n)s messages lie in spans of several hours and are spread evenly over them.",
-            )
-        )
-    if earlier:
-        said.append(counted(earlier, "%(n)s earlier message is not drawn.", "%(n)s earlier messages are not drawn."))
-    return " ".join(said)
 
 
 def _moment(milliseconds: int | None) -> str | None:

@@ -11,8 +11,10 @@ from django.urls import reverse
 from django.utils.translation import gettext
 
 from dashboard.links import subject_url
-from dashboard.pages.evidence import bar_tables, evidence_facts, evidence_tables
+from dashboard.pages.evidence import evidence_facts, evidence_tables
+from dashboard.pages.evidence_bars import bar_tables
 from dashboard.pages.finding_row import finding_row
+from dashboard.pages.findings_deployed import deployed_by_hour
 from dashboard.pages.findings_observed import observed
 from dashboard.pages.findings_suspected import suspected
 from dashboard.pages.frame import make_frame, page_actor
@@ -85,7 +87,7 @@ def finding_page(request: HttpRequest, finding_id: int) -> FindingPage:
         cause=info.cause,
         suspected=suspected(info),
         commands=_commands(info, source),
-        bars=bar_tables(info.evidence),
+        bars=bar_tables(info.evidence, deployed_by_hour(info)),
         reopen=None if is_open else _post(gettext("Open it again"), "finding_reopen", info, decide),
         assign=_post(gettext("Assign"), "finding_assign", info, decide),
         assignee=Field(

@@ -23,6 +23,7 @@ _SENTENCES: Final = {
     "client": later("client %(name)s was declared"),
     "client_changed": later("client %(name)s moved to another version"),
     "source": later("how this source is scanned was changed"),
+    "deployed": later("%(name)s was deployed"),
 }
 
 
@@ -36,7 +37,10 @@ def suspected(info: FindingInfo) -> SuspectedList | None:
 
 def _row(item: Suspicion, info: FindingInfo) -> Suspected:
     values = {"version": item.version, "request": item.request, "name": item.name or later("what is inherited")}
-    return Suspected(before=_span(item.seconds_before), sentence=_SENTENCES[item.kind] % values, url=_url(item, info))
+    sentence = _SENTENCES[item.kind] % values
+    if item.kind == "deployed":
+        return Suspected(before=_span(item.seconds_before), sentence=sentence, url=item.url, elsewhere=True)
+    return Suspected(before=_span(item.seconds_before), sentence=sentence, url=_url(item, info))
 
 
 def _span(seconds: int) -> str:

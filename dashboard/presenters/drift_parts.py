@@ -249,11 +249,15 @@ class Tally:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
-    """A value among others; `percent` of the largest, for the bar that is drawn beside the number."""
+    """A value among others; `percent` of the largest, for the bar that is drawn beside the number.
+
+    `marks` are the deployments of that hour.
+    """
 
     label: str
     count: int
     percent: int
+    marks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -288,11 +292,15 @@ class Unreadable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suspected:
-    """Something that was done shortly before a finding began: how long before, in words, and where it is to be seen."""
+    """Something that was done shortly before a finding began: how long before, in words, and where it is to be seen.
+
+    `url` is empty where it is nowhere to be seen, `elsewhere` says that it leads out of the product.
+    """
 
     before: str
     sentence: str
     url: str
+    elsewhere: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from datetime import datetime
 
 ALL = "all"
 _READ = frozenset({"schema.read", "audit.read"})
-_REGISTER = _READ | {"version.register", "client.declare"}
+_REGISTER = _READ | {"version.register", "client.declare", "deployment.tell"}
 
 #: scope → the actions that it lets through; None: every action, those that come later too
 SCOPES: dict[str, frozenset[str] | None] = {
@@ -17,17 +17,17 @@ SCOPES: dict[str, frozenset[str] | None] = {
     "scan": _READ
     | {"cluster.manage", "source.manage", "source.scan", "state.check"}
     | {"finding.decide", "finding.mute", "sample.read"},
-    "promote": _READ | {"promotion.request", "promotion.apply"},
+    "promote": _READ | {"promotion.request", "promotion.apply", "deployment.tell"},
     ALL: None,
 }
 
 #: what a person reads beside the choice
 SCOPE_WORDS = {
     "read": "Read schemas, findings, requests and the audit.",
-    "register": "Read, register versions, and declare clients: what a producer, a consumer or a build needs.",
-    "write": "Register, declare clients, deprecate, describe, delete softly, and change compatibility settings.",
+    "register": "Read, register versions, declare clients, tell of deployments: what a producer, a consumer or a build needs.",
+    "write": "Register, declare clients, tell of deployments, deprecate, describe, delete softly, and change compatibility settings.",
     "scan": "Read, also masked samples, manage clusters and sources, start scans, decide on findings.",
-    "promote": "Read, ask for promotions, and apply approved ones: what a pipeline needs.",
+    "promote": "Read, ask for promotions, apply approved ones, tell of deployments: what a pipeline needs.",
     ALL: "Everything that its person may.",
 }
 

@@ -4,6 +4,30 @@ from __future__ import annotations
 
 from django.db import models
 
+from registry.drift.deployment_model import Deployment
+
+__all__ = [
+    "FINDING_STATES",
+    "FRAMINGS",
+    "KINDS",
+    "MODES",
+    "SASL_MECHANISMS",
+    "SCAN_STATES",
+    "SECURITY_PROTOCOLS",
+    "SEVERITIES",
+    "SIDES",
+    "Cluster",
+    "Connector",
+    "Deployment",
+    "FieldStatistic",
+    "Finding",
+    "Mute",
+    "Scan",
+    "SchemaUse",
+    "Source",
+    "Topic",
+]
+
 KINDS = ("kafka", "state_store", "debezium", "registry")
 MODES = ("since_last", "tail", "window", "full")
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")

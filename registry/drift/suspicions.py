@@ -1,13 +1,13 @@
 """What was done shortly before a finding began: suspicions, from what the audit has; none of them is proved.
 
 What the judge says (`cause`) is the last change of the registry before the first message. This is all of it: releases,
-registrations, deletions, levels and modes, clients that were declared, and the source's own settings. Headers of
-messages aren't kept, so a deployment that touches nothing here is not among them.
+registrations, deletions, levels and modes, clients that were declared, and the source's own settings; and the
+deployments that pipelines told of. Headers of messages aren't kept: a deployment that nobody told of isn't among them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Literal
@@ -17,14 +17,16 @@ from django.db.models import Q
 from registry.audit.models import AuditEvent
 from registry.drift.known_versions import environment_of
 from registry.drift.models import Finding
+from registry.drift.selectors.deployments import Concerned, deployments_about
 from registry.errors import FindingNotFound
 from registry.subjects.arrivals import unrequested
 from registry.subjects.models import Registry, SchemaVersion, Subject
 from registry.subjects.names import parse_subject
 
 Kind = Literal[
-    "released", "registered", "ghost", "deleted", "restored", "level", "mode", "client", "client_changed", "source"
-]
+    "released", "registered", "ghost", "deleted", "restored", "level", "mode", "client", "client_changed", "source",
+    "deployed",
+]  # fmt: skip
 #: what was done longer before is no likely cause
 WINDOW: Final = timedelta(hours=1)
 #: events that are looked at, and that are told, the nearest first
@@ -46,8 +48,9 @@ _EARLIEST: Final = datetime(2000, 1, 1, tzinfo=UTC)
 class Suspicion:
     """Something that was done, so many seconds before the finding began.
 
-    `version` and `request` are numbers, `name` a client's name, or the level or mode that was set, "" for the inherited
-    one; `subject` is the qualified name, "" for the whole registry or source.
+    `version` and `request` are numbers, `name` a client's name, a deployment's label, or the level or mode that was set,
+    "" for the inherited one; `subject` is the qualified name, "" for the whole registry or source. `url` is the address
+    that was told with a deployment.
     """
 
     kind: Kind
@@ -57,6 +60,7 @@ class Suspicion:
     version: int | None = None
     request: int | None = None
     name: str = ""
+    url: str = ""
 
 
 @dataclass(frozen=True)
@@ -80,26 +84,44 @@ class _Place:
 
 
 def suspicions_of(finding_id: int) -> Suspicions:
-    """Of a finding; two queries, one of them over the audit's events of an hour, and two more where there are any.
+    """Of a finding; three queries, one of them over the audit's events of an hour, and some more where there are any.
 
     Raises FindingNotFound.
     """
-    row = Finding.objects.select_related("source__registry__environment").filter(pk=finding_id).first()
+    row = Finding.objects.select_related("source__registry__environment", "topic").filter(pk=finding_id).first()
     if row is None:
         raise FindingNotFound(f"There is no finding {finding_id}.", finding=finding_id)
     began = began_at(row.first_seen, row.evidence)
     events = AuditEvent.objects.filter(table__in=_TABLES, at__gt=began - WINDOW, at__lte=began).order_by("-at", "-pk")
     columns = ("at", "operation", "table", "row_id", "before", "after")
-    found = []
     listed = list(events.values(*columns)[:MAX_LOOKED_AT])
-    if not listed:
-        return Suspicions(began, ())
-    place = _place(row)
-    for event in listed:
-        kind = _kind(event, place)
-        if kind is not None:
-            found.append((event, kind))
-    return Suspicions(began, _told(found[: MAX_TOLD * 2], place, began)[:MAX_TOLD])
+    told = [*_deployed(row, began), *(_changed(listed, _place(row), began) if listed else ())]
+    return Suspicions(began, tuple(sorted(told, key=lambda item: item.seconds_before)[:MAX_TOLD]))
+
+
+def concerned_by(row: Finding) -> Concerned:
+    """What a finding is about, for deployments; its source's registry and its topic are there."""
+    return Concerned(row.source.registry.name, row.subject_name, row.topic.name if row.topic else "")
+
+
+def _deployed(row: Finding, began: datetime) -> list[Suspicion]:
+    return [
+        Suspicion(
+            kind="deployed",
+            at=info.at,
+            seconds_before=round((began - info.at).total_seconds()),
+            name=info.label,
+            url=info.url,
+        )
+        for info in deployments_about(concerned_by(row), began - WINDOW, began)[:MAX_TOLD]
+    ]
+
+
+def _changed(events: list[dict[str, Any]], place: _Place, began: datetime) -> tuple[Suspicion, ...]:
+    """The events that are about the finding."""
+    kinds = ((event, _kind(event, place)) for event in events)
+    found = [(event, kind) for event, kind in kinds if kind is not None]
+    return _told(found[: MAX_TOLD * 2], place, began)
 
 
 def began_at(first_seen: datetime, evidence: Mapping[str, Any]) -> datetime:
@@ -174,7 +196,7 @@ def _is_of_scope(row: Mapping[str, Any], place: _Place) -> bool:
     return row.get("context_id") in (None, place.context_pk)
 
 
-def _told(found: list[tuple[Mapping[str, Any], Kind]], place: _Place, began: datetime) -> tuple[Suspicion, ...]:
+def _told(found: Sequence[tuple[Mapping[str, Any], Kind]], place: _Place, began: datetime) -> tuple[Suspicion, ...]:
     """Each once: a release's own registration isn't told beside it, and one without its request is said to be that."""
     released = {event["after"].get("version_number") for event, kind in found if kind == "released"}
     ghosts = _ghosts([event["row_id"] for event, kind in found if kind == "registered"], place.registry)

@@ -29,6 +29,13 @@ def queue_due_scans() -> None:
 
 
 @shared_task
+def prune_deployments() -> None:
+    """Remove deployments that began longer ago than they are kept."""
+    while services.prune_deployments(by=system_actor("schedule")):
+        continue
+
+
+@shared_task
 def reclaim_lost_scans() -> None:
     """End what dead workers' scans still do on Spark, then give them to others."""
     for tag in services.lost_tags():

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashboard.pages.evidence import bar_tables
+from dashboard.pages.evidence_bars import bar_tables
 from registry.access.roles import Actor
 from registry.drift.hours import MOST_HOURS, ByHour, by_hour
 from registry.drift.models import Finding

@@ -1,5 +1,6 @@
 """Clusters, sources, scans, topics and findings, for pages and programs."""
 
+from registry.drift.selectors.deployments import DeploymentInfo, DeploymentPage, deployments_about, list_deployments
 from registry.drift.selectors.findings import (
     FindingInfo,
     Gate,
@@ -37,6 +38,8 @@ from registry.drift.selectors.sources import (
 __all__ = [
     "LATELY",
     "ClusterInfo",
+    "DeploymentInfo",
+    "DeploymentPage",
     "FindingInfo",
     "Gate",
     "MuteInfo",
@@ -49,6 +52,7 @@ __all__ = [
     "checkpoint_sources",
     "count_findings",
     "count_open_findings",
+    "deployments_about",
     "find_source",
     "get_cluster",
     "get_finding",
@@ -56,6 +60,7 @@ __all__ = [
     "get_source",
     "hold_rollout",
     "list_clusters",
+    "list_deployments",
     "list_findings",
     "list_mutes",
     "list_scans",

@@ -1,6 +1,7 @@
 """Clusters, sources, scans, and what becomes of findings."""
 
 from registry.drift.services.clusters import cluster_at, connect_cluster, remove_cluster, try_cluster, update_cluster
+from registry.drift.services.deployments import prune_deployments, tell_deployment
 from registry.drift.services.findings import acknowledge, assign, end_what_is_over, mute, reopen, unmute
 from registry.drift.services.scans import (
     LEASE,
@@ -35,6 +36,7 @@ __all__ = [
     "lost_tags",
     "mute",
     "note_progress",
+    "prune_deployments",
     "queue_due_scans",
     "queue_scan",
     "reclaim_lost_scans",
@@ -42,6 +44,7 @@ __all__ = [
     "remove_source",
     "renew_lease",
     "reopen",
+    "tell_deployment",
     "try_cluster",
     "unmute",
     "update_cluster",

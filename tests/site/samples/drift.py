@@ -250,6 +250,7 @@ FINDING = FindingPage(
         began=ago(days=2),
         rows=(
             Suspected(before="3 minutes before", sentence="version 3 was released by request 12", url="/gallery/promotion"),
+            Suspected(before="5 minutes before", sentence="billing 4.2.0 was deployed", url="https://ci.example/runs/7", elsewhere=True),
             Suspected(before="48 minutes before", sentence=f"client {HOSTILE} was declared", url="/gallery/usage"),
         ),
     ),

@@ -243,7 +243,10 @@ PLACES = replace(
 FINDING = replace(
     drift.FINDING,
     evidence=(PLACES,),
-    bars=(BarTable(title="Types seen", label="Type", bars=(Bar(label="string", count=4959, percent=100), Bar(label="long", count=41, percent=1), Bar(label=HOSTILE, count=2, percent=1))),),
+    bars=(
+        BarTable(title="Messages by the time they carry", label="Hour (UTC)", note="Of what scans read.", bars=(Bar(label="2026-11-21 08:00", count=0, percent=0, marks=("08:57 billing 4.2.0", f"08:58 {HOSTILE}")), Bar(label="2026-11-21 09:00", count=31, percent=100), Bar(label="2026-11-21 10:00", count=10, percent=32, marks=("10:40 billing 4.1.9",)))),
+        BarTable(title="Types seen", label="Type", bars=(Bar(label="string", count=4959, percent=100), Bar(label="long", count=41, percent=1), Bar(label=HOSTILE, count=2, percent=1))),
+    ),
     cause="Most likely version 3 of orders-value: it was registered 4 minutes before the first of these messages.",
     commands=(Command(label="Partition 0, from offset 402", text="kcat -C -b 127.0.0.1:9092 -t orders -p 0 -o 402 -c 100 -e -f '%p@%o %T %k %s\\n'", anchor="command-0"),),
     until=Field(name="until", label="Until", kind="date", help="Open again after that day (UTC). Empty: for as long as it is seen."),

@@ -1,0 +1,143 @@
+"""Deployments, told by the programs that deploy: what a finding may come of. They describe, and stop nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+from urllib.parse import urlsplit
+
+from django.db import transaction
+from django.utils import timezone
+
+from registry.access.roles import Actor, require
+from registry.audit.services import record
+from registry.drift.deployment_model import MAX_LABEL, MAX_URL, Deployment
+from registry.errors import InvalidInput
+from registry.subjects.models import Registry
+from registry.subjects.models.clients import MAX_NAME
+from registry.subjects.selectors.places import get_registry
+
+ACTION: Final = "deployment.tell"
+#: for how long they are kept after they began
+KEPT: Final = timedelta(days=90)
+#: without a time of its own, the same label within that time is the same deployment: told again after no answer
+TOLD_AGAIN: Final = timedelta(minutes=10)
+#: how far a program's clock may be ahead of ours
+AHEAD: Final = timedelta(minutes=5)
+AT_A_TIME: Final = 5_000
+_MAX_STARS: Final = 10
+
+
+@dataclass(frozen=True)
+class Told:
+    """The deployment's number, and whether it is new."""
+
+    id: int
+    is_new: bool
+
+
+@transaction.atomic
+def tell_deployment(
+    *,
+    registry: str,
+    label: str,
+    by: Actor,
+    at: datetime | None = None,
+    url: str = "",
+    subjects: str = "",
+    topics: str = "",
+    client: str = "",
+) -> Told:
+    """Something is deployed to what a registry serves; `at` is when it began, now where it isn't given.
+
+    Told twice it is there once: label and time name it. What is said otherwise the second time holds. Whoever may do so
+    for some subjects alone names a pattern among them. Raises InvalidInput, NotAllowed, NotSignedIn, RegistryNotFound.
+    """
+    place = get_registry(registry)
+    subjects = _pattern(subjects, "subjects", 512)
+    # A pattern is judged as a name would be: `orders-*` lies within the right to `orders-*`, `*` doesn't.
+    require(by, ACTION, registry=place.name, subject=subjects)
+    label = _text(label, "label", MAX_LABEL)
+    if not label:
+        raise InvalidInput("Give the deployment a label, such as the program and its version.", field="label")
+    given = {
+        "url": _url(url),
+        "subjects": subjects,
+        "topics": _pattern(topics, "topics", 249),
+        "client": _text(client, "client", MAX_NAME),
+    }
+    now = timezone.now()
+    _check_time(at, now)
+    # Two deliveries at once wait for each other; those who refer to the registry don't.
+    Registry.objects.select_for_update(no_key=True).get(pk=place.pk)
+    record(by=by, why=f"deployment {label} told in {place.name}")
+    there = _there(place, label, at, now)
+    if there is None:
+        row = Deployment.objects.create(registry=place, label=label, at=at or now, told_by=by.name, **given)
+        return Told(row.pk, is_new=True)
+    changed = [field for field, value in given.items() if getattr(there, field) != value]
+    if changed:
+        for field in changed:
+            setattr(there, field, given[field])
+        there.told_by = by.name
+        there.save(update_fields=[*changed, "told_by"])
+    return Told(there.pk, is_new=False)
+
+
+@transaction.atomic
+def prune_deployments(*, by: Actor) -> int:
+    """Remove some of those that began longer ago than they are kept; gives how many."""
+    over = Deployment.objects.filter(at__lt=timezone.now() - KEPT).order_by("at", "pk")
+    numbers = list(over.values_list("pk", flat=True)[:AT_A_TIME])
+    if numbers:
+        record(by=by, why=f"deployments are kept for {KEPT.days} days")
+        Deployment.objects.filter(pk__in=numbers).delete()
+    return len(numbers)
+
+
+def _there(place: Registry, label: str, at: datetime | None, now: datetime) -> Deployment | None:
+    same = Deployment.objects.filter(registry=place, label=label)
+    found = same.filter(at=at) if at else same.filter(told_at__gt=now - TOLD_AGAIN)
+    return found.order_by("-at", "-pk").first()
+
+
+def _check_time(at: datetime | None, now: datetime) -> None:
+    if at is None:
+        return
+    if at.tzinfo is None or at > now + AHEAD:
+        raise InvalidInput("The deployment began later than now; tell of it when it begins.", field="at")
+    if at < now - KEPT:
+        raise InvalidInput(f"Deployments are kept for {KEPT.days} days; this one began before.", field="at")
+
+
+def _text(text: str, what: str, most: int) -> str:
+    found = " ".join(text.split())
+    if len(found) > most:
+        raise InvalidInput(f"The {what} has {len(found)} characters; {most} are taken.", field=what)
+    if not found.isprintable():
+        raise InvalidInput(f"The {what} has a character that can't be shown; take it out.", field=what)
+    return found
+
+
+def _pattern(text: str, what: str, most: int) -> str:
+    """A shell pattern; one of everything is the empty one."""
+    found = text.strip()
+    if len(found) > most or found.count("*") > _MAX_STARS or not found.isprintable():
+        raise InvalidInput(
+            f"The pattern of {what} has up to {most} characters, and at most ten '*' among them.", field=what
+        )
+    return "" if found == "*" else found
+
+
+def _url(text: str) -> str:
+    """An address that a page may lead to. It is never fetched."""
+    found = text.strip()
+    try:
+        parts = urlsplit(found)
+        good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.username is None
+    except ValueError:
+        good = False
+    if found and (not good or len(found) > MAX_URL or not found.isprintable() or " " in found):
+        raise InvalidInput(f"The url is an http or https address of up to {MAX_URL} characters.", field="url")
+    return found

@@ -1,0 +1,241 @@
+"""Deployments: told by programs once however often they say it, listed, shown where a finding began soon after one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db import IntegrityError, connection, transaction
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from registry.access.roles import ADMIN, READER, Actor, Grant, system_actor
+from registry.access.scopes import Limit
+from registry.access.services import issue_token
+from registry.audit.models import AuditEvent
+from registry.drift.models import Deployment, Finding, Source
+from registry.drift.selectors import list_deployments
+from registry.drift.services.deployments import KEPT, TOLD_AGAIN, prune_deployments, tell_deployment
+from registry.drift.suspicions import suspicions_of
+from registry.drift.tasks import prune_deployments as prune_task
+from registry.errors import InvalidInput, NotAllowed
+from registry.subjects.models import Registry
+from registry.subjects.names import SubjectName
+from registry.subjects.services import register_version
+from registry.subjects.services.clients import declare_client
+from tests.conftest import RawClient
+from tests.drift.scans import judged, make_source, scan
+
+pytestmark = [pytest.mark.django_db, pytest.mark.requirement("CARD-3")]
+NASTY = '<img src=x onerror="alert(1)">'
+MINUTE = timedelta(minutes=1)
+
+
+@pytest.fixture
+def source(registries: None) -> Source:
+    return make_source()
+
+
+def tell(by: Actor, label: str = "billing 4.2.0", **values: Any) -> bool:
+    return tell_deployment(**{"registry": "dev", "label": label, "by": by, **values}).is_new
+
+
+def found(source: Source, by: Actor, **values: Any) -> Finding:
+    """A finding that begins now."""
+    scan(source, by, judged("a", **values))
+    return Finding.objects.get()
+
+
+def test_two_deliveries_have_one_effect(registries: None, system: Actor) -> None:
+    at = timezone.now() - 3 * MINUTE
+    assert tell(system, at=at, subjects="orders-*")
+    count = AuditEvent.objects.count()
+    assert not tell(system, at=at, subjects="orders-*")
+    assert not tell(system, subjects="orders-*"), "a delivery without a time is the one of minutes ago"
+    assert AuditEvent.objects.count() == count, "and it leaves no trace of its own"
+    assert not tell(system, at=at, url="https://ci.example/1"), "what is said otherwise holds"
+    row = Deployment.objects.get()
+    assert (row.at, row.url, row.subjects) == (at, "https://ci.example/1", "")
+    event = AuditEvent.objects.filter(table="drift_deployment").first()
+    assert event is not None
+    assert (event.operation, event.why) == ("UPDATE", "deployment billing 4.2.0 told in dev")
+
+
+def test_the_same_label_later_or_elsewhere_is_another(registries: None, system: Actor) -> None:
+    assert tell(system)
+    assert tell(system, registry="staging")
+    Deployment.objects.update(told_at=timezone.now() - TOLD_AGAIN - MINUTE)
+    assert tell(system), "a roll back to a version that was there before"
+
+
+@pytest.mark.parametrize(
+    ("values", "field"),
+    [
+        ({"label": " "}, "label"),
+        ({"label": "x" * 201}, "label"),
+        ({"label": "a\u202eb"}, "label"),
+        ({"at": datetime(2999, 1, 1, tzinfo=UTC)}, "at"),
+        ({"at": datetime(2001, 1, 1, tzinfo=UTC)}, "at"),
+        ({"url": "javascript:alert(1)"}, "url"),
+        ({"url": "https://user:secret@ci/1"}, "url"),
+        ({"url": "https://[ci/1"}, "url"),
+        ({"subjects": "*a" * 11}, "subjects"),
+        ({"topics": "o" * 250}, "topics"),
+        ({"client": "c" * 129}, "client"),
+    ],
+)
+def test_what_cannot_be_used_is_refused(registries: None, system: Actor, values: dict[str, Any], field: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        tell(system, **values)
+    assert refused.value.details["field"] == field
+
+
+def test_the_database_keeps_one_of_a_label_and_a_time(registries: None, system: Actor) -> None:
+    tell(system)
+    row = Deployment.objects.get()
+    for wrong in ({"label": row.label, "at": row.at}, {"label": "", "at": row.at}):
+        with pytest.raises(IntegrityError), transaction.atomic():
+            Deployment.objects.create(registry=row.registry, told_by="x", **wrong)
+
+
+READS = Grant(READER)
+ORDERS = Grant(READER, subject_pattern="orders-*")
+
+
+@pytest.mark.parametrize(
+    ("grant", "limit", "values", "may"),
+    [
+        (READS, None, {}, True),
+        (READS, Limit(scope="register"), {}, True),
+        (READS, Limit(scope="promote"), {}, True),
+        (READS, Limit(scope="read"), {}, False),
+        (READS, Limit(scope="register", registry="prod"), {}, False),
+        (READS, Limit(scope="register", subject_pattern="orders-*"), {}, False),
+        (READS, Limit(scope="register", subject_pattern="orders-*"), {"subjects": "orders-*"}, True),
+        (ORDERS, None, {"subjects": "orders-eu-*"}, True),
+        (ORDERS, None, {"subjects": "*"}, False),
+        (ORDERS, None, {"topics": "orders"}, False),
+        (Grant(ADMIN, registry="prod"), None, {}, False),
+    ],
+)
+def test_who_may_tell(registries: None, grant: Grant, limit: Limit | None, values: dict[str, Any], may: bool) -> None:
+    actor = Actor(name="ci", door="product", user_id=1, grants=(grant,), limit=limit)
+    if may:
+        assert tell(actor, **values)
+        return
+    with pytest.raises(NotAllowed):
+        tell(actor, **values)
+
+
+def register(system: Actor, name: str) -> None:
+    register_version(registry="dev", subject=SubjectName(".", name), text='"string"', by=system)
+
+
+def test_what_was_deployed_in_the_hour_before_is_suspected(source: Source, system: Actor) -> None:
+    register(system, "orders-value")
+    now = timezone.now()
+    declare_client(registry="dev", subject=SubjectName(".", "orders-value"), name="billing", writes=True, by=system)
+    for label, minutes, values in (
+        ("all 1", 3, {}),
+        ("long ago", 61, {}),
+        ("elsewhere", 2, {"registry": "staging"}),
+        ("its subject", 4, {"subjects": "orders-*"}),
+        ("another subject", 4, {"subjects": "customers-*"}),
+        ("another topic", 4, {"subjects": "orders-*", "topics": "customers"}),
+        ("its client", 5, {"client": "billing"}),
+        ("another client", 5, {"client": "shipping"}),
+    ):
+        tell(system, label, at=now - minutes * MINUTE, **values)
+    finding = found(source, system)
+    Finding.objects.update(first_seen=now)
+    told = suspicions_of(finding.pk).found
+    assert [(item.name, item.seconds_before) for item in told if item.kind == "deployed"] == [
+        ("all 1", 180), ("its subject", 240), ("its client", 300),
+    ]  # fmt: skip
+
+
+def test_many_deployments_take_as_many_queries_and_some_are_told(source: Source, system: Actor) -> None:
+    tell(system, "a 0", client="none")
+    finding = found(source, system)
+    with CaptureQueriesContext(connection) as few:
+        suspicions_of(finding.pk)
+    for number in range(12):
+        tell(system, f"b {number}", client="" if number % 2 else "none")
+    Finding.objects.update(first_seen=timezone.now())
+    with CaptureQueriesContext(connection) as many:
+        told = suspicions_of(finding.pk).found
+    assert len(many) == len(few)
+    assert [item.name for item in told] == [f"b {number}" for number in (11, 9, 7, 5, 3, 1)]
+
+
+def test_the_page_says_it_and_marks_the_hour(source: Source, system: Actor, look: Callable[[str], Client]) -> None:
+    at = timezone.now().replace(minute=30, second=0, microsecond=0) - timedelta(hours=2)
+    first = int(at.timestamp() * 1000) + 45 * 60_000
+    part = {"partition": 0, "messages": 3, "first_time": first, "last_time": first + 1000, "first_offset": 0, "last_offset": 2}  # fmt: skip
+    tell(system, f"billing {NASTY}", at=at, url="https://ci.example/runs/7?a=1&b=2")
+    tell(system, "no address", at=at + MINUTE)
+    finding = found(source, system, evidence={"topic": "orders", "partitions": [part]})
+    answer = look("reader").get(f"/ui/findings/{finding.pk}")
+    text = answer.content.decode()
+    rows = answer.context["page"].suspected.rows
+    assert [(row.before, row.sentence) for row in rows] == [
+        ("44 minutes before", "no address was deployed"), ("45 minutes before", f"billing {NASTY} was deployed"),
+    ]  # fmt: skip
+    assert NASTY not in text
+    assert '<a href="https://ci.example/runs/7?a=1&amp;b=2" rel="noopener noreferrer">' in text
+    (table, *_) = answer.context["page"].bars
+    assert [(bar.label, bar.count, bar.marks) for bar in table.bars] == [
+        (f"{at:%Y-%m-%d %H}:00", 0, (f"{at:%H}:30 billing {NASTY}", f"{at:%H}:31 no address")),
+        (f"{at + timedelta(hours=1):%Y-%m-%d %H}:00", 3, ()),
+    ]  # fmt: skip
+
+
+def test_a_pipeline_tells_and_pages_through_them(registries: None, system: Actor, person: Callable[..., Actor]) -> None:
+    person("reader")
+    token = issue_token(username="reader", name="ci", scope="register", by=system)
+    api = RawClient(HTTP_AUTHORIZATION=f"Bearer {token}")
+    body = {"registry": "dev", "label": "billing 4.2.0", "at": timezone.now().isoformat(), "subjects": "orders-*"}
+
+    def post(**more: Any) -> Any:
+        return api.post("/api/v1/deployments", json.dumps(body | more), content_type="application/json")
+
+    assert [post().status_code, post().status_code, post(registry="no").status_code] == [201, 200, 404]
+    assert post(label="").status_code == post(url="ftp://x").status_code == 422
+    for number in range(4):
+        assert post(label=f"shipping {number}").status_code == 201  # all at one time: numbers decide
+    seen: list[str] = []
+    address = "/api/v1/deployments?registry=dev&limit=2"
+    page = api.get(address).json()
+    while page["before"]:
+        seen += [row["label"] for row in page["deployments"]]
+        page = api.get(f"{address}&before={page['before']}").json()
+    seen += [row["label"] for row in page["deployments"]]
+    assert seen == ["shipping 3", "shipping 2", "shipping 1", "shipping 0", "billing 4.2.0"]
+    assert [row["label"] for row in api.get("/api/v1/deployments?label=shipping 1").json()["deployments"]] == [
+        "shipping 1"
+    ]
+    for wrong in ("before=x", "before=1", "before=-1-1", f"before={'9' * 18}-1", "limit=0", "colour=red"):
+        assert api.get(f"/api/v1/deployments?{wrong}").status_code == 422, wrong
+
+
+def test_a_page_is_one_query(registries: None, system: Actor) -> None:
+    tell(system)
+    with CaptureQueriesContext(connection) as queries:
+        assert len(list_deployments(registry="dev").rows) == 1
+    assert len(queries) == 1
+
+
+def test_they_are_kept_for_a_time(registries: None, system: Actor) -> None:
+    tell(system, "new")
+    place = Registry.objects.get(name="dev")
+    for number in range(3):
+        old = timezone.now() - KEPT - (number + 1) * MINUTE
+        Deployment.objects.create(registry=place, label=f"old {number}", at=old, told_by="x")
+    assert prune_deployments(by=system_actor("schedule")) == 3
+    prune_task()
+    assert list(Deployment.objects.values_list("label", flat=True)) == ["new"]
+    assert AuditEvent.objects.filter(table="drift_deployment", operation="DELETE", actor="schedule").count() == 3
