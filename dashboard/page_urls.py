@@ -14,6 +14,7 @@ from dashboard.views import (
     ghosts,
     home,
     jobs,
+    least,
     notes,
     notifications,
     people,
@@ -127,6 +128,11 @@ urlpatterns = [
         "registries/<segment:registry>/subjects/<segment:subject>/retire/confirm", retire.confirm, name="retire_confirm"
     ),
     path("registries/<segment:registry>/subjects/<segment:subject>/retire/done", retire.done, name="retire_done"),
+    path(
+        "registries/<segment:registry>/subjects/<segment:subject>/least-version",
+        least.least_version,
+        name="least_version",
+    ),
     path("registries/<segment:registry>/subjects/<segment:subject>/standing", standing.standing, name="standing"),
     path("registries/<segment:registry>/subjects/<segment:subject>/adopt", standing.adopt, name="adopt"),
     path("registries/<segment:registry>/subjects/<segment:subject>/roll-back", standing.roll_back, name="roll_back"),

@@ -59,6 +59,7 @@ BESIDE: Final = frozenset(
         "drift_deployment",
         "drift_fieldstatistic",
         "drift_finding",
+        "drift_leastversion",
         "drift_mute",
         "drift_scan",
         "drift_schemause",

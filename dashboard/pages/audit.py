@@ -66,6 +66,7 @@ TABLES: Final = {
     "drift_connector": later("connector"),
     "drift_deployment": later("deployment"),
     "drift_finding": later("finding"),
+    "drift_leastversion": later("least version"),
     "drift_mute": later("mute"),
     "streams_statecheck": later("state check"),
     "streams_checkpointstore": later("checkpoint store"),

@@ -53,6 +53,7 @@ _ABOUT: Final[Mapping[str, tuple[str, str]]] = {
     "streams_checkpointstore": ("source", "source_id"),
     "drift_deployment": ("registry", "registry_id"),
     "drift_finding": ("finding", ""),
+    "drift_leastversion": ("subject", "subject_id"),
     "drift_cluster": ("cluster", ""),
     "streams_statecheck": ("check", ""),
     "notifications_webhook": ("webhook", ""),

@@ -23,6 +23,7 @@ from dashboard.pages.subject_head import (
     subject_actions,
     topic_links,
 )
+from dashboard.pages.subject_least import least_part
 from dashboard.pages.subject_life import standing_part
 from dashboard.pages.subject_parts import subject_parts, subjects_crumb
 from dashboard.pages.subject_settings import subject_settings
@@ -245,6 +246,9 @@ def _selected(
         ),
         settings=subject_settings(name, whole.spoken, changing(place, actor)) if tab == "settings" else (),
         what_if=what_if_form(place.name, name) if tab == "settings" else None,
+        least=least_part(place, name, max((each.version for each in whole.live), default=0), actor)
+        if tab == "settings"
+        else None,
         reference_lists=reference_lists(place, name, info.version, actor) if tab == "references" else None,
         graph_url=subject_url(place.name, name.qualified, "references", version=info.version),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from dashboard.presenters.frame import Action, Field
 from dashboard.presenters.looks import Shown
@@ -56,3 +57,16 @@ class StandingPart:
     adopt_field: Field | None = None
     roll_back: Action | None = None
     roll_back_field: Field | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeastPart:
+    """The least version that producers may still write (None: any), and the form that sets it; `clear` takes it back."""
+
+    version: int | None
+    reason: str
+    set_by: str
+    set_at: datetime | None
+    fields: tuple[Field, ...]
+    submit: Action
+    clear: Action | None = None

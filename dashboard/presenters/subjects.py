@@ -11,7 +11,7 @@ from dashboard.presenters.notes import BulkForm, NotePart, OwnerChip, TagChip
 from dashboard.presenters.policy import WhatIfForm, WhyNot
 from dashboard.presenters.references import ReferenceLists
 from dashboard.presenters.report import SnippetLine
-from dashboard.presenters.subject_life import LifeMark, StandingPart
+from dashboard.presenters.subject_life import LeastPart, LifeMark, StandingPart
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -336,6 +336,7 @@ class SelectedVersion:
     references: tuple[ReferenceRow, ...] = ()
     settings: tuple[Setting, ...] = ()
     what_if: WhatIfForm | None = None
+    least: LeastPart | None = None
     reference_lists: ReferenceLists | None = None
     graph_url: str = ""
     fingerprint: str = ""

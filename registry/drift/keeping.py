@@ -44,7 +44,7 @@ FIELD_KEY: Final = ("topic", "side", "framing", "mark", "path", "day")
 ABOUT_IDS: Final = frozenset(
     {
         "UNKNOWN_SCHEMA_ID", "ID_OF_OTHER_SUBJECT", "ID_OF_OTHER_CONTEXT", "ID_DELETED", "ID_NOT_RELEASED",
-        "ID_QUARANTINED", "ID_RETIRED", "ID_DEPRECATED", "OLD_VERSION_WRITTEN", "SUBJECT_MISSING", "KEY_SCHEMA_CHANGED",
+        "ID_QUARANTINED", "ID_RETIRED", "ID_BELOW_LEAST", "ID_DEPRECATED", "OLD_VERSION_WRITTEN", "SUBJECT_MISSING", "KEY_SCHEMA_CHANGED",
     }
 )  # fmt: skip
 #: what every scan that sees a finding writes, and what only a change of its state does: the audit watches the latter

@@ -13,7 +13,8 @@ from django.db.models import Case, Count, Min, Q, QuerySet, Value, When
 
 from registry.drift.judge.model import Mark, RegisteredVersion, SubjectSummary
 from registry.drift.judge.reading import milliseconds
-from registry.subjects.models import Registry, SchemaVersion, Subject
+from registry.drift.judge.standing import BELOW
+from registry.subjects.models import Registry, SchemaVersion, Subject, VersionStanding
 from registry.subjects.names import SubjectName
 from registry.subjects.selectors.standing import joined_standing
 
@@ -73,7 +74,7 @@ def version_rows(registry: Registry, wanted: Q, *, ghosts: Q | None) -> list[Ver
     """
     rows: QuerySet[SchemaVersion] = (
         SchemaVersion.objects.filter(wanted, subject__context__registry=registry)
-        .select_related("schema", "subject__context", "standing")
+        .select_related("schema", "subject__context", "subject__least_version", "standing")
         .defer("submitted", "schema__canonical", "schema__metadata", "schema__rule_set")
         .order_by("subject_id", "version")
     )
@@ -83,7 +84,6 @@ def version_rows(registry: Registry, wanted: Q, *, ghosts: Q | None) -> list[Ver
 
 
 def _row(row: Any, *, told: bool) -> VersionRow:
-    standing = joined_standing(row)
     name = SubjectName(row.subject.context.name, row.subject.name)
     version = RegisteredVersion(
         subject=name.qualified,
@@ -97,12 +97,31 @@ def _row(row: Any, *, told: bool) -> VersionRow:
         schema_type=row.schema.schema_type,
         fingerprint=row.schema.fingerprint,
         guid=str(row.schema.guid),
-        standing=standing.standing if standing else "",
-        standing_since=milliseconds(standing.decided_at) if standing else 0,
-        standing_until=milliseconds(standing.ends_at) if standing and standing.ends_at else 0,
-        standing_message=standing.message if standing else "",
+        **_standing(row),
     )
     return VersionRow(version, name.context, name.subject, row.schema_id)
+
+
+def _standing(row: Any) -> dict[str, Any]:
+    """What was decided of a version; that it is older than the subject's least one weighs more than a deprecation."""
+    standing = joined_standing(row)
+    least = getattr(row.subject, "least_version", None)
+    is_mild = standing is None or standing.standing == VersionStanding.DEPRECATED
+    if least is not None and row.version < least.version and is_mild:
+        return {
+            "standing": BELOW,
+            "standing_since": milliseconds(least.set_at),
+            "standing_message": least.reason,
+            "least": least.version,
+        }
+    if standing is None:
+        return {}
+    return {
+        "standing": standing.standing,
+        "standing_since": milliseconds(standing.decided_at),
+        "standing_until": milliseconds(standing.ends_at) if standing.ends_at else 0,
+        "standing_message": standing.message,
+    }
 
 
 def condition_of(marks: Collection[Mark]) -> Q:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import models
 
 from registry.drift.deployment_model import Deployment
+from registry.drift.least_model import LeastVersion
 
 __all__ = [
     "FINDING_STATES",
@@ -21,6 +22,7 @@ __all__ = [
     "Deployment",
     "FieldStatistic",
     "Finding",
+    "LeastVersion",
     "Mute",
     "Scan",
     "SchemaUse",

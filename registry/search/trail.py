@@ -10,7 +10,7 @@ from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast, Coalesce
 
 from registry.audit.models import AuditEvent
-from registry.drift.models import Finding, Source
+from registry.drift.models import Finding, LeastVersion, Source
 from registry.promotions.models import (
     ApplyStep,
     Comment,
@@ -46,7 +46,7 @@ def events_about(*, registry: str = "", subject: str = "") -> Q | None:
     """The events of a subject (a qualified name), of a registry, or of a subject in a registry; None for all events.
 
     A subject's events are those of its own row, its versions, their standings, its description, its compatibility and
-    mode, what is associated with it, its declared clients, the findings at it, and of its requests with all that was said
+    mode, what is associated with it, its declared clients, its least version, the findings at it, and of its requests with all that was said
     and decided there. What was removed for good is found by the events of its removal: versions by their subject, a
     subject by its name. A constant number of queries. Raises RegistryNotFound, InvalidName.
     """
@@ -76,7 +76,8 @@ def _of_subject(place: Registry | None, name: SubjectName) -> Q:
         wanted |= _rows(model, numbers)
     for model in (Config, Mode):  # a row goes when its setting is taken back: it is found by what it was
         wanted |= Q(table=_table(model)) & _holds("context_id", contexts) & _holds("subject_name", [name.subject])
-    wanted |= Q(table=_table(RenameDecision)) & _holds("subject_id", subjects)  # one goes when it is taken back
+    for gone in (RenameDecision, LeastVersion):  # one goes when it is taken back
+        wanted |= Q(table=_table(gone)) & _holds("subject_id", subjects)
     return wanted | Q(table=_table(VersionStanding)) & _holds("version_id", versions)
 
 
@@ -125,7 +126,7 @@ def _of_registry(place: Registry) -> Q:
     ends = _holds("source_id", environments) | _holds("target_id", environments)
     wanted |= Q(table=_table(PromotionRequest)) & ends
     wanted |= Q(table=_table(Finding)) & _holds("source_id", sources)
-    for model in (SchemaVersion, SubjectNote, Client, RenameDecision):
+    for model in (SchemaVersion, SubjectNote, Client, RenameDecision, LeastVersion):
         wanted |= Q(table=_table(model)) & _refers("subject_id", subjects)
     wanted |= Q(table=_table(VersionStanding)) & _refers("version_id", versions)
     return wanted | Q(table__in=[_table(model) for model in _PARTS]) & _refers("request_id", requests)

@@ -88,7 +88,9 @@ KINDS = {
     "unknown id": ("UNKNOWN_SCHEMA_ID",),
     "id of other subject": ("ID_OF_OTHER_SUBJECT", "ID_OF_OTHER_CONTEXT"),
     "id registered without a request": ("ID_NOT_RELEASED", "ID_QUARANTINED", "REGISTERED_WITHOUT_PROMOTION"),
-    "id retired or older than it should be": ("ID_RETIRED", "ID_DEPRECATED", "OLD_VERSION_WRITTEN", "ID_DELETED"),
+    "id below minimum or retired": (
+        "ID_BELOW_LEAST", "ID_RETIRED", "ID_DEPRECATED", "OLD_VERSION_WRITTEN", "ID_DELETED",
+    ),
     "unframed or wrong magic byte": ("UNFRAMED_DATA", "FRAME_CUT", "FRAMED_TWICE", "FRAMING_MIXED"),
     "undecodable": ("UNDECODABLE", "NOT_JSON"),
     "undeclared field": ("FIELD_UNDECLARED",),

@@ -16,6 +16,7 @@ from registry.api.product import (
     environments,
     evidence,
     findings,
+    least,
     notes,
     notifications,
     people,
@@ -81,6 +82,7 @@ urlpatterns = [
     path(
         "registries/<segment:registry>/subjects/<segment:subject>/clients/<segment:name>", clients.ClientOne.as_view()
     ),
+    path("registries/<segment:registry>/subjects/<segment:subject>/least-version", least.LeastVersionOne.as_view()),
     path("registries/<segment:registry>/tags", notes.SubjectTags.as_view()),
     path("registries/<segment:registry>/subjects/<segment:subject>/life", standing.Life.as_view()),
     path("registries", registries.Registries.as_view()),

@@ -28,8 +28,9 @@ class RegisteredVersion:
 
     `subject` is the qualified name. `released` says whether a promotion brought it to this environment, None where the
     registry is no target of promotions. `record` is the full name of its record or first message, where known.
-    `standing` is empty for good standing, else `deprecated`, `retired` or `quarantined`, since when, until when it
-    should be used at most (0: not said), and why.
+    `standing` is empty for good standing, else `deprecated`, `retired`, `quarantined` or what `judge.standing` calls
+    BELOW, since when, until when it should be used at most (0: not said), and why. `least` is the least version that
+    producers may write, of a version below it.
     """
 
     subject: str
@@ -48,6 +49,7 @@ class RegisteredVersion:
     standing_since: int = 0
     standing_until: int = 0
     standing_message: str = ""
+    least: int = 0
 
 
 @dataclass(frozen=True)

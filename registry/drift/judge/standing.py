@@ -1,4 +1,4 @@
-"""Messages that carry a version which people said not to use: deprecated, retired, quarantined."""
+"""Messages that carry a version which people said not to use: deprecated, too old, retired, quarantined."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ from registry.drift.judge.telling import SideOfTopic
 from registry.drift.judge.words import moment
 
 QUARANTINED: Final = "quarantined"
+#: in good standing or deprecated, but older than the least version that producers may write
+BELOW: Final = "below the least version"
 #: standing → rule; from the mildest on
 _RULES: Final[Mapping[str, str]] = {
     "deprecated": "ID_DEPRECATED",
+    BELOW: "ID_BELOW_LEAST",
     "retired": "ID_RETIRED",
     QUARANTINED: "ID_QUARANTINED",
 }
@@ -30,7 +33,8 @@ def judge_standing(
 ) -> Iterator[JudgedFinding]:
     """The finding of one mark, where no live version that it stands for is in good standing.
 
-    What was written before a version was deprecated or retired is as it should be; of one in quarantine nothing is.
+    What was written before a version was deprecated or retired, or another was made the least, is as it should be; of
+    one in quarantine nothing is.
     """
     if not all(version.standing in _RULES for version in live):
         return
@@ -45,9 +49,15 @@ def judge_standing(
     yield where.finding(
         _RULES[mildest.standing],
         told,
-        {**names, "since": moment(since), "until": said, "message": mildest.standing_message},
+        {**names, "since": moment(since), "until": said, "message": mildest.standing_message, "least": mildest.least},
         key=mark,
-        evidence={**evidence, "standing": mildest.standing, "since": since, "until": until or None},
+        evidence={
+            **evidence,
+            "standing": mildest.standing,
+            "since": since,
+            "until": until or None,
+            **({"least": mildest.least} if mildest.least else {}),
+        },
         subject=mildest.subject,
         severity="risk" if is_over else None,
     )

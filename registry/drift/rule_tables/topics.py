@@ -54,6 +54,14 @@ ROWS: Final = (
         "mean.",
     ),
     Rule(
+        "ID_BELOW_LEAST",
+        "risk",
+        "{Mark} stands in {messages} of {topic} ({side}) that came after {since}. It is {owners}, and since then producers "
+        "may write version {least} or a later one in {registry}: {message}",
+        "Find the producer by offset and time and give it version {least} or a later one; or set an older least version "
+        "among the settings of the subject.",
+    ),
+    Rule(
         "ID_RETIRED",
         "risk",
         "{Mark} stands in {messages} of {topic} ({side}) that came after {owners} was retired in {registry} on {since}: "

@@ -23,7 +23,7 @@ from dashboard.presenters.looks import Severity, SubjectHealth, Verdict
 from dashboard.presenters.notes import BulkForm, TagChip
 from dashboard.presenters.policy import WhyNot
 from dashboard.presenters.report import snippet
-from dashboard.presenters.subject_life import LifeMark, LifeState, StandingPart
+from dashboard.presenters.subject_life import LeastPart, LifeMark, LifeState, StandingPart
 from dashboard.presenters.subjects import (
     ExamplePanel,
     FieldMarkLink,
@@ -596,11 +596,25 @@ SUBJECT_SOURCE = replace(
         roll_back_field=Field(name="reason", label="What went wrong with the newer version", kind="textarea", rows=2),
     ),
 )
+LEAST = LeastPart(
+    version=2,
+    reason=f"Amounts were floats before. {HOSTILE}",
+    set_by=HOSTILE,
+    set_at=ago(days=3),
+    fields=(
+        Field(name="version", label="Least version", kind="number", value="2", required=True, help="From 2 to 3."),
+        Field(
+            name="reason", label="Why older ones should no longer be written", kind="textarea", rows=2, required=True
+        ),
+    ),
+    submit=Action(label="Set the least version", url="/gallery/subject", method="post"),
+    clear=Action(label="Let any be written again", url="/gallery/subject", method="post"),
+)
 SUBJECT_SETTINGS = replace(
     SUBJECT,
     frame=frame("orders-value", Section.SUBJECTS, *subject_crumbs("prod"), code=True, part="Versions", current="prod"),
     mode="READONLY",
-    selected=replace(SELECTED, tab="settings"),
+    selected=replace(SELECTED, tab="settings", least=LEAST),
     actions=ACTIONS[1:],
 )
 SUBJECT_BROKEN = replace(
