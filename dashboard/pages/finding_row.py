@@ -44,10 +44,19 @@ def finding_row(info: FindingInfo, order: list[str], requests: Iterable[int] = (
         subject_url=subject_url(info.registry, info.subject) if info.subject else "",
         assignee=info.assigned_to,
         hint=info.cause,
+        producer=producer_words(info),
         muted=info.muted,
         rebaselined=rebaselined(info),
         resolving=() if info.state == RESOLVED else tuple(map(_request, requests)),
     )
+
+
+def producer_words(info: FindingInfo) -> str:
+    """What points to the producer; "" where nothing stands out."""
+    hint = info.producer_hint
+    if hint is None:
+        return ""
+    return gettext("all in partition %(partition)s, of %(of)s") % {"partition": hint.partition, "of": hint.of}
 
 
 def rebaselined(info: FindingInfo) -> str:

@@ -173,7 +173,7 @@ class ScanRow:
 class FindingRow:
     """A finding in a list. `sentence` is the finding in words, `location` topic:partition@offset or operator/variable.
 
-    `rebaselined` says that a newer detector alone brought it up. `resolving` leads to the open requests that answer it; `snooze` acknowledges it from where it stands, None where that
+    `producer` is what points to the producer. `rebaselined` says that a newer detector alone brought it up. `resolving` leads to the open requests that answer it; `snooze` acknowledges it from where it stands, None where that
     isn't offered.
     """
 
@@ -195,6 +195,7 @@ class FindingRow:
     subject_url: str = ""
     assignee: str = ""
     hint: str = ""
+    producer: str = ""
     muted: bool = False
     rebaselined: str = ""
     resolving: tuple[Link, ...] = ()

@@ -12,7 +12,6 @@ from django.db.models import Q
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from registry.access.models import User
 from registry.access.roles import Actor
 from registry.audit.models import AuditEvent
 from registry.drift.judge.standing import BELOW
@@ -25,7 +24,6 @@ from registry.subjects.models import Registry, Subject
 from registry.subjects.names import SubjectName
 from registry.subjects.services import delete_subject, register_version
 from registry.subjects.services.standing import set_standing
-from tests.conftest import RawClient
 
 pytestmark = [pytest.mark.django_db, pytest.mark.requirement("CARD-3")]
 ORDERS = SubjectName(".", "orders-value")
@@ -137,13 +135,7 @@ def test_it_goes_with_its_subject(orders: None, system: Actor) -> None:
     assert not LeastVersion.objects.exists()
 
 
-def test_programs_set_and_read_it(orders: None, person: Callable[[str], Actor]) -> None:
-    def api(name: str) -> Client:
-        person(name)
-        client = RawClient()
-        client.force_login(User.objects.get(username=name))
-        return client
-
+def test_programs_set_and_read_it(orders: None, api: Callable[[str], Client]) -> None:
     def put(name: str, body: Any) -> int:
         status: int = api(name).put(API, json.dumps(body), content_type="application/json").status_code
         return status

@@ -11,6 +11,7 @@ from typing import Any
 from django.db.models import Case, Count, F, IntegerField, Q, QuerySet, Value, When
 
 from registry.access.roles import Actor, may
+from registry.drift.hints import OnePartition, one_partition
 from registry.drift.life_cycle import SEVERITY_RANK
 from registry.drift.models import SEVERITIES, Finding, Mute, Scan
 from registry.drift.personal import masked_samples, tags_of_subjects
@@ -26,7 +27,10 @@ WORST_FIRST = Case(
 
 @dataclass(frozen=True)
 class FindingInfo:
-    """A finding with its evidence; `samples_hidden` says that samples were kept which the reader may not see."""
+    """A finding with its evidence; `samples_hidden` says that samples were kept which the reader may not see.
+
+    `producer_hint` is what points to the producer, where something stands out.
+    """
 
     id: int
     source_id: int
@@ -57,6 +61,7 @@ class FindingInfo:
     detector: int | None = None
     rebaselined_from: int | None = None
     samples_hidden: bool = False
+    producer_hint: OnePartition | None = None
 
 
 @dataclass(frozen=True)
@@ -328,4 +333,5 @@ def _whole(row: Finding) -> FindingInfo:
         resolved_at=row.resolved_at,
         detector=row.detector,
         rebaselined_from=row.rebaselined_from,
+        producer_hint=one_partition(row.evidence, row.topic.partitions) if row.topic else None,
     )

@@ -197,6 +197,7 @@ FAILED = replace(
 def finding(sentence: str, severity: Severity, location: str, **more: object) -> FindingRow:
     """A sample finding."""
     base = FindingRow(
+        producer="all in partition 3, of 12",
         url="/gallery/finding", severity=severity, state=FindingState.OPEN, sentence=sentence, rule="UNKNOWN_SCHEMA_ID", source="orders",
         source_kind=SourceKind.KAFKA_TOPIC, source_url="/gallery/source", location=location, environment=DEV, count=1,
         first_seen=ago(days=2), last_seen=ago(minutes=2),
