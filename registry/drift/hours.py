@@ -1,8 +1,8 @@
 """Messages by the hour of the time that they carry, from the spans that scans saw. Pure.
 
-A scan tells of each partition how many messages there were and when the first and the last of them was written, not when
-each was. A span within one hour is counted exactly; a longer one is spread evenly over its hours, and how many messages
-were placed so is kept beside the counts.
+A scan counts the messages of a partition and mark by hour, the newest hours; where it didn't (scans from before it did,
+messages without a mark) it tells when the first and the last was written. A span within one hour is counted exactly; a
+longer one is spread evenly over its hours, and how many messages were placed so is kept beside the counts.
 """
 
 from __future__ import annotations
@@ -49,11 +49,14 @@ class ByHour:
 
 
 def by_hour(before: ByHour, parts: Iterable[Mapping[str, Any]]) -> ByHour:
-    """The counts with the parts of one more scan, each with `messages`, `first_time` and `last_time`."""
+    """The counts with the parts of one more scan, each with `messages`, `first_time`, `last_time`, and `hours` or none."""
     hours: dict[int, int] = {}
     spread, earlier = before.spread, before.earlier
     for part in parts:
         messages, (first, last) = part["messages"], sorted((_hour(part["first_time"]), _hour(part["last_time"])))
+        if part.get("hours"):
+            earlier += messages - _count(part["hours"], hours)
+            continue
         spread += messages if last > first else 0
         begin, placed = max(first, last - MOST_HOURS + 1), 0
         whole = last - first + 1
@@ -70,6 +73,19 @@ def by_hour(before: ByHour, parts: Iterable[Mapping[str, Any]]) -> ByHour:
             counts[_label(hour)] = counts.get(_label(hour), 0) + number
     ordered = sorted(counts.items())
     return ByHour(dict(ordered[-MOST_HOURS:]), spread, earlier + sum(number for _, number in ordered[:-MOST_HOURS]))
+
+
+def without_hours(parts: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The parts as evidence keeps them: their hours are in the finding's own, once for all partitions."""
+    return [{name: value for name, value in part.items() if name != "hours"} for part in parts]
+
+
+def _count(counted: Mapping[str, int], hours: dict[int, int]) -> int:
+    """Add what a scan counted; gives how many messages that are."""
+    for label, number in counted.items():
+        hour = _hour(int(label) * _HOUR)
+        hours[hour] = hours.get(hour, 0) + number
+    return sum(counted.values())
 
 
 def _hour(milliseconds: int) -> int:

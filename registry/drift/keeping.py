@@ -15,7 +15,7 @@ from registry.access.roles import system_actor
 from registry.audit.services import record
 from registry.drift.detector import DETECTOR
 from registry.drift.gaps import keep_read_from
-from registry.drift.hours import ByHour, by_hour
+from registry.drift.hours import ByHour, by_hour, without_hours
 from registry.drift.judge import JudgedFinding, Registered, belongings, types_seen
 from registry.drift.kept_rows import field_of, time_of, use_of
 from registry.drift.life_cycle import Standing, could_have_seen, is_muted, seen_again
@@ -248,6 +248,8 @@ def _refresh(
             ByHour.of_evidence(row.evidence if row.pk and adds else {}), judged.evidence.get("partitions", ())
         )
         evidence = evidence | {"ids_over_time": over_time(before, now, judged.count)} | hours.to_evidence()
+    if "partitions" in evidence:
+        evidence = evidence | {"partitions": without_hours(evidence["partitions"])}
     row.rule, row.severity, row.sentence, row.remedy = judged.rule, judged.severity, judged.sentence, judged.remedy
     row.location, row.evidence, row.count, row.cause = judged.location, evidence, count, judged.cause
     row.subject_name, row.topic = judged.subject, topics.get(judged.topic)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from registry.observations.vocabulary import Bound, Framing, Hint, Operation, Side
 
@@ -41,7 +41,8 @@ class FramedMessages:
     """Messages whose key or value says which schema wrote it.
 
     `mark` is the schema id in decimal, the GUID in its canonical form (lower case, with dashes), or
-    `prefix.subject.vN` of a content type.
+    `prefix.subject.vN` of a content type. `hours` counts the messages by hour of their time (hours since 1970), of the
+    newest hours; the others are in none. Empty: they weren't counted.
     """
 
     topic: str
@@ -50,6 +51,7 @@ class FramedMessages:
     framing: Framing
     mark: str
     span: Span
+    hours: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def schema_id(self) -> int | None:

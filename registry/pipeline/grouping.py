@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from pyspark.sql import DataFrame
 from pyspark.sql.connect import functions as f
@@ -12,6 +13,9 @@ from registry.pipeline.framing import FRAMINGS, SIDES, binary, is_one_of, raw_ma
 
 GROUPED = ("topic", "partition", *(f"{side}_{part}" for side in SIDES for part in ("class", "mark", "inner")))
 _FRAMED = f"IN ({', '.join(repr(name) for name in FRAMINGS)})"
+#: hours that are counted of a group, the newest; what a producer writes as a time may be anything
+MOST_HOURS: Final = 24
+_HOUR = "greatest(0, unix_millis(timestamp)) DIV 3600000"
 SIZE = "coalesce(length(key), 0) + coalesce(length(value), 0)"
 
 
@@ -26,14 +30,7 @@ def group_messages(messages: DataFrame, writers: Iterable[WriterSchema], max_gro
     framed = with_framing(messages.withColumn("size", f.expr(SIZE)), *kept)
     inner = {f"{side}_inner": f.expr(_inner(side, marks.get("id", []))) for side in SIDES}
     framed = framed.withColumns(inner).select(*GROUPED, "offset", "timestamp", "size")
-    groups = framed.groupBy(*GROUPED).agg(
-        f.count("*").alias("messages"),
-        f.sum("size").alias("bytes"),
-        f.min("offset").alias("first_offset"),
-        f.max("offset").alias("last_offset"),
-        f.expr("unix_millis(min(timestamp))").alias("first_time"),
-        f.expr("unix_millis(max(timestamp))").alias("last_time"),
-    )
+    groups = _with_hours(framed)
     known = " AND ".join(_known(side, marks) for side in SIDES)
     order = f"ORDER BY ({known}) DESC, messages DESC"
     ranked = groups.withColumn("folded", f.expr(f"row_number() OVER ({order}) > {int(max_groups)}"))
@@ -46,6 +43,29 @@ def group_messages(messages: DataFrame, writers: Iterable[WriterSchema], max_gro
         f.max("last_offset").alias("last_offset"),
         f.min("first_time").alias("first_time"),
         f.max("last_time").alias("last_time"),
+        f.expr("first(hours) FILTER (WHERE NOT folded)").alias("hours"),
+    )
+
+
+def _with_hours(framed: DataFrame) -> DataFrame:
+    """The groups, each with its messages by hour: the newest hours alone, which are counted whole."""
+    by_hour = framed.groupBy(*GROUPED, f.expr(_HOUR).alias("hour")).agg(
+        f.count("*").alias("messages"),
+        f.sum("size").alias("bytes"),
+        f.min("offset").alias("first_offset"),
+        f.max("offset").alias("last_offset"),
+        f.expr("unix_millis(min(timestamp))").alias("first_time"),
+        f.expr("unix_millis(max(timestamp))").alias("last_time"),
+    )
+    newest = f"slice(sort_array(collect_list(struct(hour, messages)), false), 1, {MOST_HOURS})"
+    return by_hour.groupBy(*GROUPED).agg(
+        f.sum("messages").alias("messages"),
+        f.sum("bytes").alias("bytes"),
+        f.min("first_offset").alias("first_offset"),
+        f.max("last_offset").alias("last_offset"),
+        f.min("first_time").alias("first_time"),
+        f.max("last_time").alias("last_time"),
+        f.expr(newest).alias("hours"),
     )
 
 

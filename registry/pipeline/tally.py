@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -18,6 +18,7 @@ from registry.observations import (
     UnframedMessages,
 )
 from registry.pipeline.framing import SIDES, as_framing, mark_of
+from registry.pipeline.grouping import MOST_HOURS
 
 # topic, partition, side, class, mark ("" for unframed bytes)
 GroupKey = tuple[str, int, Side, str, str]
@@ -28,6 +29,8 @@ class Tally:
     """The groups found so far; what lies beyond the bound of groups is folded into one a partition."""
 
     groups: dict[GroupKey, Span] = field(default_factory=dict)
+    # hour since 1970 → messages, of each group the newest hours
+    hours: dict[GroupKey, dict[int, int]] = field(default_factory=dict)
     folded: dict[tuple[str, int], tuple[int, Span]] = field(default_factory=dict)
     # topic, partition, side, GUID, schema id
     twice: dict[tuple[str, int, Side, str, int], Span] = field(default_factory=dict)
@@ -52,6 +55,7 @@ class Tally:
             return
         for key in keys_of(row):
             self.groups[key] = joined(self.groups.get(key), span)
+            self.hours[key] = newest_hours(self.hours.get(key, {}), row.hours or ())
             inner = row[f"{key[2]}_inner"]
             if inner is not None:
                 twice = (*place, key[2], key[4], int.from_bytes(inner, "big"))
@@ -60,6 +64,7 @@ class Tally:
     def forget(self, topic: str) -> None:
         """Drop what was counted of a topic that was lost."""
         self.groups = {key: span for key, span in self.groups.items() if key[0] != topic}
+        self.hours = {key: hours for key, hours in self.hours.items() if key[0] != topic}
         self.twice = {key: span for key, span in self.twice.items() if key[0] != topic}
         self.folded = {place: some for place, some in self.folded.items() if place[0] != topic}
         self.partitions = {place: count for place, count in self.partitions.items() if place[0] != topic}
@@ -77,6 +82,7 @@ class Tally:
             groups, before = self.folded.get(place, (0, None))
             self.folded[place] = (groups + 1, joined(before, span))
             del self.groups[key]
+            self.hours.pop(key, None)
 
     def observations(self) -> Iterator[Observation]:
         """The groups as observations, sorted."""
@@ -87,7 +93,9 @@ class Tally:
             elif framing is None:
                 yield UnframedMessages(topic, side, partition, cast("Hint", kind), span)
             else:
-                yield FramedMessages(topic, side, partition, framing, mark, span)
+                hours = self.hours.get((topic, partition, side, kind, mark), {})
+                counted = {str(hour): number for hour, number in sorted(hours.items())}
+                yield FramedMessages(topic, side, partition, framing, mark, span, counted)
         for (topic, partition, side, guid, schema_id), span in sorted(self.twice.items()):
             yield FramedTwice(topic, side, partition, guid, schema_id, span)
         for (topic, partition), (groups, span) in sorted(self.folded.items()):
@@ -101,6 +109,17 @@ def keys_of(row: Any) -> Iterator[GroupKey]:
     for side in SIDES:
         raw, kind = row[f"{side}_mark"], row[f"{side}_class"]
         yield row.topic, row.partition, side, kind, mark_of(kind, raw) if raw is not None else ""
+
+
+def newest_hours(before: Mapping[int, int], more: Iterable[Any]) -> dict[int, int]:
+    """The hours with those of one more row, the newest alone.
+
+    An hour that a row left out has as many newer ones there: it is left out here too, and what stays is counted whole.
+    """
+    found = dict(before)
+    for each in more:
+        found[each.hour] = found.get(each.hour, 0) + each.messages
+    return dict(sorted(found.items(), reverse=True)[:MOST_HOURS])
 
 
 def span_of(row: Any) -> Span:

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from dashboard.pages.evidence_bars import bar_tables
 from registry.access.roles import Actor
 from registry.drift.hours import MOST_HOURS, ByHour, by_hour
+from registry.drift.judge.reading import part_of, positions
 from registry.drift.models import Finding
+from registry.observations import Span
 from tests.drift.scans import judged, make_source, scan, topic
 
 pytestmark = pytest.mark.requirement("CARD-3")
@@ -33,6 +35,14 @@ CASES = {
     "one message over two hours": ([part(1, NINE, NINE + HOUR)], {"2026-11-21 10:00": 1}, 1, 0),
     "two partitions": ([part(2, NINE), part(3, NINE + 5)], {"2026-11-21 09:00": 5}, 0, 0),
     "times turned round": ([part(2, NINE + HOUR, NINE)], {"2026-11-21 09:00": 1, "2026-11-21 10:00": 1}, 2, 0),
+    "counted by the scan": (
+        [part(70, NINE, NINE + 2 * HOUR) | {"hours": {str(NINE // HOUR): 1, str(NINE // HOUR + 2): 60}}],
+        {"2026-11-21 09:00": 1, "2026-11-21 11:00": 60}, 0, 9,
+    ),
+    "counted in one partition, spread in another": (
+        [part(6, NINE, NINE + HOUR) | {"hours": {str(NINE // HOUR): 6}}, part(2, NINE, NINE + HOUR)],
+        {"2026-11-21 09:00": 7, "2026-11-21 10:00": 1}, 2, 0,
+    ),
     "no time at all": ([part(2, -1)], {"1970-01-01 00:00": 2}, 0, 0),
     "beyond all calendars": ([part(2, 2**62)], {"9999-12-31 23:00": 2}, 0, 0),
 }  # fmt: skip
@@ -65,6 +75,31 @@ def test_scans_add_up_and_what_is_read_again_is_not_counted_again(registries: No
     whole = judged("a", evidence={"topic": "orders", "partitions": [part(7, NINE)]})
     scan(source, system, whole, topics=(topic(again=True),))
     assert Finding.objects.get().evidence["ids_by_hour"] == {"2026-11-21 09:00": 7}
+
+
+@pytest.mark.django_db
+def test_what_a_scan_counted_is_kept_once_for_all_partitions(registries: None, system: Actor) -> None:
+    source, hour = make_source(), NINE // HOUR
+    counted = [
+        part(10, NINE, NINE + HOUR) | {"partition": number, "hours": {str(hour): 9, str(hour + 1): 1}}
+        for number in range(3)
+    ]
+    scan(source, system, judged("a", evidence={"topic": "orders", "partitions": counted}))
+    evidence = Finding.objects.get().evidence
+    assert evidence["ids_by_hour"] == {"2026-11-21 09:00": 27, "2026-11-21 10:00": 3}
+    assert evidence["ids_by_hour_spread"] == 0
+    assert not any("hours" in each for each in evidence["partitions"])
+    scan(source, system, judged("b", rule="UNFRAMED_DATA", evidence={"topic": "orders", "partitions": counted}))
+    assert not any("hours" in each for each in Finding.objects.get(rule="UNFRAMED_DATA").evidence["partitions"])
+
+
+def test_the_judgement_hands_on_what_the_scan_counted() -> None:
+    span = Span(3, 30, 0, 2, NINE, NINE + HOUR)
+    one = part_of(0, span, {str(NINE // HOUR): 2, str(NINE // HOUR + 1): 1})
+    (whole,) = positions([one, part_of(0, span, {str(NINE // HOUR): 3})])["partitions"]
+    assert whole["hours"] == {str(NINE // HOUR): 5, str(NINE // HOUR + 1): 1}
+    (unsure,) = positions([one, part_of(0, span)])["partitions"]
+    assert "hours" not in unsure, "a part that wasn't counted leaves the whole to be spread"
 
 
 def test_the_table_says_what_it_rests_on() -> None:

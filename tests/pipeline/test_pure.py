@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import socket
+from dataclasses import dataclass
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from registry.errors import InvalidSource, SparkUnavailable
 from registry.observations import (
@@ -21,9 +24,11 @@ from registry.observations import (
 )
 from registry.pipeline import probe_remote, run, slices
 from registry.pipeline.bare import SchemaNotUsable, bare
+from registry.pipeline.grouping import MOST_HOURS
 from registry.pipeline.profiled import LONGEST_PATH, short_path
 from registry.pipeline.readers.kafka import check_topic, check_topics, connection_options
 from registry.pipeline.session import parse_remote
+from registry.pipeline.tally import newest_hours
 from tests.waiting import ends_soon
 
 
@@ -238,3 +243,22 @@ def test_paths_of_any_length_are_kept_short_and_stay_different() -> None:
     assert all(len(path.encode()) <= LONGEST_PATH and path.startswith("字" * 100) for path in short)
     assert short_path("customer.address[].zip") == "customer.address[].zip"
     assert len(short_path("\ud800" * 5_000)) < LONGEST_PATH
+
+
+@dataclass(frozen=True)
+class Counted:
+    hour: int
+    messages: int
+
+
+@given(st.lists(st.tuples(st.integers(0, 60), st.integers(1, 9)), max_size=300), st.integers(1, 40))
+def test_the_newest_hours_are_counted_whole(messages: list[tuple[int, int]], size: int) -> None:
+    """However the messages are cut into slices, each with its newest hours alone."""
+    found: dict[int, int] = {}
+    for start in range(0, len(messages), size):
+        slice_ = newest_hours({}, [Counted(*each) for each in messages[start : start + size]])
+        found = newest_hours(found, [Counted(*each) for each in slice_.items()])
+    whole: dict[int, int] = {}
+    for hour, number in messages:
+        whole[hour] = whole.get(hour, 0) + number
+    assert found == dict(sorted(whole.items(), reverse=True)[:MOST_HOURS])

@@ -39,6 +39,7 @@ from tests.pipeline.topics import USER, Message, fill, framed, make_topic, scan_
 
 pytestmark = [pytest.mark.spark, pytest.mark.broker, pytest.mark.slow]
 T = TypeVar("T")
+HOUR_ZERO = 1_795_251_600_000  # 2026-11-21 09:00 UTC
 
 
 def only(kind: type[T], seen: Iterable[Observation]) -> list[T]:
@@ -214,6 +215,26 @@ def test_a_bounded_scan_says_so_and_the_next_one_goes_on_where_it_ended(
         onward = tuple(replace(part, start=ends[part.partition]) for part in read.ranges)
         spec = replace(spec, topics=(replace(read, ranges=onward),))
     assert counted == 900
+
+
+@pytest.mark.requirement("CARD-3")
+def test_messages_are_counted_by_hour_over_all_slices(
+    kafka_bootstrap: str, spark_remote: str, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr("registry.pipeline.slices.FIRST_SLICE", 20)
+    topic = make_topic(kafka_bootstrap, [], partitions=1)
+    producer = Producer({"bootstrap.servers": kafka_bootstrap})
+    # 30 hours: of the first a message each, of the last 1 and 40; beside them another id, of one hour
+    times = [*(hour for hour in range(29)), 29, *([28] * 40)]
+    for hour in times:
+        producer.produce(topic, framed(1, string("x")), partition=0, timestamp=HOUR_ZERO + hour * 3_600_000 + 7)
+    producer.produce(topic, framed(2, string("y")), partition=0, timestamp=HOUR_ZERO)
+    producer.flush(30)
+    seen = {each.mark: each for each in only(FramedMessages, run(scan_of(kafka_bootstrap, topic), remote=spark_remote))}
+    zero = HOUR_ZERO // 3_600_000
+    assert seen["1"].hours == {str(zero + hour): 41 if hour == 28 else 1 for hour in range(6, 30)}
+    assert seen["1"].span.messages == 70, "hours before the newest 24 are in the span alone"
+    assert seen["2"].hours == {str(zero): 1}
 
 
 def test_the_bound_of_bytes_ends_a_scan(kafka_bootstrap: str, spark_remote: str, monkeypatch: Any) -> None:

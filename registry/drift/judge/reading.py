@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -32,7 +32,7 @@ SHOWN_PLACES = 4  # partitions named in a location; the evidence has them all
 
 @dataclass(frozen=True, order=True)
 class Part:
-    """Messages of one partition that a finding is about."""
+    """Messages of one partition that a finding is about; `hours` as `FramedMessages` has them, empty where not counted."""
 
     partition: int
     first_offset: int
@@ -40,11 +40,14 @@ class Part:
     messages: int
     first_time: int
     last_time: int
+    hours: Mapping[str, int] = field(default_factory=dict, compare=False)
 
 
-def part_of(partition: int, span: Span) -> Part:
+def part_of(partition: int, span: Span, hours: Mapping[str, int] | None = None) -> Part:
     """A span of a partition."""
-    return Part(partition, span.first_offset, span.last_offset, span.messages, span.first_time, span.last_time)
+    return Part(
+        partition, span.first_offset, span.last_offset, span.messages, span.first_time, span.last_time, hours or {}
+    )
 
 
 @dataclass
@@ -112,7 +115,7 @@ def _add(reading: Reading, seen: Any) -> None:
             reading.starts[seen.partition] = seen.start
         case FramedMessages():
             key = seen.side, (seen.framing, seen.mark)
-            reading.framed.setdefault(key, []).append(part_of(seen.partition, seen.span))
+            reading.framed.setdefault(key, []).append(part_of(seen.partition, seen.span, seen.hours))
         case UnframedMessages():
             reading.unframed.setdefault(seen.side, []).append(seen)
         case UndecodableMessages(framing=None):
@@ -155,9 +158,20 @@ def merged(parts: Iterable[Part]) -> list[Part]:
                 one.messages + part.messages,
                 min(one.first_time, part.first_time),
                 max(one.last_time, part.last_time),
+                _hours_of(one, part),
             )
         )
     return [part for _, part in sorted(found.items())]
+
+
+def _hours_of(one: Part, other: Part) -> dict[str, int]:
+    """Of both together; none where one of them wasn't counted."""
+    if not one.hours or not other.hours:
+        return {}
+    found = dict(one.hours)
+    for hour, number in other.hours.items():
+        found[hour] = found.get(hour, 0) + number
+    return found
 
 
 def count_of(parts: Iterable[Part]) -> int:
@@ -193,6 +207,7 @@ def positions(parts: Sequence[Part]) -> dict[str, Any]:
                 "last_offset": part.last_offset,
                 "first_time": part.first_time,
                 "last_time": part.last_time,
+                **({"hours": dict(part.hours)} if part.hours else {}),
             }
             for part in merged(parts)
         ],
