@@ -154,9 +154,9 @@ def system() -> Actor:
 @pytest.fixture
 def registries(db: None, system: Actor) -> None:
     """The three registries, prod closed, as the first start makes them."""
-    from dashboard.setup import make_registries
+    from tests.first_registries import make_at_once
 
-    make_registries(by=system)
+    make_at_once(by=system)
 
 
 @pytest.fixture

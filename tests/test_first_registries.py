@@ -1,0 +1,48 @@
+"""What thousands of tests begin with is what the first start makes."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+
+from dashboard.setup import make_registries
+from registry.access.roles import Actor
+from tests.first_registries import make_at_once
+
+#: what differs from one time to the next
+BOOKKEEPING = {"id", "created_at", "updated_at", "at", "why", "txid", "xid"}
+
+
+def made_by(make: Callable[..., object], by: Actor) -> dict[str, Counter[str]]:
+    """Table → its rows as texts, after that and before it is undone; of numbers only which rows belong together."""
+    with transaction.atomic():
+        make(by=by)
+        found = {table: rows_of(table) for table in connection.introspection.table_names()}
+        transaction.set_rollback(True)
+    return found
+
+
+def rows_of(table: str) -> Counter[str]:
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT to_jsonb(t)::text FROM {table} t")
+        return Counter(str(told(json.loads(text))) for (text,) in cursor.fetchall())
+
+
+def told(value: Any) -> Any:
+    """Without bookkeeping, times and numbers of rows."""
+    if isinstance(value, dict):
+        kept = ((name, each) for name, each in value.items() if name not in BOOKKEEPING)
+        return {name: None if name.endswith(("_id", "_at", "row_pk")) else told(each) for name, each in sorted(kept)}
+    return value
+
+
+@pytest.mark.django_db
+def test_it_is_what_the_first_start_makes(system: Actor) -> None:
+    ours, real = made_by(make_at_once, system), made_by(make_registries, system)
+    assert {table: rows for table, rows in ours.items() if rows != real[table]} == {}
+    assert sum(ours["subjects_registry"].values()) == 3
