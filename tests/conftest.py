@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 HERE = Path(__file__).parent
-JVM = ("broker", "spark", "connect")
+#: what starts once a run for all that use it → the fixtures that tell; what needs both is of the first
+SHARED = {"spark": ("spark_remote",), "kafka": ("kafka_bootstrap", "connect_worker")}
 CAST = ("reader", "steward", "approver", "admin")
 #: files whose tests are quick one by one and too many together for the quick loop, below tests/
 NOT_IN_THE_QUICK_LOOP = (
@@ -124,16 +125,16 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None]:
     """Marks as slow what the quick loop leaves out by file, and says which tests share a worker of a full run.
 
-    Those that use the broker, Spark or Connect do, so that each of these starts once, and those of the whole product;
-    the others do file by file. The groups that take longest begin first.
+    Those that use the run's Spark do, those that use its broker or Connect without Spark, and those of the whole product;
+    the others do file by file, with what they start for themselves. The groups that take longest begin first.
     """
     for item in items:
         place = item.path.relative_to(HERE).as_posix()
         if place.startswith(NOT_IN_THE_QUICK_LOOP):
             item.add_marker(pytest.mark.slow)
-        shared = any(item.get_closest_marker(name) for name in JVM)
-        group = "whole" if place.startswith("whole/") else "jvm" if shared else place
-        item.add_marker(pytest.mark.xdist_group(group))
+        used = getattr(item, "fixturenames", ())
+        shared = next((name for name, fixtures in SHARED.items() if not set(fixtures).isdisjoint(used)), place)
+        item.add_marker(pytest.mark.xdist_group("whole" if place.startswith("whole/") else shared))
     yield
     if getattr(config.option, "loadgroup", False):  # last, when pytest and pytest-django have put them in order
         items[:] = weights.longest_first(items, weights.read())
