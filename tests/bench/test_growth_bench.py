@@ -80,7 +80,7 @@ def test_sizes_out_of_range_are_refused(words: list[str]) -> None:
 def test_a_small_run_measures_everything(django_db_blocker: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(growth, "PAGE_REQUESTS", 2)
     size = growth.Size(
-        subjects=400, versions=2, fields_max=12, fields_mean=4, small=200, listed=5, seconds=0.2, mixed_seconds=4
+        subjects=400, versions=2, fields_max=12, fields_mean=4, small=200, listed=5, seconds=0.05, mixed_seconds=2
     )
     with django_db_blocker.unblock():  # it connects to databases of its own
         parts = list(growth.measure(size, print))

@@ -23,7 +23,7 @@ from dashboard.bench.registry_client import Call, Target, ask, ask_all, basic, l
 from dashboard.bench.registry_load import unchunked
 from dashboard.bench.registry_processes import cpu_seconds, server_pids
 
-TINY = ("--seconds=0.1", "--subjects=5", "--connections=1,3")
+TINY = ("--seconds=0.05", "--subjects=5", "--connections=1,3")
 QUICK = ("--seconds=0.05", "--subjects=3", "--connections=2")
 OPERATIONS = ("schema by id", "version", "latest", "look-up", "re-register", "compatibility check", "register new", "list of 5")  # fmt: skip
 

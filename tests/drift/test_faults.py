@@ -57,7 +57,7 @@ pytestmark = [
     pytest.mark.django_db(transaction=True),
 ]
 UNKNOWN = 900_001
-MANY = 600_000
+MANY = 400_000
 
 
 @pytest.fixture
