@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -35,9 +36,10 @@ CREATE OR REPLACE FUNCTION tell_change() RETURNS trigger LANGUAGE plpgsql AS $$ 
 START = 300.0  # seconds for each to be ready: they start together
 #: a program beside the web servers of host a: lines of JSON in, lines of JSON out
 PROGRAM = """
-import json, sys, time
+import io, json, sys, time
 import django
 django.setup()
+from django.core.management import call_command
 from django.db import connection, transaction
 from registry.access.roles import system_actor
 from registry.subjects.services.registries import delete_registry, ensure_registry
@@ -47,6 +49,10 @@ def make(name):
         ensure_registry(name=name, by=by)
 def remove(name):
     delete_registry(name=name, by=by)
+def token(words):
+    said = io.StringIO()
+    call_command("issue_token", *words, stdout=said)
+    print(json.dumps(said.getvalue().split()[-1]), flush=True)
 def hang(name):
     with transaction.atomic():
         ensure_registry(name=name, by=by)
@@ -114,14 +120,24 @@ class Program:
             env={**command.environment, "DJANGO_SETTINGS_MODULE": "dashboard.settings"}, cwd=command.folder,
         )  # fmt: skip
 
-    def begin(self, name: str, argument: str) -> str:
-        assert self.process.stdin and self.process.stdout
+    def begin(self, name: str, argument: str | list[str]) -> str:
+        assert self.process.stdin
         self.process.stdin.write(json.dumps([name, argument]) + "\n")
         self.process.stdin.flush()
-        return str(json.loads(self.process.stdout.readline()))
+        return self._heard()
 
     def do(self, name: str, argument: str) -> None:
         assert self.begin(name, argument) == "done"
+
+    def token(self, *words: str) -> str:
+        """What `issue_token` prints."""
+        made = self.begin("token", list(words))
+        assert self._heard() == "done"
+        return made
+
+    def _heard(self) -> str:
+        assert self.process.stdout
+        return str(json.loads(self.process.stdout.readline()))
 
     def end(self) -> None:
         self.process.kill()
@@ -140,6 +156,11 @@ class Site:
     admin: str
     web: dict[str, Child] = field(default_factory=dict)
 
+    @cached_property
+    def helper(self) -> Program:
+        """One program for all that is to be done beside the web servers: each that starts takes seconds."""
+        return self.program()
+
     def connect(self, server: str, token: str | None = None) -> Connection:
         return Connection(self.ports[server], self.admin if token is None else token, SERVERS[server])
 
@@ -151,9 +172,7 @@ class Site:
             connection.close()
 
     def token(self, user: str, name: str, *words: str) -> str:
-        log = self.layout.log(f"token-{user}-{name}")
-        run(manage(self.host("a"), "issue_token", user, name, *words), log, self.layout.watchdog)
-        return log.read_text(encoding="utf-8").split()[-1]
+        return self.helper.token(user, name, *words)
 
     def host(self, name: str) -> Layout:
         """The layout with the settings of a host's programs."""
@@ -256,5 +275,7 @@ def servers(folder: Path, database: str) -> Iterator[Site]:
             site.web = dict(zip(SERVERS, children, strict=True))
             yield site
     finally:
+        if "helper" in vars(site):
+            site.helper.end()
         watchdog.close()
         shutil.rmtree(layout.sockets, ignore_errors=True)

@@ -38,13 +38,6 @@ def site(tmp_path_factory: pytest.TempPathFactory, django_db_setup: None, django
         yield found
 
 
-@pytest.fixture(scope="module")
-def program(site: Site) -> Iterator[Program]:
-    found = site.program()
-    yield found
-    found.end()
-
-
 @pytest.fixture(autouse=True)
 def all_answer_before_django(site: Site) -> None:
     """Each test begins with all caches on."""
@@ -302,7 +295,7 @@ class Storm:
             self.reads += 3
 
 
-def test_no_answer_is_older_than_what_was_answered_for(site: Site, program: Program) -> None:
+def test_no_answer_is_older_than_what_was_answered_for(site: Site) -> None:
     """`SCHEMADESK_LONG=1` asks 10,000 times (see amounts.py)."""
     first = site.connect("first")
     done(first.ask("PUT", "/config", {"compatibility": "NONE"}))
@@ -312,7 +305,7 @@ def test_no_answer_is_older_than_what_was_answered_for(site: Site, program: Prog
         if isinstance(thing, Aliased | Granted):
             thing.prepare(first)
         if isinstance(thing, Removed):
-            thing.program = program
+            thing.program = site.helper
     first.close()
     before = sum(site.counted(server)[0] for server in ("first", "third"))
     storm = Storm(site, things)
