@@ -37,18 +37,15 @@ def main(arguments: list[str]) -> int:
     else:
         ensure_chromium()
         # xdist would begin with the groups of most tests; they come with the longest first (conftest.py).
-        rest += [] if rest else [*_workers("loadgroup", spare=1), "--no-loadscope-reorder"]
+        rest += [] if rest else [*_workers("loadgroup"), "--no-loadscope-reorder"]
     return int(pytest.main(rest, plugins=[Weigher()] if weigh else []))
 
 
-def _workers(how: str, *, spare: int = 0) -> list[str]:
-    """Pytest's options for several workers; none where they would share services that are given from outside.
-
-    `spare` more than there are processors: of a full run, tests that wait for what they started leave a fifth unused.
-    """
-    processors = os.cpu_count() or 1
+def _workers(how: str) -> list[str]:
+    """Pytest's options for several workers; none where they would share services that are given from outside."""
+    count = min(MAX_WORKERS, os.cpu_count() or 1)
     given = {"DATABASE_URL", "REDIS_URL"} & os.environ.keys()
-    return [] if given or processors == 1 else ["-n", str(min(MAX_WORKERS, processors + spare)), "--dist", how]
+    return [] if given or count == 1 else ["-n", str(count), "--dist", how]
 
 
 def keep_bytecode() -> None:
