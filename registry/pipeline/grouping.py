@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql.connect import functions as f
 
 from registry.observations import Framing, Side, WriterSchema
@@ -37,12 +37,7 @@ def group_messages(messages: DataFrame, writers: Iterable[WriterSchema], max_gro
     whole = [f.expr(f"CASE WHEN NOT folded THEN {name} END").alias(name) for name in GROUPED[2:]]
     return ranked.groupBy("topic", "partition", "folded", *whole).agg(
         f.count("*").alias("groups"),
-        f.sum("messages").alias("messages"),
-        f.sum("bytes").alias("bytes"),
-        f.min("first_offset").alias("first_offset"),
-        f.max("last_offset").alias("last_offset"),
-        f.min("first_time").alias("first_time"),
-        f.max("last_time").alias("last_time"),
+        *_together(),
         f.expr("first(hours) FILTER (WHERE NOT folded)").alias("hours"),
     )
 
@@ -59,14 +54,21 @@ def _with_hours(framed: DataFrame) -> DataFrame:
     )
     newest = f"slice(sort_array(collect_list(struct(hour, messages)), false), 1, {MOST_HOURS})"
     return by_hour.groupBy(*GROUPED).agg(
+        *_together(),
+        f.expr(newest).alias("hours"),
+    )
+
+
+def _together() -> list[Column]:
+    """What groups have together that become one."""
+    return [
         f.sum("messages").alias("messages"),
         f.sum("bytes").alias("bytes"),
         f.min("first_offset").alias("first_offset"),
         f.max("last_offset").alias("last_offset"),
         f.min("first_time").alias("first_time"),
         f.max("last_time").alias("last_time"),
-        f.expr(newest).alias("hours"),
-    )
+    ]
 
 
 def marks_of(writers: Iterable[WriterSchema]) -> dict[Framing, list[bytes]]:

@@ -13,7 +13,6 @@ from registry.access.roles import require
 from registry.api.product.base import ProductView
 from registry.audit.export import FORMS, export_events
 from registry.audit.selectors import AuditFilter
-from registry.errors import InvalidInput
 from registry.search.trail import events_about
 
 
@@ -42,12 +41,7 @@ class Audit(ProductView):
         require(self.actor, "audit.read")
         given = request.query_params.dict()
         form = given.pop("as", "jsonl")
-        unknown = sorted(set(given) - set(FilterSerializer().fields))
-        if unknown:
-            raise InvalidInput(
-                f"There is no filter {unknown[0][:40]!r}; known are {', '.join(FilterSerializer().fields)}."
-            )
-        values = self.valid_of(FilterSerializer, given)
+        values = self.filters_of(FilterSerializer, given)
         about = events_about(registry=values.pop("registry"), subject=values.pop("subject"))
         export = export_events(AuditFilter(**values, about=about), form)
         response = StreamingHttpResponse(export.text, content_type=export.media)

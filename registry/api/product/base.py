@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import wraps
 from typing import Any, Final
@@ -71,3 +71,12 @@ class ProductView(APIView):
             places = "; ".join(f"{name}: {' '.join(map(str, problems))}" for name, problems in bound.errors.items())
             raise InvalidInput(f"The {what} can't be used: {places}", problems=bound.errors)
         return dict(bound.validated_data)
+
+    @classmethod
+    def filters_of(cls, serializer: type[serializers.Serializer[Any]], given: Mapping[str, str]) -> dict[str, Any]:
+        """The values of a query that filters. Raises InvalidInput, for a parameter that nothing reads too."""
+        known = serializer().fields
+        unknown = sorted(set(given) - set(known))
+        if unknown:
+            raise InvalidInput(f"There is no filter {unknown[0][:40]!r}; known are {', '.join(known)}.")
+        return cls.valid_of(serializer, given)

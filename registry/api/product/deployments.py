@@ -14,7 +14,6 @@ from registry.access.roles import require
 from registry.api.product.base import ProductView
 from registry.drift import selectors, services
 from registry.drift.deployment_model import MAX_LABEL, MAX_URL
-from registry.errors import InvalidInput
 
 
 class DeploymentSerializer(serializers.Serializer[Any]):
@@ -47,11 +46,7 @@ class Deployments(ProductView):
     def get(self, request: Request) -> Response:
         """Deployments by when they began, newest first; `before` is the cursor of the next page, "" on the last one."""
         given = request.query_params.dict()
-        unknown = sorted(set(given) - set(FilterSerializer().fields))
-        if unknown:
-            known = ", ".join(FilterSerializer().fields)
-            raise InvalidInput(f"There is no filter {unknown[0][:40]!r}; known are {known}.")
-        chosen = self.valid_of(FilterSerializer, given)
+        chosen = self.filters_of(FilterSerializer, given)
         require(self.actor, "schema.read", registry=chosen["registry"])
         page = selectors.list_deployments(**chosen)
         return Response({"deployments": [asdict(row) for row in page.rows], "before": page.before})

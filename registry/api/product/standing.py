@@ -14,7 +14,6 @@ from registry.access.roles import may, require
 from registry.api.product.base import AT, ProductView, as_it_was
 from registry.api.standing import marked
 from registry.drift.selectors.seen import last_seen
-from registry.errors import InvalidInput
 from registry.promotions import selectors as promotions
 from registry.promotions import services as promotion_services
 from registry.promotions.selectors.ghosts import STATES, ghost_page
@@ -109,7 +108,7 @@ class Standings(ProductView):
     @extend_schema(parameters=[PageSerializer], responses=None)
     def get(self, request: Request, registry: str) -> Response:
         """The versions that aren't in good standing, in the order of their ids."""
-        chosen = self.valid_of(PageSerializer, _known(request, PageSerializer))
+        chosen = self.filters_of(PageSerializer, request.query_params.dict())
         subject = parse_subject(chosen["subject"]) if chosen["subject"] else None
         require(self.actor, "schema.read", registry=registry, subject=subject.qualified if subject else "")
         found = list_standings(get_registry(registry), **{**chosen, "subject": subject})
@@ -151,7 +150,7 @@ class Ghosts(ProductView):
 
         `state` is `undecided`, `asked` (an open request would adopt it) or `quarantined`.
         """
-        chosen = self.valid_of(GhostsSerializer, _known(request, GhostsSerializer))
+        chosen = self.filters_of(GhostsSerializer, request.query_params.dict())
         require(self.actor, "schema.read", registry=chosen["environment"])
         if chosen["environment"]:
             promotions.get_environment(chosen["environment"])
@@ -173,13 +172,3 @@ class Adoptions(ProductView):
         values["subject"] = parse_subject(values["subject"])
         number = promotion_services.request_adoption(by=self.actor, **values)
         return Response({"request": number}, status=201)
-
-
-def _known(request: Request, serializer: type[serializers.Serializer[Any]]) -> dict[str, str]:
-    """The query. Raises InvalidInput for a parameter that nothing reads."""
-    given = request.query_params.dict()
-    unknown = sorted(set(given) - set(serializer().fields))
-    if unknown:
-        known = ", ".join(serializer().fields)
-        raise InvalidInput(f"There is no filter {unknown[0][:40]!r}; known are {known}.")
-    return given

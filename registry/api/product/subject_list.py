@@ -11,7 +11,6 @@ from rest_framework.response import Response
 
 from registry.access.roles import may, require
 from registry.api.product.base import AT, ProductView, as_it_was
-from registry.errors import InvalidInput
 from registry.formats import FORMATS
 from registry.formats.compatibility import LEVELS
 from registry.search.health import Signs, signs_of
@@ -47,11 +46,7 @@ class Subjects(ProductView):
         """A page of the list: what needs attention first, or as `sort` says; `needs` is why, the worst first."""
         require(self.actor, "schema.read", registry=registry)
         given = request.query_params.dict()
-        unknown = sorted(set(given) - set(SubjectsSerializer().fields))
-        if unknown:
-            known = ", ".join(SubjectsSerializer().fields)
-            raise InvalidInput(f"There is no filter {unknown[0][:40]!r}; known are {known}.")
-        values = self.valid_of(SubjectsSerializer, given)
+        values = self.filters_of(SubjectsSerializer, given)
         page = Page(values.pop("after"), values.pop("before"), limit=values.pop("limit"))
         place = get_registry(registry)
         signs = signs_of(place)
