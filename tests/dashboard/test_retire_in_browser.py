@@ -43,10 +43,10 @@ def test_a_version_is_deleted_softly_and_restored(registries: None, system: Acto
     assert SchemaVersion.objects.filter(deleted_at=None).count() == 2
     page.get_by_label("Type orders-value to confirm").fill("orders-value")
     page.get_by_role("button", name="Delete softly: version 1").click()
-    expect(page.get_by_role("status")).to_contain_text("Version 1 is soft-deleted.")
+    expect(page.get_by_role("status").filter(has_text="Version 1 is soft-deleted.")).to_be_visible()
     fits(page)
     assert SchemaVersion.objects.get(version=1).deleted_at is not None
     page.get_by_role("link", name="Restore").click()
     page.get_by_role("button", name="Restore: version 1").click()
-    expect(page.get_by_role("status")).to_contain_text("Version 1 is there.")
+    expect(page.get_by_role("status").filter(has_text="Version 1 is there.")).to_be_visible()
     assert SchemaVersion.objects.filter(deleted_at=None).count() == 2

@@ -305,7 +305,7 @@ def test_a_state_preflight_stops_a_deploy_and_lets_its_repaired_plan_pass(
     expect(at_desk.get_by_role("row").filter(has_text="totals")).to_contain_text("Refused")
     change = at_desk.locator("[data-change]").filter(has_text="amount_cents changes from long to string")
     expect(change).to_contain_text(f"Instead: {cure}")
-    expect(at_desk.get_by_role("status")).to_contain_text("STATE_STORE_INVALID_VALUE_SCHEMA_EVOLUTION")
+    expect(at_desk.get_by_role("status").filter(has_text="STATE_STORE_INVALID_VALUE_SCHEMA_EVOLUTION")).to_be_visible()
     report = at_desk.request.get(f"{at_desk.url}/export?format=text").text()
     assert report.splitlines()[:6] == printed.splitlines()[:6]
 

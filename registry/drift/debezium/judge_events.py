@@ -65,7 +65,7 @@ def _truncated(topic: TopicFacts) -> Iterator[JudgedFinding]:
         location=topic.topic,
         count=topic.count("t"),
         topic=topic.topic,
-        evidence={"topic": topic.topic, "partitions": topic.partitions, "truncates": _places(truncates)},
+        evidence={"topic": topic.topic, "topic_partitions": topic.partitions, "partitions": _places(truncates)},
     )
 
 

@@ -3,21 +3,35 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from dashboard.pages.evidence import SHOWN_ROWS, evidence_tables
 from registry.drift.debezium.judging import judge_debezium
 from registry.drift.debezium.rules import RULES
 from registry.drift.debezium.summary import summary_of
+from registry.drift.hours import without_hours
+from registry.drift.suspicions import began_at
 from tests.drift.debezium.worlds import world
 
 FOLDER = Path(__file__).parent / "judging_cases"
 CASES: list[dict[str, Any]] = [
     case for path in sorted(FOLDER.glob("*.yaml")) for case in yaml.safe_load(path.read_text("utf-8"))
 ]
+
+
+def places_are_read(evidence: dict[str, Any]) -> None:
+    """What names partitions names them as all readers of evidence take them: keeping, the page, and what is suspected."""
+    places = evidence.get("partitions", [])
+    assert len(without_hours(places)) == len(places)
+    shown = [row for table in evidence_tables(evidence) for row in table.rows]
+    assert len(shown) >= len(places[:SHOWN_ROWS])
+    seen = datetime.now(UTC)
+    assert began_at(seen, evidence) <= seen
 
 
 @pytest.mark.requirement("DEB-2", "DEB-3", "DEB-4", "DEB-5", "DEB-6", "DEB-7")
@@ -37,6 +51,7 @@ def test_case(case: dict[str, Any]) -> None:
         assert not {"{", "}", "None"} & set(finding.sentence.split()), finding.sentence
         assert "{" not in finding.sentence + finding.remedy
         json.dumps(finding.evidence, allow_nan=False)
+        places_are_read(finding.evidence)
     assert len({finding.fingerprint for finding in found}) == len(found)
     shown = summary_of(given)
     json.dumps(shown, allow_nan=False)
