@@ -101,7 +101,6 @@
   fields.schema.value = kept.text;
   fields.reason.value = kept.reason;
   for (const name of TRIES) fields[name].value = kept[name];
-  changes += 1;
+  form.dispatchEvent(new Event("input"));
   say(state.dataset.restored);
-  later(PAUSE);
 })();

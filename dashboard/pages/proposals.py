@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -11,32 +10,22 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext
 
-from dashboard.links import subject_url
-from dashboard.pages.against_latest import against_latest
 from dashboard.pages.finding_row import finding_origin
 from dashboard.pages.frame import environment_of, make_frame, page_actor
-from dashboard.pages.lint import lint_groups
 from dashboard.pages.promotions import request_row
-from dashboard.pages.promotions_plan import check_rows, worst
 from dashboard.pages.proposals_form import Form
-from dashboard.pages.report_result import level_results
-from dashboard.presenters.comparison import Comparison
+from dashboard.pages.proposals_told import check_action, editor_url, told_of, told_of_syntax, view_of
 from dashboard.presenters.frame import Action, Choice, Crumb, Field, Link, Problem, Section
-from dashboard.presenters.looks import Verdict, format_name
-from dashboard.presenters.proposals import DraftList, DraftRow, ProposalPage, ProposalResult
-from dashboard.presenters.report import LevelResult, LintGroup, ReferenceField, SyntaxProblem, snippet
-from dashboard.texts import counted
+from dashboard.presenters.looks import format_name
+from dashboard.presenters.proposals import DraftList, DraftRow, ProposalPage
+from dashboard.presenters.report import ReferenceField
 from registry.access.roles import Actor, may_somewhere, refusal
 from registry.errors import InvalidSchema, SchemadeskError
 from registry.formats import FORMATS
-from registry.promotions import selectors, services
+from registry.promotions import selectors
 from registry.promotions.models import PromotionRequest
-from registry.promotions.plan import Plan
 from registry.promotions.selectors import DraftInfo
 from registry.promotions.selectors.readable import may_see
-from registry.subjects import selectors as subjects
-from registry.subjects.names import parse_subject
-from registry.subjects.selectors.places import get_registry
 
 _EMPTY_ROWS: Final = 2
 _RIGHT: Final = "promotion.request"
@@ -94,16 +83,11 @@ def _delete(draft_id: int, label: str) -> Action:
 def proposal_page(
     request: HttpRequest, form: Form, *, check: bool = False, error: SchemadeskError | None = None
 ) -> ProposalPage:
-    """The editor; with `check` what the plan says of its text. `error` is what saving or submitting met."""
+    """The editor; with `check` what its text comes to. `error` is what saving or submitting met."""
     actor, order = page_actor(request), selectors.list_environments()
-    plan: Plan | None = None
-    told: _Told | None = None
-    if check and error is None:
-        try:
-            plan = _previewed(form, actor)
-            told = _told(form, actor)
-        except SchemadeskError as found:
-            error = found
+    told = told_of(form, actor) if check and error is None else None
+    if isinstance(error, InvalidSchema):
+        told = told_of_syntax(form.text, error)
     reason = _refusal(actor)
     return ProposalPage(
         frame=make_frame(request, title=gettext("Propose a schema"), section=Section.PROMOTIONS, crumbs=_crumbs()),
@@ -112,64 +96,21 @@ def proposal_page(
             ReferenceField(number=number, name=name, subject=subject, version=version)
             for number, (name, subject, version) in enumerate([*form.rows, *[("", "", "")] * _EMPTY_ROWS], start=1)
         ),
-        action_url=reverse("ui:propose"),
-        check=Action(label=gettext("Check"), url=reverse("ui:propose")),
-        save=Action(label=gettext("Save as a draft"), url=reverse("ui:propose"), allowed=not reason, reason=reason),
-        submit=Action(label=gettext("Submit for review"), url=reverse("ui:propose"), allowed=not reason, reason=reason),
+        action_url=editor_url(),
+        check=check_action(),
+        save=Action(label=gettext("Save as a draft"), url=editor_url(), allowed=not reason, reason=reason),
+        submit=Action(label=gettext("Submit for review"), url=editor_url(), allowed=not reason, reason=reason),
         draft=form.draft,
         seen=form.seen or "",
         origin=form.origin,
         finding=finding_origin(form.finding, actor),
         finding_number=form.finding,
         delete=_delete(form.draft, gettext("Throw the draft away")) if form.draft else None,
-        equal=_equal(plan, form) if plan else None,
-        syntax=_syntax(form.text, error) if isinstance(error, InvalidSchema) else None,
-        result=_result(plan, form) if plan else None,
-        problem=Problem(what=error.message) if error and not isinstance(error, InvalidSchema) else None,
+        problem=Problem(what=error.message) if error else None,
         starts=_starts(form, order),
-        levels=told.levels if told else (),
-        lint=told.lint if told else (),
-        view="split" if request.POST.get("view") == "split" else "unified",
-        comparison=told.comparison if told else None,
+        told=told,
+        view=view_of(request),
     )
-
-
-def _previewed(form: Form, actor: Actor) -> Plan:
-    return services.preview_proposal(
-        target=form.registry,
-        subject=parse_subject(form.subject),
-        text=form.text,
-        by=actor,
-        schema_type=form.schema_type,
-        references=form.references(),
-        finding=form.finding,
-    )
-
-
-@dataclass(frozen=True)
-class _Told:
-    """What is told beside the plan: all seven levels, advice, and the changes against the newest version."""
-
-    levels: tuple[LevelResult, ...]
-    lint: tuple[LintGroup, ...]
-    comparison: Comparison | None
-
-
-def _told(form: Form, actor: Actor) -> _Told:
-    registry, name = get_registry(form.registry), parse_subject(form.subject)
-    found = subjects.check_text(
-        registry, name, text=form.text, schema_type=form.schema_type, references=form.references()
-    )
-    comparison = against_latest(
-        registry,
-        name,
-        by=actor,
-        text=form.text,
-        schema_type=form.schema_type,
-        references=form.references(),
-        level=found.config.level,
-    )
-    return _Told(level_results(found.levels, found.config.level), lint_groups(found.lint), comparison)
 
 
 def _fields(form: Form, order: Sequence[str]) -> dict[str, Any]:
@@ -198,55 +139,6 @@ def _fields(form: Form, order: Sequence[str]) -> dict[str, Any]:
         ),
         "format_choices": chosen([(kind, format_name(kind)) for kind in sorted(FORMATS)], form.schema_type),
     }
-
-
-def _equal(plan: Plan, form: Form) -> Link | None:
-    """The version that has the text's meaning already."""
-    if plan.has_work:
-        return None
-    number = plan.steps[-1].target_version
-    return Link(
-        label=gettext("version %(number)s of %(registry)s") % {"number": number, "registry": form.registry},
-        url=subject_url(form.registry, form.subject, version=number),
-    )
-
-
-def _result(plan: Plan, form: Form) -> ProposalResult:
-    stored = plan.to_dict()["checks"]
-    checks = [check for check in stored if plan.has_work or check["code"] != "something-to-do"]
-    if not plan.has_work:
-        verdict, headline = Verdict.OK, gettext("%(registry)s has it already") % {"registry": form.registry}
-    elif plan.failing:
-        verdict = Verdict.BREAKS
-        headline = (
-            gettext("It would break what %(registry)s has") % {"registry": form.registry}
-            if plan.breaking
-            else gettext("Checks fail")
-        )
-    else:
-        verdict, headline = worst(checks), gettext("%(registry)s would take it") % {"registry": form.registry}
-    return ProposalResult(
-        verdict=verdict,
-        headline=headline,
-        sentence=plan.failing[0].sentence
-        if plan.failing and plan.has_work
-        else counted(
-            sum(step.adds for step in plan.steps),
-            "%(n)s version would be registered.",
-            "%(n)s versions would be registered.",
-        ),
-        checks=check_rows(checks),
-        report_url=subject_url(form.registry, form.subject, "report"),
-    )
-
-
-def _syntax(text: str, error: InvalidSchema) -> SyntaxProblem:
-    return SyntaxProblem(
-        message=error.message,
-        line=error.line,
-        column=error.column,
-        snippet=snippet(text, error.line, error.column) if error.line else (),
-    )
 
 
 def _starts(form: Form, order: Sequence[str]) -> tuple[Link, ...]:

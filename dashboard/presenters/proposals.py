@@ -48,11 +48,52 @@ class ProposalResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProposalPage:
-    """The editor. `equal` says that a version has this meaning already: nothing would be registered.
+class ChangeLine:
+    """A change in one line; `anchor` is where all is told of it."""
 
-    `seen` is the state of the draft that was read. `finding_number` is what the form sends on, `finding` what the reader may see of it. After a check `levels` are
-    all seven, and `comparison` is the text against the newest version, None where none is.
+    verdict: Verdict
+    path: str
+    sentence: str
+    anchor: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProposalTold:
+    """What a check of the text came to; `said` is all of it in a sentence, for those who hear the page.
+
+    Either `syntax` or `problem` says why nothing more is told, or `parsed` that the text can be read. `equal` says that a
+    version has this meaning already: nothing would be registered. `levels` are all seven. `comparison` is the text
+    against the newest version, None where none is, and `changes` are the first of it.
+    """
+
+    said: str
+    syntax: SyntaxProblem | None = None
+    problem: Problem | None = None
+    parsed: str = ""
+    equal: Link | None = None
+    result: ProposalResult | None = None
+    levels: tuple[LevelResult, ...] = ()
+    lint: tuple[LintGroup, ...] = ()
+    comparison: Comparison | None = None
+    changes: tuple[ChangeLine, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LivePart:
+    """What is told beside the editor and below it while somebody writes; the names are those of the whole page."""
+
+    told: ProposalTold | None
+    check: Action
+    action_url: str
+    view: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProposalPage:
+    """The editor; `told` is what a check came to, and `problem` what saving or submitting met.
+
+    `seen` is the state of the draft that was read. `finding_number` is what the form sends on, `finding` what the reader
+    may see of it.
     """
 
     frame: Frame
@@ -72,12 +113,7 @@ class ProposalPage:
     finding: FindingOrigin | None = None
     finding_number: int | None = None
     delete: Action | None = None
-    equal: Link | None = None
-    syntax: SyntaxProblem | None = None
-    result: ProposalResult | None = None
     problem: Problem | None = None
     starts: tuple[Link, ...] = ()
-    levels: tuple[LevelResult, ...] = ()
-    lint: tuple[LintGroup, ...] = ()
-    comparison: Comparison | None = None
+    told: ProposalTold | None = None
     view: str = "unified"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.utils.translation import gettext
+
 from dashboard.presenters.comparison import Comparison
 from dashboard.presenters.frame import Action, Choice, Field, Frame, Problem
 from dashboard.presenters.looks import LintWeight, Verdict, Weight
@@ -205,6 +207,18 @@ class SyntaxProblem:
     line: int | None = None
     column: int | None = None
     snippet: tuple[SnippetLine, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """That it doesn't parse, and where."""
+        place = {"line": self.line, "column": self.column}
+        if self.line and self.column:
+            return gettext("The schema doesn’t parse: line %(line)s, column %(column)s") % place
+        return (
+            gettext("The schema doesn’t parse: line %(line)s") % place
+            if self.line
+            else gettext("The schema doesn’t parse")
+        )
 
 
 def snippet(text: str, line: int, column: int | None, *, around: int = 2, width: int = 160) -> tuple[SnippetLine, ...]:

@@ -27,6 +27,7 @@ PACKED = (
     SPRITE_TARGET,
     ROOT / "static" / "app.js",
     ROOT / "static" / "editor.js",
+    ROOT / "static" / "live.js",
     ROOT / "static" / "vendor" / "htmx" / "htmx.min.js",
 )
 

@@ -15,6 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from dashboard.pages.frame import page_actor
 from dashboard.pages.proposals import draft_list, proposal_page
 from dashboard.pages.proposals_form import Form, form_of_draft, form_sent, form_started, with_file
+from dashboard.pages.proposals_told import live_part
 from registry.access.roles import Actor
 from registry.errors import (
     Conflict,
@@ -42,13 +43,18 @@ def drafts(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def propose(request: HttpRequest) -> HttpResponse:
-    """The editor; sent, it checks the text, keeps it as a draft, or asks for its review."""
+    """The editor; sent, it checks the text, keeps it as a draft, or asks for its review.
+
+    Its scripts send it too: `live` is answered with what a check comes to, and nothing around it.
+    """
     actor = page_actor(request)
     if actor.user_id is None:
         raise NotSignedIn(gettext("Sign in to propose a schema."))
     if request.method != "POST":
         return _page(request, form_started(request, actor))
     form, do = form_sent(request), request.POST.get("do", "check")
+    if do == "live":
+        return render(request, "proposals/live.html", {"page": live_part(request, form, actor)})
     try:
         form = with_file(request, form)
     except InvalidInput as error:
@@ -71,7 +77,8 @@ def _page(
     request: HttpRequest, form: Form, *, check: bool = False, error: SchemadeskError | None = None
 ) -> HttpResponse:
     page = proposal_page(request, form, check=check, error=error)
-    status = 422 if error or (request.method == "POST" and (page.problem or page.syntax)) else 200
+    failed = page.problem or (page.told and (page.told.problem or page.told.syntax))
+    status = 422 if error or (request.method == "POST" and failed) else 200
     return render(request, "proposals/propose.html", {"page": page}, status=status)
 
 

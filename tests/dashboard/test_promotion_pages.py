@@ -7,6 +7,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -586,16 +587,58 @@ def test_a_checked_text_shows_its_changes_and_all_levels_before_it_is_submitted(
     with django_assert_max_num_queries(QUERIES["propose: checked"]):
         answer = client.post("/ui/proposals/new", {**form, "schema": json.dumps(BROKEN)})
     page, text = answer.context["page"], text_of(answer)
-    assert [card.path for group in page.comparison.groups for card in group.cards] == ["Order.id"]
-    assert [row.level for row in page.levels if row.verdict.code == "ok"] == ["NONE"]
-    assert [row.level for row in page.levels if row.configured] == ["BACKWARD"]
+    told = page.told
+    assert [card.path for group in told.comparison.groups for card in group.cards] == ["Order.id"]
+    assert [row.level for row in told.levels if row.verdict.code == "ok"] == ["NONE"]
+    assert [row.level for row in told.levels if row.configured] == ["BACKWARD"]
     for words in ("Against the newest", "The seven levels", "New reader, old data"):
         assert words in text, words
-    assert page.comparison.text is not None and not page.comparison.text.identical
+    assert told.comparison.text is not None and not told.comparison.text.identical
     new = client.post("/ui/proposals/new", {**form, "subject": "new-value", "schema": json.dumps(V1)})
-    assert new.context["page"].comparison is None
-    assert all(row.verdict.code == "ok" for row in new.context["page"].levels)
+    assert new.context["page"].told.comparison is None
+    assert all(row.verdict.code == "ok" for row in new.context["page"].told.levels)
     assert not PromotionRequest.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("sent", "said", "words"),
+    [
+        ({"schema": json.dumps(BROKEN)}, "It would break what staging has", "Breaking"),
+        ({"schema": json.dumps(V1)}, "staging has it already", "identical in meaning to"),
+        ({"schema": '{\n "type": "recor"\n}'}, "doesn’t parse: line 2", "Where in the schema"),
+        ({"schema": json.dumps(V1), "registry": "nowhere"}, "is not an environment", "is not an environment"),
+        ({"schema": "x" * 1_000_001}, "doesn’t parse: line 1", "column 1"),
+        ({"schema": " "}, "", "Press “Check”"),
+        ({"schema": json.dumps(V1), "subject": ""}, "", "Press “Check”"),
+    ],
+)
+def test_while_it_is_written_a_text_is_told_what_a_check_of_it_says(
+    browser: Browser, cast: Cast, versions: None, sent: dict[str, str], said: str, words: str
+) -> None:
+    """The same as the button's answer, without a page around it, and without what would interrupt a screen reader."""
+    form = {"registry": "staging", "subject": "orders-value", "format": "AVRO", "do": "live", **sent}
+    client = browser("reader" if "recor" in sent["schema"] else "steward")
+    answer = client.post("/ui/proposals/new", form)
+    live, checked = answer.content.decode(), client.post("/ui/proposals/new", form | {"do": "check"})
+    assert answer.status_code == 200
+    assert said in re.search(r"<p data-said>(.*?)</p>", live, re.DOTALL)[1]  # type: ignore[index]
+    assert words in text_of(answer)
+    assert not re.search("<html|<form|role=.(alert|status)|hx-", live)
+    if said:
+        assert answer.context["page"].told == replace(
+            checked.context["page"].told, comparison=answer.context["page"].told.comparison
+        )
+    assert not PromotionRequest.objects.exists() and not selectors.list_drafts(cast["steward"].user_id or 0)
+
+
+def test_the_text_that_was_checked_is_what_its_report_is_of(browser: Browser, cast: Cast, versions: None) -> None:
+    form = {"registry": "staging", "subject": "orders-value", "format": "AVRO", "schema": json.dumps(BROKEN)}
+    page = browser("steward").post("/ui/proposals/new", {**form, "do": "live"})
+    where = re.search(r'form="editor" formaction="([^"]*)"', page.content.decode())
+    assert where is not None
+    report = browser("steward").post(where[1], form).context["page"]
+    assert report.schema.value == form["schema"]
+    assert report.result.verdict.look.word != "Compatible" and report.subject == "orders-value"
 
 
 @pytest.mark.parametrize(

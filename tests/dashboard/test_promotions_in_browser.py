@@ -220,7 +220,24 @@ def test_the_keys_of_the_editor_and_of_a_discussion(
     register(V1, person("steward"))
     page = signed_in("steward")
     page.goto("/ui/proposals/new?registry=dev&subject=orders-value")
-    page.fill("textarea[name=schema]", json.dumps(V2))
+    told, text = page.locator("#told"), page.locator("textarea[name=schema]")
+    expect(told).to_contain_text("identical in meaning to version 1 of dev")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.post_data or "") if request.method == "POST" else None)
+    where = text.bounding_box()
+    text.fill(json.dumps(V2)[:-1])
+    expect(page.get_by_text("Checking what is written")).to_be_visible()
+    expect(told).to_contain_text("The schema doesn’t parse: line 1")
+    text.press("End")
+    text.press_sequentially("} ", delay=20)
+    expect(told).to_contain_text("1 safe")
+    expect(page.locator("#said")).to_contain_text("dev would take it")
+    expect(page.locator("#changes")).to_contain_text("Order.note")
+    expect(text).to_be_focused()
+    assert text.evaluate("area => area.selectionStart") == len(json.dumps(V2)) + 1
+    assert text.bounding_box() == where
+    assert len([sent for sent in asked if "live" in sent]) == 2, "once after each pause"
+    text.fill(json.dumps(V2))
     page.get_by_role("button", name="Check", exact=True).click()
     expect(page.locator("#text [aria-pressed=true]")).to_have_text("Unified")
     page.keyboard.press("u")

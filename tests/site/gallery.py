@@ -233,6 +233,7 @@ SAMPLES: dict[str, Sample] = {
     "proposals-empty": Sample("proposals/list.html", environments.DRAFTS_EMPTY),
     "propose": Sample("proposals/propose.html", environments.EDITOR),
     "propose-result": Sample("proposals/propose.html", environments.EDITOR_RESULT),
+    "propose-syntax": Sample("proposals/propose.html", environments.EDITOR_SYNTAX),
     "propose-equal": Sample("proposals/propose.html", environments.EDITOR_EQUAL),
     "jobs": Sample("jobs/jobs.html", jobs.PAGE),
     "jobs-quiet": Sample("jobs/jobs.html", jobs.PAGE_QUIET),

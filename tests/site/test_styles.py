@@ -71,6 +71,7 @@ def test_htmx_is_the_version_that_is_written_down() -> None:
         ("app.css", 66_000),
         ("app.js", 9_000),
         ("editor.js", 4_000),
+        ("live.js", 4_000),
         ("icons.svg", 24_000),
         ("vendor/htmx/htmx.min.js", 60_000),
     ],

@@ -22,8 +22,8 @@ from dashboard.presenters.frame import (
 from dashboard.presenters.looks import Check, Outlook, Verdict
 from dashboard.presenters.promotions import CheckRow
 from dashboard.presenters.promotions_board import BoardCell, BoardRow, EnvironmentBoard, EnvironmentRule
-from dashboard.presenters.proposals import DraftList, DraftRow, ProposalPage, ProposalResult
-from dashboard.presenters.report import LevelResult, ReferenceField
+from dashboard.presenters.proposals import ChangeLine, DraftList, DraftRow, ProposalPage, ProposalResult, ProposalTold
+from dashboard.presenters.report import LevelResult, ReferenceField, SyntaxProblem, snippet
 from registry.formats.compatibility import LEVELS
 from tests.site.samples.cast import DEV, HOSTILE, LONG, PROD, STAGING, ago, frame
 from tests.site.samples.comparison import COMPARISON
@@ -137,8 +137,25 @@ EDITOR = ProposalPage(
 LEVELS_TOLD = tuple(LevelResult(level=name, verdict=Verdict.OK if name in ("NONE", "FORWARD") else Verdict.BREAKS, configured=name == "BACKWARD") for name in LEVELS)  # fmt: skip
 EDITOR_RESULT = replace(
     EDITOR, draft=3, origin="after finding 12", finding=ORIGIN, finding_number=12, delete=Action(label="Throw the draft away", url="/ui/proposals/3/delete", method="post"),
-    levels=LEVELS_TOLD, lint=LINT, comparison=COMPARISON,
-    result=ProposalResult(verdict=Verdict.BREAKS, headline="Breaks BACKWARD at prod", sentence="1 version would be written to prod.", report_url="/gallery/report",
-        checks=(CheckRow(check=Check.FAILED, name="compatibility of orders-value", sentence=f"Breaks in 1 place: {HOSTILE}", cure="Give it a default."),)),
+    told=ProposalTold(
+        said=f"Breaks BACKWARD at prod: {HOSTILE}", parsed="The text parses as Avro.", levels=LEVELS_TOLD, lint=LINT, comparison=COMPARISON,
+        changes=tuple(
+            ChangeLine(verdict=card.verdict, path=card.path, sentence=card.sentence, anchor=card.anchor)
+            for group in COMPARISON.groups for card in group.cards
+        )[:6],
+        result=ProposalResult(verdict=Verdict.BREAKS, headline="Breaks BACKWARD at prod", sentence="1 version would be written to prod.", report_url="/gallery/report",
+            checks=(CheckRow(check=Check.FAILED, name="compatibility of orders-value", sentence=f"Breaks in 1 place: {HOSTILE}", cure="Give it a default."),)),
+    ),
 )  # fmt: skip
-EDITOR_EQUAL = replace(EDITOR, equal=Link(label="version 4 of prod", url="/gallery/subject"), subject=replace(EDITOR.subject, value=HOSTILE), submit=Action(label="Submit for review", url="", allowed=False, reason=REFUSED))  # fmt: skip
+EDITOR_SYNTAX = replace(
+    EDITOR, told=ProposalTold(
+        said="", syntax=SyntaxProblem(message=f"Expecting property name: {HOSTILE}", line=2, column=3, snippet=snippet(f"{{\n  {HOSTILE}\n}}", 2, 3))
+    ),
+)  # fmt: skip
+EDITOR_EQUAL = replace(
+    EDITOR, subject=replace(EDITOR.subject, value=HOSTILE), submit=Action(label="Submit for review", url="", allowed=False, reason=REFUSED),
+    told=ProposalTold(
+        said="", parsed="The text parses as Avro.", equal=Link(label="version 4 of prod", url="/gallery/subject"),
+        result=ProposalResult(verdict=Verdict.OK, headline="prod has it already", sentence="0 versions would be registered."),
+    ),
+)  # fmt: skip
