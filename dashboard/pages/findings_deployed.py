@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from django.utils import timezone
 from django.utils.translation import gettext
 
 from registry.drift.hours import ByHour
@@ -24,8 +25,10 @@ def deployed_by_hour(info: FindingInfo) -> Mapping[str, tuple[str, ...]]:
     if not hours:
         return {}
     concerned = Concerned(info.registry, info.subject, info.topic)
+    # A producer's clock may be thousands of years ahead; nothing is deployed later than now.
+    until = min(hours[-1], timezone.now()) + HOUR
     labels: dict[str, list[str]] = {}
-    for deployment in deployments_about(concerned, hours[0] - HOUR, hours[-1] + HOUR):
+    for deployment in deployments_about(concerned, hours[0] - HOUR, until):
         hour = deployment.at.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
         labels.setdefault(hour.strftime(_FORM), []).append(f"{deployment.at.astimezone(UTC):%H:%M} {deployment.label}")
     return {hour: _shown(found[::-1]) for hour, found in labels.items()}

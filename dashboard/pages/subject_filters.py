@@ -79,6 +79,9 @@ NAMES: Final = {
     "owner": later("owner"),
     "sort": later("order"),
 }
+#: characters of a filter that an address may have, as the API takes them: each word costs the database
+LONGEST: Final[Mapping[str, int]] = {"q": 1_300, "tag": 64, "owner": 160}
+MAX_VALUE: Final = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +94,7 @@ class Chosen:
     @classmethod
     def of(cls, request: HttpRequest) -> Chosen:
         """The filters of an address; a value that a filter doesn't have is none."""
-        values = {name: given_text(request.GET, name) for name in NAMES}
+        values = {name: given_text(request.GET, name)[: LONGEST.get(name, MAX_VALUE)] for name in NAMES}
         known = {name: values[name] if values[name] in words else "" for name, words in KNOWN.items()}
         return cls({**values, **known}, COUNTS in request.GET)
 

@@ -26,6 +26,7 @@ def least_part(place: Registry, name: SubjectName, newest: int, actor: Actor) ->
     url = reverse("ui:least_version", args=[place.name, name.qualified])
     return LeastPart(
         version=info.version if info else None,
+        is_over=info is not None and info.version > newest,
         reason=info.reason if info else "",
         set_by=info.set_by if info else "",
         set_at=info.set_at if info else None,

@@ -61,9 +61,13 @@ class StandingPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeastPart:
-    """The least version that producers may still write (None: any), and the form that sets it; `clear` takes it back."""
+    """The least version that producers may still write (None: any), and the form that sets it; `clear` takes it back.
+
+    `is_over`: no such version lives any more, nor a later one, so that it holds for none.
+    """
 
     version: int | None
+    is_over: bool
     reason: str
     set_by: str
     set_at: datetime | None

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from django.conf import settings
-from django.db import connections
+from django.db import connections, transaction
 from django.db.backends.utils import CursorWrapper
 from psycopg import sql
 
@@ -173,17 +173,16 @@ def forget_views(*, using: str, plan: Sequence[Any] = (), **_signal: Any) -> Non
 
 def make_views(*, using: str, **_signal: Any) -> None:
     """Receiver of post_migrate: the views as the tables are now, where they aren't already."""
-    with connections[using].cursor() as cursor:
+    with transaction.atomic(using=using), connections[using].cursor() as cursor:
         statements = _statements(cursor)
         mark = hashlib.sha256("\n".join(statements).encode()).hexdigest()
         cursor.execute("SELECT obj_description(to_regnamespace('past'), 'pg_namespace')")
-        if cursor.fetchone()[0] == mark:
-            return
-        _drop(cursor)
-        for statement in statements:
-            cursor.execute(statement)
-        cursor.execute(sql.SQL("COMMENT ON SCHEMA past IS {}").format(sql.Literal(mark)))
-        _grant(cursor)
+        if cursor.fetchone()[0] != mark:
+            _drop(cursor)
+            for statement in statements:
+                cursor.execute(statement)
+            cursor.execute(sql.SQL("COMMENT ON SCHEMA past IS {}").format(sql.Literal(mark)))
+        _grant(cursor)  # of views that were there too: the role may be new
 
 
 def _statements(cursor: CursorWrapper) -> list[str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from django.core.exceptions import ObjectDoesNotExist
-from django.db.models import Case, Count, Min, Q, QuerySet, Value, When
+from django.db.models import Case, Count, Exists, Min, OuterRef, Q, QuerySet, Value, When
 
 from registry.drift.judge.model import Mark, RegisteredVersion, SubjectSummary
 from registry.drift.judge.reading import milliseconds
@@ -75,6 +75,7 @@ def version_rows(registry: Registry, wanted: Q, *, ghosts: Q | None) -> list[Ver
     rows: QuerySet[SchemaVersion] = (
         SchemaVersion.objects.filter(wanted, subject__context__registry=registry)
         .select_related("schema", "subject__context", "subject__least_version", "standing")
+        .annotate(can_be_newer=Exists(_not_below_least()))
         .defer("submitted", "schema__canonical", "schema__metadata", "schema__rule_set")
         .order_by("subject_id", "version")
     )
@@ -102,12 +103,18 @@ def _row(row: Any, *, told: bool) -> VersionRow:
     return VersionRow(version, name.context, name.subject, row.schema_id)
 
 
+def _not_below_least() -> QuerySet[SchemaVersion]:
+    """The live versions that a producer may still write; where they were all deleted, the least one holds for none."""
+    least = OuterRef("subject__least_version__version")
+    return SchemaVersion.objects.filter(subject=OuterRef("subject"), deleted_at=None, version__gte=least)
+
+
 def _standing(row: Any) -> dict[str, Any]:
     """What was decided of a version; that it is older than the subject's least one weighs more than a deprecation."""
     standing = joined_standing(row)
     least = getattr(row.subject, "least_version", None)
     is_mild = standing is None or standing.standing == VersionStanding.DEPRECATED
-    if least is not None and row.version < least.version and is_mild:
+    if least is not None and row.version < least.version and row.can_be_newer and is_mild:
         return {
             "standing": BELOW,
             "standing_since": milliseconds(least.set_at),

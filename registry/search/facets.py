@@ -54,7 +54,7 @@ FROM subjects_versionstanding st
 JOIN subjects_schemaversion v ON v.id = st.version_id AND v.deleted_at IS NULL
 WHERE v.subject_id IN (SELECT subject_id FROM ({rows}) kept) GROUP BY 2""",
     "tag": """
-SELECT 'tag', lower(said.tag), count(*)
+SELECT 'tag', lower(said.tag), count(DISTINCT note.subject_id)
 FROM subjects_subjectnote note CROSS JOIN LATERAL unnest(note.tags) AS said(tag)
 WHERE note.subject_id IN (SELECT subject_id FROM ({rows}) kept) GROUP BY 2""",
 }

@@ -66,6 +66,13 @@ def test_a_facet_leaves_what_it_names(client: Client, query: str, names: list[st
         assert "No subject matches" in page and "Clear all" in page
 
 
+@pytest.mark.parametrize("name", ["q", "tag", "owner", "level", "state", "sort"])
+def test_an_address_of_many_words_costs_no_more_than_one_of_some(client: Client, name: str) -> None:
+    with CaptureQueriesContext(connection) as found:
+        assert client.get(BASE, {name: "a " * 20_000}).status_code == 200
+    assert max(len(query["sql"]) for query in found) < 20_000, "a condition a word would take seconds to write"
+
+
 def test_a_deleted_subject_leads_to_where_it_is_restored(client: Client) -> None:
     page = client.get(f"{BASE}?state=deleted").content.decode()
     assert "soft-deleted" in page and 'form="bulk"' not in page

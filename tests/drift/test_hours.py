@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import pytest
+from django.db import connection
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -112,3 +114,18 @@ def test_the_table_says_what_it_rests_on() -> None:
     cut = by_hour(ByHour({}), [part(100, NINE, NINE + 49 * HOUR)])
     assert bar_tables(cut.to_evidence())[0].note.endswith("52 earlier messages are not drawn.")
     assert bar_tables({"topic": "orders"}) == ()
+
+
+@pytest.mark.django_db
+def test_a_truncate_of_before_is_read_as_any_other(registries: None, system: Actor) -> None:
+    source, places = make_source(), [part(3, NINE)]
+    old = {"topic": "orders", "partitions": 3, "truncates": places}
+    for fingerprint, evidence in (("a", old), ("b", {"topic": "orders", "partitions": places})):
+        scan(source, system, judged(fingerprint, rule="UNFRAMED_DATA", evidence={"topic": "orders"}))
+        Finding.objects.filter(fingerprint=fingerprint * 64).update(rule="TRUNCATE_OUT_OF_ORDER", evidence=evidence)
+    with connection.cursor() as cursor:
+        cursor.execute(import_module("registry.drift.migrations.0005_places_of_truncates").MOVE)
+    assert [finding.evidence for finding in Finding.objects.order_by("pk")] == [
+        {"topic": "orders", "topic_partitions": 3, "partitions": places},
+        {"topic": "orders", "partitions": places},
+    ]

@@ -22,7 +22,7 @@ from registry.errors import InvalidInput, NotAllowed, NotFound, SubjectNotFound
 from registry.search.trail import events_about
 from registry.subjects.models import Registry, Subject
 from registry.subjects.names import SubjectName
-from registry.subjects.services import delete_subject, register_version
+from registry.subjects.services import delete_subject, delete_version, register_version, set_config
 from registry.subjects.services.standing import set_standing
 
 pytestmark = [pytest.mark.django_db, pytest.mark.requirement("CARD-3")]
@@ -63,6 +63,20 @@ def test_the_judgement_is_told_of_older_versions(orders: None, system: Actor) ->
     assert len(before) == len(after)
     clear_least_version(registry="dev", subject=ORDERS, by=system)
     assert {standing for _, standing, _, _ in judged()} == {""}
+
+
+def test_it_holds_for_none_while_no_version_is_as_new(
+    orders: None, system: Actor, look: Callable[[str], Client]
+) -> None:
+    least(system)
+    over = "No live version is as new as that"
+    assert over not in look("reader").get(PAGE).content.decode()
+    delete_version(registry="dev", subject=ORDERS, version=3, by=system)
+    assert {standing for _, standing, _, _ in judged()} == {""}, "nobody can write a version that isn't there"
+    assert over in look("reader").get(PAGE).content.decode()
+    set_config(registry="dev", subject=ORDERS, level="NONE", by=system)
+    register_version(registry="dev", subject=ORDERS, text='"long"', by=system)
+    assert [standing for _, standing, _, _ in judged()] == [BELOW, BELOW, "", ""]
 
 
 def test_what_weighs_more_than_a_deprecation_and_less_than_a_retirement(orders: None, system: Actor) -> None:

@@ -73,7 +73,9 @@ def tell_deployment(
     Registry.objects.select_for_update(no_key=True).get(pk=place.pk)
     record(by=by, why=f"deployment {label} told in {place.name}")
     there = _there(place, label, at, now)
-    if there is None:
+    if there is not None:  # what it was told for is taken away by telling it otherwise
+        require(by, ACTION, registry=place.name, subject=there.subjects)
+    else:
         row = Deployment.objects.create(registry=place, label=label, at=at or now, told_by=by.name, **given)
         return Told(row.pk, is_new=True)
     changed = [field for field, value in given.items() if getattr(there, field) != value]
@@ -98,7 +100,8 @@ def prune_deployments(*, by: Actor) -> int:
 
 def _there(place: Registry, label: str, at: datetime | None, now: datetime) -> Deployment | None:
     same = Deployment.objects.filter(registry=place, label=label)
-    found = same.filter(at=at) if at else same.filter(told_at__gt=now - TOLD_AGAIN)
+    since = now - TOLD_AGAIN
+    found = same.filter(at=at) if at else same.filter(told_at__gt=since, at__gt=since)
     return found.order_by("-at", "-pk").first()
 
 

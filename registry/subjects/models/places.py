@@ -73,7 +73,8 @@ class Subject(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["context", "name"], name="one_subject")]
+        # the number beside the name: a list of names then reads nothing but the index
+        constraints = [models.UniqueConstraint(fields=["context", "name"], include=["id"], name="one_subject")]
 
     def __str__(self) -> str:
         return self.name

@@ -26,6 +26,8 @@ from registry.subjects.names import SubjectName
 from registry.subjects.selectors.effective import DEFAULT_LEVEL
 from registry.subjects.selectors.fitting import among, fits
 
+#: words that a name is searched for one by one; what follows them is one more as it is written
+MOST_WORDS: Final = 16
 Rows = TypeVar("Rows", bound=QuerySet[Any])
 
 
@@ -67,8 +69,8 @@ def narrowed(rows: Rows, registry: Registry, given: Narrowing, *, at: str, delet
     key = at.removesuffix("__") or "pk"
     if given.names_matter:  # the context's names are then read from their index alone, not those of all registries
         rows = rows.filter(**{f"{at}context__in": list(_contexts(registry))})
-    for word in given.text.split():
-        rows = rows.filter(**{f"{at}name__icontains": word})
+    if words := given.text.split(maxsplit=MOST_WORDS - 1):
+        rows = rows.filter(*(Q(**{f"{at}name__icontains": word}) for word in words))
     if given.schema_type:
         rows = rows.filter(_of_type(given.schema_type, at, deleted=deleted))
     if given.level:
