@@ -27,6 +27,8 @@ SHOWN: Final = 100
 #: what a client does → whether it reads, whether it writes
 DOES: Final = {"reads": (True, False), "writes": (False, True), "both": (True, True)}
 _WORDS: Final = {"reads": later("reads"), "writes": later("writes"), "both": later("reads and writes")}
+#: the same by the words that `registry` has for it
+DOES_WORDS: Final = {"reads": _WORDS["reads"], "writes": _WORDS["writes"], "reads and writes": _WORDS["both"]}
 
 
 def clients_part(

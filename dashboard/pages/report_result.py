@@ -10,12 +10,14 @@ from django.utils.translation import gettext
 
 from dashboard.links import subject_url
 from dashboard.pages.change_cards import finding_parting, sentence_of, verdict_of
+from dashboard.pages.clients import DOES_WORDS
 from dashboard.pages.lint import lint_groups
 from dashboard.pages.proofs import DIRECTIONS, edit_view, parting_note, proof_of, rename_views
 from dashboard.pages.renames import with_decisions
 from dashboard.pages.values import shown_value
 from dashboard.presenters.looks import Verdict, Weight
 from dashboard.presenters.report import (
+    ClientAnswerRow,
     DependantRow,
     LevelResult,
     MatrixCell,
@@ -28,7 +30,7 @@ from dashboard.presenters.report import (
 )
 from dashboard.texts import counted, later
 from registry.access.roles import Actor
-from registry.formats.assessment import Assessment, Patch
+from registry.formats.assessment import Assessment, ClientAnswer, Patch
 from registry.formats.base import Witness
 from registry.formats.compatibility import LEVELS, LevelStrip
 from registry.formats.policies import POLICIES, PolicyItem, PolicyReport
@@ -62,7 +64,7 @@ _Key = tuple[str, int, str, str, str | None]
 
 
 def present_proposal(registry: str, name: SubjectName, proposal: Proposal, *, by: Actor | None = None) -> ReportResult:
-    """The whole report: verdict, levels, matrix, findings, policy, renames, dependants and what to do."""
+    """The whole report: verdict, levels, matrix, findings, policy, renames, clients, dependants and what to do."""
     assessment = proposal.assessment
     report, strip = assessment.report, assessment.strip
     asked, beyond = _findings(assessment)
@@ -85,6 +87,7 @@ def present_proposal(registry: str, name: SubjectName, proposal: Proposal, *, by
         compared_with_data=assessment.compared_with_data,
         policy=_policy(proposal.policy) if proposal.policy else None,
         renames=with_decisions(rename_views(assessment.renames, proposal.schema.text), (registry,), name, by=by),
+        clients=tuple(_client(item) for item in assessment.clients),
         dependants=tuple(
             DependantRow(
                 subject=item.subject,
@@ -116,7 +119,8 @@ def _verdict(is_compatible: bool, *, care: bool = False) -> Verdict:
 
 
 def _overall(proposal: Proposal) -> Verdict:
-    breaks_others = any(item.answer == "no" for item in proposal.assessment.dependants)
+    found = proposal.assessment
+    breaks_others = "no" in {*(item.answer for item in found.clients), *(item.answer for item in found.dependants)}
     return _verdict(proposal.is_accepted, care=bool(proposal.assessment.report.hazards) or breaks_others)
 
 
@@ -146,6 +150,17 @@ def _sentence(proposal: Proposal) -> str:
             "verdict": proposal.policy.verdict,
         }
     return said
+
+
+def _client(item: ClientAnswer) -> ClientAnswerRow:
+    return ClientAnswerRow(
+        name=item.name,
+        verdict=_ANSWERS[item.answer],
+        does=str(DOES_WORDS[item.does]),
+        sentence=item.message,
+        version="" if item.version is None else str(item.version),
+        contact=item.contact,
+    )
 
 
 def _matrix(registry: str, name: SubjectName, proposal: Proposal) -> tuple[MatrixRow, ...]:

@@ -119,6 +119,18 @@ class LintGroup:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ClientAnswerRow:
+    """A declared client of the subject, and whether it goes on with the schema; `version` is empty where it has none."""
+
+    name: str
+    verdict: Verdict
+    does: str
+    sentence: str
+    version: str = ""
+    contact: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DependantRow:
     """A subject that refers to this one, and what would become of it."""
 
@@ -262,6 +274,7 @@ class ReportResult:
     compared_with_data: int = 0
     policy: PolicyResult | None = None
     renames: tuple[RenameView, ...] = ()
+    clients: tuple[ClientAnswerRow, ...] = ()
     dependants: tuple[DependantRow, ...] = ()
     patch: PatchView | None = None
     first_version: bool = False

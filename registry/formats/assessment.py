@@ -127,11 +127,41 @@ class Dependant:
 
 
 @dataclass(frozen=True, slots=True)
+class ClientAnswer:
+    """A declared client of the subject, and whether it goes on with the new schema; `version` is the one that it has."""
+
+    name: str
+    does: str
+    version: int | None
+    contact: str
+    answer: Answer
+    message: str
+
+    @property
+    def sentence(self) -> str:
+        """What is said of it, with what it does and whom to talk to."""
+        version = f" version {self.version}" if self.version is not None else ""
+        contact = f", {self.contact}" if self.contact else ""
+        return f"{self.name} ({self.does}{version}{contact}) {self.message}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The client as JSON values."""
+        return {
+            "name": self.name,
+            "does": self.does,
+            "version": self.version,
+            "contact": self.contact,
+            "answer": self.answer,
+            "message": self.message,
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class Assessment:
     """The whole compatibility report: the verdict of the level that counts, and all that helps to decide.
 
     `compared_with_data` counts the pairs of version and direction of which the data were asked, newest first.
-    `lint` is advice on the new schema alone.
+    `lint` is advice on the new schema alone. `clients` are declared ones of the subject; whoever has none leaves it empty.
     """
 
     schema_type: str
@@ -143,6 +173,7 @@ class Assessment:
     patch: Patch | None
     dependants: tuple[Dependant, ...] = ()
     lint: tuple[LintFinding, ...] = ()
+    clients: tuple[ClientAnswer, ...] = ()
 
     @property
     def is_compatible(self) -> bool:
@@ -162,6 +193,7 @@ class Assessment:
             "compared_with_data": self.compared_with_data,
             "renames": [rename.to_dict() for rename in self.renames],
             "patch": self.patch.to_dict() if self.patch else None,
+            "clients": [client.to_dict() for client in self.clients],
             "dependants": [dependant.to_dict() for dependant in self.dependants],
             "lint": [found.to_dict() for found in self.lint],
         }

@@ -17,6 +17,9 @@ SYNTAX_RULE: Final = "SYNTAX"
 DEPENDANT_RULE: Final = "DEPENDANT_BREAKS"
 _SYNTAX_WHY: Final = "A text that doesn't parse is no schema: it can be neither compared nor registered."
 _SYNTAX_CURE: Final = "mend the text at the place that is named"
+CLIENT_RULE: Final = "CLIENT_BREAKS"
+_CLIENT_WHY: Final = "A declared client goes on with the version that it has until its people bring it to another one."
+_CLIENT_CURE: Final = "talk to its people, and bring it to a version that goes with the new schema first"
 _DEPENDANT_WHY: Final = "A subject that refers to this one is read with its newest version before long."
 _DEPENDANT_CURE: Final = "let the other subject go on referring to an earlier version, or change both"
 
@@ -37,11 +40,16 @@ class Told:
 
 
 def told_of(assessment: Assessment) -> tuple[Told, ...]:
-    """All findings of the level that counts, then the subjects that would break, then advice on the schema alone."""
+    """All findings of the level that counts, the clients and the subjects that would break, and advice on the schema alone."""
     report = assessment.report
     broken = [item for item in assessment.dependants if item.answer == "no"]
     return (
         *(_item(report, item) for item in report.items),
+        *(
+            Told(CLIENT_RULE, "warning", client.sentence, why=_CLIENT_WHY, cure=_CLIENT_CURE, version=client.version)
+            for client in assessment.clients
+            if client.answer == "no"
+        ),
         *(
             Told(
                 DEPENDANT_RULE,

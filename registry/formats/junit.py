@@ -21,8 +21,8 @@ _MAX_ATTRIBUTE: Final = 1000
 
 
 def assessment_junit(assessment: Assessment, *, subject: str = "", file: str = "") -> str:
-    """The whole report: a test for the text, one for each version in each direction of the level, one for the
-    subjects that refer to it, one for advice. What doesn't decide is told in a test's output and fails nothing.
+    """The whole report: a test for the text, one for each version in each direction of the level, one for its
+    declared clients, one for the subjects that refer to it, one for advice. What doesn't decide is told in a test's output and fails nothing.
     """
     report = assessment.report
     cases = [_case("it parses", subject, file)]
@@ -34,6 +34,9 @@ def assessment_junit(assessment: Assessment, *, subject: str = "", file: str = "
             found = of_pair.get((number, direction), [])
             decisive = [item for item in found if item.severity in DECISIVE[report.profile]]
             cases.append(_compared(number, direction, decisive, [i for i in found if i not in decisive], subject, file))
+    if assessment.clients:
+        lines = [client.sentence for client in assessment.clients]
+        cases.append(_case("declared clients", subject, file, said="\n".join(lines)))
     if assessment.dependants:
         lines = [f"{item.subject} version {item.version}: {item.message}" for item in assessment.dependants]
         cases.append(_case("subjects that refer to it", subject, file, said="\n".join(lines)))

@@ -30,6 +30,7 @@ def assessment_text(assessment: Assessment) -> str:
     lines.append(f"upgrade order: {assessment.strip.upgrade_order}")
     lines += [f"rules and data part: {parting.sentence}" for parting in assessment.partings]
     lines += [f"renamed? {rename.message} (score {rename.score:.2f})" for rename in assessment.renames]
+    lines += [f"client: {client.sentence}" for client in assessment.clients]
     lines += [f"refers to it: {item.subject} version {item.version}: {item.message}" for item in assessment.dependants]
     lines += [f"advice: {lint_text(found)}" for found in assessment.lint]
     if assessment.patch:
@@ -47,6 +48,7 @@ def assessment_markdown(assessment: Assessment, *, title: str = "Compatibility r
     parts += _section("Findings", [_item_markdown(item) for item in assessment.report.items], "\n\n")
     parts += _section("Where rules and data part", [f"- {plain(item.sentence)}" for item in assessment.partings])
     parts += _section("Renamed?", [f"- {plain(item.message)} (score {item.score:.2f})" for item in assessment.renames])
+    parts += _section("Declared clients", [f"- {plain(client.sentence)}" for client in assessment.clients])
     parts += _section(
         "Subjects that refer to this one",
         [f"- {code(item.subject)} version {item.version}: {plain(item.message)}" for item in assessment.dependants],

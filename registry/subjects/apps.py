@@ -15,7 +15,7 @@ class SubjectsConfig(AppConfig):
         """Tells whoever asks for evidence of versions what clients say, and views of the past how activity is read."""
         from registry.subjects.evidence import provide
         from registry.subjects.past import declare
-        from registry.subjects.selectors.clients import PROVIDER, client_evidence
+        from registry.subjects.selectors.client_evidence import PROVIDER, client_evidence
 
         provide(PROVIDER, "clients", client_evidence)
         declare()

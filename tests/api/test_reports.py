@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,15 @@ import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from registry.access.roles import Actor
 from registry.formats.base import Reference
+from registry.subjects.models import Client as ClientRow
 from registry.subjects.names import SubjectName
-from registry.subjects.services import register_version, set_config
+from registry.subjects.selectors.clients import LAPSES
+from registry.subjects.services import delete_version, register_version, set_config
+from registry.subjects.services.clients import declare_client
 
 Api = Callable[[str], Client]
 Put = Callable[..., None]
@@ -90,6 +95,46 @@ def test_subjects_that_refer_to_it_and_would_break(api: Api, put: Put) -> None:
     assert "doesn't parse" in renamed[0]["message"]
     same = ask(api, record("Money", {"name": "amount", "type": "double"}), subject="money").json()["dependants"]
     assert {item["answer"] for item in same} == {"yes"}
+
+
+@pytest.mark.requirement("CARD-4")
+def test_the_declared_clients_that_would_not_go_on(api: Api, put: Put, system: Actor) -> None:
+    """The worst first; by what each does with the version that it has, one that was deleted softly too."""
+    text = {"name": "note", "type": "string"}
+    put("orders", record("Order", ID))
+    put("orders", record("Order", ID, text | {"default": ""}))
+    clients: dict[str, dict[str, Any]] = {
+        "archive": {"reads": False, "writes": True, "version": 1},
+        "billing": {"version": 2, "contact": "#billing"},
+        "newest": {},
+        "quiet": {"version": 2},
+        "sender": {"reads": True, "writes": True, "version": 2},
+    }
+    queries = []
+    for name, more in clients.items():
+        declare_client(registry="dev", subject=SubjectName(".", "orders"), name=name, by=system, **more)
+        with CaptureQueriesContext(connection) as captured:
+            ask(api, record("Order", {"name": "id", "type": "string"}))
+        queries.append(len(captured))
+    assert queries[1] == queries[-1]
+    delete_version(registry="dev", subject=SubjectName(".", "orders"), version=1, by=system)
+    ClientRow.objects.filter(name="quiet").update(seen_at=timezone.now() - LAPSES - timedelta(days=1))
+
+    def answers(*fields: dict[str, object]) -> dict[str, str]:
+        report = ask(api, record("Order", *fields)).json()
+        DOCUMENTED.validate(report)
+        return {item["name"]: item["answer"] for item in report["clients"]}
+
+    assert answers({"name": "id", "type": "string"}) == {
+        "archive": "no", "billing": "no", "newest": "no", "sender": "no", "quiet": "unknown"
+    }  # fmt: skip
+    assert answers(ID, text) == {
+        "archive": "no", "quiet": "unknown", "billing": "yes", "newest": "yes", "sender": "yes"
+    }  # fmt: skip
+    said = ask(api, record("Order", {"name": "id", "type": "string"}), accept="text/plain").content.decode()
+    assert "client: billing (reads version 2, #billing) can't read what this version writes: " in said
+    assert "; it writes what this version can't read: " in said
+    assert "clients" not in ask(api, record("Other", ID), subject="empty", accept="text/plain").content.decode()
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from registry.formats import FORMATS
 from registry.subjects import engines
 from registry.subjects.names import SubjectName
 from registry.subjects.services import register_version, set_config
+from registry.subjects.services.clients import declare_client
 from registry.subjects.services.notes import change_tags
 from tests.conftest import RawClient
 
@@ -44,6 +45,7 @@ V2 = {
         {"name": "client_name", "type": "string"},
     ],
 }
+CLIENT = '<script>alert(1)</script>"billing\''
 PERSON_1 = {"type": "record", "name": "Person", "fields": [{"name": "name", "type": "string"}]}
 PERSON_2 = {**PERSON_1, "fields": [*PERSON_1["fields"], {"name": "age", "type": "int", "default": -1}]}
 SUBJECT = "/ui/registries/dev/subjects/orders-value/"
@@ -254,6 +256,20 @@ def test_a_finding_has_its_place_in_the_text_a_proof_and_a_cure(
     assert "No default value for field channel" in text
     assert 'Repair: give "channel" a default' in text
     assert "beyond BACKWARD" in text  # version 1, which the level doesn't ask
+
+
+def test_a_report_names_the_declared_clients_that_would_not_go_on(
+    reader: Client, content: Actor, person: Callable[[str], Actor]
+) -> None:
+    for name, more in ((CLIENT, {"contact": CLIENT}), ("sender", {"reads": False, "writes": True})):
+        declare_client(registry="dev", subject=ORDERS, name=name, by=person("steward"), **more)
+    answer = check(reader, {**V2, "fields": [{"name": "id", "type": "string"}, *V2["fields"][1:]]})
+    result, text = answer.context["page"].result, seen(answer)
+    assert {row.name: row.verdict.code for row in result.clients} == {CLIENT: "breaks", "sender": "breaks"}
+    assert "Declared clients" in text and "writes version 2" in text and "can't read what this version writes" in text
+    assert "<script>alert" not in answer.content.decode()
+    same = check(reader, V2).context["page"].result
+    assert {row.verdict.code for row in same.clients} == {"ok"}
 
 
 def test_a_report_shows_what_the_text_changes_of_the_newest_version(reader: Client, content: Actor) -> None:

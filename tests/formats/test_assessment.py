@@ -9,7 +9,7 @@ import jsonschema_rs
 import pytest
 
 from registry.errors import InvalidCompatibility, InvalidSchema
-from registry.formats.assessment import Assessment, Dependant, assess
+from registry.formats.assessment import Assessment, ClientAnswer, Dependant, assess
 from registry.formats.avro import AVRO
 from registry.formats.compatibility import LEVELS
 from registry.formats.rendering import assessment_markdown, assessment_text
@@ -118,9 +118,16 @@ def test_markdown_holds_strangers_words_as_words() -> None:
     text = record({"name": "id", "type": "string", "doc": "<script>"}, {"name": "b", "type": "string"})
     found = assessed(text, record(ID))
     hostile = Assessment(
-        **{name: getattr(found, name) for name in Assessment.__dataclass_fields__ if name != "dependants"},
+        **{
+            name: getattr(found, name)
+            for name in Assessment.__dataclass_fields__
+            if name not in ("dependants", "clients")
+        },
         dependants=(Dependant("a`|<b>", 1, "no", "<img src=x> [x](y)"),),
+        clients=(ClientAnswer("<img src=y>", "reads", None, "<b>", "unknown", "<img src=z>"),),
     )
+    DOCUMENTED.validate(json.loads(json.dumps(hostile.to_dict())))
+    assert "client: <img src=y> (reads, <b>)" in assessment_text(hostile)
     shown = assessment_markdown(hostile)
     assert "<img" not in shown.replace("\\<img", "")
     assert "`` a`|<b> ``" in shown

@@ -10,7 +10,7 @@ import jsonschema_rs
 import pytest
 
 from registry.errors import InvalidSchema
-from registry.formats.assessment import Dependant
+from registry.formats.assessment import ClientAnswer, Dependant
 from registry.formats.avro import AVRO
 from registry.formats.junit import assessment_junit, syntax_junit
 from registry.formats.sarif import assessment_sarif, syntax_sarif
@@ -174,12 +174,16 @@ def test_a_text_that_does_not_parse_is_a_finding_with_its_place(broken: str) -> 
 def test_hostile_names_are_held_by_both() -> None:
     found = assessed(BREAKING, record(ID))
     dependants = (Dependant(HOSTILE, 3, "no", HOSTILE),)
-    found = type(found)(**{name: getattr(found, name) for name in found.__slots__} | {"dependants": dependants})
+    clients = tuple(ClientAnswer(HOSTILE, "reads", 1, HOSTILE, answer, HOSTILE) for answer in ("no", "unknown"))
+    others = {"dependants": dependants, "clients": clients}
+    found = type(found)(**{name: getattr(found, name) for name in found.__slots__} | others)
     run = run_of(assessment_sarif(found, subject=HOSTILE, file=HOSTILE))
     [told] = [item for item in run["results"] if item["ruleId"] == "DEPENDANT_BREAKS"]
-    assert told["level"] == "warning"
+    [hurt] = [item for item in run["results"] if item["ruleId"] == "CLIENT_BREAKS"]
+    assert told["level"] == hurt["level"] == "warning"
     assert told["message"]["text"].startswith('a<b>&"]]>')
     cases = cases_of(assessment_junit(found, subject=HOSTILE, file=HOSTILE))
+    assert cases[-3].get("name") == "declared clients" and len(cases[-3].findall("failure")) == 0
     said = cases[-2].findtext("system-out") or ""
     assert said.startswith('a<b>&"]]>\ufffd\ufffd\ufffd\ufffd')
     assert len(cases[-1].get("classname", "")) < 1100

@@ -28,7 +28,8 @@ from registry.errors import (
 from registry.subjects.evidence import evidence_of
 from registry.subjects.models import Client, Registry
 from registry.subjects.names import SubjectName
-from registry.subjects.selectors.clients import LAPSES, SHOWN, clients_of
+from registry.subjects.selectors.client_evidence import SHOWN
+from registry.subjects.selectors.clients import LAPSES, clients_of
 from registry.subjects.services import RegisteredVersion, clients, delete_subject, delete_version, register_version
 from registry.subjects.services.clients import SEEN_AGAIN, declare_client, withdraw_client
 

@@ -18,6 +18,7 @@ from registry.subjects import engines
 from registry.subjects.contracts import Contract, property_of
 from registry.subjects.models import Registry, SchemaVersion, Subject
 from registry.subjects.names import SubjectName
+from registry.subjects.selectors.client_harm import clients_against
 from registry.subjects.selectors.dependants import dependants_of
 from registry.subjects.selectors.effective import (
     NO_POLICY,
@@ -162,7 +163,11 @@ def report_proposal(
         subject=subject,
         schema=schema,
         config=config,
-        assessment=replace(assessment, lint=_apt(assessment.lint, registry, subject)),
+        assessment=replace(
+            assessment,
+            lint=_apt(assessment.lint, registry, subject),
+            clients=clients_against(registry, subject, schema),
+        ),
         policy=None if config.policy == NO_POLICY else engines.check_policy(config.policy, schema, versions),
         equal_version=next((number for number, other in versions if other.canonical == schema.canonical), None),
     )

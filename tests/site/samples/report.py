@@ -16,6 +16,7 @@ from dashboard.presenters.looks import Evidence, LintWeight, Verdict, Weight
 from dashboard.presenters.notes import TagChip
 from dashboard.presenters.proof import EditView, EvidenceNote, bytes_view
 from dashboard.presenters.report import (
+    ClientAnswerRow,
     DataEvidence,
     DependantRow,
     LevelResult,
@@ -206,6 +207,22 @@ RESULT = ReportResult(
         ),
     ),
     renames=RENAMES,
+    clients=(
+        ClientAnswerRow(
+            name=HOSTILE,
+            verdict=Verdict.BREAKS,
+            does="reads",
+            version="3",
+            contact=HOSTILE,
+            sentence="can’t read what this version writes",
+        ),
+        ClientAnswerRow(
+            name="billing",
+            verdict=Verdict.UNKNOWN,
+            does="reads and writes",
+            sentence="has no version that could be compared",
+        ),
+    ),
     dependants=(
         DependantRow(subject=HOSTILE, url="/gallery/subject", version=3, verdict=Verdict.BREAKS, sentence="It breaks."),
         DependantRow(
@@ -317,6 +334,7 @@ REPORT_OK = replace(
         partings=(),
         policy=None,
         renames=(),
+        clients=(),
         dependants=(),
         patch=None,
         sentence="A reader with this schema reads the data of all 3 versions.",
@@ -346,6 +364,7 @@ REPORT_FIRST = replace(
         partings=(),
         policy=None,
         renames=(),
+        clients=(),
         dependants=(),
         patch=None,
         matrix=(),
