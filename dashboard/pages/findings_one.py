@@ -11,6 +11,7 @@ from django.urls import reverse
 from django.utils.translation import gettext
 
 from dashboard.links import subject_url
+from dashboard.pages.comparison_sides import OBSERVED
 from dashboard.pages.evidence import evidence_facts, evidence_tables
 from dashboard.pages.evidence_bars import bar_tables
 from dashboard.pages.finding_row import finding_row
@@ -195,6 +196,9 @@ def _related(info: FindingInfo, source: SourceInfo) -> tuple[Link, ...]:
                     url=url,
                 )
             )
+        if can_propose(info):
+            seen = subject_url(info.registry, info.subject, "compare", to=f"{OBSERVED}-{info.id}")
+            links.append(Link(label=gettext("Compare what the data hold with any version"), url=seen))
     if source.cluster:
         links.append(
             Link(

@@ -31,7 +31,7 @@ from registry.subjects.selectors.remotes import mirror_of
 
 INHERITED: Final = ""
 #: setting → its label, and what a value of it says
-_SAID: Final[Mapping[str, tuple[str, Mapping[Any, str]]]] = {
+SAID: Final[Mapping[str, tuple[str, Mapping[Any, str]]]] = {
     "normalize": (
         later("Normalize"),
         {True: later("texts that differ in order alone are one schema"), False: later("texts stay as sent")},
@@ -156,7 +156,7 @@ def _own(own: OwnConfig | None) -> tuple[Fact, ...]:
     if own is None:
         return ()
     facts = []
-    for name, (label, words) in _SAID.items():
+    for name, (label, words) in SAID.items():
         value = getattr(own, name)
         if value is not None:
             facts.append(Fact(label=label, value=words.get(value, str(value)), code=value not in words))
@@ -197,7 +197,7 @@ def _config_form(registry: str, place: PolicyPlace, held: Changing) -> ChangeFor
         _select(
             "normalize", gettext("Normalize"), _switch(own.normalize), {"true": gettext("yes"), "false": gettext("no")}
         ),
-        _select("profile", gettext("Verdict by"), own.profile, {name: _SAID["profile"][1][name] for name in PROFILES}),
+        _select("profile", gettext("Verdict by"), own.profile, {name: SAID["profile"][1][name] for name in PROFILES}),
         _select("policy", gettext("Rules beside the level"), own.policy, {name: name for name in POLICIES}),
     )
     alias = Field(

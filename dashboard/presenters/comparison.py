@@ -15,7 +15,10 @@ from dashboard.texts import counted, listing
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """One side of a comparison; `subject` is its name where the two sides are of two subjects, else ""."""
+    """One side of a comparison; `subject` is its name where the two sides are of two subjects, else "".
+
+    A text that isn't registered has the version 0 and a `label` that says what it is.
+    """
 
     environment: Environment
     version: int
@@ -25,6 +28,7 @@ class Side:
     schema_id: int | None = None
     registered_at: datetime | None = None
     registered_by: str = ""
+    label: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,8 +115,9 @@ class Comparison:
     `verdict` the overall one. `same_meaning` says that only formatting or docs differ. `problem` stands where one side
     can't be parsed or the formats differ: the text is still shown. `partings` say where rules and data part over the
     whole pair, `renames` are suspected ones, `unchanged` what both sides have alike. `formatting_differs` says that the
-    texts as submitted differ, `unproved` why there are no proofs, `hidden_changes` how many cards aren't drawn,
-    `hidden_renames` how many suspected renames. `extras` are changes of metadata, rules and references.
+    texts as submitted differ, `formatting_hidden` in how many more lines than are drawn, `unproved` why there are no proofs, `hidden_changes` how many cards aren't drawn,
+    `hidden_renames` how many suspected renames. `extras` are changes of metadata, rules, references and of
+    the settings of the two places.
     """
 
     old: Side
@@ -132,6 +137,7 @@ class Comparison:
     renames: tuple[RenameView, ...] = ()
     unchanged: tuple[UnchangedField, ...] = ()
     formatting_differs: bool = False
+    formatting_hidden: int = 0
     unproved: str = ""
     hidden_changes: int = 0
     hidden_renames: int = 0
@@ -174,10 +180,23 @@ class TextSwitch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TextTools:
+    """What can be done with the two texts: their lines wrapped or whole, and each of them to copy."""
+
+    is_wrapped: bool
+    wrapped_url: str
+    unwrapped_url: str
+    old_url: str
+    new_url: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ComparePage:
     """`…/compare?from=3&to=prod:4&view=split`: `view` is "unified" or "split", the urls choose the other and swap sides.
 
-    The choices are versions by environment. `other_subject` is the old side's subject where it is another one.
+    The choices are versions by registry, the reader's drafts and shapes seen in data. `drawn` is what the address says of
+    how it is drawn. `other_subject` is the old side's subject where it is another one, `other_places` the registries to
+    look for one in.
     `unchanged_shown` says whether the unchanged fields are listed; `unchanged_url` turns it around; `all_url` draws
     every card; `words_url` turns to business words and back. Where one side
     isn't there, `problem` says so and `other_text` is the text of the side `other_side`.
@@ -195,6 +214,9 @@ class ComparePage:
     unified_url: str = ""
     split_url: str = ""
     text_switch: TextSwitch | None = None
+    text_tools: TextTools | None = None
+    drawn: tuple[tuple[str, str], ...] = ()
+    other_places: tuple[Choice, ...] = ()
     other_subject: str = ""
     other_error: str = ""
     same_subject_url: str = ""

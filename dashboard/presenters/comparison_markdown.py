@@ -34,7 +34,7 @@ def comparison_markdown(subject: str, comparison: Comparison) -> str:
             f"- {plain(item.part)} {code(item.name)}: {_value(item.before)} → {_value(item.after)}"
             for item in comparison.extras
         ]
-        parts += ["## Metadata, rules and references", "\n".join(rows)]
+        parts += ["## Beside the schema", "\n".join(rows)]
     if comparison.same_meaning and comparison.text and not comparison.text.identical:
         parts.append("Same meaning: only formatting, order of attributes or docs differ.")
     if comparison.text and not comparison.text.identical:
@@ -44,7 +44,8 @@ def comparison_markdown(subject: str, comparison: Comparison) -> str:
 
 def _side(side: Side) -> str:
     subject = f" of {plain(side.subject)}" if side.subject else ""
-    return f"{plain(side.environment.name)} version {side.version}{subject}"
+    called = plain(side.label) if side.label else f"version {side.version}"
+    return f"{plain(side.environment.name)} {called}{subject}"
 
 
 def _card(card: ChangeCard) -> Iterator[str]:

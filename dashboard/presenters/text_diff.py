@@ -114,6 +114,12 @@ def laid_out_diff(old: str, new: str, lay_out: Callable[[str], str], *, limit: i
     return _kept.get(key, lambda: text_diff(lay_out(old), lay_out(new), limit=limit))
 
 
+def differing_lines(old: str, new: str) -> int:
+    """How many lines are removed and added from one text to the other."""
+    spans = changes(lines_of(old), lines_of(new))
+    return sum(i2 - i1 + j2 - j1 for equal, i1, i2, j1, j2 in spans if not equal)
+
+
 def _digest(text: str) -> bytes:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=32).digest()
 

@@ -56,6 +56,8 @@ def compare(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
             page = comparison.compare_page(request, registry, subject)
             if page.comparison:
                 return _plain_text(comparison_markdown(page.subject, page.comparison))
+    if request.GET.get("as") in (comparison.OLD_TEXT, comparison.NEW_TEXT):
+        return _plain_text(comparison.side_text(request, registry, subject))
     page = comparison.compare_page(request, registry, subject)
     answer = render_page(request, "subjects/compare.html", page, {"text": "text"} if page.comparison else {})
     answer.status_code = 404 if page.problem else 200

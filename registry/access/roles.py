@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
 from registry.access.scopes import Limit, scopes_with
@@ -140,6 +140,13 @@ def may_somewhere(actor: Actor, action: str) -> bool:
     roles = ACTIONS[action]
     allowed = (actor.limit is None or actor.limit.has(action)) and (not actor.past or action in LOOKING)
     return allowed and any(grant.role in roles for grant in actor.grants)
+
+
+def may_in(actor: Actor, action: str, registry: str) -> bool:
+    """Whether the actor may do the action for any subject of the registry."""
+    named = replace(actor, grants=tuple(grant for grant in actor.grants if grant.registry in ("", registry)))
+    in_limit = actor.limit is None or actor.limit.registry in ("", registry)
+    return in_limit and may_somewhere(named, action)
 
 
 def _covers(grant: Grant | Limit, registry: str, subject: str) -> bool:

@@ -28,7 +28,10 @@ _DIRECTIONS: Final[tuple[Direction, ...]] = ("BACKWARD", "FORWARD")
 
 @dataclass(frozen=True, slots=True)
 class Parting:
-    """Where the established rules and the data part, or the data can't tell: one version in one direction."""
+    """Where the established rules and the data part, or the data can't tell: one version in one direction.
+
+    The version 0 is a schema that isn't registered.
+    """
 
     version: int
     direction: Direction
@@ -40,10 +43,11 @@ class Parting:
     @property
     def sentence(self) -> str:
         """The parting for people."""
+        old = f"version {self.version}" if self.version else "the old schema"
         reading = (
-            f"the new schema reads data of version {self.version}"
+            f"the new schema reads data of {old}"
             if self.direction == "BACKWARD"
-            else f"version {self.version} reads data of the new schema"
+            else f"{old} reads data of the new schema"
         )
         rules = "accept" if self.by_rules == "yes" else "refuse"
         said = {

@@ -223,7 +223,7 @@ def test_two_versions_that_differ_beside_the_schema_alone_say_in_what(look: Brow
     ]
     assert "6 changes beside the schema." in said(answer)
     assert "Same schema, but not all beside it" in said(answer)
-    assert "Metadata, rules and references" in said(answer)
+    assert "Beside the schema" in said(answer)
     assert HOSTILE not in answer.content.decode()
     markdown = look("reader").get(f"{COMPARE}?from=1&to=2&as=markdown").content.decode()
     assert "- Metadata `properties.gone`: `x` → not there" in markdown

@@ -271,7 +271,7 @@ def finding_infos(rows: Iterable[Finding], by: Actor | None) -> list[FindingInfo
     for those with a right of its own. Queries only where there are samples to show, and then a few.
     """
     listed = list(rows)
-    infos = [_whole(row) for row in listed]
+    infos = [finding_info(row) for row in listed]
     masked = {
         row.pk: row
         for row, info in zip(listed, infos, strict=True)
@@ -303,7 +303,8 @@ def _shows_all(info: FindingInfo, by: Actor | None) -> bool:
     return by is not None and may(by, "sample.personal", registry=info.registry, subject=info.subject)
 
 
-def _whole(row: Finding) -> FindingInfo:
+def finding_info(row: Finding) -> FindingInfo:
+    """A finding with all of its evidence, samples too: for what shows none of it, or hides them."""
     return FindingInfo(
         id=row.pk,
         source_id=row.source_id,

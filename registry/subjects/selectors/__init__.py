@@ -35,7 +35,7 @@ from registry.subjects.selectors.rendering import find_tags, text_in_form
 from registry.subjects.selectors.resolution import Hazards, find_hazards, resolve_datum, simulate
 from registry.subjects.selectors.schemas import VersionOfId, all_versions, self_contained_schemas
 from registry.subjects.selectors.search import AssociationFilter, FoundVersion, search_versions
-from registry.subjects.selectors.side_by_side import ProvedComparison, Side, compare_sides, compare_text
+from registry.subjects.selectors.side_by_side import ProvedComparison, Side, Text, compare_sides, compare_text
 from registry.subjects.selectors.trial import TrialVersions, load_for_trial, version_formats
 from registry.subjects.selectors.versions import (
     VersionInfo,
@@ -66,6 +66,7 @@ __all__ = [
     "SubjectRow",
     "SubjectRows",
     "SubjectState",
+    "Text",
     "TrialVersions",
     "Verdict",
     "VersionInfo",

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from django.utils import timezone
+
 from registry.errors import InvalidReference, InvalidSchema, SchemaTooCostly
 from registry.formats.assessment import Parting, Rename
 from registry.formats.base import Answer, Difference, Judgement, OutlineField, ParsedSchema, Reference, Truth
@@ -15,9 +17,9 @@ from registry.subjects import engines
 from registry.subjects.models import Registry, SchemaVersion
 from registry.subjects.names import SubjectName
 from registry.subjects.selectors.comparison import Comparison
-from registry.subjects.selectors.parsed import parse_schema, parse_stored, resolve_references
+from registry.subjects.selectors.parsed import parse_schema, parser_of, resolve_references
 from registry.subjects.selectors.places import get_subject
-from registry.subjects.selectors.versions import parse_version, version_infos, version_row
+from registry.subjects.selectors.versions import SchemaInfo, VersionInfo, parse_version, version_infos, version_row
 
 #: findings of a direction that are proved; the others are told without a witness
 MAX_WITNESSES: Final = 50
@@ -50,19 +52,34 @@ class ProvedComparison(Comparison):
     unproved: str = ""
 
 
-def compare_sides(old: Side, new: Side, *, profile: Profile = "confluent") -> ProvedComparison:
-    """Two versions with their differences, both directions' reports, a witness each, and suspected renames.
+@dataclass(frozen=True)
+class Text:
+    """A text that isn't registered, as of a subject of a registry, in which its references are looked up."""
 
-    Raises SubjectNotFound, VersionNotFound, InvalidVersion.
+    registry: Registry
+    subject: SubjectName
+    text: str
+    schema_type: str
+    references: Sequence[Reference] = ()
+
+
+def compare_sides(old: Side | Text, new: Side | Text, *, profile: Profile = "confluent") -> ProvedComparison:
+    """Two versions or texts with their differences, both directions' reports, a witness each, and suspected renames.
+
+    The side of a text has no number and no id (0). Raises SubjectNotFound, VersionNotFound, InvalidVersion.
     """
-    rows = [_row(old), _row(new)]
-    infos = version_infos(rows)
+    rows = {id(side): _row(side) for side in (old, new) if isinstance(side, Side)}
+    found = dict(zip(rows, version_infos([*rows.values()]), strict=True)) if rows else {}
+    beside = next(iter(found.values()), None)
+    infos = [found[id(side)] if isinstance(side, Side) else _as_version(side, beside) for side in (old, new)]
     bare = ProvedComparison(infos[0], infos[1], None, same_meaning=False, backward=None, forward=None)
     if infos[0].schema.schema_type != infos[1].schema.schema_type:
         return bare
     try:
-        schemas = parse_stored([row.schema for row in rows])
-        return _compared(bare, schemas, rows[0].version, profile)
+        parse = parser_of([row.schema for row in rows.values()])
+        schemas = [parse(rows[id(side)].schema) if isinstance(side, Side) else _parsed(side) for side in (old, new)]
+        sides = [_said(*pair) for pair in zip((old, new), infos, schemas, strict=True)]
+        return _compared(replace(bare, old=sides[0], new=sides[1]), schemas, infos[0].version, profile)
     except (InvalidSchema, InvalidReference) as error:
         return replace(bare, problem=error.message)
 
@@ -70,24 +87,46 @@ def compare_sides(old: Side, new: Side, *, profile: Profile = "confluent") -> Pr
 def compare_text(old: Side, text: str, schema_type: str, references: Sequence[Reference]) -> ProvedComparison:
     """A version with a text that isn't registered, which is to follow it in the same registry and subject.
 
-    The new side has no number and no id (0). Raises SubjectNotFound, VersionNotFound, InvalidVersion.
+    Raises SubjectNotFound, VersionNotFound, InvalidVersion.
     """
-    row = _row(old)
-    info = version_infos([row])[0]
-    proposed = replace(
-        info.schema, schema_id=0, schema_type=schema_type, text=text, guid="", references=tuple(references)
+    return compare_sides(old, Text(old.registry, old.subject, text, schema_type, references))
+
+
+def _as_version(side: Text, beside: VersionInfo | None) -> VersionInfo:
+    """A text as a version, with what stands `beside` the schema of the version that it is compared with."""
+    return VersionInfo(
+        id=0,
+        subject=side.subject,
+        version=0,
+        schema=SchemaInfo(
+            schema_id=0,
+            context=side.subject.context,
+            schema_type=side.schema_type,
+            text=side.text,
+            guid="",
+            fingerprint="",
+            references=tuple(side.references),
+            metadata=beside.schema.metadata if beside else None,
+            rule_set=beside.schema.rule_set if beside else None,
+        ),
+        submitted=side.text,
+        created_at=beside.created_at if beside else timezone.now(),
+        created_by="",
+        door="",
+        deleted=False,
     )
-    new = replace(info, id=0, version=0, schema=proposed, submitted=text, deleted=False, standing=None)
-    bare = ProvedComparison(info, new, None, same_meaning=False, backward=None, forward=None)
-    if info.schema.schema_type != schema_type:
-        return bare
-    try:
-        found = resolve_references(old.registry, references, context=old.subject.context)
-        schema = parse_schema(schema_type, text, tuple(reference for reference, _ in found))
-        new = replace(new, schema=replace(proposed, text=schema.canonical, fingerprint=schema.fingerprint))
-        return _compared(replace(bare, new=new), [*parse_stored([row.schema]), schema], row.version, "confluent")
-    except (InvalidSchema, InvalidReference) as error:
-        return replace(bare, problem=error.message)
+
+
+def _said(side: Side | Text, info: VersionInfo, schema: ParsedSchema) -> VersionInfo:
+    """The side with the text that is compared, which of a text that isn't stored is made here."""
+    if isinstance(side, Side):
+        return info
+    return replace(info, schema=replace(info.schema, text=schema.canonical, fingerprint=schema.fingerprint))
+
+
+def _parsed(side: Text) -> ParsedSchema:
+    found = resolve_references(side.registry, side.references, context=side.subject.context)
+    return parse_schema(side.schema_type, side.text, tuple(reference for reference, _ in found))
 
 
 def _row(side: Side) -> SchemaVersion:

@@ -14,9 +14,11 @@ from dashboard.presenters.comparison import (
     ExtraChange,
     Side,
     TextSwitch,
+    TextTools,
     UnchangedField,
 )
 from dashboard.presenters.frame import (
+    Choice,
     Crumb,
     Link,
     Problem,
@@ -227,6 +229,13 @@ AGAINST_LATEST = replace(
     partings=(),
     renames=(),
 )
+TOOLS = TextTools(
+    is_wrapped=True,
+    wrapped_url="/gallery/compare",
+    unwrapped_url="/gallery/compare-other",
+    old_url="?as=old",
+    new_url="?as=new",
+)
 COMPARE = ComparePage(
     frame=frame(
         "Compare versions 2 and 3",
@@ -238,12 +247,18 @@ COMPARE = ComparePage(
     subject="orders-value",
     subject_url="/gallery/subject",
     compare_url=subject_url("dev", "orders-value", "compare"),
-    from_groups=(ChoiceGroup(label="dev", choices=SUBJECT.compare_from), ChoiceGroup(label=HOSTILE, choices=())),
+    from_groups=(
+        ChoiceGroup(label="dev", choices=SUBJECT.compare_from),
+        ChoiceGroup(label=HOSTILE, choices=()),
+        ChoiceGroup(label="Your drafts", choices=(Choice(value="draft-12", label=f"{HOSTILE} · your draft 12"),)),
+    ),
     to_groups=(ChoiceGroup(label="dev", choices=SUBJECT.compare_to),),
     swap_url="?from=3&to=2",
     unified_url="/gallery/compare",
     split_url="/gallery/compare-split",
     text_switch=TextSwitch(as_submitted=False, laid_out_url="/gallery/compare", submitted_url="/gallery/compare"),
+    text_tools=TOOLS,
+    other_places=(Choice(value="dev", label="dev", selected=True), Choice(value=HOSTILE, label=HOSTILE)),
     markdown_url="?as=markdown",
     simulate_url="/gallery/simulate",
     unchanged_url="/gallery/compare-split",
@@ -314,10 +329,15 @@ COMPARE_OTHER = replace(
     other_subject=HOSTILE,
     other_error=f"dev has no subject {HOSTILE!r}.",
     same_subject_url="/gallery/compare",
+    drawn=(("wrap", "no"),),
+    text_tools=replace(TOOLS, is_wrapped=False),
     all_url="/gallery/compare",
     comparison=replace(
         COMPARISON,
         old=replace(COMPARISON.old, subject=HOSTILE),
+        new=replace(COMPARISON.new, label="what the data hold", version=0, registered_at=None),
+        formatting_differs=True,
+        formatting_hidden=1_204,
         hidden_changes=1_804,
         hidden_renames=41,
         unproved=f"Reading and comparing the schema {HOSTILE} takes more than 2 s, which is the limit.",
