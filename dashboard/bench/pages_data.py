@@ -139,7 +139,7 @@ def _count(subject: SubjectName) -> int:
 def _middle() -> str:
     """The cursor of a page in the middle of the list of subjects."""
     place = get_registry("dev")
-    return subject_rows(place, offset=subject_rows(place, limit=1).total // 2, limit=1).after
+    return subject_rows(place, offset=(subject_rows(place, limit=1).total or 0) // 2, limit=1).after
 
 
 def _path(subject: str) -> str:

@@ -45,6 +45,8 @@ PAGES: Final = (
     Page("subjects, last change first", "subjects", _PLACE, {"sort": "changed"}),
     Page("subjects, most versions first", "subjects", _PLACE, {"sort": "versions"}),
     Page("subjects, found by a word", "subjects", _PLACE, {"q": "customer"}),
+    Page("subjects, with a field", "subjects", _PLACE, {"q": "field:email"}),
+    Page("subjects, with a field of a type", "subjects", _PLACE, {"q": "field:email type:decimal"}),
     Page("subjects, with all numbers", "subjects", _PLACE, {"counts": "1"}),
     Page("search", "search"),
     Page("search: customer email", "search", query={"q": "customer email"}),

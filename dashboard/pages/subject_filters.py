@@ -28,6 +28,7 @@ from dashboard.texts import later
 from registry.formats import FORMATS
 from registry.formats.compatibility import LEVELS
 from registry.search.facets import Facets, are_quick, facet_counts
+from registry.search.in_list import Asked
 from registry.search.subject_list import (
     BY_CHANGE,
     BY_NAME,
@@ -122,11 +123,12 @@ class Counted:
         return self.facets.total is None and self.at is None
 
 
-def counted_with_page(place: Registry, chosen: Chosen, patterns: int) -> Counted:
+def counted_with_page(place: Registry, chosen: Chosen, patterns: int, asked: Asked) -> Counted:
     """The numbers that the page has: all of them where that is quick, those that are kept where they are asked for."""
     if chosen.counts:
         return counted_in_time(place, chosen)
-    return Counted(facet_counts(place, chosen.wanted) if are_quick(place, patterns) else Facets())
+    is_quick = not asked.is_wide and are_quick(place, patterns)
+    return Counted(facet_counts(place, chosen.wanted) if is_quick else Facets())
 
 
 def counted_in_time(place: Registry, chosen: Chosen) -> Counted:
@@ -181,7 +183,7 @@ def search_of(place: Registry, chosen: Mapping[str, str], counted: Counted) -> S
         url=base,
         query=chosen["q"],
         label=gettext("Search subjects"),
-        placeholder="orders",
+        placeholder="orders field:email",
         filters=filters_of(place, chosen, counted),
         active=active,
         is_later=counted.is_later and chosen["state"] != DELETED,

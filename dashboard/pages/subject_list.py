@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 from urllib.parse import quote, urlencode
 
 from django.http import HttpRequest
@@ -16,6 +16,7 @@ from dashboard.pages.frame import environment_of, make_frame, page_actor
 from dashboard.pages.notes import bulk_form, owner_chips, tag_chips
 from dashboard.pages.subject_filters import (
     Chosen,
+    Counted,
     counted_in_time,
     counted_with_page,
     numbers_part,
@@ -33,8 +34,11 @@ from dashboard.presenters.subjects import (
 from dashboard.texts import counted, later
 from registry.access.selectors import owners_of_many
 from registry.drift.selectors.carried import NOTHING, Carried, carried_of
+from registry.errors import InvalidInput
 from registry.promotions.selectors import list_environments, open_requests_of
+from registry.search.facets import Facets
 from registry.search.health import REQUEST, UNCHECKED, Signs, signs_of
+from registry.search.in_list import Asked, asked_of, has_operators
 from registry.search.subject_list import (
     DELETED,
     DRIFT,
@@ -50,6 +54,7 @@ from registry.subjects.selectors.places import Registry, get_registry
 from registry.subjects.selectors.remotes import mirror_of
 
 PAGE_ROWS = 50
+NOTHING_FOUND: Final = selectors.SubjectRows(rows=[], total=0, skipped=0, before="", after="")
 #: what is wrong → the sentence that says so
 _WHY: Final = {
     DRIFT: later("What was seen of it isn’t what is approved: findings are open."),
@@ -63,8 +68,14 @@ def subject_list(request: HttpRequest, registry: str) -> SubjectList:
     """The page of a registry's subjects, filtered and paged by the query. Raises RegistryNotFound, InvalidInput."""
     place = get_registry(registry)
     chosen, signs = Chosen.of(request), signs_of(place)
-    numbers = counted_with_page(place, chosen, len(signs.owned))
-    found = _found(request, place, chosen.wanted, signs, numbers.facets.total)
+    try:
+        asked = asked_of(place, chosen.values["q"])
+        numbers = counted_with_page(place, chosen, len(signs.owned), asked)
+        found, unanswered = _found(request, place, chosen.wanted, signs, numbers.facets.total, asked), ""
+    except InvalidInput as problem:
+        if not has_operators(chosen.values["q"]):
+            raise
+        numbers, found, unanswered = Counted(Facets(total=0)), NOTHING_FOUND, problem.message
     is_part = bool(getattr(request, "htmx", None))
     return SubjectList(
         frame=make_frame(
@@ -81,6 +92,7 @@ def subject_list(request: HttpRequest, registry: str) -> SubjectList:
         links=_links(registry, chosen.values["q"]),
         numbers=numbers_part(place, chosen, numbers, with_words=is_part),
         unowned=_unowned(subjects_url(registry), chosen.values, found),
+        unanswered=unanswered,
     )
 
 
@@ -91,13 +103,14 @@ def subject_numbers(request: HttpRequest, registry: str) -> SubjectNumbers | Non
 
 
 def _found(
-    request: HttpRequest, place: Registry, wanted: SubjectFilter, signs: Signs, total: int | None
+    request: HttpRequest, place: Registry, wanted: SubjectFilter, signs: Signs, total: int | None, asked: Asked
 ) -> selectors.SubjectRows:
     """The page that the address names; the first one where all that came after the place it names is gone."""
     after, before = (request.GET.get(name, "").replace("\0", "") for name in ("after", "before"))
-    found = find_subjects(place, wanted, Page(after, before, PAGE_ROWS), signs=signs, total=total)
-    if found.total and not found.rows:
-        return find_subjects(place, wanted, Page(limit=PAGE_ROWS), signs=signs, total=total)
+    known: dict[str, Any] = {"signs": signs, "total": total, "asked": asked}
+    found = find_subjects(place, wanted, Page(after, before, PAGE_ROWS), **known)
+    if (after or before) and not found.rows:
+        return find_subjects(place, wanted, Page(limit=PAGE_ROWS), **known)
     return found
 
 

@@ -83,7 +83,7 @@ class SubjectList:
     """The list of subjects of one registry. `add` is the way to register a schema, shown when there is none yet.
 
     `links` lead to the same words in everything, and to lists that are made of what became of subjects. `unowned` says that
-    not all without an owner come first, and leads to them.
+    not all without an owner come first, and leads to them; `unanswered` why what the box asks can't be answered.
     """
 
     frame: Frame
@@ -98,6 +98,7 @@ class SubjectList:
     links: tuple[Link, ...] = ()
     numbers: SubjectNumbers | None = None
     unowned: Link | None = None
+    unanswered: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from django.core.exceptions import EmptyResultSet
-from django.db import OperationalError, connection, transaction
-from django.db.backends.utils import CursorWrapper
+from django.db import connection
 from django.db.models import QuerySet
 
 from registry.access.selectors.owners import patterns_by_owner
+from registry.search.in_time import TookTooLong, in_time
 from registry.search.subject_list import DELETED, DRIFT, PENDING, UNOWNED, SubjectFilter, narrowing_of
 from registry.subjects.models import Subject, SubjectActivity
 from registry.subjects.selectors.fitting import among, likes_of, subjects_of_sets
@@ -28,8 +28,6 @@ from registry.subjects.selectors.places import Registry
 #: what a page that somebody waits for may count: so many looks, of which each subject takes some and one a pattern
 MOST_LOOKS: Final = 300_000
 _LOOKS_OF_EACH: Final = 10
-#: what PostgreSQL calls a statement that took longer than it may
-_CANCELLED: Final = "57014"
 #: facet → the rows of (facet, value, count), some of which have the same value; {rows} are those that the other filters leave
 _PARTS: Final = {
     "format": "SELECT 'format', schema_type, count(*) FROM ({rows}) kept GROUP BY 2",
@@ -138,26 +136,11 @@ def _read(query: tuple[str, Mapping[str, Any]], seconds: float | None) -> list[t
     if seconds is not None and seconds <= 0:
         return None
     try:
-        with connection.cursor() as cursor, ExitStack() as limits:
-            if seconds is not None:
-                limits.enter_context(transaction.atomic())
-                limits.enter_context(_limited(cursor, seconds))
+        with nullcontext() if seconds is None else in_time(seconds), connection.cursor() as cursor:
             cursor.execute(*query)
             return list(cursor.fetchall())
-    except OperationalError as error:
-        if getattr(error.__cause__, "sqlstate", "") == _CANCELLED:
-            return None
-        raise
-
-
-@contextmanager
-def _limited(cursor: CursorWrapper, seconds: float) -> Iterator[None]:
-    """Statements of the block are cancelled after so long; an error takes the limit back with the savepoint."""
-    change = "SELECT current_setting('statement_timeout'), set_config('statement_timeout', %s, true)"
-    cursor.execute(change, [f"{max(1, round(seconds * 1000))}ms"])
-    before, _ = cursor.fetchone()
-    yield
-    cursor.execute(change, [before])
+    except TookTooLong:
+        return None
 
 
 class _Facets:

@@ -11,11 +11,13 @@ from registry.drift.selectors import open_findings_by_subject
 from registry.errors import InvalidInput
 from registry.promotions.selectors.pending import pending_subjects
 from registry.search.health import Signs, signs_of
+from registry.search.in_list import Asked, asked_of
+from registry.search.in_time import TookTooLong, in_time
 from registry.subjects.models import SubjectActivity, VersionStanding
 from registry.subjects.names import SubjectName, parse_subject
 from registry.subjects.selectors import SubjectRows, subject_rows
 from registry.subjects.selectors.listing_by_name import subject_rows_by_name
-from registry.subjects.selectors.listing_in_tiers import LIVE_VERSIONS, few_found, subject_rows_in_tiers
+from registry.subjects.selectors.listing_in_tiers import CHANGED_AT, LIVE_VERSIONS, few_found, subject_rows_in_tiers
 from registry.subjects.selectors.narrowing import Narrowing
 from registry.subjects.selectors.places import Registry
 
@@ -25,6 +27,9 @@ DRIFT, PENDING, UNOWNED = "drift", "pending", "unowned"
 #: so many that changed last are held against so many patterns in all, to find those that nobody owns
 MOST_LOOKED: Final = 10_000
 MOST_LOOKS: Final = 100_000
+_COLUMNS: Final = {BY_CHANGE: CHANGED_AT, BY_VERSIONS: LIVE_VERSIONS}
+#: the database's time for each part of a list of which each subject is asked for its fields
+_SECONDS: Final = 1.0
 #: filter → its values
 VALUES: Final = {
     "state": (*VersionStanding.STANDINGS, DELETED),
@@ -37,6 +42,7 @@ VALUES: Final = {
 class SubjectFilter:
     """Which subjects; empty means all.
 
+    `text` are words of the name, and operators of the search (`field:email`; see `registry.search.query`).
     `owner` is `user:NAME` or `group:NAME`; `state` the standing of a live version, or `deleted` for subjects of which
     nothing but soft-deleted versions is left; `attention` is `drift` (open findings), `pending` (an open request) or
     `unowned`. What needs attention most comes first, or in `sort`: by `name`, the last change first (`changed`), the most
@@ -69,31 +75,51 @@ def find_subjects(
     *,
     signs: Signs | None = None,
     total: int | None = None,
+    asked: Asked | None = None,
 ) -> SubjectRows:
     """A page of the list; a constant number of queries.
 
-    For who knows them already: what tells the health, and how many the filters leave.
-    Raises InvalidInput for a value that a filter doesn't have and for a cursor that is none, InvalidName.
+    For who knows them already: what tells the health, how many the filters leave, and what the text asks.
+    Raises InvalidInput for a value that a filter doesn't have, for a text that can't be answered and for a cursor that is
+    none, InvalidName.
     """
     for name, known in VALUES.items():
         given = getattr(chosen, name)
         if given and given not in known:
             raise InvalidInput(f"{given[:40]!r} is no {name} of subjects; known are {', '.join(known)}.")
-    narrowing, deleted = narrowing_of(place, chosen), chosen.state == DELETED
+    asked = asked or asked_of(place, chosen.text)
+    if not asked.is_wide:
+        return _read(place, chosen, page, asked, signs=signs, total=total)
+    try:
+        with in_time(_SECONDS):
+            return _read(place, chosen, page, asked, signs=signs, total=total)
+    except TookTooLong:
+        raise InvalidInput(
+            "So much fits that looking for what fits the filters too takes too long: write more of it, or search everything"
+            " for it."
+        ) from None
+
+
+def _read(
+    place: Registry, chosen: SubjectFilter, page: Page, asked: Asked, *, signs: Signs | None, total: int | None
+) -> SubjectRows:
+    narrowing, deleted = narrowing_of(place, chosen, asked), chosen.state == DELETED
     edges: dict[str, Any] = {"after": page.after, "before": page.before, "limit": page.limit}
     if deleted or chosen.sort == BY_NAME:
-        return subject_rows_by_name(place, narrowing, deleted=deleted, total=total, **edges)
-    if chosen.sort == BY_CHANGE:
+        edges |= {"total": total, "is_counted": not asked.is_wide}
+        return subject_rows_by_name(place, narrowing, deleted=deleted, **edges)
+    if chosen.sort == BY_CHANGE and not asked.is_indexed:
         return subject_rows(place, narrowing, **edges)
     found = few_found(place, narrowing)
     if found is not None:
         narrowing, total = Narrowing(keys=found), len(found)
-    if chosen.sort == BY_VERSIONS:
-        return subject_rows_in_tiers(place, narrowing, column=LIVE_VERSIONS, total=total, **edges)
+    edges |= {"total": total, "is_counted": not asked.is_wide}
+    if chosen.sort in _COLUMNS:
+        return subject_rows_in_tiers(place, narrowing, column=_COLUMNS[chosen.sort], **edges)
     signs = signs or signs_of(place)
     looked = min(MOST_LOOKED, MOST_LOOKS // max(1, len(signs.owned)))
     since = _newest(place, looked) if signs.owned and found is None else None
-    rows = subject_rows_in_tiers(place, narrowing, tiers=signs.tiers(since=since), total=total, **edges)
+    rows = subject_rows_in_tiers(place, narrowing, tiers=signs.tiers(since=since), **edges)
     return replace(rows, looked=looked if since else None)
 
 
@@ -103,11 +129,12 @@ def _newest(place: Registry, number: int) -> datetime | None:
     return rows.values_list("changed_at", flat=True)[number : number + 1].first()
 
 
-def narrowing_of(place: Registry, chosen: SubjectFilter) -> Narrowing:
-    """What the filters mean; but for soft-deleted subjects, which are another list."""
+def narrowing_of(place: Registry, chosen: SubjectFilter, asked: Asked | None = None) -> Narrowing:
+    """What the filters mean; but for soft-deleted subjects, which are another list. Raises InvalidInput as `asked_of`."""
     kind, _, name = chosen.owner.partition(":")
+    asked = asked or asked_of(place, chosen.text)
     return Narrowing(
-        text=chosen.text,
+        text=asked.words,
         schema_type=chosen.format,
         level=chosen.level,
         tag=chosen.tag,
@@ -115,6 +142,8 @@ def narrowing_of(place: Registry, chosen: SubjectFilter) -> Narrowing:
         unowned=all_patterns(place.name) if chosen.attention == UNOWNED else None,
         standing="" if chosen.state == DELETED else chosen.state,
         among=_among(place, chosen.attention),
+        also={f"text {number}": condition for number, condition in enumerate(asked.conditions)},
+        is_sought=asked.is_indexed and not asked.is_wide,
     )
 
 

@@ -107,7 +107,7 @@ class Search:
 
 
 @dataclass(frozen=True)
-class _Word:
+class Word:
     """What a name must contain, and what the path before it; `is_plain`: the subject's name will do too."""
 
     name: str
@@ -245,7 +245,7 @@ def hits_of(keys: Sequence[tuple[int, int]], sight: Sight, by: Actor) -> tuple[F
 
 def _prepared(query: Query, sight: Sight, *, similar: bool = False) -> Search | None:
     """The search that a query is, by names where it has any, else by tag, type or description; None where it asks nothing."""
-    words = [_split(value) for value in query.of("field")] + [_Word(value, is_plain=True) for value in query.words]
+    words = [split_path(value) for value in query.of("field")] + [Word(value, is_plain=True) for value in query.words]
     asked = of_subjects(query, sight)
     search = Search(Sql(parameters=dict(asked.parameters) if asked else {}), [])
     if asked:
@@ -275,10 +275,10 @@ def _among(column: str, table: str) -> str:
     return f"(({column} IN (SELECT id FROM {table})) IS TRUE)"
 
 
-def _split(value: str) -> _Word:
+def split_path(value: str) -> Word:
     """A path's last part is the name, what is before it the path to it."""
     parent, dot, name = value.rpartition(".")
-    return _Word(name, parent) if dot and name and parent else _Word(value)
+    return Word(name, parent) if dot and name and parent else Word(value)
 
 
 def _driver(search: Search, kind: str, values: Sequence[str]) -> None:
@@ -298,7 +298,7 @@ def pattern_of(kind: str, value: str) -> str:
     return whole_line(value) if kind == TAGS else contains(value)
 
 
-def _names(search: Search, words: Sequence[_Word]) -> None:
+def _names(search: Search, words: Sequence[Word]) -> None:
     """The names that contain a word, those with all of them first, then whole ones, beginnings, short ones.
 
     A name without one of the words is left out where nothing else can have that word for it.
@@ -322,7 +322,7 @@ def _names(search: Search, words: Sequence[_Word]) -> None:
 )""")
 
 
-def _elsewhere(search: Search, words: Sequence[_Word], number: int) -> list[str]:
+def _elsewhere(search: Search, words: Sequence[Word], number: int) -> list[str]:
     """The condition of a word on fields; gives the tables of what may have the word where the name hasn't."""
     word = words[number]
     if word.parent:
@@ -340,7 +340,7 @@ def _elsewhere(search: Search, words: Sequence[_Word], number: int) -> list[str]
     return [parents, named]
 
 
-def _similar_names(search: Search, words: Sequence[_Word]) -> None:
+def _similar_names(search: Search, words: Sequence[Word]) -> None:
     """The names that are like a word by their trigrams, or but for two letters that changed places; the likest first.
 
     Each is found by itself: of all together every name that is like one would be compared with the others.

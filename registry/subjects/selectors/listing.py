@@ -71,12 +71,13 @@ class SubjectRow:
 class SubjectRows:
     """A page of the subject list: its rows, how many match at all, and how many of these stand before the page.
 
-    `before` and `after` are the cursors of the pages beside it, "" where there is none. Where those that lack an owner
-    come first, `looked` is among how many that changed last they were looked for; None for all.
+    `before` and `after` are the cursors of the pages beside it, "" where there is none. `total` is None where too many match
+    to be counted. Where those that lack an owner come first, `looked` is among how many that changed last they were looked
+    for; None for all.
     """
 
     rows: list[SubjectRow]
-    total: int
+    total: int | None
     skipped: int
     before: str
     after: str
@@ -163,6 +164,17 @@ def rows_of(registry: Registry, page: Collection[SubjectActivity], *, deleted: b
         for row in page
         if row.subject_id in newest
     ]
+
+
+def counted(
+    rows: QuerySet[Any], total: int | None, shown: int, skipped: int, *, is_whole: bool, is_counted: bool
+) -> int | None:
+    """How many there are: as many as are shown where that is all, or as was counted before; None where nobody counts."""
+    if is_whole:
+        return shown
+    if total is None and not is_counted:
+        return None
+    return max(rows.count() if total is None else total, skipped + shown)
 
 
 def _place_of(cursor: str) -> _Place | None:

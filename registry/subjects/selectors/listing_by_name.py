@@ -14,7 +14,7 @@ from django.db.models.functions import Collate
 from registry.errors import InvalidInput
 from registry.subjects.models import Context, Registry, SchemaVersion, Subject, SubjectActivity
 from registry.subjects.names import SubjectName, parse_subject
-from registry.subjects.selectors.listing import SubjectRow, SubjectRows, rows_of
+from registry.subjects.selectors.listing import SubjectRow, SubjectRows, counted, rows_of
 from registry.subjects.selectors.narrowing import Narrowing, narrowed
 
 _CURSOR: Final = re.compile(r"(?P<skipped>[0-9]{1,9})~(?P<name>.+)", re.DOTALL)
@@ -50,10 +50,11 @@ def subject_rows_by_name(
     before: str = "",
     limit: int = 50,
     total: int | None = None,
+    is_counted: bool = True,
 ) -> SubjectRows:
     """A page of the subject list by name, the default context first; a constant number of queries.
 
-    `total` is for who has counted already.
+    `total` is for who has counted already; without `is_counted` nobody does.
 
     `deleted` are the subjects of which nothing but soft-deleted versions is left. `after` and `before` are cursors of
     another page. Raises InvalidInput, InvalidName for a cursor that is none.
@@ -70,7 +71,7 @@ def subject_rows_by_name(
         skipped = edge.skipped + 1 if edge else 0
     return SubjectRows(
         rows=_lines(registry, page, deleted=deleted),
-        total=len(page) if is_first and is_last else max(rows.count() if total is None else total, skipped + len(page)),
+        total=counted(rows, total, len(page), skipped, is_whole=is_first and is_last, is_counted=is_counted),
         skipped=skipped,
         before="" if is_first or not page else _Place(_name(page[0]), skipped).cursor,
         after="" if is_last or not page else _Place(_name(page[-1]), skipped + len(page) - 1).cursor,

@@ -15,7 +15,7 @@ from django.db.models import Q, QuerySet
 
 from registry.errors import InvalidInput
 from registry.subjects.models import Registry, SubjectActivity
-from registry.subjects.selectors.listing import SubjectRows, rows_of
+from registry.subjects.selectors.listing import SubjectRows, counted, rows_of
 from registry.subjects.selectors.narrowing import Narrowing, narrowed
 
 CHANGED_AT: Final = "changed_at"
@@ -68,10 +68,12 @@ def subject_rows_in_tiers(
     before: str = "",
     limit: int = 50,
     total: int | None = None,
+    is_counted: bool = True,
 ) -> SubjectRows:
     """A page of the list, the greatest value of the column first in each tier and what fits no tier last.
 
-    At most a query a tier, and five. `tiers` are conditions on SubjectActivity; `total` is for who has counted already.
+    At most a query a tier, and five. `tiers` are conditions on SubjectActivity; `total` is for who has counted already, and
+    without `is_counted` nobody does.
     Raises InvalidInput for a cursor that is none.
     """
     rows = narrowed(SubjectActivity.objects.filter(registry_id=registry.pk), registry, given, at="subject__")
@@ -85,11 +87,9 @@ def subject_rows_in_tiers(
     else:
         skipped = edge.skipped + 1 if edge else 0
         is_first, is_last = edge is None, is_whole
-    if total is None:
-        total = len(places) if is_first and is_last else rows.count()
     return SubjectRows(
         rows=rows_of(registry, _in_order([place.subject for place in places])),
-        total=max(total, skipped + len(places)),
+        total=counted(rows, total, len(places), skipped, is_whole=is_first and is_last, is_counted=is_counted),
         skipped=skipped,
         before="" if is_first or not places else places[0].cursor(skipped),
         after="" if is_last or not places else places[-1].cursor(skipped + len(places) - 1),

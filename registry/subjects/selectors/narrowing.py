@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
-from django.contrib.postgres.fields import ArrayField
 from django.db.models import (
-    BigIntegerField,
     BooleanField,
     Exists,
     F,
@@ -29,6 +27,8 @@ from registry.subjects.selectors.fitting import among, fits
 #: words that a name is searched for one by one; what follows them is one more as it is written
 MOST_WORDS: Final = 16
 Rows = TypeVar("Rows", bound=QuerySet[Any])
+#: told how rows get to the subject, "" for subjects themselves
+Condition = Callable[[str], Q]
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,8 @@ class Narrowing:
 
     `schema_type` is that of the newest live version, of one that is deleted of any. `tag` is one of the subjects' notes,
     in any case of letters; `owned` are the patterns of what an owner has, `unowned` those of what anybody has, none of
-    which may fit; `standing` is that of a live version; `among` are names, `keys` the numbers of subjects.
+    which may fit; `standing` is that of a live version; `among` are names, `keys` the numbers of subjects. `also` are
+    conditions that others make, by the filter they are of; `is_sought` where those leave what was found in an index.
     """
 
     text: str = ""
@@ -49,6 +50,8 @@ class Narrowing:
     standing: str = ""
     among: Collection[SubjectName] | None = None
     keys: Collection[int] | None = None
+    also: Mapping[str, Condition] = field(default_factory=dict)
+    is_sought: bool = False
 
     @property
     def names_matter(self) -> bool:
@@ -58,7 +61,7 @@ class Narrowing:
     @property
     def is_dear(self) -> bool:
         """Whether all subjects are looked at to find those that match."""
-        return self.names_matter or bool(self.level)
+        return self.names_matter or self.is_sought or bool(self.level)
 
 
 ALL: Final = Narrowing()
@@ -85,14 +88,16 @@ def narrowed(rows: Rows, registry: Registry, given: Narrowing, *, at: str, delet
         stands = VersionStanding.objects.filter(standing=given.standing, version__deleted_at=None)
         rows = rows.filter(**{f"{key}__in": stands.values("version__subject")})
     if given.keys is not None:
-        rows = rows.filter(_numbered(given.keys, key))
+        rows = rows.filter(numbered(f"{{{','.join(map(str, given.keys))}}}", at))
+    for condition in given.also.values():
+        rows = rows.filter(condition(at))
     return rows if given.among is None else rows.filter(among(given.among, at))
 
 
-def _numbered(keys: Collection[int], key: str) -> Q:
-    """As one list: thousands of numbers one by one take longer to write and to read than to find."""
-    listed = Value(list(keys), output_field=ArrayField(BigIntegerField()))
-    return Q(Func(F(key), listed, template="(%(expressions)s))", arg_joiner=" = ANY (", output_field=BooleanField()))
+def numbered(keys: str, at: str) -> Q:
+    """The subjects of numbers, as PostgreSQL writes a list of them: thousands one by one take longer to write than to find."""
+    template = f"(%(expressions)s = ANY ('{keys}'::bigint[]))"
+    return Q(Func(F(at.removesuffix("__") or "pk"), template=template, output_field=BooleanField()))
 
 
 def tagged(tag: str) -> QuerySet[SubjectNote]:
