@@ -6,7 +6,7 @@ an address changes nothing, as on the established server.
 
 from __future__ import annotations
 
-from django.urls import URLPattern, include, path
+from django.urls import URLPattern, URLResolver, include, path
 
 from registry.api.confluent import association_views, policy_views, schema_views, subject_views, tag_views, views
 from registry.api.confluent.base import ConfluentView
@@ -59,12 +59,22 @@ WHOLE = {
 }
 
 
-def _addresses(table: dict[str, type[ConfluentView]]) -> list[URLPattern]:
-    return [path(f"{address}{slash}", view.as_view()) for address, view in table.items() for slash in ("", "/")]
+def _addresses(table: dict[str, type[ConfluentView]]) -> list[URLPattern | URLResolver]:
+    """Those with the same first word together: a request is then held against few of them."""
+    found: list[URLPattern | URLResolver] = []
+    below: dict[str, list[URLPattern]] = {}
+    for address, view in table.items():
+        word, _, rest = address.partition("/")
+        if not rest:
+            found.append(path(word, view.as_view()))
+        below.setdefault(word, []).extend(
+            path(f"{rest}{end}", view.as_view()) for end in (("", "/") if rest else ("",))
+        )
+    return found + [path(f"{word}/", include(patterns)) for word, patterns in below.items()]
 
 
 calls = _addresses(CALLS)
-below = [path("", views.Root.as_view()), *_addresses(WHOLE), *calls]
+below = [path("", views.Root.as_view()), *calls, *_addresses(WHOLE)]
 urlpatterns = [
     *below,
     path("contexts/<segment:context>/", include(calls)),

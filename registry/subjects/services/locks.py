@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final, ParamSpec, TypeVar
 
 from django.db import OperationalError, connection, transaction
+from django.utils import timezone
 from psycopg.errors import DeadlockDetected, SerializationFailure
 
 from registry.access.roles import Actor
@@ -81,14 +82,23 @@ def hold_subject(registry: Registry, subject: SubjectName, *, by: Actor, why: st
     return found
 
 
+_MAKE: Final = f"""
+INSERT INTO subjects_subject AS s (context_id, name, created_at) VALUES (%s, %s, %s)
+ON CONFLICT DO NOTHING RETURNING {columns_of(Subject, "s")}
+"""  # noqa: S608
+
+
 def lock_subject(context: Context, name: str) -> Subject:
-    """The subject's row, made where it is new, locked until the transaction ends; the policy lock keeps it there."""
-    rows = Subject.objects.select_for_update().filter(context=context, name=name)
-    found = rows.first()
-    if found is not None:
-        return found
-    Subject.objects.bulk_create([Subject(context=context, name=name)], ignore_conflicts=True)
-    return rows.get()
+    """The subject's row, made where it is new, locked until the transaction ends; the policy lock keeps it there.
+
+    One statement where it is new, two where it isn't.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_MAKE, [context.pk, name, timezone.now()])
+        row = cursor.fetchone()
+    found = row_of(Subject, row) if row else Subject.objects.select_for_update().get(context=context, name=name)
+    found.context = context
+    return found
 
 
 def lock_referenced(rows: Iterable[SchemaVersion]) -> dict[int, SchemaVersion]:
