@@ -78,7 +78,7 @@ def older(path: str, query: Mapping[str, str], numbers: list[int], *, more: bool
 
 def subscriptions_page(request: HttpRequest, problem: SchemadeskError | None = None) -> SubscriptionsPage:
     """One's subscriptions and the form of a new one. Raises NotSignedIn."""
-    given = request.POST if request.method == "POST" else {}
+    given = request.POST if request.method == "POST" else request.GET
     rows = selectors.list_subscriptions(page_actor(request))
     return SubscriptionsPage(
         frame=make_frame(request, title=gettext("Subscriptions"), crumbs=(Crumb(label=gettext("Inbox"), url=reverse("ui:inbox")),)),

@@ -13,7 +13,7 @@ from dashboard.links import subject_url
 from dashboard.pages.frame import environment_of, make_frame, page_actor
 from dashboard.pages.numbers import whole_number
 from dashboard.pages.sources_words import given_text
-from dashboard.pages.subject_parts import subject_crumbs, subject_parts
+from dashboard.pages.subject_parts import subject_crumbs, subject_export, subject_parts
 from dashboard.pages.usage import usage_url, verdict_of_retirement
 from dashboard.presenters.frame import Action, Field, Frame, Link, Problem, Section
 from dashboard.presenters.retire import (
@@ -153,6 +153,7 @@ def confirm_page(request: HttpRequest, what: Meant, choice: str, problem: Schema
             ),
         ),
         problem=Problem(what=problem.placed) if problem else None,
+        export=subject_export(what.place.name, what.name) if choice in (SOFT, HARD) else None,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 from collections.abc import Mapping, Sequence
 from typing import Final
 from urllib.parse import urlencode
@@ -33,6 +34,7 @@ from registry.subjects.services.retiring import RESTORE, RIGHTS
 
 #: topics that the head names; the page of the use has all
 SHOWN_TOPICS: Final = 3
+_ASK: Final = "promotion.request"
 _BOTH: Final = ("FORWARD", "BACKWARD")
 _SIDES: Final = {"key": later("keys"), "value": later("values")}
 _BY: Final = {
@@ -47,7 +49,7 @@ def propose_action(
     """The editor with the newest version; absent where the registry is no environment, so that nothing is proposed."""
     if registry not in order:
         return None
-    reason = refusal(page_actor(request), "promotion.request", registry=registry, subject=name.qualified)
+    reason = refusal(page_actor(request), _ASK, registry=registry, subject=name.qualified)
     given = {"registry": registry, "subject": name.qualified} | ({"from": f"{registry}:latest"} if live else {})
     url = f"{reverse('ui:propose')}?{urlencode(given)}"
     return Action(label=gettext("Propose a version"), url=url, allowed=not reason, reason=reason, icon="pencil")
@@ -56,7 +58,7 @@ def propose_action(
 def subject_actions(
     request: HttpRequest, place: Registry, name: SubjectName, *, order: list[str], live: bool, selected: int
 ) -> tuple[Action, ...]:
-    """What is done with the subject; reasons against a change of the note, of settings and of versions stand where they lead."""
+    """What is done with the subject; a reason against a change of the note stands where that leads."""
     registry, own = place.name, name.qualified
     found = [
         _promote(request, registry, name, selected, order) if live else None,
@@ -68,10 +70,27 @@ def subject_actions(
         Action(
             label=gettext("Describe"), url=f"{subject_url(registry, own, version=selected)}#note", icon="message-square"
         ),
+    ]
+    return tuple(action for action in found if action is not None)
+
+
+def more_actions(request: HttpRequest, registry: str, name: SubjectName) -> tuple[Action, ...]:
+    """What is done with the subject seldom; reasons against it stand where each leads."""
+    own = name.qualified
+    found = [
+        Action(label=gettext("Subscribe"), url=subscribe_url(registry, name), icon="inbox")
+        if page_actor(request).user_id is not None
+        else None,
         Action(label=gettext("Policy"), url=policy_url(registry, name), icon="lock"),
         Action(label=gettext("Retire …"), url=subject_url(registry, own, "retire"), icon="x"),
     ]
     return tuple(action for action in found if action is not None)
+
+
+def subscribe_url(registry: str, name: SubjectName) -> str:
+    """The form of a new subscription to this subject; its name is taken as it is, not as a pattern."""
+    given = {"registry_pattern": glob.escape(registry), "subject_pattern": glob.escape(name.qualified)}
+    return f"{reverse('ui:subscriptions')}?{urlencode(given)}#subscribe"
 
 
 def policy_url(registry: str, name: SubjectName) -> str:
@@ -80,10 +99,15 @@ def policy_url(registry: str, name: SubjectName) -> str:
 
 
 def _promote(request: HttpRequest, registry: str, name: SubjectName, version: int, order: list[str]) -> Action | None:
+    """The form of a request, to the first environment after this one in which the reader may ask for it."""
     if registry not in order[:-1]:
         return None
-    reason = refusal(page_actor(request), "promotion.request", subject=name.qualified)
-    query = urlencode({"source": registry, "subject": name.qualified, "version": version})
+    later_ones, actor = order[order.index(registry) + 1 :], page_actor(request)
+    target = next(
+        (each for each in later_ones if may(actor, _ASK, registry=each, subject=name.qualified)), later_ones[0]
+    )
+    reason = refusal(actor, _ASK, registry=target, subject=name.qualified)
+    query = urlencode({"source": registry, "target": target, "subject": name.qualified, "version": version})
     return Action(
         label=gettext("Promote…"),
         url=f"{reverse('ui:promotion_request')}?{query}",

@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils.translation import gettext
 
 from dashboard.links import subject_url, subjects_url
-from dashboard.presenters.frame import Crumb, Part
+from dashboard.presenters.frame import Crumb, Export, Part
 from dashboard.texts import later
 from registry.subjects.names import SubjectName
 
@@ -51,6 +51,11 @@ def list_about(page: str, about: Mapping[str, str], registry: str = "") -> str:
 def subjects_crumb(registry: str) -> Crumb:
     """The step to the list of the registry's subjects."""
     return Crumb(label=gettext("Subjects"), url=subjects_url(registry))
+
+
+def subject_export(registry: str, name: SubjectName) -> Export:
+    """The form that gives the subject as a file."""
+    return Export(url=reverse("ui:subjects_export", args=[registry]), subject=name.qualified)
 
 
 def subject_crumbs(registry: str, name: SubjectName) -> tuple[Crumb, ...]:

@@ -18,6 +18,7 @@ from dashboard.pages.references import reference_lists
 from dashboard.pages.subject_head import (
     level_asks,
     level_origin,
+    more_actions,
     restore_action,
     state_mark,
     subject_actions,
@@ -25,7 +26,7 @@ from dashboard.pages.subject_head import (
 )
 from dashboard.pages.subject_least import least_part
 from dashboard.pages.subject_life import standing_part
-from dashboard.pages.subject_parts import subject_parts, subjects_crumb
+from dashboard.pages.subject_parts import subject_export, subject_parts, subjects_crumb
 from dashboard.pages.subject_settings import subject_settings
 from dashboard.pages.subject_structure import Structure, field_url, read_structure
 from dashboard.pages.subject_versions import lane_heads, lanes_of, version_rows
@@ -138,6 +139,8 @@ def subject_page(request: HttpRequest, registry: str, subject: str, *, given: No
         state=state_mark(lives, numbers[0] if numbers else None),
         topics=topic_links(actor, place, name),
         actions=subject_actions(request, place, name, order=order, live=bool(live), selected=selected.version),
+        more=more_actions(request, registry, name),
+        export=None if actor.past else subject_export(registry, name),
         restore=_restore(request, whole, selected, mode),
         versions=version_rows(registry, name, infos, summaries, presence, releases, lives, order, selected.version),
         compare_url=subject_url(registry, name.qualified, "compare"),

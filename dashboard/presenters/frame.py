@@ -154,6 +154,14 @@ class Action:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Export:
+    """A form whose button answers with a file of one subject, which has this name."""
+
+    url: str
+    subject: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
     """A named error as people read it: what is wrong, where, and the cure; `detail` is the other side's own message."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from dashboard.presenters.frame import Action, Environment, Field, Frame, Link, Paging, Problem
+from dashboard.presenters.frame import Action, Environment, Export, Field, Frame, Link, Paging, Problem
 from dashboard.presenters.usage import EvidenceLine, RetireVerdict
 
 
@@ -73,7 +73,7 @@ class ReadBack:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetirePage:
-    """One step of the wizard: of its parts those that the step shows."""
+    """One step of the wizard: of its parts those that the step shows; `export` takes a copy of what will be deleted."""
 
     frame: Frame
     subject: str
@@ -87,6 +87,7 @@ class RetirePage:
     form: ConfirmForm | None = None
     read_back: ReadBack | None = None
     problem: Problem | None = None
+    export: Export | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date, datetime
 
-from dashboard.presenters.frame import Action, Choice, Environment, Frame, Link, Paging, Problem, Search
+from dashboard.presenters.frame import Action, Choice, Environment, Export, Frame, Link, Paging, Problem, Search
 from dashboard.presenters.looks import ChangeKind, Severity, SubjectHealth, Verdict
 from dashboard.presenters.notes import BulkForm, NotePart, OwnerChip, TagChip
 from dashboard.presenters.policy import WhatIfForm, WhyNot
@@ -370,7 +370,7 @@ class SubjectPage:
 
     `level_origin` says where the level is set, `level_asks` what it asks of a new version; `upgrade_order` is the headline
     that it implies ("Deploy consumers first"). Where all `versions` are soft-deleted `problem` says so; `restore` leads to
-    where what is soft-deleted is taken back. `compare_from` and `compare_to` are the two selects' choices.
+    where what is soft-deleted is taken back. `more` and `export` are what is done seldom, in a menu. `compare_from` and `compare_to` are the two selects' choices.
     """
 
     frame: Frame
@@ -384,6 +384,8 @@ class SubjectPage:
     versions: tuple[VersionRow, ...]
     compare_url: str
     actions: tuple[Action, ...] = ()
+    more: tuple[Action, ...] = ()
+    export: Export | None = None
     restore: Action | None = None
     context: str = ""
     mode: str = "READWRITE"

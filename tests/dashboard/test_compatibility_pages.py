@@ -45,7 +45,7 @@ V2 = {
         {"name": "client_name", "type": "string"},
     ],
 }
-CLIENT = '<script>alert(1)</script>"billing\''
+CLIENT = "<script>alert(1)</script>\"billing'"
 PERSON_1 = {"type": "record", "name": "Person", "fields": [{"name": "name", "type": "string"}]}
 PERSON_2 = {**PERSON_1, "fields": [*PERSON_1["fields"], {"name": "age", "type": "int", "default": -1}]}
 SUBJECT = "/ui/registries/dev/subjects/orders-value/"

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import html
+import io
 import json
 import re
+import zipfile
 from collections.abc import Callable
+from fnmatch import fnmatchcase
 from typing import Any
 
 import pytest
@@ -15,7 +18,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from dashboard.pages.subject_head import level_asks
-from registry.access.models import RoleGrant
+from registry.access.models import RoleGrant, User
 from registry.access.roles import Actor
 from registry.drift.carrying import carrying_topics
 from registry.drift.models import Cluster, Source, Topic
@@ -205,15 +208,53 @@ def test_the_head_names_the_topics_and_how_they_are_known(three: None, look: Cal
 def test_the_actions_stand_in_the_head(three: None, look: Callable[[str], Client]) -> None:
     actions = {each.label: each for each in page_of(look("steward").get(PAGE)).actions}
     assert list(actions) == [
-        "Promote…", "Propose a version", "Check a new version", "Simulate on data", "Describe", "Policy", "Retire …",
+        "Promote…", "Propose a version", "Check a new version", "Simulate on data", "Describe",
     ]  # fmt: skip
+    more = {each.label: each for each in page_of(look("steward").get(PAGE)).more}
+    assert list(more) == ["Subscribe", "Policy", "Retire …"]
     assert all(each.allowed for each in actions.values())
     assert "subject=orders-value&from=dev%3Alatest" in actions["Propose a version"].url
-    assert "subject=orders-value" in actions["Policy"].url
+    assert "subject=orders-value" in more["Policy"].url
     client = look("reader")
     refused = {each.label: each for each in page_of(client.get(PAGE)).actions}["Propose a version"]
     assert not refused.allowed
     assert refused.reason in text_of(client.get(PAGE))
+
+
+@pytest.mark.requirement("CARD-4")
+@pytest.mark.parametrize(
+    ("registry", "pattern", "target"),
+    [("staging", "*", "staging"), ("prod", "orders-*", "prod"), ("dev", "*", ""), ("staging", "bills-*", "")],
+)
+def test_whoever_may_ask_for_it_in_one_environment_alone_is_led_there(
+    three: None, look: Callable[[str], Client], registry: str, pattern: str, target: str
+) -> None:
+    client = look("reader")
+    RoleGrant.objects.create(
+        user=User.objects.get(username="reader"), role="steward", registry=registry, subject_pattern=pattern
+    )
+    promote = page_of(client.get(PAGE)).actions[0]
+    assert (promote.label, promote.allowed) == ("Promote…", bool(target))
+    assert f"target={target or 'staging'}&" in promote.url
+    assert client.get(promote.url).status_code == 200
+
+
+@pytest.mark.requirement("CARD-3")
+def test_a_subject_is_exported_and_subscribed_to_from_its_menu(
+    three: None, system: Actor, look: Callable[[str], Client]
+) -> None:
+    register(system, "a", subject=SubjectName(".", "odd*[name]"))
+    client = look("reader")
+    answer = client.get("/ui/registries/dev/subjects/odd*[name]/")
+    page = page_of(answer)
+    assert 'name="subject" value="odd*[name]"' in answer.content.decode()
+    archive = zipfile.ZipFile(io.BytesIO(client.post(page.export.url, {"subject": page.export.subject}).content))
+    assert b"odd*[name]" in archive.read("subjects.jsonl")
+    subscribe = page.more[0]
+    fields = {each.name: each.value for each in client.get(subscribe.url).context["page"].fields}
+    assert (fields["registry_pattern"], fields["subject_pattern"]) == ("dev", "odd[*][[]name]")
+    assert fnmatchcase("odd*[name]", fields["subject_pattern"])
+    assert not fnmatchcase("oddly named", fields["subject_pattern"])
 
 
 def test_what_a_version_has_in_each_environment_is_shown(

@@ -276,6 +276,7 @@ def test_the_three_steps_on_pages(
     assert f"Messages with schema id {ids[0]} become unreadable for good: 100 were seen by the scans" in page
     address = f"{BASE}/confirm?version=1&do=soft"
     assert "Type orders-value to confirm" in seen(client.get(address))
+    assert 'name="subject" value="orders-value"' in client.get(address).content.decode(), "a copy is offered before"
     assert "Type the subject's name" in seen(client.post(address, {"confirmed": "order"}), 422).replace("&#x27;", "'")
     assert states()[1] == "live"
     with django_assert_max_num_queries(80):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dashboard.presenters.frame import Action, Crumb, Field, Link, Paging, Problem, Section
+from dashboard.presenters.frame import Action, Crumb, Export, Field, Link, Paging, Problem, Section
 from dashboard.presenters.retire import (
     ConfirmForm,
     OrphanRow,
@@ -57,6 +57,7 @@ CONFIRM = replace(
         fields=(Field(name="confirmed", label="Type orders-value to confirm", required=True, code=True), Field(name="force", label="Reason to do it all the same", help="Where it is or may be in use.")),
         confirm=Action(label="Delete for good: version 3", url=f"{URL}/confirm?do=hard", method="post", tone="danger", icon="x"),
     ),
+    export=Export(url="/ui/registries/dev/export", subject=HOSTILE),
 )  # fmt: skip
 REFUSED = replace(
     CONFIRM, problem=Problem(what="Type the subject's name as it is, orders-value, to confirm what deletes.")

@@ -10,6 +10,7 @@ from dashboard.presenters.frame import (
     ActiveFilter,
     Choice,
     Environment,
+    Export,
     Field,
     Filter,
     Link,
@@ -505,6 +506,9 @@ ACTIONS = (
     Action(label="Check a new version", url="/gallery/report", icon="shield-check"),
     Action(label="Simulate on data", url="/gallery/simulate", icon="play"),
     Action(label="Describe", url="#note", icon="message-square"),
+)
+MORE = (
+    Action(label="Subscribe", url="/gallery/subscriptions", icon="inbox"),
     Action(label="Policy", url="/gallery/policy", icon="lock"),
     Action(label="Retire …", url="/gallery/retire", icon="x"),
 )
@@ -520,6 +524,8 @@ SUBJECT = SubjectPage(
     versions=versions(3),
     compare_url=subject_url("dev", "orders-value", "compare"),
     actions=(*ACTIONS,),
+    more=MORE,
+    export=Export(url="/ui/registries/dev/export", subject=HOSTILE),
     state=LifeMark(state=LifeState.RELEASED, word="Released to prod", sentence="Version 3 came there by a request."),
     topics=TopicLinks(
         topics=(
@@ -598,6 +604,7 @@ SUBJECT_SOURCE = replace(
 )
 LEAST = LeastPart(
     version=2,
+    is_over=False,
     reason=f"Amounts were floats before. {HOSTILE}",
     set_by=HOSTILE,
     set_at=ago(days=3),
