@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dashboard.pages.change_cards import Notes, present_comparison
+from dashboard.pages.change_cards import MAX_CARDS, Notes, present_comparison
 from dashboard.pages.data_evidence import comparison_notes
 from dashboard.presenters.comparison import Comparison
 from registry.access.roles import Actor, require
@@ -25,11 +25,12 @@ def against_latest(
     references: Sequence[Reference] = (),
     level: str = "",
     notes: Notes | None = None,
+    is_whole: bool = False,
 ) -> Comparison | None:
     """What the text changes of the newest live version, under a level or ("") the one in force; None without a version.
 
     A text that can't be parsed is a comparison with a problem. `notes` are what data say, None where that isn't known
-    yet. Raises NotAllowed.
+    yet; `is_whole` makes a card of every change. Raises NotAllowed.
     """
     require(by, "schema.read", registry=registry.name, subject=subject.qualified)
     try:
@@ -44,4 +45,5 @@ def against_latest(
         level=level or selectors.effective_config(registry, subject).level,
         notes=comparison_notes(registry, subject, found, by=by) if notes is None else notes,
         by=by,
+        limit=None if is_whole else MAX_CARDS,
     )

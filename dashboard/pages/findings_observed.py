@@ -15,7 +15,7 @@ from registry.subjects.names import parse_subject
 from registry.subjects.selectors.places import get_registry
 
 
-def observed(info: FindingInfo, actor: Actor) -> tuple[Comparison | None, str]:
+def observed(info: FindingInfo, actor: Actor, *, is_whole: bool = False) -> tuple[Comparison | None, str]:
     """The schema that the data have against the newest one, without the text; or why there is none, "" if it is moot."""
     subject = subject_of(info)
     if not subject or not can_propose(info) or not may(actor, "schema.read", registry=info.registry, subject=subject):
@@ -35,6 +35,7 @@ def observed(info: FindingInfo, actor: Actor) -> tuple[Comparison | None, str]:
             schema_type=proposed.schema_type,
             references=references,
             notes={},
+            is_whole=is_whole,
         )
     except SchemadeskError as error:
         return None, error.message

@@ -58,7 +58,8 @@ def finding_page(request: HttpRequest, finding_id: int) -> FindingPage:
     decide = refusal(actor, "finding.decide", registry=info.registry)
     is_open = info.state == "open"
     order, answers = list_environments(), answers_to(info.id, actor)
-    comparison, observed_note = observed(info, actor)
+    is_whole = request.GET.get("all") == "1"
+    comparison, observed_note = observed(info, actor, is_whole=is_whole)
     return FindingPage(
         frame=make_frame(
             request,
@@ -109,6 +110,7 @@ def finding_page(request: HttpRequest, finding_id: int) -> FindingPage:
         reopened=info.reopened,
         detector=info.detector,
         observed=comparison,
+        observed_all_url="" if is_whole else f"{reverse('ui:finding', args=[info.id])}?all=1",
         observed_note=observed_note,
         clean_scans=gettext("%(seen)s of %(needed)s") % {"seen": info.clean_scans, "needed": source.clean_scans}
         if info.state != "resolved"

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from django.utils.translation import gettext
 
-from dashboard.pages.change_cards import present_comparison
+from dashboard.pages.change_cards import MAX_CARDS, present_comparison
 from dashboard.pages.data_evidence import comparison_notes
 from dashboard.pages.notes import facts_of
 from dashboard.pages.promotions_plan import steps_of_plan, worst
@@ -45,15 +45,24 @@ class Changes:
     note: str
 
 
+@dataclass(frozen=True)
+class Drawing:
+    """How changes are drawn: every one of them and not the worst alone, in business words, the texts as submitted."""
+
+    is_whole: bool = False
+    in_business_words: bool = False
+    as_submitted: bool = False
+
+
 def changes_of(
-    info: RequestInfo, actor: Actor, asked: str, url: Callable[..., str], *, in_business_words: bool = False
+    info: RequestInfo, actor: Actor, asked: str, url: Callable[..., str], drawing: Drawing = Drawing()
 ) -> Changes:
     """The changes of the schema that is `asked` for by its subject; else of the worst one. `url` addresses the page."""
     steps, chosen = _bringing(info), chosen_step(info, asked)
     if chosen is None:
         return Changes((), 0, None, None, _nothing_written(info))
-    comparison, note = compared(info, actor, chosen)
-    if comparison and in_business_words:
+    comparison, note = compared(info, actor, chosen, drawing)
+    if comparison and drawing.in_business_words:
         comparison = told(comparison, _facts(info, chosen), comparison.new.format)
     items = tuple(_item(info, step, url, is_chosen=step is chosen) for step in steps[:MAX_ITEMS])
     return Changes(
@@ -105,14 +114,16 @@ def _item(info: RequestInfo, step: Step, url: Callable[..., str], *, is_chosen: 
     return ItemLink(
         subject=step.subject,
         what=f"{what} {becomes}",
-        url=url(item=step.subject),
+        url=url(item=step.subject, all=None, unchanged=None),
         verdict=worst(_checks_of(info, step)),
         chosen=is_chosen,
         open_threads=sum(thread.is_open and thread.subject == step.subject for thread in info.threads),
     )
 
 
-def compared(info: RequestInfo, actor: Actor, step: Step) -> tuple[Comparison | None, str]:
+def compared(
+    info: RequestInfo, actor: Actor, step: Step, drawing: Drawing = Drawing()
+) -> tuple[Comparison | None, str]:
     """What the target had of the subject when the plan was made, against what would come; or why that can't be told."""
     secret = next((name for name in places_of(info, step) if not _may_read(actor, name, step.subject)), "")
     if secret:
@@ -137,7 +148,18 @@ def compared(info: RequestInfo, actor: Actor, step: Step) -> tuple[Comparison | 
     notes = comparison_notes(get_registry(old), parse_subject(step.subject), found, by=actor)
     found = _as_written(found, step)
     skipped = _skipped(found, old, new, step) if step.source_version else ""
-    return present_comparison(found, old, new, level=level, notes=notes, skipped=skipped, by=actor), ""
+    shown = present_comparison(
+        found,
+        old,
+        new,
+        level=level,
+        submitted=drawing.as_submitted,
+        limit=None if drawing.is_whole else MAX_CARDS,
+        notes=notes,
+        skipped=skipped,
+        by=actor,
+    )
+    return shown, ""
 
 
 def _as_written(found: ProvedComparison, step: Step) -> ProvedComparison:
@@ -214,8 +236,10 @@ def place_of(thread: ThreadInfo, changes: Changes, url: Callable[..., str]) -> s
     if thread.subject == changes.chosen.subject and changes.comparison:
         cards = [card for group in changes.comparison.groups for card in group.cards]
         found = next((card.anchor for card in cards if card.path == (thread.path or WHOLE)), "")
-        return f"#{found}" if found else "#changes"
-    return f"{url(item=thread.subject)}#changes"
+        if found or not changes.comparison.hidden_changes:
+            return f"#{found or 'changes'}"
+        return f"{url(item=thread.subject, all='1')}#changes"
+    return f"{url(item=thread.subject, all=None, unchanged=None)}#changes"
 
 
 def page_url(base: str, drawn: Mapping[str, str | None]) -> Callable[..., str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -13,7 +14,7 @@ from dashboard.links import subject_url
 from dashboard.pages.finding_row import finding_origin
 from dashboard.pages.frame import environment_of, make_frame, page_actor
 from dashboard.pages.promotions import what_of
-from dashboard.pages.promotions_changes import changes_of, page_url
+from dashboard.pages.promotions_changes import Drawing, changes_of, page_url
 from dashboard.pages.promotions_decision import (
     apply_action,
     apply_why,
@@ -48,6 +49,7 @@ from dashboard.pages.promotions_words import (
     verdict_of,
 )
 from dashboard.pages.sources_words import given_text
+from dashboard.presenters.comparison import TextSwitch
 from dashboard.presenters.frame import Crumb, Fact, Link, Problem, Section
 from dashboard.presenters.looks import RequestState, ReviewState
 from dashboard.presenters.promotions_page import (
@@ -61,7 +63,8 @@ from registry.promotions.models import PromotionRequest
 from registry.promotions.selectors import RequestInfo
 from registry.promotions.selectors.readable import readable_request
 
-_DRAWN: Final = ("view", "item", "words")
+#: query parameters that say how the page is drawn, and how each is written when it isn't the usual way
+_DRAWN: Final = {"view": "split", "words": "business", "text": "submitted", "unchanged": "1", "all": "1"}
 _EVIDENCE: Final = {
     "pass": later("it reads what is in use"),
     "warn": later("it can’t read all that is in use"),
@@ -76,11 +79,10 @@ def promotion(request: HttpRequest, request_id: int) -> PromotionPage:
     actor = page_actor(request)
     info = readable_request(request_id, actor)
     order, environment = selectors.list_environments(), selectors.environment_info(info.target)
-    drawn = {name: given_text(request.GET, name) for name in _DRAWN}
-    drawn["view"] = "split" if drawn["view"] == "split" else ""
-    drawn["words"] = "business" if drawn["words"] == "business" else ""
-    url = page_url(reverse("ui:promotion", args=[info.id]), drawn)
-    changes = changes_of(info, actor, drawn["item"], url, in_business_words=bool(drawn["words"]))
+    asked = given_text(request.GET, "item")
+    drawn = {name: value if request.GET.get(name) == value else None for name, value in _DRAWN.items()}
+    url = page_url(reverse("ui:promotion", args=[info.id]), {"item": asked, **drawn})
+    changes = changes_of(info, actor, asked, url, _drawing(drawn))
     steps, events = steps_of_plan(info.plan), events_of(info.id)
     verdict = verdict_of(info)
     resume, give_up = failed_actions(info, actor)
@@ -121,6 +123,10 @@ def promotion(request: HttpRequest, request_id: int) -> PromotionPage:
         view=drawn["view"] or "unified",
         unified_url=url(view=None),
         split_url=url(view="split"),
+        text_switch=_text_switch(drawn, url),
+        unchanged_shown=bool(drawn["unchanged"]),
+        unchanged_url=url(unchanged=None if drawn["unchanged"] else "1"),
+        all_url="" if drawn["all"] else url(all="1"),
         words_url=url(words=None if drawn["words"] else "business"),
         in_business_words=bool(drawn["words"]),
         checks=check_rows(beside_impact(info.checks)),
@@ -173,6 +179,18 @@ def promotion(request: HttpRequest, request_id: int) -> PromotionPage:
         linked=linked_rows(info, actor),
     )
     return as_it_was(page) if actor.past else page
+
+
+def _drawing(drawn: Mapping[str, str | None]) -> Drawing:
+    return Drawing(
+        is_whole=bool(drawn["all"]), in_business_words=bool(drawn["words"]), as_submitted=bool(drawn["text"])
+    )
+
+
+def _text_switch(drawn: Mapping[str, str | None], url: Callable[..., str]) -> TextSwitch:
+    return TextSwitch(
+        as_submitted=bool(drawn["text"]), laid_out_url=url(text=None), submitted_url=url(text=_DRAWN["text"])
+    )
 
 
 def as_it_was(page: PromotionPage) -> PromotionPage:

@@ -14,7 +14,7 @@ from dashboard.pages.finding_row import finding_origin
 from dashboard.pages.frame import environment_of, make_frame, page_actor
 from dashboard.pages.promotions import request_row
 from dashboard.pages.proposals_form import Form
-from dashboard.pages.proposals_told import check_action, editor_url, told_of, told_of_syntax, view_of
+from dashboard.pages.proposals_told import check_action, draws_all, editor_url, told_of, told_of_syntax, view_of
 from dashboard.presenters.frame import Action, Choice, Crumb, Field, Link, Problem, Section
 from dashboard.presenters.looks import format_name
 from dashboard.presenters.proposals import DraftList, DraftRow, ProposalPage
@@ -85,7 +85,7 @@ def proposal_page(
 ) -> ProposalPage:
     """The editor; with `check` what its text comes to. `error` is what saving or submitting met."""
     actor, order = page_actor(request), selectors.list_environments()
-    told = told_of(form, actor) if check and error is None else None
+    told = told_of(form, actor, is_whole=draws_all(request)) if check and error is None else None
     if isinstance(error, InvalidSchema):
         told = told_of_syntax(form.text, error)
     reason = _refusal(actor)
@@ -110,6 +110,7 @@ def proposal_page(
         starts=_starts(form, order),
         told=told,
         view=view_of(request),
+        is_whole=draws_all(request),
     )
 
 

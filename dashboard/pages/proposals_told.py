@@ -37,10 +37,11 @@ def live_part(request: HttpRequest, form: Form, actor: Actor) -> LivePart:
     """What stands beside and below the editor while somebody writes; nothing is told of a text or a subject that is empty."""
     is_there = bool(form.text.strip() and form.subject)
     return LivePart(
-        told=told_of(form, actor) if is_there else None,
+        told=told_of(form, actor, is_whole=draws_all(request)) if is_there else None,
         check=check_action(),
         action_url=editor_url(),
         view=view_of(request),
+        is_whole=draws_all(request),
     )
 
 
@@ -59,7 +60,12 @@ def view_of(request: HttpRequest) -> str:
     return "split" if request.POST.get("view") == "split" else "unified"
 
 
-def told_of(form: Form, actor: Actor) -> ProposalTold:
+def draws_all(request: HttpRequest) -> bool:
+    """Whether all changes are drawn, and not the worst alone."""
+    return request.POST.get("all") == "1"
+
+
+def told_of(form: Form, actor: Actor, *, is_whole: bool = False) -> ProposalTold:
     """Whether the text parses, the plan's verdict and checks, all seven levels, advice, and the changes against the newest."""
     try:
         plan = services.preview_proposal(
@@ -71,7 +77,7 @@ def told_of(form: Form, actor: Actor) -> ProposalTold:
             references=form.references(),
             finding=form.finding,
         )
-        return _told(form, plan, actor)
+        return _told(form, plan, actor, is_whole=is_whole)
     except InvalidSchema as error:
         return told_of_syntax(form.text, error)
     except SchemadeskError as error:
@@ -89,7 +95,7 @@ def told_of_syntax(text: str, error: InvalidSchema) -> ProposalTold:
     return ProposalTold(said=f"{syntax.title}. {error.message}", syntax=syntax)
 
 
-def _told(form: Form, plan: Plan, actor: Actor) -> ProposalTold:
+def _told(form: Form, plan: Plan, actor: Actor, *, is_whole: bool) -> ProposalTold:
     registry, name = get_registry(form.registry), parse_subject(form.subject)
     found = subjects.check_text(
         registry, name, text=form.text, schema_type=form.schema_type, references=form.references()
@@ -102,6 +108,7 @@ def _told(form: Form, plan: Plan, actor: Actor) -> ProposalTold:
         schema_type=form.schema_type,
         references=form.references(),
         level=found.config.level,
+        is_whole=is_whole,
     )
     result, equal = _result(plan, form), _equal(plan, form)
     tally = comparison.tally if comparison else ""

@@ -135,6 +135,7 @@ def report_page(request: HttpRequest, registry: str, subject: str) -> ReportPage
         propose=_propose(request, registry, name, order),
         answer=answer,
         view="split" if request.POST.get("view") == "split" else "unified",
+        is_whole=_is_whole(request),
         level_choices=_chosen(
             [("", gettext("%(level)s, the one in force") % {"level": config.level}), *((key, key) for key in LEVELS)],
             form.level,
@@ -227,12 +228,18 @@ def _against_latest(
         references=form.references(),
         level=result.level,
         notes=by_finding(evidence.notes),
+        is_whole=_is_whole(request),
     )
     if found is None or result.identical_to == found.old.version:
         return None
     if result.in_business_words:
         found = in_business_words(found, facts_of(place, name, "latest"), found.new.format)
     return replace(found, partings=(), renames=(), hidden_renames=0)
+
+
+def _is_whole(request: HttpRequest) -> bool:
+    """Whether all changes are to be drawn, as the form or the report's address says."""
+    return "1" in (request.POST.get("all"), request.GET.get("all"))
 
 
 def _proposal(place: Registry, name: SubjectName, form: Form) -> Proposal:

@@ -11,7 +11,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext
 
-from dashboard.pages.change_cards import present_comparison
+from dashboard.pages.change_cards import MAX_CARDS, present_comparison
 from dashboard.pages.frame import make_frame, page_actor
 from dashboard.pages.numbers import whole_number
 from dashboard.pages.state import present_change
@@ -45,13 +45,15 @@ def compare_page(request: HttpRequest, query_id: int, variable_id: int) -> State
     earlier = [number for number in numbers if number < new.version]
     old = version_of(variable, asked["from"] if request.GET.get("from") else (earlier or [new.version])[-1])
     changes = changes_between(variable, old, new)
-    comparison, problem = _avro(query, variable, old, new)
+    is_whole, view = request.GET.get("all") == "1", request.GET.get("view") or ""
+    comparison, problem = _avro(query, variable, old, new, is_whole=is_whole)
     here = reverse("ui:state_variable_compare", args=[query.id, variable.id])
     place = reverse("ui:state_variable", args=[query.id, variable.id])
 
     def url(**more: str) -> str:
         return f"{here}?{urlencode({'from': old.version, 'to': new.version, **more})}"
 
+    whole = {"all": "1"} if is_whole else {}
     return StateComparePage(
         frame=make_frame(
             request,
@@ -67,10 +69,11 @@ def compare_page(request: HttpRequest, query_id: int, variable_id: int) -> State
         compare_to=choices(variable, new),
         comparison=comparison,
         text=text_diff(ddl_lines(old), ddl_lines(new)),
-        view="split" if request.GET.get("view") == "split" else "unified",
-        unified_url=url(),
-        split_url=url(view="split"),
+        view="split" if view == "split" else "unified",
+        unified_url=url(**whole),
+        split_url=url(view="split", **whole),
         problem=problem,
+        all_url="" if is_whole else url(**({"view": "split"} if view == "split" else {}), all="1"),
     )
 
 
@@ -107,7 +110,7 @@ def _sentence(variable: VariableInfo, old: SchemaInfo, new: SchemaInfo, changes:
 
 
 def _avro(
-    query: QueryInfo, variable: VariableInfo, old: SchemaInfo, new: SchemaInfo
+    query: QueryInfo, variable: VariableInfo, old: SchemaInfo, new: SchemaInfo, *, is_whole: bool
 ) -> tuple[Comparison | None, Problem | None]:
     """The comparison of the derived Avro schemas, as for a subject's versions; a problem where there is none."""
     for side in (old, new):
@@ -131,7 +134,8 @@ def _avro(
         return None, Problem(
             what=gettext("The derived Avro schemas can't be compared: %(message)s") % {"message": error.message}
         )
-    shown = present_comparison(found, query.registry, query.registry, level="BACKWARD")
+    limit = None if is_whole else MAX_CARDS
+    shown = present_comparison(found, query.registry, query.registry, level="BACKWARD", limit=limit)
     # The two sides are no versions of a subject: their addresses are the variable's own.
     place = reverse("ui:state_variable", args=[query.id, variable.id])
     sides = [

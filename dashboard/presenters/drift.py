@@ -273,7 +273,8 @@ class FindingPage:
     The row's sentence says what is wrong, `remedies` are what to do, one sentence each; `related` are links (the subject,
     the schema id's owner, the compare page). `commands` fetch the messages. `assign` and `reopen` as `acknowledge`.
     `drafts` of the reader and `requests` were begun from it; `released` are the versions that came of them.
-    `observed` is the shape that the data have against what is declared, `observed_note` what is to say of it.
+    `observed` is the shape that the data have against what is declared, `observed_note` what is to say of it and
+    `observed_all_url` the page with all of it.
     """
 
     frame: Frame
@@ -309,3 +310,4 @@ class FindingPage:
     clean_scans: str = ""
     observed: Comparison | None = None
     observed_note: str = ""
+    observed_all_url: str = ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from dashboard.presenters.comparison import Comparison
+from dashboard.presenters.comparison import Comparison, TextSwitch
 from dashboard.presenters.drift_parts import FindingOrigin
 from dashboard.presenters.frame import Action, Choice, Environment, Fact, Field, Frame, Link, Problem
 from dashboard.presenters.looks import RequestState, ReviewState, Verdict
@@ -215,6 +215,10 @@ class PromotionPage:
     view: str = "unified"
     unified_url: str = ""
     split_url: str = ""
+    text_switch: TextSwitch | None = None
+    unchanged_shown: bool = False
+    unchanged_url: str = ""
+    all_url: str = ""
     words_url: str = ""
     in_business_words: bool = False
     checks: tuple[CheckRow, ...] = ()

@@ -86,6 +86,7 @@ class LivePart:
     check: Action
     action_url: str
     view: str
+    is_whole: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,3 +118,4 @@ class ProposalPage:
     starts: tuple[Link, ...] = ()
     told: ProposalTold | None = None
     view: str = "unified"
+    is_whole: bool = False

@@ -329,4 +329,5 @@ class ReportPage:
     link: str = ""
     whole_link: str = ""
     view: str = "unified"
+    is_whole: bool = False
     keep: Action | None = None

@@ -173,3 +173,4 @@ class StateComparePage:
     unified_url: str
     split_url: str
     problem: Problem | None
+    all_url: str = ""
