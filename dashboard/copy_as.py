@@ -27,12 +27,13 @@ class CopyAs:
 class _List:
     """A list: its path with what varies, the page's filters as the API calls them, and values that it says otherwise.
 
-    `note` says what the answer doesn't do as the page does it; `title` what is copied where a page has more than one.
+    `switches` are choices of the page that the API has a switch of its own for. `note` says what the answer doesn't do as the page does it; `title` what is copied where a page has more than one.
     """
 
     path: str
     filters: Mapping[str, str] = field(default_factory=dict)
     values: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    switches: Mapping[tuple[str, str], str] = field(default_factory=dict)
     note: str = ""
     title: str = ""
 
@@ -59,7 +60,11 @@ _LISTS: Final[Mapping[str, _List]] = {
         "/api/v1/registries/{registry}/what-if",
         {name: name for name in ("level", "context", "subject", "cursor")},
     ),
-    "requests": _List("/api/v1/promotions", {"state": "state", "target": "target", "subject": "subject"}),
+    "requests": _List(
+        "/api/v1/promotions",
+        {"q": "subject", "state": "state", "target": "target", "before": "after", "at": "at"},
+        switches={("who", "mine"): "mine", ("who", "waiting"): "waiting"},
+    ),
     "findings": _List(
         "/api/v1/findings",
         {
@@ -115,6 +120,7 @@ def copy_as(request: HttpRequest, name: str, **places: str) -> CopyAs:
         for ours, theirs in found.filters.items()
         if (value := request.GET.get(ours, "").replace("\0", "")[:_LONGEST])
     }
+    given |= {switch: "true" for (ours, value), switch in found.switches.items() if request.GET.get(ours) == value}
     url = f"{path}?{urlencode(given, errors='replace')}" if given else path
     whole = shlex.quote(request.build_absolute_uri("/").rstrip("/") + url)
     return CopyAs(url, f'curl -H "Authorization: Bearer $TOKEN" {whole}', found.note, found.title)

@@ -37,7 +37,6 @@ from registry.audit.selectors import AuditEntry, list_events
 from registry.drift import selectors as drift
 from registry.drift.selectors import SourceInfo
 from registry.promotions import selectors as promotions
-from registry.promotions.selectors.readable import may_see
 from registry.subjects.selectors import has_subjects
 from registry.subjects.selectors.remotes import list_mirrors
 
@@ -51,7 +50,7 @@ def home_page(request: HttpRequest) -> HomePage:
     sources, mirrors = drift.list_sources(), readable(list_mirrors(), actor)
     waiting = promotions.waiting_for(actor.user_id) if actor.user_id else []
     mine = promotions.requested_by(actor.user_id) if actor.user_id else []
-    failed = [info for info in promotions.list_requests(state="failed", limit=SHOWN) if may_see(actor, info)]
+    failed = promotions.list_requests(state="failed", by=actor, limit=SHOWN)
     findings = drift.list_findings(limit=SHOWN)
     shown = {reverse("ui:promotion", args=[info.id]) for info in waiting}
     told = notices(actor, shown | {reverse("ui:finding", args=[info.id]) for info in findings})

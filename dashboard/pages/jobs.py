@@ -35,7 +35,6 @@ from registry.notifications.models import FAILED
 from registry.notifications.under_way import DeliveryUnderWay, deliveries_under_way
 from registry.promotions.models import PromotionRequest
 from registry.promotions.selectors import RequestInfo, list_requests
-from registry.promotions.selectors.readable import may_see
 from registry.search.backlog import MOST, backlog
 from registry.subjects.selectors.remotes import MirrorState, list_mirrors
 
@@ -150,7 +149,7 @@ def _mirror(mirror: MirrorState, actor: Actor, run: RunInfo | None) -> JobRow:
 
 def _applies(request: HttpRequest) -> tuple[list[JobRow], str]:
     actor = page_actor(request)
-    found = [info for state in _REQUESTS for info in list_requests(state=state, limit=SHOWN) if may_see(actor, info)]
+    found = [info for state in _REQUESTS for info in list_requests(state=state, by=actor, limit=SHOWN)]
     logs = log_urls(APPLY)
     return [_apply(info, logs.get(str(info.id), "")) for info in found], gettext(
         "Nothing is scheduled, and nothing is being applied."

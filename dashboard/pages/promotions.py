@@ -20,13 +20,12 @@ from dashboard.presenters.frame import Action, ActiveFilter, Choice, Filter, Lin
 from dashboard.presenters.looks import RequestState
 from dashboard.presenters.promotions import RequestList, RequestRow
 from dashboard.texts import later
-from registry.access.roles import Actor, may_somewhere, refusal
+from registry.access.roles import Actor, may, may_somewhere, refusal
 from registry.access.selectors import approval_refusal
 from registry.errors import InvalidInput
 from registry.promotions import selectors
 from registry.promotions.models import PromotionRequest
 from registry.promotions.selectors import RequestInfo
-from registry.promotions.selectors.readable import may_see
 from registry.promotions.together import why_alone
 from registry.subjects.names import SubjectName, parse_subject
 
@@ -95,7 +94,7 @@ def request_list(request: HttpRequest) -> RequestList:
     chosen = {name: given_text(request.GET, name) for name in _FILTERS}
     before = whole_number(given_text(request.GET, "before"))
     found = _found(actor, chosen, before)
-    rows = [info for info in found[:PAGE_ROWS] if may_see(actor, info)]
+    rows = found[:PAGE_ROWS]
     base = reverse("ui:promotions")
     filtered = urlencode(_given(chosen))
     shown = tuple(request_row(info, order) for info in rows)
@@ -115,6 +114,7 @@ def request_list(request: HttpRequest) -> RequestList:
             else "",
         ),
         request=ask_action(actor),
+        is_partial=not may(actor, "schema.read"),
         drafts=Link(label=gettext("Proposals"), url=reverse("ui:proposals")),
         together=_together(shown, actor) if is_inbox and not actor.past else None,
     )
@@ -160,7 +160,7 @@ def _found(actor: Actor, chosen: dict[str, str], before: int | None) -> list[Req
         subject=_subject(chosen["q"]),
         requested_by=me if chosen["who"] == "mine" else None,
         waiting_for=me if chosen["who"] == "waiting" else None,
-        viewer=actor.user_id,
+        by=actor,
         after=before,
         limit=PAGE_ROWS + 1,
     )
@@ -187,6 +187,8 @@ def _search(base: str, chosen: dict[str, str], order: list[str]) -> Search:
         )
 
     states = {"open": gettext("Open"), **{state: RequestState.of(state).look.word for state in STATES}}
+    whose = {value: gettext(word) for value, word in WHOSE.items()}
+    words: dict[str, dict[str, str]] = {"state": states, "who": whose}
     labels = {
         "q": gettext("subject"),
         "state": gettext("state"),
@@ -207,10 +209,13 @@ def _search(base: str, chosen: dict[str, str], order: list[str]) -> Search:
                     "target", gettext("Any target"), {name: gettext("to %(name)s") % {"name": name} for name in order}
                 ),
             ),
-            Filter(name="who", label=gettext("Whose"), choices=choices("who", gettext("Anybody’s"), WHOSE)),
+            Filter(name="who", label=gettext("Whose"), choices=choices("who", gettext("Anybody’s"), whose)),
         ),
         active=tuple(
-            ActiveFilter(label=f"{labels[name]}: {value}", url=f"{base}?{urlencode(_given({**chosen, name: ''}))}")
+            ActiveFilter(
+                label=f"{labels[name]}: {words.get(name, {}).get(value, value)}",
+                url=f"{base}?{urlencode(_given({**chosen, name: ''}))}",
+            )
             for name, value in _given(chosen).items()
         ),
     )

@@ -204,7 +204,7 @@ def id_plan(steps: Sequence[Step], source: str, target: str) -> IdPlan | None:
             gettext("All %(count)s ids will be the same as in %(source)s.") % {"count": len(adding), "source": source},
             Verdict.OK,
         )
-    return IdPlan(sentence=sentence, verdict=verdict, rows=rows)
+    return IdPlan(sentence=sentence, verdict=verdict, source=source, target=target, rows=rows)
 
 
 def _one_id(step: Step, source: str, target: str) -> str:
@@ -233,5 +233,5 @@ def _id_row(step: Step) -> IdRow:
     there = "—" if step.source_id is None else str(step.source_id)
     here = "—" if step.expected_id is None else str(step.expected_id)
     if step.expected_id is not None and step.source_id is None:
-        word, verdict = "new", Verdict.OK
+        word, verdict = gettext("new"), Verdict.OK
     return IdRow(subject=step.subject, there=there, here=here, outlook=word, verdict=verdict)

@@ -25,7 +25,6 @@ from registry.formats import FORMATS
 from registry.promotions import selectors
 from registry.promotions.models import PromotionRequest
 from registry.promotions.selectors import DraftInfo
-from registry.promotions.selectors.readable import may_see
 
 _EMPTY_ROWS: Final = 2
 _RIGHT: Final = "promotion.request"
@@ -35,8 +34,8 @@ def draft_list(request: HttpRequest) -> DraftList:
     """The reader's drafts, and proposals that are open."""
     actor, order = page_actor(request), selectors.list_environments()
     reason = _refusal(actor)
-    found = selectors.list_requests(state="open", viewer=actor.user_id)
-    proposed = [info for info in found if info.kind == PromotionRequest.PROPOSE and may_see(actor, info)]
+    found = selectors.list_requests(state="open", by=actor)
+    proposed = [info for info in found if info.kind == PromotionRequest.PROPOSE]
     return DraftList(
         frame=make_frame(request, title=gettext("Proposals"), section=Section.PROMOTIONS, crumbs=_crumbs()[:1]),
         rows=tuple(draft_row(info, order) for info in (selectors.list_drafts(actor.user_id) if actor.user_id else [])),

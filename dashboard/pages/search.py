@@ -15,7 +15,7 @@ from dashboard.links import subject_url
 from dashboard.pages.frame import environment_of, make_frame, page_actor
 from dashboard.pages.subjects import field_url
 from dashboard.presenters.frame import Action, ActiveFilter, Field, Link, Problem, Section
-from dashboard.presenters.looks import format_name
+from dashboard.presenters.looks import RequestKind, RequestState, format_name
 from dashboard.presenters.search import OperatorRow, PastedPart, ResultGroup, ResultRow, SearchPage
 from dashboard.texts import later
 from registry.errors import InvalidInput
@@ -202,7 +202,7 @@ def _id(hit: IdHit, order: list[str]) -> ResultRow:
         facts=(
             gettext("schema id %(schema_id)s") % {"schema_id": hit.schema_id},
             *context,
-            *(("soft-deleted",) if hit.deleted else ()),
+            *((gettext("soft-deleted"),) if hit.deleted else ()),
         ),
         text=gettext("GUID %(guid)s") % {"guid": hit.guid},
     )
@@ -218,7 +218,7 @@ def _request(hit: RequestHit, order: list[str]) -> ResultRow:
         title=f"#{hit.id} {about}",
         url=reverse("ui:promotion", args=[hit.id]),
         place=environment_of(hit.target, order),
-        facts=(hit.kind, hit.state),
+        facts=(RequestKind.of(hit.kind).look.word, RequestState.of(hit.state).look.word),
         text=hit.reason,
     )
 

@@ -135,6 +135,15 @@ class RequestState(Shown):
     FAILED = ("failed", "breaks", "octagon-x", later("Failed"))
 
 
+class RequestKind(Shown):
+    """What a promotion request asks for."""
+
+    PROMOTE = ("promote", "info", "git-pull-request-arrow", later("Promotion"))
+    PROPOSE = ("propose", "info", "pencil", later("Proposal"))
+    ROLL_BACK = ("roll back", "info", "undo-2", later("Roll-back"))
+    ADOPT = ("adopt", "info", "circle-question-mark", later("Adoption"))
+
+
 class StepState(Shown):
     """Where a step of a plan stands that is being applied, or was."""
 

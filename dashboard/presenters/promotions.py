@@ -38,7 +38,10 @@ class RequestRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestList:
-    """All requests, newest first. `together` leads those that are chosen to one confirmation, in the reader's own list."""
+    """All requests that the reader may see, newest first; `is_partial` says that there may be others.
+
+    `together` leads those that are chosen to one confirmation, in the reader's own list.
+    """
 
     frame: Frame
     search: Search
@@ -47,6 +50,7 @@ class RequestList:
     request: Action | None = None
     drafts: Link | None = None
     together: Action | None = None
+    is_partial: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,10 +131,15 @@ class IdRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdPlan:
-    """The ids that the target will give: one sentence, and the mapping where there is more than one."""
+    """The ids that the target will give: one sentence, and the mapping where there is more than one.
+
+    Of a row `there` is the id in the source and `here` the one that the target will give.
+    """
 
     sentence: str
     verdict: Verdict
+    source: str = ""
+    target: str = ""
     rows: tuple[IdRow, ...] = ()
 
 

@@ -5,16 +5,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from django.conf import settings
 
-from registry.access.roles import ACTIONS, Actor, may, may_somewhere, require
+from registry.access.roles import Actor, may, may_somewhere, patterns_of, require
 from registry.search.models import IndexedSubject
 from registry.subjects.models import Registry
-from registry.subjects.patterns import escaped
+from registry.subjects.patterns import like
 
 READ: Final = "schema.read"
 
@@ -55,7 +55,7 @@ def sight_of(by: Actor) -> Sight:
     for key, name in here.items():
         if key in wide:
             continue
-        for patterns in _patterns(by, name):
+        for patterns in patterns_of(by, READ, name):
             number = len(conditions)
             parameters[f"sight_{number}"] = key
             parts = [f"e.registry_id = %(sight_{number})s"]
@@ -70,24 +70,7 @@ def sight_of(by: Actor) -> Sight:
     return Sight(here, whole=False, condition=f"({' OR '.join(conditions)})", parameters=parameters)
 
 
-def _patterns(by: Actor, registry: str) -> Iterator[tuple[str, ...]]:
-    """The patterns that must fit together, for each grant that lets somebody read subjects of a registry by name."""
-    limit = by.limit
-    if limit and not (limit.has(READ) and limit.registry in ("", registry)):
-        return
-    also = (limit.subject_pattern,) if limit and limit.subject_pattern != "*" else ()
-    for grant in by.grants:
-        if grant.role in ACTIONS[READ] and grant.registry in ("", registry):
-            own = () if grant.subject_pattern == "*" else (grant.subject_pattern,)
-            yield own + also
-
-
 def _names(by: Actor, key: int, registry: str) -> list[str]:
     """The names that somebody may read, one by one: PostgreSQL has no pattern for `[a-c]` that is quite the same."""
     names = IndexedSubject.objects.filter(registry_id=key).values_list("name", flat=True)
     return [name for name in names.iterator(chunk_size=5_000) if may(by, READ, registry=registry, subject=name)]
-
-
-def like(pattern: str) -> str:
-    """A shell pattern without brackets as one of LIKE."""
-    return "".join({"*": "%", "?": "_"}.get(sign) or escaped(sign) for sign in pattern)

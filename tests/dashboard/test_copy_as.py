@@ -38,6 +38,8 @@ PAGES = {
     "/ui/registries/dev/policy": "/api/v1/registries/dev/policy",
     "/ui/registries/dev/what-if?level=FULL": "/api/v1/registries/dev/what-if?level=FULL",
     "/ui/promotions?state=open&target=prod": "/api/v1/promotions?state=open&target=prod",
+    "/ui/promotions?q=orders-value&who=mine&before=9": "/api/v1/promotions?subject=orders-value&after=9&mine=true",
+    "/ui/promotions?who=waiting": "/api/v1/promotions?waiting=true",
     "/ui/findings?state=all&severity=break&q=orders": "/api/v1/findings?text=orders&state=&severity=break",
     "/ui/sources": "/api/v1/sources",
     "/ui/sources/{source}": "/api/v1/sources/{source}/scans",

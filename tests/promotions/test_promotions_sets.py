@@ -149,9 +149,9 @@ def test_a_draft_is_its_requesters_until_it_is_submitted(cast: Cast) -> None:
     register(V1, cast["steward"])
     number = ask(cast, draft=True)
     assert not Notice.objects.filter(event="promotion.requested").exists()
-    steward, other = cast["steward"].user_id, cast["approver"].user_id
-    assert [info.id for info in selectors.list_requests(state="open", viewer=steward)] == [number]
-    assert selectors.list_requests(state="open", viewer=other) == []
+    other = cast["approver"].user_id
+    assert [info.id for info in selectors.list_requests(state="open", by=cast["steward"])] == [number]
+    assert selectors.list_requests(state="open", by=cast["approver"]) == []
     assert selectors.waiting_for(other or 0) == []
     with pytest.raises(RequestNotFound):
         services.approve(request_id=number, by=cast["approver"])

@@ -9,7 +9,6 @@ from typing import Final
 from registry.access.roles import Actor, may
 from registry.promotions.models import Environment, PromotionRequest, Release, RequestItem
 from registry.promotions.selectors.drafts import DraftInfo, list_drafts
-from registry.promotions.selectors.readable import may_see
 from registry.promotions.selectors.requests import RequestInfo, list_requests
 from registry.subjects.models import SchemaVersion
 from registry.subjects.names import SubjectName
@@ -30,8 +29,7 @@ class Answers:
 def answers_to(finding_id: int, by: Actor) -> Answers:
     """Those to a finding that the actor may read, which the caller has asked; a constant number of queries."""
     drafts = list_drafts(by.user_id, finding=finding_id) if by.user_id is not None else []
-    found = list_requests(finding=finding_id, viewer=by.user_id)
-    return Answers(tuple(drafts), tuple(info for info in found if may_see(by, info)))
+    return Answers(tuple(drafts), tuple(list_requests(finding=finding_id, by=by)))
 
 
 def resolving(by: Actor, findings: Collection[int] | None = None) -> dict[int, tuple[int, ...]]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any, Final
 
-from django.db.models import Count, F, Func, JSONField, OuterRef, Prefetch, Q, QuerySet, Subquery
+from django.db.models import Count, F, Func, JSONField, OuterRef, Prefetch, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
+from registry.access.roles import Actor
 from registry.errors import RegistryNotFound, RequestNotFound
 from registry.promotions.models import ApplyStep, Environment, PromotionRequest, Release, RequestItem, Thread
 from registry.promotions.selectors.request_infos import (
@@ -70,24 +71,26 @@ def list_requests(
     finding: int | None = None,
     requested_by: int | None = None,
     waiting_for: int | None = None,
-    viewer: int | None = None,
+    by: Actor | None = None,
     after: int | None = None,
     limit: int = 100,
 ) -> list[RequestInfo]:
     """Requests, newest first, `after` the number of the last one of the page before.
 
     `state` may be a state, or `open` for all that aren't closed; `subject` is one of those asked for; `finding` is the
-    drift finding that they answer, which the caller may read; `requested_by` and `waiting_for` are people. Drafts are
-    listed for `viewer` alone, who is their requester. A constant number of queries.
+    drift finding that they answer, which the caller may read; `requested_by` and `waiting_for` are people. `by` is who reads
+    them: what they may not read is left out, and so are others' drafts; without it all drafts are. A constant number of
+    queries.
     """
     if waiting_for is not None:
         return _waiting(
-            waiting_for, state=state, target=target, subject=subject, finding=finding, after=after, limit=limit
+            waiting_for, state=state, target=target, subject=subject, finding=finding, by=by, after=after, limit=limit
         )
-    rows = filtered(_rows(), state=state, target=target, subject=subject, finding=finding, after=after)
+    rows = filtered(_rows(), state=state, target=target, subject=subject, finding=finding, by=by, after=after)
     if requested_by is not None:
         rows = rows.filter(requested_by_id=requested_by)
-    rows = rows.filter(~Q(state=PromotionRequest.DRAFT) | Q(requested_by_id=viewer or 0))
+    if by is None:
+        rows = rows.exclude(state=PromotionRequest.DRAFT)
     return infos_of(list(rows[: _limit(limit)]))
 
 
@@ -142,9 +145,12 @@ def _waiting(
     target: str = "",
     subject: SubjectName | None = None,
     finding: int | None = None,
+    by: Actor | None = None,
     after: int | None = None,
 ) -> list[RequestInfo]:
-    filters: dict[str, Any] = {"state": state, "target": target, "subject": subject, "finding": finding, "after": after}
+    filters: dict[str, Any] = {
+        "state": state, "target": target, "subject": subject, "finding": finding, "by": by, "after": after,
+    }  # fmt: skip
     numbers = waiting_numbers(user_id, **filters)[: _limit(limit)]
     return infos_of(list(_rows().filter(pk__in=numbers)))
 

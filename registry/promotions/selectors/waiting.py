@@ -7,9 +7,10 @@ from typing import Any, Final
 
 from django.db.models import Count, Exists, F, Func, JSONField, OuterRef, QuerySet
 
-from registry.access.roles import Grant
+from registry.access.roles import Actor, Grant
 from registry.promotions.eligible import Reviewing
 from registry.promotions.models import PromotionRequest, RequestItem, Review, ReviewRule
+from registry.promotions.selectors.sight import in_sight
 from registry.promotions.stored_plan import STEPS
 from registry.subjects.names import SubjectName
 
@@ -89,8 +90,9 @@ def filtered(
     subject: SubjectName | None = None,
     finding: int | None = None,
     after: int | None = None,
+    by: Actor | None = None,
 ) -> QuerySet[PromotionRequest]:
-    """The rows that a list asks for; a state may be `open` for all that aren't closed."""
+    """The rows that a list asks for; a state may be `open` for all that aren't closed; `by` is who reads them."""
     if state == OPEN:
         rows = rows.filter(state__in=PromotionRequest.OPEN_STATES)
     elif state:
@@ -102,6 +104,8 @@ def filtered(
         rows = rows.filter(pk__in=asked.values("request"))
     if finding is not None:
         rows = rows.filter(finding=finding)
+    if by is not None:
+        rows = in_sight(rows, by)
     return rows if after is None else rows.filter(pk__lt=after)
 
 

@@ -166,6 +166,8 @@ PLAN = (
 IDS = IdPlan(sentence="prod will give id 88, not 31 as in staging.", verdict=Verdict.CARE)
 IDS_MANY = IdPlan(
     sentence="2 of 3 ids will differ.",
+    source="staging",
+    target="prod",
     verdict=Verdict.CARE,
     rows=(
         IdRow(subject="items-value", there="12", here="12", outlook="the same", verdict=Verdict.OK),
