@@ -197,6 +197,7 @@ urlpatterns = [
     path("promotions/<int:request_id>/changes", promotions.changes, name="promotion_changes"),
     path("promotions/<int:request_id>/reject", promotions.reject, name="promotion_reject"),
     path("promotions/<int:request_id>/submit", promotions.submit, name="promotion_submit"),
+    path("promotions/<int:request_id>/again", promotions.again, name="promotion_again"),
     path("promotions/<int:request_id>/recheck", promotions.recheck, name="promotion_recheck"),
     path("promotions/<int:request_id>/replay", promotions_replay.replay, name="promotion_replay"),
     path("promotions/<int:request_id>/withdraw", promotions.withdraw, name="promotion_withdraw"),

@@ -14,6 +14,7 @@ from django.utils.translation import gettext
 from dashboard.links import subjects_url
 from dashboard.pages.finding_row import finding_row
 from dashboard.pages.promotions import at_utc, request_row
+from dashboard.pages.promotions_clients import clients_sentence
 from dashboard.pages.promotions_plan import impact_of
 from dashboard.pages.sources import coverage_of
 from dashboard.pages.sources_words import listed
@@ -65,6 +66,8 @@ def impact_in_words(info: RequestInfo) -> str:
         if concerned
         else []
     )
+    clients = clients_sentence(info.checks)
+    parts += [clients] if clients else []
     said = listing(parts)
     return f"{said[:1].upper()}{said[1:]}." if said else ""
 

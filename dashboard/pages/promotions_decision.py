@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from dashboard.pages.promotions_why import why_of
-from dashboard.presenters.frame import Action, Field
+from dashboard.presenters.frame import Action, Field, Link
 from dashboard.presenters.policy import WhyNot
 from dashboard.presenters.promotions_page import ReviewForm, ScheduleForm
 from dashboard.texts import listing
@@ -183,6 +183,17 @@ def unschedule_action(info: RequestInfo, actor: Actor) -> Action | None:
         return None
     reason = "" if actor.user_id == info.requested_by_id else _no_apply(info, actor)
     return action(info, "unschedule", gettext("Don’t apply it then"), reason, icon="undo-2")
+
+
+def glass_link(info: RequestInfo, actor: Actor, environment: EnvironmentInfo) -> Link | None:
+    """The way around a request that can't go on as it is, for who may open it; None for others and for an open target."""
+    is_stuck = info.state in PLANNED and bool(info.failing or info.needed.nobody_can)
+    if not is_stuck or not environment.is_closed or not may(actor, "registry.manage", registry=info.target):
+        return None
+    return Link(
+        label=gettext("Break the glass of %(info)s") % {"info": info.target},
+        url=f"{reverse('ui:environment', args=[info.target])}#glass-title",
+    )
 
 
 def failed_actions(info: RequestInfo, actor: Actor) -> tuple[Action | None, Action | None]:

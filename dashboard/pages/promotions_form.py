@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from django.http import HttpRequest, QueryDict
@@ -12,6 +12,8 @@ from django.urls import reverse
 from django.utils.translation import gettext
 
 from dashboard.pages.frame import make_frame, page_actor
+from dashboard.pages.numbers import whole_number
+from dashboard.pages.promotions_again import again_link
 from dashboard.pages.promotions_plan import check_rows, id_plan, plan_steps, worst
 from dashboard.pages.sources_words import given_text
 from dashboard.presenters.frame import Action, Choice, Crumb, Field, Problem, Section
@@ -22,6 +24,7 @@ from registry.access.roles import Actor, may_somewhere, refusal
 from registry.errors import InvalidInput, SchemadeskError
 from registry.promotions import selectors, services
 from registry.promotions.plan import Plan
+from registry.promotions.selectors.readable import readable_request
 from registry.subjects.names import SubjectName, parse_subject
 
 MAX_LINES: Final = 500
@@ -43,6 +46,7 @@ class Asked:
     target: str
     reason: str
     with_config: bool
+    again_of: int | None = None
 
     def items(self) -> list[tuple[SubjectName, int | str]]:
         """The lines as subjects with versions. Raises InvalidInput, InvalidName."""
@@ -74,14 +78,30 @@ def asked_of(given: QueryDict, order: Sequence[str]) -> Asked:
         single = f"{given_text(given, 'subject')} {given_text(given, 'version', _LATEST)}".strip()
         marked = [text.replace("\0", "") for text in given.getlist("item")[:MAX_LINES]]
         lines = "\n".join([*([single] if given_text(given, "subject") else []), *marked])
-    return Asked(lines, source, target, given_text(given, "reason"), given.get("with_config") == "1")
+    with_config, again_of = given.get("with_config") == "1", whole_number(given_text(given, "again_of"))
+    return Asked(lines, source, target, given_text(given, "reason"), with_config, again_of)
+
+
+def _filled(asked: Asked, actor: Actor) -> Asked:
+    """Where only the request is named that is asked for again, with all that it asked for. Raises RequestNotFound."""
+    if asked.again_of is None or asked.lines.strip():
+        return asked
+    info = readable_request(asked.again_of, actor)
+    return replace(
+        asked,
+        lines="\n".join(f"{item.subject.qualified} {item.version}" for item in info.items if item.version),
+        source=info.source or asked.source,
+        target=info.target,
+        reason=info.reason,
+        with_config=info.with_config,
+    )
 
 
 def request_form(request: HttpRequest, problem: SchemadeskError | None = None) -> PromotionForm:
     """The form, filled from the address or from what was sent; with the plan, once something is asked for."""
     actor, order = page_actor(request), selectors.list_environments()
     given = request.POST if request.method == "POST" else request.GET
-    asked = asked_of(given, order)
+    asked = _filled(asked_of(given, order), actor)
     plan, shown = None, problem
     if asked.lines.strip():
         try:
@@ -100,6 +120,8 @@ def request_form(request: HttpRequest, problem: SchemadeskError | None = None) -
         draft=_send(gettext("Keep as a draft"), actor),
         preview_url=reverse("ui:promotion_request"),
         with_config=asked.with_config,
+        again_of=asked.again_of,
+        again=again_link(asked.again_of),
         problem=Problem(what=shown.placed) if shown else None,
         **(_preview(plan, asked, given) if plan else {}),
     )

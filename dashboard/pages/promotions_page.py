@@ -14,11 +14,14 @@ from dashboard.links import subject_url
 from dashboard.pages.finding_row import finding_origin
 from dashboard.pages.frame import environment_of, make_frame, page_actor
 from dashboard.pages.promotions import what_of
+from dashboard.pages.promotions_again import again_action, again_rows
 from dashboard.pages.promotions_changes import Drawing, changes_of, page_url
+from dashboard.pages.promotions_clients import clients_fact
 from dashboard.pages.promotions_decision import (
     apply_action,
     apply_why,
     failed_actions,
+    glass_link,
     recheck_action,
     review_form,
     schedule_form,
@@ -176,7 +179,9 @@ def promotion(request: HttpRequest, request_id: int) -> PromotionPage:
         timeline=timeline(info, events),
         problem=_problem(info),
         packs=packs_of(info),
-        linked=linked_rows(info, actor),
+        linked=(*again_rows(info, actor), *linked_rows(info, actor)),
+        again=again_action(info, actor),
+        glass=glass_link(info, actor, environment),
     )
     return as_it_was(page) if actor.past else page
 
@@ -200,7 +205,7 @@ def as_it_was(page: PromotionPage) -> PromotionPage:
         threads=tuple(replace(thread, answer=None, switch=None) for thread in page.threads),
         replay_topics=(), eligible=(), apply_why=(), packs=(), nobody="",
         replay=None, recheck=None, review=None, submit=None, withdraw=None, apply=None, schedule=None, unschedule=None,
-        resume=None, give_up=None, comment=None,
+        resume=None, give_up=None, comment=None, again=None,
     )  # fmt: skip
 
 
@@ -238,6 +243,9 @@ def _facts(info: RequestInfo) -> tuple[Fact, ...]:
             )
         )
     facts.append(Fact(label=gettext("Fingerprint"), value=info.fingerprint_short, code=True))
+    clients = clients_fact(info.checks)
+    if clients:
+        facts.append(clients)
     data = next((check for check in info.checks if check.get("code") == "evidence.data"), None)
     if data:
         facts.append(Fact(label=gettext("Evidence from data"), value=f"{_EVIDENCE[data['verdict']]}{seen_of(data)}"))

@@ -35,7 +35,7 @@ VERDICTS: Final = {
     "skipped": Verdict.OK,
 }
 #: codes of the checks that say whom it concerns; the page shows them apart
-IMPACT: Final = ("referrers", "evidence.data", "evidence.state")
+IMPACT: Final = ("referrers", "clients", "evidence.data", "evidence.state")
 _OUTLOOKS: Final = {
     SAME_ID: (later("the same"), Verdict.OK),
     GIVEN_ID: (later("kept, by IMPORT"), Verdict.OK),

@@ -13,6 +13,7 @@ from django.utils.translation import gettext
 from dashboard.pages.finding_row import finding_origin
 from dashboard.pages.frame import environment_of, make_frame, page_actor
 from dashboard.pages.promotions import request_row
+from dashboard.pages.promotions_again import again_link
 from dashboard.pages.proposals_form import Form
 from dashboard.pages.proposals_told import check_action, draws_all, editor_url, told_of, told_of_syntax, view_of
 from dashboard.presenters.frame import Action, Choice, Crumb, Field, Link, Problem, Section
@@ -110,6 +111,8 @@ def proposal_page(
         told=told,
         view=view_of(request),
         is_whole=draws_all(request),
+        again_of=form.again_of,
+        again=again_link(form.again_of),
     )
 
 

@@ -20,7 +20,8 @@ from registry.errors import InvalidInput, InvalidReference, NotFound
 from registry.formats.base import Reference
 from registry.promotions import selectors
 from registry.promotions.origins import readable_findings
-from registry.promotions.selectors import DraftInfo
+from registry.promotions.selectors import DraftInfo, RequestInfo
+from registry.promotions.selectors.readable import readable_request
 from registry.subjects import selectors as subjects
 from registry.subjects.names import parse_subject
 from registry.subjects.selectors.places import get_registry
@@ -36,7 +37,7 @@ _FORMAT_OF: Final = {"avsc": "AVRO", "proto": "PROTOBUF"}
 class Form:
     """What the editor holds; a row of references as it was typed, `draft` the draft that it is of.
 
-    `finding` is the drift finding that it answers. `seen` is the state of the draft that was read, empty for none, None
+    `finding` is the drift finding that it answers, `again_of` the request that it asks for again. `seen` is the state of the draft that was read, empty for none, None
     where the sender doesn't say.
     """
 
@@ -50,6 +51,7 @@ class Form:
     draft: int | None = None
     finding: int | None = None
     seen: str | None = ""
+    again_of: int | None = None
 
     def references(self) -> list[Reference]:
         """The rows as references; raises InvalidReference for a version that is none."""
@@ -98,6 +100,7 @@ def form_sent(request: HttpRequest) -> Form:
         draft=whole_number(given_text(posted, "draft")),
         finding=whole_number(given_text(posted, "finding")),
         seen=posted.get("seen", "")[:40] if "seen" in posted else None,
+        again_of=whole_number(given_text(posted, "again_of")),
     )
 
 
@@ -132,20 +135,40 @@ def with_file(request: HttpRequest, form: Form) -> Form:
 
 
 def form_started(request: HttpRequest, actor: Actor) -> Form:
-    """The editor as the address opens it: empty, with a version (`from=prod:3`, `from=3`) or after a finding.
+    """The editor as the address opens it: empty, with a version (`from=prod:3`, `from=3`), after a finding, or
+    with what a request asked for (`again_of=12`).
 
-    Raises NotAllowed, SubjectNotFound, VersionNotFound, FindingNotFound, InvalidInput.
+    Raises NotAllowed, SubjectNotFound, VersionNotFound, FindingNotFound, RequestNotFound, InvalidInput.
     """
     order = selectors.list_environments()
     start = given_text(request.GET, "from")
     if start.startswith(_FINDING):
         return _after_finding(start.removeprefix(_FINDING), actor, order)
+    again_of = whole_number(given_text(request.GET, "again_of"))
+    if again_of is not None:
+        return _asked_again(readable_request(again_of, actor), actor)
     registry = given_text(request.GET, "registry") or (order[0] if order else "")
     subject = given_text(request.GET, "subject")
     if not subject:
         return Form(registry, "")
     place, _, version = start.rpartition(":")
     return _from_version(Form(registry, subject), place or registry, version or "latest", actor, asked=bool(start))
+
+
+def _asked_again(info: RequestInfo, actor: Actor) -> Form:
+    """The text that a request proposed, to be changed; of another kind of request the target's."""
+    form = Form(info.target, info.subject.qualified, reason=info.reason, again_of=info.id)
+    item = info.items[0] if info.items else None
+    if item is None or not item.text:
+        return replace(_from_version(form, info.target, "latest", actor, asked=False), again_of=info.id)
+    return replace(
+        form,
+        text=item.text,
+        schema_type=item.schema_type,
+        rows=tuple((str(ref["name"]), str(ref["subject"]), str(ref["version"])) for ref in item.references),
+        origin=gettext("from request %(number)s") % {"number": info.id},
+        finding=info.finding if readable_findings([info.finding], actor) else None,
+    )
 
 
 def _from_version(form: Form, place: str, version: str, actor: Actor, *, asked: bool) -> Form:

@@ -269,11 +269,12 @@ class Field:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """A label and a value; `code` sets the value in monospace."""
+    """A label and a value; `code` sets the value in monospace, `url` leads to more of it where a page links it."""
 
     label: str
     value: str
     code: bool = False
+    url: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -157,6 +157,8 @@ class PromotionForm:
     draft: Action
     preview_url: str
     with_config: bool = False
+    again_of: int | None = None
+    again: Link | None = None
     headline: str = ""
     sentence: str = ""
     verdict: Verdict = Verdict.UNKNOWN

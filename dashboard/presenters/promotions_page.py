@@ -154,7 +154,7 @@ class ReviewForm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkedRow:
-    """An open request to the same environment that belongs with this one; `goes_first` says that this one waits for it."""
+    """A request to the same environment that belongs with this one; `goes_first` says that this one waits for it."""
 
     number: int
     url: str
@@ -182,7 +182,7 @@ class PromotionPage:
     chosen one is compared with what the target has: `comparison` is None where there is nothing to compare with, and
     `comparison_note` says why. `nobody` says that nobody can approve, and the cure. `finding` is the one that it answers,
     for a reader who may see it. Actions that aren't relevant are None; `apply_why` are the conditions that fail of
-    applying.
+    applying; `again` asks for the same once more; `glass` leads around what can't go on.
     """
 
     frame: Frame
@@ -249,6 +249,8 @@ class PromotionPage:
     problem: Problem | None = None
     packs: tuple[Link, ...] = ()
     linked: tuple[LinkedRow, ...] = ()
+    again: Action | None = None
+    glass: Link | None = None
 
     @property
     def open_threads(self) -> int:

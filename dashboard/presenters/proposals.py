@@ -94,7 +94,7 @@ class ProposalPage:
     """The editor; `told` is what a check came to, and `problem` what saving or submitting met.
 
     `seen` is the state of the draft that was read. `finding_number` is what the form sends on, `finding` what the reader
-    may see of it.
+    may see of it. `again` is the request that it asks for again; `is_whole` draws all changes.
     """
 
     frame: Frame
@@ -119,3 +119,5 @@ class ProposalPage:
     told: ProposalTold | None = None
     view: str = "unified"
     is_whole: bool = False
+    again_of: int | None = None
+    again: Link | None = None

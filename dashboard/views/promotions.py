@@ -76,6 +76,7 @@ def promotion_request(request: HttpRequest) -> HttpResponse:
                 with_config=asked.with_config,
                 reason=asked.reason,
                 draft=draft,
+                again_of=asked.again_of,
                 by=actor,
             )
         except SchemadeskError as error:
@@ -214,6 +215,21 @@ def reject(request: HttpRequest, request_id: int) -> HttpResponse:
 def withdraw(request: HttpRequest, request_id: int) -> HttpResponse:
     """Take it back."""
     return _decide(request, request_id, lambda: services.withdraw(request_id=request_id, by=page_actor(request)))
+
+
+@require_POST
+def again(request: HttpRequest, request_id: int) -> HttpResponse:
+    """Ask for the same again, of a kind of request that has no form."""
+    actor = page_actor(request)
+    try:
+        number = services.ask_again(request_id=request_id, by=actor)
+    except RequestNotFound:
+        raise
+    except (Conflict, InvalidInput, NotAllowed, NotFound, Unavailable) as error:
+        messages.error(request, error.placed)
+        return redirect("ui:promotion", request_id)
+    messages.success(request, gettext("Request %(number)s waits for a reviewer.") % {"number": number})
+    return redirect("ui:promotion", number)
 
 
 @require_POST

@@ -134,6 +134,7 @@ def _submitted(request: HttpRequest, form: Form, actor: Actor) -> HttpResponse:
         reason=form.reason if "reason" in request.POST else None,
         draft_id=form.draft,
         finding=form.finding,
+        again_of=form.again_of,
     )
     messages.success(request, gettext("Request %(number)s waits for a reviewer.") % {"number": number})
     return redirect("ui:promotion", number)

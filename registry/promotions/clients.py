@@ -40,18 +40,23 @@ def _check(
     lapsed = len(clients) - len(there)
     quiet = f" {_counted(lapsed)} not heard of for long." if lapsed else ""
     try:
-        hurt = [_told(harm) for harm in harm_to(there, schema, versions)]
+        hurt = harm_to(there, schema, versions)
     except SchemaTooCostly as error:
         return Check(CODE, name, SKIPPED, error.message, subject=subject)
     if hurt:
         more = f"; and {len(hurt) - NAMED} more" if len(hurt) > NAMED else ""
+        concerned = tuple(dict.fromkeys(harm.client.name for harm in hurt))
+        listed = "; ".join(map(_told, hurt[:NAMED]))
         cure = "Talk to them before it is applied; bring them to a version that goes with it first."
-        return Check(CODE, name, WARN, f"{'; '.join(hurt[:NAMED])}{more}.{quiet}", cure, subject=subject)
+        said = f"{listed}{more}.{quiet}"
+        return Check(CODE, name, WARN, said, cure, subject=subject, concerned=concerned, asked=len(there))
     if not there:
         return Check(CODE, name, SKIPPED, f"Of its clients none was heard of lately.{quiet}", subject=subject)
     listed = ", ".join(client.name for client in there[:NAMED])
     more = f" and {len(there) - NAMED} more" if len(there) > NAMED else ""
-    return Check(CODE, name, PASS, f"It goes with what {listed}{more} declared.{quiet}", subject=subject)
+    return Check(
+        CODE, name, PASS, f"It goes with what {listed}{more} declared.{quiet}", subject=subject, asked=len(there)
+    )
 
 
 def _told(harm: Harm) -> str:

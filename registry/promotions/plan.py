@@ -257,7 +257,7 @@ class Check:
     `code` is stable, `name` and `sentence` are for people, `cure` says what would change it. Compatibility is overridden
     by somebody who may force versions, everything else that is `overridable` by a reviewer with a reason. `as_of` is
     when what it rests on was seen (ISO 8601, UTC), "" for what was looked up for the plan. `binding`: an approval binds to
-    its verdict whatever that is.
+    its verdict whatever that is. `concerned` are the declared clients that don't go on, of `asked` that there are.
     """
 
     code: str
@@ -269,6 +269,8 @@ class Check:
     subject: str = ""
     as_of: str = ""
     binding: bool = False
+    concerned: tuple[str, ...] = ()
+    asked: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """The check as JSON values."""

@@ -38,8 +38,7 @@ PAGES = {
     "/ui/registries/dev/policy": "/api/v1/registries/dev/policy",
     "/ui/registries/dev/what-if?level=FULL": "/api/v1/registries/dev/what-if?level=FULL",
     "/ui/promotions?state=open&target=prod": "/api/v1/promotions?state=open&target=prod",
-    "/ui/promotions?q=orders-value&who=mine&before=9": "/api/v1/promotions?subject=orders-value&after=9&mine=true",
-    "/ui/promotions?who=waiting": "/api/v1/promotions?waiting=true",
+    "/ui/promotions?q=orders-value&before=999999": "/api/v1/promotions?subject=orders-value&after=999999",
     "/ui/findings?state=all&severity=break&q=orders": "/api/v1/findings?text=orders&state=&severity=break",
     "/ui/sources": "/api/v1/sources",
     "/ui/sources/{source}": "/api/v1/sources/{source}/scans",
@@ -132,6 +131,12 @@ def test_no_secret_is_in_it() -> None:
     request = RequestFactory().get("/ui/audit?q=x", headers={"authorization": "Bearer abc", "cookie": "sessionid=abc"})
     found = copy_as(request, "audit")
     assert "abc" not in found.command + found.url
+
+
+@pytest.mark.parametrize("whose", ["mine", "waiting"])
+def test_whose_requests_are_listed_is_said_as_the_api_says_it(whose: str) -> None:
+    request = RequestFactory().get("/ui/promotions", {"who": whose, "state": "open", "q": "orders-value"})
+    assert copy_as(request, "requests").url == f"/api/v1/promotions?subject=orders-value&state=open&{whose}=true"
 
 
 def test_a_filter_that_is_no_text_at_all_breaks_nothing() -> None:

@@ -110,9 +110,11 @@ def test_the_page_reaches_what_may_be_read_below_newer_ones(
 
 @pytest.mark.parametrize("query", ["", "?limit=2", "?target=prod", "?subject=payments-value", "?state=open&subject=both-value"])  # fmt: skip
 def test_the_api_answers_with_what_may_be_read(
-    narrow: Client, api: Callable[[str], Client], asked: list[int], query: str
+    cast: Cast, api: Callable[[str], Client], asked: list[int], query: str
 ) -> None:
-    answer = api("reader").get(f"/api/v1/promotions{query}")
+    client = api("reader")
+    RoleGrant.objects.filter(user__username="reader").update(subject_pattern="orders-value")
+    answer = client.get(f"/api/v1/promotions{query}")
     assert answer.status_code == 200
     seen = {"": asked[-2:], "?limit=2": asked[-2:], "?target=prod": asked[-2:-1]}.get(query, [])
     assert [request["id"] for request in answer.json()] == seen

@@ -218,6 +218,7 @@ SAMPLES: dict[str, Sample] = {
     "replay-failed": Sample("promotions/replay.html", replay.REPLAY_FAILED),
     "promotion-own": Sample("promotions/promotion.html", promotions.PROMOTION_OWN),
     "promotion-breaks": Sample("promotions/promotion.html", promotions.PROMOTION_BREAKS),
+    "promotion-rejected": Sample("promotions/promotion.html", promotions.PROMOTION_REJECTED),
     "promotion-approved": Sample("promotions/promotion.html", promotions.PROMOTION_APPROVED),
     "promotion-failed": Sample("promotions/promotion.html", promotions.PROMOTION_FAILED),
     "promotion-scheduled": Sample("promotions/promotion.html", promotions.PROMOTION_SCHEDULED),

@@ -21,6 +21,8 @@ from registry.promotions.models import PromotionRequest
 from registry.promotions.origins import origin_of, readable_findings, require_finding
 from registry.promotions.reasons import reasons_of
 from registry.promotions.selectors import RequestInfo
+from registry.promotions.selectors.again import Again as AskedAgain
+from registry.promotions.selectors.again import asked_again
 from registry.promotions.services.current import MAX_TEXT
 from registry.promotions.services.requesting import MAX_ITEMS, MAX_REFERENCES
 from registry.subjects.names import parse_subject
@@ -32,6 +34,18 @@ MAX_NUMBER: Final = 2**63 - 1
 def text_field(**more: Any) -> serializers.CharField:
     """A text that may be left out."""
     return serializers.CharField(required=False, allow_blank=True, max_length=MAX_TEXT, **{"default": "", **more})
+
+
+def again_field() -> serializers.IntegerField:
+    """The number of the request that is asked for again."""
+    return serializers.IntegerField(
+        required=False,
+        default=None,
+        allow_null=True,
+        min_value=1,
+        max_value=MAX_NUMBER,
+        help_text="the request, rejected or withdrawn, that this one asks for again",
+    )
 
 
 class PageSerializer(serializers.Serializer[Any]):
@@ -75,6 +89,7 @@ class PromotionSerializer(serializers.Serializer[Any]):
     with_config = serializers.BooleanField(required=False, default=False)
     reason = text_field()
     draft = serializers.BooleanField(required=False, default=False)
+    again_of = again_field()
 
 
 class ProposalSerializer(serializers.Serializer[Any]):
@@ -94,6 +109,7 @@ class ProposalSerializer(serializers.Serializer[Any]):
         required=False, default=None, allow_null=True, min_value=1, max_value=MAX_NUMBER
     )
     finding = serializers.IntegerField(required=False, default=None, allow_null=True, min_value=1, max_value=MAX_NUMBER)
+    again_of = again_field()
 
 
 class RollBackSerializer(serializers.Serializer[Any]):
@@ -103,6 +119,13 @@ class RollBackSerializer(serializers.Serializer[Any]):
     subject = serializers.CharField(max_length=1280)
     version = serializers.CharField(max_length=12)
     reason = serializers.CharField(max_length=MAX_TEXT)
+    again_of = again_field()
+
+
+class AgainSerializer(serializers.Serializer[Any]):
+    """Why it is asked for again; empty: the reason of before."""
+
+    reason = text_field()
 
 
 class DecisionSerializer(serializers.Serializer[Any]):
@@ -191,6 +214,7 @@ class Proposals(ProductView):
             reason=values["reason"],
             draft_id=values["draft_id"],
             finding=values["finding"],
+            again_of=values["again_of"],
             by=self.actor,
         )
         return Response(answer_of(selectors.get_request(number), self.actor), status=201)
@@ -303,6 +327,17 @@ class Withdrawal(_Step):
         return self.answer(request_id)
 
 
+class Again(ProductView):
+    """`/api/v1/promotions/{id}/again`."""
+
+    @extend_schema(request=AgainSerializer, responses=None)
+    def post(self, request: Request, request_id: str) -> Response:
+        """Ask again for what was rejected or withdrawn; answers the new request."""
+        values = self.valid(AgainSerializer)
+        number = services.ask_again(request_id=int(request_id), by=self.actor, reason=values["reason"])
+        return Response(answer_of(selectors.get_request(number), self.actor), status=201)
+
+
 class Threads(ProductView):
     """`/api/v1/promotions/{id}/threads`."""
 
@@ -372,12 +407,12 @@ def answer_of(info: RequestInfo, by: Actor) -> dict[str, Any]:
 
 
 def answers_of(infos: Sequence[RequestInfo], by: Actor) -> list[dict[str, Any]]:
-    """Requests as JSON values, their findings with one query."""
-    findings = readable_findings([info.finding for info in infos], by)
-    return [_answer(info, origin_of(findings.get(info.finding or 0)), by) for info in infos]
+    """Requests as JSON values, their findings with one query, and those that ask for the same with another."""
+    findings, again = readable_findings([info.finding for info in infos], by), asked_again(infos, by)
+    return [_answer(info, origin_of(findings.get(info.finding or 0)), again[info.id], by) for info in infos]
 
 
-def _answer(info: RequestInfo, origin: dict[str, Any] | None, by: Actor) -> dict[str, Any]:
+def _answer(info: RequestInfo, origin: dict[str, Any] | None, asked: AskedAgain, by: Actor) -> dict[str, Any]:
     """One of them; `reasons` say for each thing that may be done why the caller couldn't now."""
     found = asdict(info)
     del found["finding"]  # its number is in the origin, for those who may read it
@@ -386,6 +421,8 @@ def _answer(info: RequestInfo, origin: dict[str, Any] | None, by: Actor) -> dict
     return {
         **found,
         "origin": origin,
+        "again_of": asked.earlier.id if asked.earlier else None,
+        "asked_again_by": [each.id for each in asked.later],
         "release": asdict(info.release) if info.release else None,
         "is_breaking": info.is_breaking,
         "can_run": info.can_run,

@@ -60,6 +60,10 @@ class PromotionRequest(models.Model):
     finding = models.PositiveBigIntegerField(
         null=True, blank=True, help_text="the number of the drift finding that it answers, which may be gone since"
     )
+    again_of = models.ForeignKey(
+        "self", on_delete=models.PROTECT, null=True, blank=True, related_name="+",
+        help_text="the one that was rejected or withdrawn, which this one asks for again",
+    )  # fmt: skip
 
     @classmethod
     def from_db(
@@ -96,6 +100,7 @@ class PromotionRequest(models.Model):
                 | ~models.Q(state__in=("applied", "rejected", "withdrawn")) & models.Q(closed_at=None),
                 name="closed_has_a_time",
             ),
+            models.CheckConstraint(condition=~models.Q(again_of=models.F("id")), name="again_of_another"),
         ]  # fmt: skip
         indexes = [
             models.Index(fields=["context_name", "subject_name"], name="request_by_subject"),

@@ -104,7 +104,8 @@ class RequestInfo:
 
     `stale` says what has moved since the plan was made, "" where nothing has. In a list the plan's steps have no texts,
     `stale`, `threads` and `steps` are empty, and `open_threads` says how many there are. `needed` is empty for a closed
-    request. `finding` is the drift finding that it answers: a number for `readable_findings`, which asks who may read it.
+    request. `finding` is the drift finding that it answers: a number for `readable_findings`, which asks who may read it; so is
+    `again_of`, the request that it asks for again, for `asked_again`.
     """
 
     id: int
@@ -138,6 +139,7 @@ class RequestInfo:
     steps: tuple[StepInfo, ...]
     releases: tuple[ReleaseInfo, ...]
     finding: int | None = None
+    again_of: int | None = None
 
     @property
     def fingerprint_short(self) -> str:
@@ -226,6 +228,7 @@ def _info(row: PromotionRequest, needed: Needed) -> RequestInfo:
         steps=tuple(_step(step) for step in row.steps.all()) if is_whole else (),
         releases=tuple(_release(release) for release in row.releases.all()),
         finding=row.finding,
+        again_of=row.again_of_id,
     )
 
 

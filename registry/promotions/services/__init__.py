@@ -3,6 +3,7 @@
 from registry.promotions.services.adopting import request_adoption
 from registry.promotions.services.applying import apply, give_up, resume
 from registry.promotions.services.approving_together import approve_together
+from registry.promotions.services.asking_again import ask_again
 from registry.promotions.services.break_glass import close_break_glass, confirm_break_glass, open_break_glass
 from registry.promotions.services.discussing import answer, open_thread, reopen, resolve
 from registry.promotions.services.drafts import delete_draft, save_draft
@@ -32,6 +33,7 @@ __all__ = [
     "apply",
     "approve",
     "approve_together",
+    "ask_again",
     "change_environment",
     "claim_due",
     "close_break_glass",

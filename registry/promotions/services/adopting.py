@@ -15,7 +15,9 @@ from registry.subjects.names import SubjectName
 
 
 @transaction.atomic
-def request_adoption(*, environment: str, subject: SubjectName, version: int | str, by: Actor, reason: str) -> int:
+def request_adoption(
+    *, environment: str, subject: SubjectName, version: int | str, by: Actor, reason: str, again_of: int | None = None
+) -> int:
     """Ask for the review of a version that is in the environment already; gives the request's number.
 
     Applying the approved request records the release that is missing; nothing is registered. `reason` says how the
@@ -36,4 +38,4 @@ def request_adoption(*, environment: str, subject: SubjectName, version: int | s
         )
     item = WishedItem(subject, rows[0].version)
     wish = Wish(target=goal, items=(item,), kind=PromotionRequest.ADOPT)
-    return add_request(wish, rows=rows, by=by, reason=reason)
+    return add_request(wish, rows=rows, by=by, reason=reason, again_of=again_of)

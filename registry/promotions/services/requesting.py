@@ -34,6 +34,7 @@ from registry.promotions.services.current import (
     subject_of,
     words,
 )
+from registry.promotions.services.earlier import require_earlier
 from registry.promotions.services.mirrored import fresh
 from registry.promotions.telling import ask_for_reviews, tell
 from registry.subjects.models import Registry, SchemaVersion
@@ -63,11 +64,13 @@ def request_promotion(
     with_config: bool = False,
     reason: str = "",
     draft: bool = False,
+    again_of: int | None = None,
 ) -> int:
     """Ask for a version of one environment in a later one, or for several `items` as one plan; gives the number.
 
     `with_config` brings the subjects' settings along. A draft is its requester's alone until it is submitted. The drift
-    finding for which the source got the versions is the one that this request answers, too.
+    finding for which the source got the versions is the one that this request answers, too. `again_of` is the request,
+    rejected or withdrawn, that this one asks for again.
     Raises InvalidInput for an order or a set that doesn't fit, WrongState where one of them is asked for already or
     there is nothing to do, SubjectNotFound, VersionNotFound, NotAllowed, NotSignedIn.
     """
@@ -82,7 +85,7 @@ def request_promotion(
     wished = tuple(WishedItem(name, row.version) for (name, _), row in zip(asked, rows, strict=True))
     wish = Wish(target=goal, items=wished, source=origin, kind=PromotionRequest.PROMOTE, with_config=with_config)
     finding = finding_behind(origin, rows)
-    return add_request(wish, rows=rows, by=by, reason=reason, draft=draft, finding=finding)
+    return add_request(wish, rows=rows, by=by, reason=reason, draft=draft, finding=finding, again_of=again_of)
 
 
 @retried
@@ -97,6 +100,7 @@ def propose_version(
     reason: str | None = None,
     draft_id: int | None = None,
     finding: int | None = None,
+    again_of: int | None = None,
 ) -> int:
     """Ask for a text as the next version of a subject of the target, which it has nowhere yet; gives the number.
 
@@ -128,6 +132,7 @@ def propose_version(
         by=by,
         reason=reason if reason is not None else draft.reason if draft else "",
         finding=finding if finding is not None else begun_with,
+        again_of=again_of,
     )
     if draft:
         draft.delete()
@@ -143,13 +148,17 @@ def add_request(
     fingerprints: Sequence[str] = (),
     draft: bool = False,
     finding: int | None = None,
+    again_of: int | None = None,
 ) -> int:
     """The rows of a request of any kind, whose right was asked before; gives the number. Inside a transaction.
 
     `rows` are the versions in the order of the wish's items, `fingerprints` those of proposed texts instead.
-    Raises WrongState where there is nothing to do or a schema is asked for already, InvalidInput.
+    Raises WrongState where there is nothing to do or a schema is asked for already, InvalidInput, and what `again_of`
+    raises.
     """
     user_id, said = person(by), words(reason, "reason")
+    if again_of is not None:
+        require_earlier(again_of, target=str(wish.target), subjects=[item.subject for item in wish.items], by=by)
     plan = planning.make_plan(replace(wish, answers=finding))
     _refuse_nothing_to_do(wish, plan)
     first = wish.items[0]
@@ -170,6 +179,7 @@ def add_request(
         plan_hash=plan.hash,
         requested_by_id=user_id,
         finding=finding,
+        again_of_id=again_of,
     )
     _add_items(_items_of(request, wish, rows, fingerprints), wish.target)
     if not draft:

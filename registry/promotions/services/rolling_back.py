@@ -20,7 +20,9 @@ from registry.subjects.selectors import list_versions
 
 
 @transaction.atomic
-def request_roll_back(*, environment: str, subject: SubjectName, version: int | str, by: Actor, reason: str) -> int:
+def request_roll_back(
+    *, environment: str, subject: SubjectName, version: int | str, by: Actor, reason: str, again_of: int | None = None
+) -> int:
     """Ask for an earlier version of a subject to be current again in an environment; gives the request's number.
 
     Raises InvalidInput without a reason and for a subject without a name, WrongState for the version that is current
@@ -37,4 +39,4 @@ def request_roll_back(*, environment: str, subject: SubjectName, version: int | 
     if rows[0].version == newest:
         raise WrongState(f"Version {newest} of {subject.qualified} is current in {environment}; name an earlier one.")
     wish = Wish(target=goal, items=(WishedItem(subject, rows[0].version),), kind=PromotionRequest.ROLL_BACK)
-    return add_request(wish, rows=rows, by=by, reason=reason)
+    return add_request(wish, rows=rows, by=by, reason=reason, again_of=again_of)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dashboard.presenters.audit import AuditChange, AuditList, AuditRow
+from dashboard.presenters.comparison import TextSwitch
 from dashboard.presenters.drift_parts import FindingOrigin
 from dashboard.presenters.frame import (
     Action,
@@ -284,7 +285,10 @@ SET = tuple(
 )  # fmt: skip
 PROMOTION_BREAKS = replace(
     PROMOTION, verdict=Verdict.BREAKS, headline="It would break consumers of prod", sentence="2 checks fail: one of them may be overridden with a reason.",
-    checks=FAILING, comparison=COMPARISON, comparison_of="orders-value", items=SET, items_title="7 schemas would be written", items_hidden=3, words_url="/gallery/promotion", more=3, ids=IDS_MANY, reason=HOSTILE, finding=ORIGIN_HOSTILE,
+    checks=FAILING, comparison=replace(COMPARISON, hidden_changes=12), comparison_of="orders-value", all_url="/gallery/promotion-breaks?all=1",
+    unchanged_url="/gallery/promotion-breaks?unchanged=1", text_switch=TextSwitch(as_submitted=False, laid_out_url="/gallery/promotion-breaks", submitted_url="/gallery/promotion-breaks?text=submitted"),
+    glass=Link(label="Break the glass of prod", url="/gallery/environment#glass-title"),
+    facts=(*PROMOTION.facts, Fact(label="Declared clients that don’t go on", value="2 of 5: billing and ledger", url="#impact")), items=SET, items_title="7 schemas would be written", items_hidden=3, words_url="/gallery/promotion", more=3, ids=IDS_MANY, reason=HOSTILE, finding=ORIGIN_HOSTILE,
     voided="prod moved at 10:02: customers-value got version 3, registered by release 12. 1 approval no longer counts.",
     nobody="Nobody with the right to review is left: name an owner of orders-value, or give somebody the role approver.",
     review=replace(
@@ -294,6 +298,13 @@ PROMOTION_BREAKS = replace(
         typed=Field(name="typed", label="Type the subject’s name to approve", code=True, help="It breaks, and prod is closed."),
     ),
     comment=replace(COMMENT, subject="orders-value", path="Order.customer.email", whole_url="/gallery/promotion"),
+)  # fmt: skip
+PROMOTION_REJECTED = replace(
+    PROMOTION, state=RequestState.REJECTED, headline="Closed: rejected", sentence="It was turned down; nothing was written.", verdict=Verdict.UNKNOWN,
+    review=None, rules=(), eligible=(), recheck=None, comment=None, states=(*(replace(mark, mood="done") for mark in STATES[:2]), StateMark(state=RequestState.REJECTED, mood="bad", at=ago(hours=1), who="approver")),
+    reviews=(ReviewRow(reviewer="approver", state=ReviewState.REJECTED, comment="Not before the sale.", at=ago(hours=1)),),
+    again=Action(label="Ask again…", url="/gallery/promotion-form", icon="refresh-cw"),
+    linked=(LinkedRow(number=21, url="/gallery/promotion", subject="customers-value", state=RequestState.IN_REVIEW, sentence="It asks for this again."),),
 )  # fmt: skip
 PROMOTION_APPROVED = replace(
     PROMOTION, state=RequestState.APPROVED, review=None, comparison=None, comparison_note="prod has no version of this subject yet: there is nothing to compare with.",
