@@ -75,9 +75,7 @@ _LISTS: Final[Mapping[str, _List]] = {
         },
         {("state", "all"): "", ("state", "resolving"): "", ("muted", "only"): "true", ("muted", "all"): "null"},
     ),
-    "environments": _List(
-        "/api/v1/environments", note=later("The environments with their rules; for one subject ask can-promote.")
-    ),
+    "board": _List("/api/v1/board", {"q": "text", "show": "show", "after": "after", "at": "at"}),
     "ghosts": _List("/api/v1/ghosts", {"q": "text", **{name: name for name in ("environment", "state", "before")}}),
     "usage": _List("/api/v1/registries/{registry}/subjects/{subject}/usage"),
     "orphans": _List("/api/v1/registries/{registry}/orphans", {"after": "after"}),

@@ -29,7 +29,7 @@ from registry.access.roles import Actor, may
 from registry.drift.selectors import FindingInfo, SourceInfo
 from registry.notifications.selectors import EntryInfo, list_entries
 from registry.promotions.due import WAITS, freezes_soon, waits_long
-from registry.promotions.plan import FAIL, WARN
+from registry.promotions.plan import ADVICE, FAIL, WARN
 from registry.promotions.recurring import Window
 from registry.promotions.selectors import RequestInfo, resolving
 from registry.promotions.selectors.decisions import last_decision
@@ -57,7 +57,10 @@ def waiting_rows(waiting: Sequence[RequestInfo], order: list[str], now: datetime
 def impact_in_words(info: RequestInfo) -> str:
     """How much it breaks and whom it concerns, from the checks as they were last run; "" for nothing of that."""
     concerned = [check for check in impact_of(info.checks) if check["verdict"] in (FAIL, WARN)]
-    failing, warning = len(info.failing), sum(check["verdict"] == WARN for check in info.checks)
+    failing, warning = (
+        len(info.failing),
+        sum(check["verdict"] == WARN and check.get("code") not in ADVICE for check in info.checks),
+    )
     parts = [gettext("it breaks what is there")] if info.is_breaking else []
     parts += [counted(failing, "%(n)s check fails", "%(n)s checks fail")] if failing else []
     parts += [counted(warning, "%(n)s check warns", "%(n)s checks warn")] if warning else []

@@ -16,6 +16,7 @@ from dashboard.presenters.promotions import CheckRow, IdPlan, IdRow, PlanStep
 from dashboard.texts import counted, later, listing
 from registry.promotions.plan import (
     ADOPT,
+    ADVICE,
     CONFIG,
     GIVEN_ID,
     OTHER_ID,
@@ -56,8 +57,8 @@ _THERE_ALREADY: Final = later("%(subject)s is in %(target)s already, as version 
 
 
 def worst(checks: Iterable[Mapping[str, Any]]) -> Verdict:
-    """The worst verdict among checks; what was skipped takes nothing away."""
-    verdicts = {VERDICTS[check["verdict"]] for check in checks}
+    """The worst verdict among checks; what was skipped takes nothing away, and advice weighs nothing."""
+    verdicts = {VERDICTS[check["verdict"]] for check in checks if check.get("code") not in ADVICE}
     return next((verdict for verdict in (Verdict.BREAKS, Verdict.CARE) if verdict in verdicts), Verdict.OK)
 
 

@@ -15,7 +15,7 @@ from registry.errors import InvalidInput, SubjectNotFound, VersionNotFound
 from registry.promotions.ageing import too_old
 from registry.promotions.models import Environment, PromotionRequest, Review, ReviewRule
 from registry.promotions.overrides import overridden
-from registry.promotions.plan import STOPPING, WARN, Check, Plan, Wish, WishedItem
+from registry.promotions.plan import ADVICE, STOPPING, WARN, Check, Plan, Wish, WishedItem
 from registry.promotions.planning import make_plan, stale, wish_of
 from registry.promotions.selectors import get_environment
 from registry.promotions.talk import threads_check
@@ -104,7 +104,9 @@ def judged(plan: Plan, target: Environment, *, ignore: Iterable[str] = ()) -> tu
         return YES, (Reason("already-there", said),)
     ignored = frozenset(ignore)
     failing = [item for item in plan.failing if item.code not in ignored]
-    warnings = tuple(_reason(item) for item in plan.checks if item.verdict == WARN and item.code != "ids")
+    warnings = tuple(
+        _reason(item) for item in plan.checks if item.verdict == WARN and item.code not in ADVICE | {"ids"}
+    )
     if failing:
         return NO, (*(_reason(item) for item in failing), *warnings)
     return NEEDS_APPROVAL, (_approval(plan, target), *warnings)

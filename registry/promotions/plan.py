@@ -63,6 +63,8 @@ FROM_REGISTRY: Final = frozenset(
 )
 #: codes that never are: what people do about a request and the time don't change what it would do
 BESIDE_THE_PLAN: Final = frozenset({"freeze", "mirror", "notes", "referrers", "reviewers", "threads"})
+#: codes of what is advised: a warning of them is read, and weighs nothing
+ADVICE: Final = frozenset({"lint", "owners", "descriptions"})
 #: report items that a stored plan keeps of each subject
 MAX_ITEMS_KEPT: Final = 50
 
@@ -334,7 +336,7 @@ class Plan:
 
 
 def _counts(item: Check) -> bool:
-    if item.code in BESIDE_THE_PLAN:
+    if item.code in BESIDE_THE_PLAN | ADVICE:
         return False
     return item.binding or item.code in FROM_REGISTRY or item.verdict in STOPPING
 

@@ -11,6 +11,7 @@ from django.utils import timezone
 from registry.errors import SchemaTooCostly
 from registry.formats.base import ParsedSchema
 from registry.promotions.ageing import aged
+from registry.promotions.care import checks_of_care
 from registry.promotions.clients import checks_of_clients
 from registry.promotions.eligible import needed_for
 from registry.promotions.freezes import frozen_at
@@ -43,7 +44,9 @@ def checks_around(wish: Wish, plan: Plan, wanted: Sequence[Wanted], *, thorough:
         schemas = {item.subject: item.schema for item in wanted if item.schema is not None}
         found += _referrers(target.registry, adding, schemas)
         found += _data(target, plan, adding, schemas)
-        found += checks_of_clients(target.registry, list(adding)[:MAX_LOOKED_AT], schemas)
+        looked_at = list(adding)[:MAX_LOOKED_AT]
+        found += checks_of_clients(target.registry, looked_at, schemas)
+        found += checks_of_care(wish, looked_at, schemas)
     if thorough and wish.request_id:
         found += _without_reviewers(wish.request_id)
     return tuple(found)

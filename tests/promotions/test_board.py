@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 from django.db import connection
 from django.db.models import QuerySet
+from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from registry.access.models import User
+from registry.access.models import RoleGrant, User
 from registry.access.roles import Actor, Grant
 from registry.access.scopes import Limit
 from registry.drift.models import Finding, Source
@@ -468,3 +469,26 @@ def test_who_has_read_the_environments_already_reads_them_once(
     with django_assert_num_queries(len(caught) - 5):
         assert board_rows(by=system, rows=rows) == alone
     assert "sales" in alone.places[2].frozen
+
+
+def test_programs_read_the_board_as_the_page_has_it(
+    registries: None, system: Actor, api: Callable[[str], Client]
+) -> None:
+    for name in (ORDERS, MONEY, SALES):
+        register(V1, system, "dev", name)
+    register(V1, system, "staging", MONEY)
+    client = api("reader")
+    whole = client.get("/api/v1/board?limit=2").json()
+    assert [place["name"] for place in whole["environments"]] == ["dev", "staging", "prod"]
+    assert [row["subject"] for row in whole["subjects"]] == ["money", "orders-value"]
+    assert (whole["total"], whole["after"]) == (3, "orders-value")
+    cells_of = whole["subjects"][0]["cells"]
+    assert [(cell["place"], cell["version"], cell["versions"], cell["behind"]) for cell in cells_of] == [
+        ("dev", 1, [1], False), ("staging", 1, [1], False), ("prod", 0, [], True),
+    ]  # fmt: skip
+    found = client.get("/api/v1/board?show=behind&text=orders&after=orders-value").json()
+    assert [row["subject"] for row in found["subjects"]] == [":.sales:orders-value"]
+    assert client.get("/api/v1/board?show=nonsense").status_code == 422
+    RoleGrant.objects.filter(user__username="reader").update(subject_pattern="mon*")
+    assert [row["subject"] for row in client.get("/api/v1/board").json()["subjects"]] == ["money"]
+    assert api("stranger").get("/api/v1/board").status_code == 403

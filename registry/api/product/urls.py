@@ -7,6 +7,7 @@ from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
 
 from registry.api.product import (
     audit,
+    board,
     can_promote,
     clients,
     compatibility,
@@ -54,6 +55,7 @@ urlpatterns = [
     path("owners/<int:ownership_id>", people.OwnerOne.as_view()),
     path("schema", SpectacularAPIView.as_view(authentication_classes=[]), name="openapi"),
     path("docs/", SpectacularSwaggerView.as_view(url_name="openapi", authentication_classes=[]), name="docs"),
+    path("board", board.Board.as_view()),
     path("can-promote", can_promote.CanPromote.as_view()),
     path("compatibility-reports", compatibility.CompatibilityReports.as_view()),
     path("resolutions", resolution.Resolutions.as_view()),
