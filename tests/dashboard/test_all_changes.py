@@ -35,7 +35,9 @@ def wide(cast: Cast, versions: None) -> int:  # noqa: F811
 def paths(answer: Any) -> list[str]:
     """The fields of the cards that a page has."""
     text_of(answer)
-    return [card.path for group in answer.context["page"].comparison.groups for card in group.cards]
+    page = answer.context["page"]
+    comparison = page.told.comparison if hasattr(page, "told") else page.comparison
+    return [card.path for group in comparison.groups for card in group.cards]
 
 
 def link(answer: Any, words: str) -> str:

@@ -20,7 +20,8 @@ TIDY: dict[str, Any] = {
     "type": "record", "name": "Order", "namespace": "com.example", "doc": "An order of the shop.",
     "fields": [{"name": "id", "type": "long", "doc": "Its number."}],
 }  # fmt: skip
-UNTIDY = {**TIDY, "fields": [{"name": "a", "type": "string"}, {"name": "bad_Name", "type": "string"}]}
+#: without a namespace, and with an optional field that has no default
+UNTIDY = {"type": "record", "name": "Order", "fields": [{"name": "note", "type": ["null", "string"]}]}
 
 
 def advice(number: int) -> dict[str, dict[str, Any]]:
