@@ -29,7 +29,9 @@ TEXT = json.dumps(V2)
 def promote(cast: Cast) -> int:
     register({**V1, "name": "Customer"}, cast["steward"], subject=CUSTOMERS)
     items = [(ORDERS, 1), (CUSTOMERS, 1)]
-    return ask(cast, subject=None, version=None, items=items, with_config=True, reason="the checkout needs it")
+    return services.request_promotion(
+        source="dev", target="prod", items=items, with_config=True, reason="the checkout needs it", by=cast["steward"]
+    )
 
 
 def propose(cast: Cast) -> int:

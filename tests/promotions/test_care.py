@@ -45,7 +45,9 @@ def test_what_nobody_saw_to_is_named_and_stops_nothing(cast: Cast) -> None:
     register(UNTIDY, cast["steward"])
     register({**TIDY, "name": "Customer"}, cast["steward"], subject=CUSTOMERS)
     owned("steward", "customers-*")
-    number = ask(cast, subject=None, version=None, items=[(ORDERS, 1), (CUSTOMERS, 1)])
+    number = services.request_promotion(
+        source="dev", target="prod", items=[(ORDERS, 1), (CUSTOMERS, 1)], by=cast["steward"]
+    )
     found = advice(number)
     assert {code: check["verdict"] for code, check in found.items()} == dict.fromkeys(ADVICE, "warn")
     assert "orders-value: " in found["lint"]["sentence"] and "customers-value: " not in found["lint"]["sentence"]

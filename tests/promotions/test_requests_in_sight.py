@@ -11,7 +11,7 @@ from django.test import Client
 from registry.access.models import RoleGrant, User
 from registry.access.roles import READER, Actor, Grant
 from registry.access.scopes import Limit
-from registry.promotions import selectors
+from registry.promotions import selectors, services
 from registry.promotions.selectors.readable import may_see
 from registry.subjects.names import SubjectName
 from tests.conftest import RawClient
@@ -57,7 +57,7 @@ def asked(cast: Cast) -> list[int]:
     two = [(SubjectName(".", name), 1) for name in ("both-value", "payments-both")]
     for subject, _ in two:
         register(V1, cast["steward"], subject=subject)
-    numbers.append(ask(cast, subject=None, version=None, items=two))
+    numbers.append(services.request_promotion(source="dev", target="prod", items=two, by=cast["steward"]))
     ask(cast, subject=SubjectName(".", "both-value"), target="staging", draft=True)
     return numbers[::-1]
 
