@@ -15,6 +15,7 @@ from dashboard.pages.comparison_sides import OBSERVED
 from dashboard.pages.evidence import evidence_facts, evidence_tables
 from dashboard.pages.evidence_bars import bar_tables
 from dashboard.pages.finding_row import finding_row
+from dashboard.pages.findings_affected import affected
 from dashboard.pages.findings_deployed import deployed_by_hour
 from dashboard.pages.findings_observed import observed
 from dashboard.pages.findings_suspected import suspected
@@ -112,6 +113,7 @@ def finding_page(request: HttpRequest, finding_id: int) -> FindingPage:
         observed=comparison,
         observed_all_url="" if is_whole else f"{reverse('ui:finding', args=[info.id])}?all=1",
         observed_note=observed_note,
+        affected=affected(info),
         clean_scans=gettext("%(seen)s of %(needed)s") % {"seen": info.clean_scans, "needed": source.clean_scans}
         if info.state != "resolved"
         else "",

@@ -8,6 +8,7 @@ from datetime import datetime
 from dashboard.presenters.comparison import Comparison
 from dashboard.presenters.drift_parts import (
     AdviceLine,
+    Affected,
     BarTable,
     ClusterHead,
     Command,
@@ -273,6 +274,7 @@ class FindingPage:
     The row's sentence says what is wrong, `remedies` are what to do, one sentence each; `related` are links (the subject,
     the schema id's owner, the compare page). `commands` fetch the messages. `assign` and `reopen` as `acknowledge`.
     `drafts` of the reader and `requests` were begun from it; `released` are the versions that came of them.
+    `affected` are the clients and queries that it concerns.
     `observed` is the shape that the data have against what is declared, `observed_note` what is to say of it and
     `observed_all_url` the page with all of it.
     """
@@ -311,3 +313,4 @@ class FindingPage:
     observed: Comparison | None = None
     observed_note: str = ""
     observed_all_url: str = ""
+    affected: Affected | None = None

@@ -41,6 +41,27 @@ class TaskState(Shown):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AffectedRow:
+    """A client or a query that a finding concerns; `seen_at` is of a client that wasn't heard of for long."""
+
+    name: str
+    sentence: str
+    url: str = ""
+    contact: str = ""
+    seen_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Affected:
+    """Whom a finding concerns; `hidden` clients aren't named, `usage_url` leads to all of them."""
+
+    clients: tuple[AffectedRow, ...] = ()
+    queries: tuple[AffectedRow, ...] = ()
+    hidden: int = 0
+    usage_url: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterHead:
     """A connected cluster above its sources. `security` in words; `ca` says whether it has an authority of its own."""
 

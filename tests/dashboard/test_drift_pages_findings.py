@@ -19,13 +19,24 @@ from registry.access.models import User
 from registry.access.roles import Actor
 from registry.drift.models import Cluster, Finding, Mute, Scan, Source, Topic
 from registry.drift.services import acknowledge
+from registry.streams.models import QueryInput, StreamQuery
+from registry.subjects.models import Client as StoredClient
 from registry.subjects.models import Registry
+from registry.subjects.names import SubjectName
+from registry.subjects.selectors.clients import LAPSES
+from registry.subjects.services import register_version
+from registry.subjects.services.clients import declare_client
 from tests.conftest import RawClient
 
 pytestmark = pytest.mark.requirement("CARD-3", "CARD-4")
 
 QUERIES = json.loads((Path(__file__).parent / "query_counts.json").read_text())
 NASTY = '<img src=x onerror="alert(1)">\u202e'
+CLIENTS: dict[str, dict[str, Any]] = {
+    "sender": {"reads": False, "writes": True},
+    "quiet": {},
+    "billing": {"contact": "#billing", "version": 1},
+}
 DECIDERS = ("steward", "approver", "admin")
 
 
@@ -109,6 +120,45 @@ def test_finding_pages_show_evidence_cause_and_commands(
     assert raw.count('<svg class="bar') >= 4
     assert "<img" not in raw and "\u202e" not in raw and " style=" not in raw
     assert raw.index("Where and when it was seen") < raw.index("What to do")
+
+
+def test_a_finding_names_the_clients_and_the_queries_that_it_concerns(
+    browser: Callable[[str], Client], find: Callable[..., Finding], source: Source, system: Actor
+) -> None:
+    """Of its subject, or where none is known of its topic; of other subjects and registries nobody."""
+    orders, other = SubjectName(".", "orders-value"), SubjectName(".", "other-value")
+    for subject in (orders, other):
+        register_version(registry="dev", subject=subject, text='"string"', by=system)
+        for name, more in CLIENTS.items():
+            declare_client(registry="dev", subject=subject, name=f"{subject.subject[:2]} {name}", by=system, **more)
+    StoredClient.objects.filter(name="or quiet").update(seen_at=timezone.now() - LAPSES - timedelta(days=1))
+    for path, topic, subject_name in (("/q/hourly", "orders", "orders-value"), ("/q/else", "bills", "other-value")):
+        query = StreamQuery.objects.create(
+            source=source, registry=source.registry, path=path, query_id=path, encoding="avro", allowed_value_schemas=1,
+            allowed_schema_files=1, scanned_at=timezone.now(),
+        )  # fmt: skip
+        QueryInput.objects.create(query=query, topic=topic, side="value", context=".", subject=subject_name)
+    client = browser("reader")
+
+    def told(**fields: Any) -> tuple[list[tuple[str, str]], list[str], str]:
+        answer = client.get(f"/ui/findings/{find(**fields).pk}")
+        shown = answer.context["page"].affected
+        return (
+            [(row.name, row.sentence) for row in shown.clients], [row.sentence for row in shown.queries], seen(answer)
+        )  # fmt: skip
+
+    clients, queries, text = told(evidence={"version": 1})
+    assert clients == [
+        ("or billing", "reads version 1, the one that was seen"), ("or sender", "writes version 1, the one that was seen"),
+        ("or quiet", "reads version 1, the one that was seen"),
+    ]  # fmt: skip
+    assert queries == ["reads orders"]
+    assert "#billing" in text and "not heard of since" in text and "hourly" in text
+    orders_topic = Topic.objects.create(source=source, name="orders")
+    assert told(subject_name="", topic=orders_topic)[:2] == ([], ["reads orders"])
+    assert told(subject_name="missing-value")[:2] == ([], [])
+    assert "No client is declared, and no scanned query reads it." in told(subject_name="missing-value")[2]
+    assert client.get(f"/ui/findings/{find(subject_name='').pk}").context["page"].affected is None
 
 
 def test_a_finding_without_evidence_says_so(browser: Callable[[str], Client], find: Callable[..., Finding]) -> None:

@@ -18,7 +18,15 @@ from dashboard.presenters.drift import (
     SourcePage,
     SourceRow,
 )
-from dashboard.presenters.drift_parts import ClusterHead, FieldGroup, Suspected, SuspectedList, Unreadable
+from dashboard.presenters.drift_parts import (
+    Affected,
+    AffectedRow,
+    ClusterHead,
+    FieldGroup,
+    Suspected,
+    SuspectedList,
+    Unreadable,
+)
 from dashboard.presenters.frame import (
     Action,
     ActiveFilter,
@@ -247,6 +255,17 @@ FINDING_LIST_NO_MATCH = replace(
     FINDING_LIST, rows=(), paging=NONE_YET, search=replace(FINDING_SEARCH, query="zz", active=(ActiveFilter(label="severity: break", url="?"),))
 )  # fmt: skip
 FINDING = FindingPage(
+    affected=Affected(
+        clients=(
+            AffectedRow(name="billing", sentence="reads version 3, the one that was seen", contact="#billing"),
+            AffectedRow(name=HOSTILE, sentence="reads and writes version 2", contact=HOSTILE, seen_at=ago(days=120)),
+        ),
+        queries=(
+            AffectedRow(name="orders-by-hour", sentence="reads orders; its state has fields of version 2, 3", url="/gallery/query"),
+            AffectedRow(name=HOSTILE, sentence=f"reads {HOSTILE}", url="/gallery/query"),
+        ),
+        hidden=7, usage_url="/gallery/usage",
+    ),
     suspected=SuspectedList(
         began=ago(days=2),
         rows=(
