@@ -178,6 +178,7 @@ IDS_MANY = IdPlan(
 )
 FORM = PromotionForm(
     frame=frame("Ask for a promotion", Section.PROMOTIONS, Crumb(label="Promotions", url="/ui/promotions")),
+    again_of=12, again=Link(label="request 12", url="/gallery/promotion-rejected"),
     fields=(
         Field(name="items", label="What", kind="textarea", rows=4, required=True, code=True, value="customers-value 2\nitems-value", help="A subject a line, with a version or the latest."),
         Field(name="source", label="From", kind="select", required=True, choices=(Choice(value="staging", label="staging"),)),
