@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 from django.http import HttpRequest
 from django.utils.translation import gettext
@@ -15,6 +16,7 @@ from dashboard.pages.comparison_sides import Asked, Content, content_of, held_si
 from dashboard.pages.data_evidence import comparison_notes
 from dashboard.pages.frame import environment_of, make_frame, page_actor
 from dashboard.pages.notes import facts_of
+from dashboard.pages.numbers import whole_number
 from dashboard.pages.skipped import skipped_between
 from dashboard.pages.subject_parts import subject_crumbs, subject_parts
 from dashboard.pages.subjects import pretty
@@ -35,6 +37,8 @@ from registry.subjects.selectors.places import get_registry
 _DRAWN = {"view": "split", "text": "submitted", "wrap": "no", "unchanged": "1", "all": "1", "words": "business"}
 #: the sides' texts alone, as `as` asks for them
 OLD_TEXT, NEW_TEXT = "old", "new"
+#: versions that are ticked to be compared
+PICKED: Final = 2
 
 
 def compare_page(request: HttpRequest, registry: str, subject: str) -> ComparePage:
@@ -51,10 +55,13 @@ def compare_page(request: HttpRequest, registry: str, subject: str) -> ComparePa
     sides = sides_of(request, here, name, other, held.versions[here.name], old_held.versions[other.place.name])
     drawn = {key: value if request.GET.get(key) == value else None for key, value in _DRAWN.items()}
     is_whole = drawn["all"] is not None or request.GET.get("as") == "markdown"
-    comparison, problem = _compared(sides, actor, submitted=drawn["text"] is not None, is_whole=is_whole)
+    problem = _picked_wrong(request)
+    comparison = None
+    if problem is None:
+        comparison, problem = _compared(sides, actor, submitted=drawn["text"] is not None, is_whole=is_whole)
     if comparison and drawn["words"]:
         comparison = in_business_words(comparison, _facts(sides), comparison.new.format)
-    other_side, other_text = (None, "") if comparison else _readable_side(sides, actor)
+    other_side, other_text = (None, "") if comparison or _picks(request) else _readable_side(sides, actor)
     return ComparePage(
         frame=make_frame(
             request,
@@ -103,6 +110,32 @@ def compare_page(request: HttpRequest, registry: str, subject: str) -> ComparePa
         other_side=other_side,
         other_text=other_text,
     )
+
+
+def _picks(request: HttpRequest) -> list[str]:
+    """The versions that were ticked in the table of versions."""
+    return list(dict.fromkeys(request.GET.getlist("pick")))
+
+
+def picked_url(request: HttpRequest, registry: str, subject: str) -> str:
+    """The page of the two versions that were ticked, the older one as the old side; "" for any other number of them."""
+    found = [whole_number(text, digits=10) for text in _picks(request)]
+    numbers = sorted(number for number in found if number is not None)
+    if len(found) != PICKED or len(numbers) != PICKED:
+        return ""
+    return subject_url(registry, parse_subject(subject).qualified, "compare", from_=numbers[0], to=numbers[1])
+
+
+def _picked_wrong(request: HttpRequest) -> Problem | None:
+    picks = len(_picks(request))
+    if not picks:
+        return None
+    what = counted(
+        picks,
+        "Two versions are compared, and %(n)s was ticked.",
+        "Two versions are compared, and %(n)s were ticked.",
+    )
+    return Problem(what=what, cure=gettext("Choose the two above, or go back and tick two."))
 
 
 def _named(sides: Sides, side: Asked) -> str:

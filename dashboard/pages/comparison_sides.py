@@ -25,6 +25,8 @@ from registry.subjects.names import SubjectName
 from registry.subjects.selectors.places import Registry, get_registry
 
 DRAFT, OBSERVED = "draft", "observed"
+#: versions of a registry that are offered
+MOST: Final = 100
 _TEXT: Final = re.compile(r"(draft|observed)-([0-9]{1,18})", re.ASCII)
 
 
@@ -145,7 +147,7 @@ def held_sides(place: Registry, name: SubjectName, actor: Actor) -> Held:
 def side_choices(held: Held, here: str, chosen: Asked) -> tuple[ChoiceGroup, ...]:
     """The choices of a side on a page of the registry `here`; no group without one."""
     versions = [
-        (each, [(Asked(each, str(number)), _version(each, number)) for number in reversed(numbers)])
+        (each, [(Asked(each, str(number)), _version(each, number)) for number in _offered(each, numbers, chosen)])
         for each, numbers in held.versions.items()
     ]
     drafts = [(Asked(info.registry, f"{DRAFT}-{info.id}"), _draft_label(info)) for info in held.drafts]
@@ -160,6 +162,13 @@ def side_choices(held: Held, here: str, chosen: Asked) -> tuple[ChoiceGroup, ...
         for label, choices in (*versions, (gettext("Your drafts"), drafts), (gettext("Seen in data"), shapes))
         if choices
     )
+
+
+def _offered(place: str, numbers: Sequence[int], chosen: Asked) -> list[int]:
+    """The newest versions, and the chosen one; the address takes any other."""
+    newest = numbers[: -MOST - 1 : -1]
+    kept = [number for number in numbers[:-MOST] if chosen == Asked(place, str(number))]
+    return [*newest, *kept]
 
 
 def _version(place: str, number: int) -> str:

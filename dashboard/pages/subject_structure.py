@@ -77,6 +77,7 @@ def read_structure(
     name: SubjectName,
     info: selectors.VersionInfo,
     readings: Sequence[selectors.Reading],
+    origins: Mapping[str, int],
     note: Note,
 ) -> Structure:
     """The fields of the page that the address asks for; two queries besides what data say of them."""
@@ -98,7 +99,7 @@ def read_structure(
         place, name, drawn=[outline[number].path for number in drawn], declared=(item.path for item in outline)
     )
     about = {"registry": place.name, "subject": name.qualified}
-    rows = _Rows(selectors.origins_of(readings), seen, clients, about)
+    rows = _Rows(origins, seen, clients, about)
     return Structure(
         tags=held,
         fields=tuple(rows.row(number, outline[number], tags[number], chosen, url) for number in drawn),

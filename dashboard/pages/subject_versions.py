@@ -12,14 +12,13 @@ from dashboard.pages.frame import environment_of
 from dashboard.pages.subject_life import marks_of
 from dashboard.pages.subject_words import DOORS
 from dashboard.presenters.looks import Verdict
-from dashboard.presenters.subjects import Lane, LaneCell, LaneHead, LivePlace, VersionRow
+from dashboard.presenters.subjects import LivePlace, VersionRow
 from dashboard.texts import later
 from registry.promotions.selectors import VersionLife
 from registry.subjects.names import SubjectName
 from registry.subjects.selectors import SubjectPresence, VersionInfo, VersionSummary
 from registry.subjects.selectors.presence import FIRST_OF_GROUP, NOT_ASKED, NOT_READ
 
-LANE_VERSIONS: Final = 12
 #: why a version isn't judged → how its row says it
 _UNJUDGED: Final = {
     NOT_ASKED: later("not asked"),
@@ -46,6 +45,7 @@ def version_rows(
         VersionRow(
             version=info.version,
             schema_id=info.schema.schema_id,
+            fingerprint=info.schema.fingerprint,
             url=subject_url(registry, name.qualified, version=info.version),
             **_against(registry, name, info, summaries.get(info.version)),
             registered_at=info.created_at,
@@ -102,61 +102,3 @@ def _live_in(name: SubjectName, presence: SubjectPresence, fingerprint: str, ord
                 )
             )
     return tuple(found)
-
-
-def lane_heads(presence: SubjectPresence, registry: str, order: list[str]) -> tuple[LaneHead, ...]:
-    """The newest versions of the registry, ascending, over which the lanes run; none where it is no environment."""
-    if registry not in order:
-        return ()
-    numbers = sorted(presence.held.get(registry, {}))[-LANE_VERSIONS:]
-    return tuple(LaneHead(version=number, since=presence.arrivals[registry, number].since) for number in numbers)
-
-
-def lanes_of(
-    name: SubjectName,
-    presence: SubjectPresence,
-    releases: Releases,
-    registry: str,
-    heads: Sequence[LaneHead],
-    order: list[str],
-) -> tuple[Lane, ...]:
-    """One lane an environment over those versions, joined by content, not by number."""
-    if not heads:
-        return ()
-    here, lanes, above = presence.held[registry], [], set[int]()
-    for place in order:
-        newest = max(presence.held.get(place, {}), default=0)
-        found = {head.version: presence.version_with(place, here[head.version]) for head in heads}
-        cells = tuple(
-            _lane_cell(place, name, number, there, newest, presence, releases, linked=number in above)
-            for number, there in found.items()
-        )
-        above = {number for number, there in found.items() if there}
-        lanes.append(Lane(environment=environment_of(place, order), cells=cells))
-    return tuple(lanes)
-
-
-def _lane_cell(
-    place: str,
-    name: SubjectName,
-    number: int,
-    there: int | None,
-    newest: int,
-    presence: SubjectPresence,
-    releases: Releases,
-    *,
-    linked: bool,
-) -> LaneCell:
-    if there is None:
-        return LaneCell(version=number)
-    arrival = presence.arrivals[place, there]
-    return LaneCell(
-        version=number,
-        there=there,
-        current=there == newest,
-        direct=(place, there) not in releases,
-        linked=linked,
-        url=subject_url(place, name.qualified, version=there),
-        schema_id=arrival.schema_id,
-        since=arrival.since,
-    )

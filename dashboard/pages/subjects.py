@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote, urlencode
@@ -24,21 +24,23 @@ from dashboard.pages.subject_head import (
     subject_actions,
     topic_links,
 )
+from dashboard.pages.subject_lanes import lane_strip
 from dashboard.pages.subject_least import least_part
 from dashboard.pages.subject_life import standing_part
 from dashboard.pages.subject_parts import subject_export, subject_parts, subjects_crumb
 from dashboard.pages.subject_settings import subject_settings
 from dashboard.pages.subject_structure import Structure, field_url, read_structure
-from dashboard.pages.subject_versions import lane_heads, lanes_of, version_rows
+from dashboard.pages.subject_versions import version_rows
+from dashboard.pages.subject_window import Window, window_of
 from dashboard.pages.subject_words import DOORS, MODE_SENTENCES, level_order, pretty
 from dashboard.pages.what_if_form import what_if_form
-from dashboard.presenters.frame import Action, Choice, Problem, Section
+from dashboard.presenters.frame import Action, Problem, Section
 from dashboard.presenters.looks import format_name
 from dashboard.presenters.report import SnippetLine, snippet
 from dashboard.presenters.subjects import ReferenceRow, SelectedVersion, SubjectPage
 from dashboard.texts import later
 from registry.drift.selectors import open_findings_by_subject
-from registry.errors import InvalidSchema, SchemadeskError, SchemaTooCostly, VersionNotFound
+from registry.errors import InvalidSchema, SchemadeskError, SchemaTooCostly
 from registry.formats.effective_tags import SchemaTags
 from registry.promotions.changing import changing
 from registry.promotions.selectors import life_of, list_environments, releases_of
@@ -64,37 +66,47 @@ TABS: Final = (
 
 @dataclass(frozen=True)
 class _Subject:
-    """What the parts of the page are made from, read once; `readings` are of the live versions, ascending."""
+    """What the parts of the page are made from, read once; `readings` are of live versions, ascending."""
 
     place: Registry
     name: SubjectName
-    infos: Sequence[selectors.VersionInfo]
+    window: Window
+    infos: Mapping[int, selectors.VersionInfo]
     readings: Sequence[selectors.Reading]
     spoken: Spoken
     order: list[str]
 
     @property
-    def live(self) -> list[selectors.VersionInfo]:
-        """The live versions, newest first."""
-        return [info for info in self.infos if not info.deleted]
+    def selected(self) -> selectors.VersionInfo:
+        """The version that the address asks for, else the newest."""
+        return self.infos[self.window.selected]
 
-    def selected(self, asked: str) -> selectors.VersionInfo:
-        """The version that the address asks for, else the newest. Raises VersionNotFound."""
-        if not asked:
-            return (self.live or list(self.infos))[0]
-        found = next((info for info in self.infos if str(info.version) == asked), None)
-        if found is None:
-            raise VersionNotFound(
-                gettext("Subject %(subject)s has no version %(version)s.")
-                % {"subject": self.name.qualified, "version": asked[:40]},
-                version=asked[:40],
-            )
-        return found
+    @property
+    def newest(self) -> selectors.VersionInfo:
+        """The newest live version, the newest of all where none lives."""
+        return self.infos[self.window.newest]
+
+    @property
+    def drawn(self) -> list[selectors.VersionInfo]:
+        """The versions of the table, newest first."""
+        return [self.infos[number] for number in self.window.rows]
+
+    def origins(self) -> dict[str, int]:
+        """The version that brought each field of the selected one, where one that was read did."""
+        chain = set(self.window.chain)
+        readings = [reading for reading in self.readings if reading.version in chain]
+        return selectors.origins_of(readings, is_whole=self.window.is_whole_chain)
 
 
-def _read(place: Registry, name: SubjectName) -> _Subject:
-    infos, readings = selectors.read_whole(place, name)
-    return _Subject(place, name, infos, readings, spoken_for(place, name), list_environments())
+def _read(request: HttpRequest, place: Registry, name: SubjectName) -> _Subject:
+    numbers = selectors.version_numbers(place, name)
+    window = window_of(numbers, request.GET.get("version", ""), request.GET.get("before", ""), name)
+    spoken, wanted = spoken_for(place, name), window.read
+    group = spoken.settings().compatibility_group
+    if group:
+        wanted |= selectors.earlier_peers(place, name, window.rows, group)
+    infos, readings = selectors.read_whole(place, name, only=wanted)
+    return _Subject(place, name, window, {info.version: info for info in infos}, readings, spoken, list_environments())
 
 
 def subject_page(request: HttpRequest, registry: str, subject: str, *, given: Note | None = None) -> SubjectPage:
@@ -103,17 +115,15 @@ def subject_page(request: HttpRequest, registry: str, subject: str, *, given: No
     Raises SubjectNotFound, VersionNotFound, InvalidName.
     """
     place, name = get_registry(registry), parse_subject(subject)
-    whole, actor = _read(place, name), page_actor(request)
-    infos, live, order = whole.infos, whole.live, whole.order
+    whole, actor = _read(request, place, name), page_actor(request)
+    window, live, order = whole.window, whole.window.live, whole.order
     config, settings, mode = whole.spoken.config(), whole.spoken.settings(), whole.spoken.mode(place).mode
     presence, releases = selectors.presence_of(place, name), releases_of(name)
-    lives = {life.version: life for life in life_of(place, name, by=actor)}
-    numbers = [info.version for info in live]
-    selected, note = whole.selected(request.GET.get("version", "")), note_of(place, name)
+    lives = {life.version: life for life in life_of(place, name, by=actor, only=window.read)}
+    selected, note = whole.selected, note_of(place, name)
     structure = _structure(request, whole, selected, note)
-    heads = lane_heads(presence, registry, order)
-    lanes = lanes_of(name, presence, releases, registry, heads, order)
-    summaries = selectors.summarize_versions(whole.readings, config, settings)
+    strip = lane_strip(name, presence, releases, registry, order)
+    summaries = selectors.summarize_versions(whole.readings, config, settings, of=window.rows)
     return SubjectPage(
         frame=make_frame(
             request,
@@ -130,42 +140,33 @@ def subject_page(request: HttpRequest, registry: str, subject: str, *, given: No
         registry=registry,
         subject=name.subject,
         context="" if name.context == DEFAULT_CONTEXT else name.context,
-        format=format_name(infos[0].schema.schema_type),
+        format=format_name(whole.newest.schema.schema_type),
         level=config.level,
         level_origin=level_origin(whole.spoken),
         level_asks=level_asks(config, settings, len(live)),
         upgrade_order=level_order(config.level),
         mode=mode,
-        state=state_mark(lives, numbers[0] if numbers else None),
+        state=state_mark(lives, live[0] if live else None),
         topics=topic_links(actor, place, name),
         actions=subject_actions(request, place, name, order=order, live=bool(live), selected=selected.version),
         more=more_actions(request, registry, name),
         export=None if actor.past else subject_export(registry, name),
         restore=_restore(request, whole, selected, mode),
-        versions=version_rows(registry, name, infos, summaries, presence, releases, lives, order, selected.version),
+        versions=version_rows(
+            registry, name, whole.drawn, summaries, presence, releases, lives, order, selected.version
+        ),
+        versions_paging=window.paging(registry, name),
         compare_url=subject_url(registry, name.qualified, "compare"),
-        lane_heads=heads,
-        lanes=lanes,
+        lanes=strip,
         selected=_selected(request, whole, selected, structure),
         note_open=given is not None,
         note=note_part(actor, place, name, note, _tags(whole, selected, structure, note), given=given),
-        standing=standing_part(
-            actor, registry, name, lives[selected.version], newest=numbers[0] if lanes and live else 0
-        )
+        standing=standing_part(actor, registry, name, lives[selected.version], newest=live[0] if strip and live else 0)
         if selected.version in lives
         else None,
-        compare_from=_choices(numbers, numbers[min(1, len(numbers) - 1)] if numbers else 0),
-        compare_to=_choices(numbers, numbers[0] if numbers else 0),
         open_findings=open_findings_by_subject(place.name).get(name.qualified, 0),
         findings_url=reverse("ui:findings") + "?" + urlencode({"subject": name.qualified, "registry": registry}),
         problem=None if live else _all_deleted(),
-    )
-
-
-def _choices(numbers: Sequence[int], chosen: int) -> tuple[Choice, ...]:
-    return tuple(
-        Choice(value=str(number), label=gettext("Version %(n)s") % {"n": number}, selected=number == chosen)
-        for number in numbers
     )
 
 
@@ -184,7 +185,7 @@ def _restore(request: HttpRequest, whole: _Subject, selected: selectors.VersionI
     if not selected.deleted:
         return None
     held = changing(whole.place, page_actor(request))
-    version = selected.version if whole.live else None
+    version = selected.version if whole.window.live else None
     return restore_action(page_actor(request), whole.name, held, mode, version=version)
 
 
@@ -199,13 +200,13 @@ def _tab(request: HttpRequest) -> str:
 def _structure(request: HttpRequest, whole: _Subject, info: selectors.VersionInfo, note: Note) -> Structure:
     """The structure where its tab is open, else what reading the version met."""
     if _tab(request) == "structure":
-        return read_structure(request, whole.place, whole.name, info, whole.readings, note)
+        return read_structure(request, whole.place, whole.name, info, whole.readings, whole.origins(), note)
     return Structure(error=_known(whole, info))
 
 
 def _tags(whole: _Subject, selected: selectors.VersionInfo, structure: Structure, note: Note) -> SchemaTags:
     """The tags of the newest version, which those are that the structure was drawn with where it shows that one."""
-    newest = (whole.live or whole.infos)[0]
+    newest = whole.newest
     if structure.tags is not None and selected.version == newest.version:
         return structure.tags
     return tags_of_info(whole.place, newest, note, whole.readings)
@@ -249,9 +250,7 @@ def _selected(
         ),
         settings=subject_settings(name, whole.spoken, changing(place, actor)) if tab == "settings" else (),
         what_if=what_if_form(place.name, name) if tab == "settings" else None,
-        least=least_part(place, name, max((each.version for each in whole.live), default=0), actor)
-        if tab == "settings"
-        else None,
+        least=least_part(place, name, max(whole.window.live, default=0), actor) if tab == "settings" else None,
         reference_lists=reference_lists(place, name, info.version, actor) if tab == "references" else None,
         graph_url=subject_url(place.name, name.qualified, "references", version=info.version),
     )

@@ -103,10 +103,14 @@ class SubjectList:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaneHead:
-    """A version over which the lanes run, and since when this registry has it."""
+    """A version over which the lanes run, and since when it is there.
+
+    It is one of this registry, or of the environment `elsewhere`, whose content this one has not.
+    """
 
     version: int
     since: datetime
+    elsewhere: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,6 +139,25 @@ class Lane:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LaneStrip:
+    """The environments' lanes over the newest of `total` columns."""
+
+    heads: tuple[LaneHead, ...]
+    lanes: tuple[Lane, ...]
+    total: int
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether older columns aren't drawn."""
+        return self.total > len(self.heads)
+
+    @property
+    def has_strangers(self) -> bool:
+        """Whether a content is there that this registry has not."""
+        return any(head.elsewhere for head in self.heads)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LivePlace:
     """An environment that has a version's content: as which version, under which schema id, since when."""
 
@@ -156,6 +179,7 @@ class VersionRow:
 
     version: int
     schema_id: int
+    fingerprint: str
     url: str
     summary: str
     problem: str = ""
@@ -370,7 +394,8 @@ class SubjectPage:
 
     `level_origin` says where the level is set, `level_asks` what it asks of a new version; `upgrade_order` is the headline
     that it implies ("Deploy consumers first"). Where all `versions` are soft-deleted `problem` says so; `restore` leads to
-    where what is soft-deleted is taken back. `more` and `export` are what is done seldom, in a menu. `compare_from` and `compare_to` are the two selects' choices.
+    where what is soft-deleted is taken back. `more` and `export` are what is done seldom, in a menu. `versions_paging`
+    leads to those that aren't drawn.
     """
 
     frame: Frame
@@ -391,14 +416,12 @@ class SubjectPage:
     mode: str = "READWRITE"
     state: LifeMark | None = None
     topics: TopicLinks = TopicLinks()
-    lane_heads: tuple[LaneHead, ...] = ()
-    lanes: tuple[Lane, ...] = ()
+    lanes: LaneStrip | None = None
+    versions_paging: Paging | None = None
     selected: SelectedVersion | None = None
     standing: StandingPart | None = None
     note: NotePart | None = None
     note_open: bool = False
-    compare_from: tuple[Choice, ...] = ()
-    compare_to: tuple[Choice, ...] = ()
     open_findings: int = 0
     findings_url: str = ""
     problem: Problem | None = None

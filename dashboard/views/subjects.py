@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_http_methods, require_safe
 
@@ -58,9 +58,12 @@ def compare(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
                 return _plain_text(comparison_markdown(page.subject, page.comparison))
     if request.GET.get("as") in (comparison.OLD_TEXT, comparison.NEW_TEXT):
         return _plain_text(comparison.side_text(request, registry, subject))
+    picked = comparison.picked_url(request, registry, subject)
+    if picked:
+        return redirect(picked)
     page = comparison.compare_page(request, registry, subject)
     answer = render_page(request, "subjects/compare.html", page, {"text": "text"} if page.comparison else {})
-    answer.status_code = 404 if page.problem else 200
+    answer.status_code = (422 if "pick" in request.GET else 404) if page.problem else 200
     return answer
 
 

@@ -273,8 +273,8 @@ def test_what_a_version_has_in_each_environment_is_shown(
     assert {name: (place.version, place.schema_id) for name, place in places.items()} == {
         "dev": (3, ids["dev"]), "staging": (1, ids["staging"]),
     }  # fmt: skip
-    assert [head.version for head in page.lane_heads] == [1, 2, 3]
-    cells = {lane.environment.name: lane.cells[2] for lane in page.lanes}
+    assert [head.version for head in page.lanes.heads] == [1, 2, 3]
+    cells = {lane.environment.name: lane.cells[2] for lane in page.lanes.lanes}
     assert (cells["staging"].there, cells["staging"].schema_id) == (1, ids["staging"])
     assert cells["staging"].since == places["staging"].since
 

@@ -58,16 +58,21 @@ class VersionLife:
         return (*words, "soft-deleted") if self.deleted_at else tuple(words)
 
 
-def life_of(registry: Registry, subject: SubjectName, *, by: Actor) -> tuple[VersionLife, ...]:
-    """The life of every version of a subject, newest first, soft-deleted ones too; six queries, however many there are.
+def life_of(
+    registry: Registry, subject: SubjectName, *, by: Actor, only: Collection[int] | None = None
+) -> tuple[VersionLife, ...]:
+    """The life of every version of a subject (or of `only` those), newest first, soft-deleted ones too.
+
+    Six queries, however many there are.
 
     What is asked for and released goes by the text: a version that an environment has under another number counts. Of
     drafts `by` sees their own alone.
     """
+    versions = SchemaVersion.objects.filter(
+        subject__context__registry=registry, subject__context__name=subject.context, subject__name=subject.subject
+    )
     rows = list(
-        SchemaVersion.objects.filter(
-            subject__context__registry=registry, subject__context__name=subject.context, subject__name=subject.subject
-        )
+        (versions if only is None else versions.filter(version__in=only))
         .select_related("schema", "standing")
         .defer("submitted", "schema__canonical", "schema__metadata", "schema__rule_set")
         .order_by("-version")

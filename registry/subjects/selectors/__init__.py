@@ -30,7 +30,14 @@ from registry.subjects.selectors.presence import (
     presence_of,
     summarize_versions,
 )
-from registry.subjects.selectors.readings import Reading, origins_of, parsed_of, read_whole
+from registry.subjects.selectors.readings import (
+    Reading,
+    earlier_peers,
+    origins_of,
+    parsed_of,
+    read_whole,
+    version_numbers,
+)
 from registry.subjects.selectors.rendering import find_tags, text_in_form
 from registry.subjects.selectors.resolution import Hazards, find_hazards, resolve_datum, simulate
 from registry.subjects.selectors.schemas import VersionOfId, all_versions, self_contained_schemas
@@ -78,6 +85,7 @@ __all__ = [
     "compare_sides",
     "compare_text",
     "compare_versions",
+    "earlier_peers",
     "effective_config",
     "effective_mode",
     "elsewhere",
@@ -119,5 +127,6 @@ __all__ = [
     "text_in_form",
     "version_formats",
     "version_infos",
+    "version_numbers",
     "versions_of_schema",
 ]

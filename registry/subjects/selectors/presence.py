@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import partial
+from functools import cached_property, partial
 from typing import Final
 
 from registry.formats.base import Difference, OutlineField, ParsedSchema
@@ -54,8 +54,15 @@ class SubjectPresence:
 
     def version_with(self, registry: str, fingerprint: str) -> int | None:
         """The newest version of a registry with that content."""
-        found = [version for version, other in self.held.get(registry, {}).items() if other == fingerprint]
-        return max(found, default=None)
+        return self._newest.get(registry, {}).get(fingerprint)
+
+    @cached_property
+    def _newest(self) -> dict[str, dict[str, int]]:
+        """Registry → content → the newest version with it."""
+        return {
+            registry: {fingerprint: version for version, fingerprint in sorted(versions.items())}
+            for registry, versions in self.held.items()
+        }
 
 
 @dataclass(frozen=True)
@@ -116,14 +123,17 @@ def presence_of(registry: Registry, subject: SubjectName) -> SubjectPresence:
 
 
 def summarize_versions(
-    readings: Sequence[Reading], config: EffectiveConfig, settings: OwnConfig
+    readings: Sequence[Reading], config: EffectiveConfig, settings: OwnConfig, *, of: Collection[int] | None = None
 ) -> dict[int, VersionSummary]:
-    """A summary for each live version but the first, under the settings that count; no query."""
+    """A summary for each live version but the first, or for those of `of` alone, under the settings that count; no query.
+
+    Of each of those the readings have the live version before it, and the one before it in its group.
+    """
     terms, group = terms_of(config, settings), settings.compatibility_group
     return {
         reading.version: _summary(readings[place - 1], _peer(readings[:place], reading, group), reading, terms)
         for place, reading in enumerate(readings)
-        if place
+        if place and (of is None or reading.version in of)
     }
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from registry.errors import InvalidReference, InvalidSchema, SchemadeskError, Unavailable
 from registry.formats.base import ParsedSchema
 from registry.subjects import engines
-from registry.subjects.contracts import Contract
+from registry.subjects.contracts import Contract, property_of
 from registry.subjects.models import Registry, Schema, SchemaVersion
 from registry.subjects.names import SubjectName
 from registry.subjects.selectors.comparison import stored_version
@@ -32,12 +32,40 @@ class Reading:
     error: SchemadeskError | None = None
 
 
-def read_whole(registry: Registry, subject: SubjectName) -> tuple[list[VersionInfo], tuple[Reading, ...]]:
-    """All versions as values, newest first, soft-deleted ones too; and the live ones as they were read, ascending.
+def version_numbers(registry: Registry, subject: SubjectName) -> list[tuple[int, bool]]:
+    """All versions, newest first, each with whether it is soft-deleted; no text is read. Raises SubjectNotFound."""
+    rows = SchemaVersion.objects.filter(
+        subject__context__registry=registry, subject__context__name=subject.context, subject__name=subject.subject
+    ).order_by("-version")
+    found = [(number, deleted_at is not None) for number, deleted_at in rows.values_list("version", "deleted_at")]
+    if not found:
+        get_subject(registry, subject, deleted=True)
+    return found
 
-    Their texts are read once, which is most of what a subject of wide schemas costs. Raises SubjectNotFound.
+
+def earlier_peers(registry: Registry, subject: SubjectName, numbers: Collection[int], group: str) -> set[int]:
+    """For each of those versions the live one before it that has the same `group` in its metadata; one query."""
+    rows = named_versions(registry, subject).select_related(None).order_by("version")
+    last: dict[Any, int] = {}
+    found = set()
+    for number, metadata in rows.values_list("version", "schema__metadata"):
+        kind = property_of(metadata, group)
+        if number in numbers and kind in last:
+            found.add(last[kind])
+        last[kind] = number
+    return found
+
+
+def read_whole(
+    registry: Registry, subject: SubjectName, *, only: Collection[int] | None = None
+) -> tuple[list[VersionInfo], tuple[Reading, ...]]:
+    """Versions as values, newest first, soft-deleted ones too; and the live ones as they were read, ascending.
+
+    All of them, or those of `only` that are there. Their texts are read once, which is most of what a subject of wide
+    schemas costs. Raises SubjectNotFound.
     """
-    rows = list(named_versions(registry, subject, deleted=True).order_by("-version"))
+    wanted = named_versions(registry, subject, deleted=True)
+    rows = list((wanted if only is None else wanted.filter(version__in=only)).order_by("-version"))
     if not rows:
         get_subject(registry, subject, deleted=True)
     return infos_of(rows), _readings([row for row in reversed(rows) if row.deleted_at is None])
@@ -72,13 +100,14 @@ def _reading(row: SchemaVersion, schema: ParsedSchema | None, error: SchemadeskE
     return Reading(row.version, row.schema.schema_type, row.schema.metadata, schema, error)
 
 
-def origins_of(readings: Sequence[Reading]) -> dict[str, int]:
+def origins_of(readings: Sequence[Reading], *, is_whole: bool = True) -> dict[str, int]:
     """The path of every field that the newest version has, with the version that brought it (back).
 
-    A field that comes up behind a version that can't be read is left out: it may have come with that one.
+    A field that comes up behind a version that can't be read is left out: it may have come with that one. So is one
+    that the first of them has where that isn't the subject's first (`is_whole` False).
     """
     origins: dict[str, int | None] = {}
-    after_gap = False
+    after_gap = not is_whole
     for reading in readings:
         paths = _paths(reading)
         if paths is None:

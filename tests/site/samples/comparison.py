@@ -38,7 +38,7 @@ from dashboard.presenters.proof import (
 )
 from dashboard.presenters.text_diff import text_diff
 from tests.site.samples.cast import DEV, HOSTILE, ago, frame, subject_crumbs, subject_url
-from tests.site.samples.subjects import NEW, OLD, SUBJECT
+from tests.site.samples.subjects import NEW, OLD, SIDES
 
 STOPS = Proof(
     direction="New reader, old data",
@@ -248,11 +248,11 @@ COMPARE = ComparePage(
     subject_url="/gallery/subject",
     compare_url=subject_url("dev", "orders-value", "compare"),
     from_groups=(
-        ChoiceGroup(label="dev", choices=SUBJECT.compare_from),
+        ChoiceGroup(label="dev", choices=SIDES),
         ChoiceGroup(label=HOSTILE, choices=()),
         ChoiceGroup(label="Your drafts", choices=(Choice(value="draft-12", label=f"{HOSTILE} · your draft 12"),)),
     ),
-    to_groups=(ChoiceGroup(label="dev", choices=SUBJECT.compare_to),),
+    to_groups=(ChoiceGroup(label="dev", choices=SIDES),),
     swap_url="?from=3&to=2",
     unified_url="/gallery/compare",
     split_url="/gallery/compare-split",

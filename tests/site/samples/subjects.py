@@ -33,6 +33,7 @@ from dashboard.presenters.subjects import (
     Lane,
     LaneCell,
     LaneHead,
+    LaneStrip,
     LivePlace,
     ReferenceRow,
     SeenField,
@@ -364,6 +365,7 @@ def versions(selected: int) -> tuple[VersionRow, ...]:
         VersionRow(
             version=3,
             schema_id=14,
+            fingerprint="3f" * 32,
             url=url(3),
             summary="+2 fields, −1 field, amount widened, 1 symbol added.",
             verdict=Verdict.BREAKS,
@@ -377,6 +379,7 @@ def versions(selected: int) -> tuple[VersionRow, ...]:
         VersionRow(
             version=2,
             schema_id=9,
+            fingerprint="2f" * 32,
             url=url(2),
             summary="+1 field with a default.",
             verdict=Verdict.OK,
@@ -390,6 +393,7 @@ def versions(selected: int) -> tuple[VersionRow, ...]:
         VersionRow(
             version=1,
             schema_id=3,
+            fingerprint="1f" * 32,
             url=url(1),
             summary="First version, 8 fields.",
             registered_at=ago(days=80),
@@ -512,6 +516,39 @@ MORE = (
     Action(label="Policy", url="/gallery/policy", icon="lock"),
     Action(label="Retire …", url="/gallery/retire", icon="x"),
 )
+STRIP = LaneStrip(
+    heads=(
+        *(LaneHead(version=number, since=ago(days=days)) for number, days in ((1, 80), (2, 9), (3, 0))),
+        LaneHead(version=4, since=ago(hours=2), elsewhere="prod"),
+    ),
+    lanes=(
+        Lane(
+            environment=DEV,
+            cells=(
+                cell(1, 1, 3, 80, direct=True),
+                cell(2, 2, 9, 9),
+                cell(3, 3, 14, 0, direct=True, current=True),
+                LaneCell(version=4),
+            ),
+        ),
+        Lane(
+            environment=STAGING,
+            cells=(LaneCell(version=1), cell(2, 1, 5, 9, linked=True), LaneCell(version=3), LaneCell(version=4)),
+        ),
+        Lane(
+            environment=PROD,
+            cells=(
+                LaneCell(version=1),
+                cell(2, 1, 2, 2, linked=True),
+                LaneCell(version=3),
+                cell(4, 4, 21, 0, direct=True, current=True),
+            ),
+        ),
+    ),
+    total=1_206,
+)
+#: the choices of a side of the compare page
+SIDES = tuple(Choice(value=str(v), label=f"version {v}", selected=v == 2) for v in (3, 2, 1))
 SUBJECT = SubjectPage(
     frame=frame("orders-value", Section.SUBJECTS, *subject_crumbs(), code=True, part="Versions"),
     registry="dev",
@@ -535,28 +572,11 @@ SUBJECT = SubjectPage(
         more=4,
         more_url="/gallery/usage",
     ),
-    lane_heads=tuple(LaneHead(version=number, since=ago(days=days)) for number, days in ((1, 80), (2, 9), (3, 0))),
-    lanes=(
-        Lane(
-            environment=DEV,
-            cells=(
-                cell(1, 1, 3, 80, direct=True),
-                cell(2, 2, 9, 9),
-                cell(3, 3, 14, 0, direct=True, current=True),
-            ),
-        ),
-        Lane(
-            environment=STAGING,
-            cells=(LaneCell(version=1), cell(2, 1, 5, 9, current=True, linked=True), LaneCell(version=3)),
-        ),
-        Lane(
-            environment=PROD,
-            cells=(LaneCell(version=1), cell(2, 1, 2, 2, current=True, linked=True), LaneCell(version=3)),
-        ),
+    lanes=STRIP,
+    versions_paging=Paging(
+        first=1, last=50, total=1_204, next_url="/ui/registries/dev/subjects/orders-value/?version=3&before=1155"
     ),
     selected=SELECTED,
-    compare_from=tuple(Choice(value=str(v), label=f"version {v}", selected=v == 2) for v in (3, 2, 1)),
-    compare_to=tuple(Choice(value=str(v), label=f"version {v}", selected=v == 3) for v in (3, 2, 1)),
     open_findings=3,
     findings_url="/ui/findings?subject=orders-value",
 )
@@ -632,10 +652,7 @@ SUBJECT_BROKEN = replace(
         replace(versions(3)[0], problem=HOSTILE, verdict=Verdict.UNKNOWN, verdict_note="can’t be judged"),
         *versions(3)[2:],
     ),
-    lane_heads=(),
-    lanes=(),
-    compare_from=(),
-    compare_to=(),
+    lanes=None,
     selected=replace(
         SELECTED,
         fields=(),
@@ -671,10 +688,7 @@ SUBJECT_DELETED = replace(
     frame=frame(LONG, Section.SUBJECTS, *subject_crumbs(), code=True, part="Versions"),
     subject=LONG,
     versions=tuple(replace(row, deleted=True, verdict=None, live_in=()) for row in versions(3)),
-    lane_heads=(),
-    lanes=(),
-    compare_from=(),
-    compare_to=(),
+    lanes=None,
     state=LifeMark(state=LifeState.DELETED, word="Soft-deleted", sentence="All its versions are soft-deleted."),
     actions=(ACTIONS[2], *ACTIONS[4:]),
     restore=Action(label="Restore …", url="/gallery/retire", tone="primary", icon="undo-2"),
