@@ -23,10 +23,13 @@ from dashboard.presenters.audit import AuditChange, AuditList, AuditRow
 from dashboard.presenters.frame import ActiveFilter, Choice, Field, Filter, Link, Paging, Search, Section
 from dashboard.texts import later
 from dashboard.travel import then_url
+from registry.access.extent import extent_of
+from registry.access.roles import Actor
 from registry.audit.export import Export, export_events
 from registry.audit.selectors import AuditEntry, AuditFilter, list_events, tables_of_audit
 from registry.errors import InvalidInput
-from registry.search.trail import events_about
+from registry.search.trail_sight import TABLES as READABLE
+from registry.search.trail_sight import events_shown
 from registry.subjects.selectors import registry_names
 
 AUDIT_ROWS: Final = 50
@@ -113,8 +116,11 @@ class Chosen:
         """One of them; empty where it isn't chosen."""
         return self.values.get(name, "")
 
-    def filter(self) -> AuditFilter:
-        """As the selectors take them. Raises InvalidInput, InvalidName, RegistryNotFound."""
+    def filter(self, by: Actor) -> AuditFilter:
+        """As the selectors take them, for events that somebody may read.
+
+        Raises NotSignedIn, NotAllowed, InvalidInput, InvalidName, RegistryNotFound.
+        """
         return AuditFilter(
             text=self.get("q"),
             actor=self.get("actor"),
@@ -123,7 +129,7 @@ class Chosen:
             row_id=self.get("row_id"),
             since=_moment(self.get("since")),
             until=_moment(self.get("until")),
-            about=events_about(registry=self.get("registry"), subject=self.get("subject")),
+            about=events_shown(by, registry=self.get("registry"), subject=self.get("subject")),
         )
 
     def url(self, name: str = "audit", **changes: str) -> str:
@@ -148,14 +154,17 @@ def _moment(text: str) -> datetime | None:
 
 
 def audit_list(request: HttpRequest) -> AuditList:
-    """The log, newest first, by keyset. Raises InvalidInput, InvalidName, RegistryNotFound."""
-    chosen, before = Chosen.of(request), request.GET.get("before", "")
-    entries = list_events(chosen=chosen.filter(), before_id=whole_number(before, digits=18), limit=AUDIT_ROWS)
-    links = links_of(entries, page_actor(request))
+    """The log as far as the reader may see it, newest first, by keyset.
+
+    Raises NotSignedIn, NotAllowed, InvalidInput, InvalidName, RegistryNotFound.
+    """
+    chosen, before, actor = Chosen.of(request), request.GET.get("before", ""), page_actor(request)
+    entries = list_events(chosen=chosen.filter(actor), before_id=whole_number(before, digits=18), limit=AUDIT_ROWS)
+    links = links_of(entries, actor)
     older = chosen.url(before=str(entries[-1].id)) if len(entries) == AUDIT_ROWS else ""
     return AuditList(
         frame=make_frame(request, title=gettext("Audit"), section=Section.AUDIT),
-        search=_search(chosen),
+        search=_search(chosen, actor),
         rows=tuple(_audit_row(entry, links.get(entry.id, "")) for entry in entries),
         paging=Paging(
             first=1 if entries else 0, last=len(entries), previous_url=chosen.url() if before else "", next_url=older
@@ -168,12 +177,13 @@ def audit_list(request: HttpRequest) -> AuditList:
 
 
 def audit_export(request: HttpRequest) -> Export:
-    """All that the filters leave, as a file. Raises InvalidInput, InvalidName, RegistryNotFound."""
-    return export_events(Chosen.of(request).filter(), given_text(request.GET, "as", "jsonl"))
+    """All that the filters leave of what the reader may see, as a file; raises as the log does."""
+    return export_events(Chosen.of(request).filter(page_actor(request)), given_text(request.GET, "as", "jsonl"))
 
 
-def _search(chosen: Chosen) -> Search:
-    tables = {name: str(TABLES.get(name, name)) for name in [*tables_of_audit(), chosen.get("table")] if name}
+def _search(chosen: Chosen, actor: Actor) -> Search:
+    known = tables_of_audit() if extent_of(actor, "audit.read").is_whole else READABLE
+    tables = {name: str(TABLES.get(name, name)) for name in [*known, chosen.get("table")] if name}
     return Search(
         url=reverse("ui:audit"),
         query=chosen.get("q"),
@@ -187,7 +197,7 @@ def _search(chosen: Chosen) -> Search:
                 "registry",
                 gettext("Registry"),
                 gettext("Any registry"),
-                {name: name for name in registry_names()},
+                {name: name for name in registry_names(actor)},
             ),
         ),
         fields=(

@@ -39,7 +39,7 @@ def decode_page(request: HttpRequest) -> DecodePage:
     """The form; sent, with what the message is. Raises NotAllowed."""
     given: Mapping[str, str] = request.POST if request.method == "POST" else request.GET
     actor = page_actor(request)
-    names = registry_names()
+    names = registry_names(actor)
     registry = given_text(given, "registry") or (names[0] if names else "")
     require(actor, "schema.read", registry=registry)
     result, problem = None, None

@@ -33,7 +33,7 @@ def finding_row(info: FindingInfo, order: list[str], requests: Iterable[int] = (
         rule=info.rule,
         source=info.source_name,
         source_kind=SourceKind.of(info.source_kind),
-        source_url=reverse("ui:source", args=[info.source_id]),
+        source_url=reverse("ui:source", args=[info.source_id]) if info.source_name else "",
         location=info.location,
         environment=environment_of(info.registry, order),
         count=info.count,

@@ -17,7 +17,7 @@ from dashboard.pages.sources_coverage import coverage_of, unreadable_of
 from dashboard.presenters.drift import Bulk, FindingList
 from dashboard.presenters.frame import Paging, Section
 from dashboard.presenters.looks import Severity, SourceKind
-from registry.access.roles import refusal, require
+from registry.access.extent import refusal_in_any, require_extent
 from registry.drift import selectors
 from registry.promotions.selectors import list_environments, resolving
 
@@ -26,23 +26,26 @@ MOST: Final = 1000
 
 
 def finding_list(request: HttpRequest) -> FindingList:
-    """Findings, filtered by the query; open ones that aren't muted unless told otherwise. Raises NotAllowed."""
+    """Findings that the reader may read, filtered by the query; open ones that aren't muted unless told otherwise.
+
+    Raises NotAllowed.
+    """
     chosen = Chosen.of(request)
     registry, actor = chosen.get("registry"), page_actor(request)
-    require(actor, "schema.read", registry=registry)
+    require_extent(actor, "schema.read", registry=registry)
     offset = min(whole_number(request.GET.get("offset", "")) or 0, MOST - PAGE) // PAGE * PAGE
     asked = chosen.arguments()
     if chosen.is_resolving:
         asked["unresolved_of"] = resolving(actor)
-    found = selectors.list_findings(**asked, limit=offset + PAGE + 1)
+    found = selectors.list_findings(**asked, limit=offset + PAGE + 1, by=actor)
     page = found[offset : offset + PAGE]
     requests = resolving(actor, [info.id for info in page])
-    counts = selectors.open_counts(registry)
-    order, sources = list_environments(), selectors.list_sources(registry=registry)
+    counts = selectors.open_counts(registry, by=actor)
+    order, sources = list_environments(), selectors.list_sources(registry=registry, by=actor)
     topics = selectors.topic_coverage([source.id for source in sources])
     scanned = [each.last_scan for each in sources if each.last_scan and each.last_scan.verdict == "scanned"]
     newest = max((scan.finished_at for scan in scanned if scan.finished_at), default=None)
-    reason = refusal(actor, "finding.decide", registry=registry)
+    reason = refusal_in_any(actor, "finding.decide", registry=registry)
     return FindingList(
         frame=make_frame(request, title=gettext("Findings"), section=Section.FINDINGS),
         search=finding_search(chosen, counts),

@@ -14,7 +14,8 @@ from dashboard.pages.sources_words import given_text
 from dashboard.presenters.drift_parts import MutePage, MuteRow
 from dashboard.presenters.frame import Action, Choice, Crumb, Field, Link, Problem, Section
 from dashboard.texts import counted, later
-from registry.access.roles import Actor, refusal, require
+from registry.access.extent import require_extent
+from registry.access.roles import Actor, refusal
 from registry.drift import selectors
 from registry.drift.life_cycle import MutePattern, is_muted
 from registry.drift.selectors import FindingInfo, MuteInfo
@@ -34,12 +35,12 @@ def mute_page(request: HttpRequest, problem: SchemadeskError | None = None) -> M
     actor = page_actor(request)
     given = request.POST if request.method == "POST" else request.GET
     registry = given_text(given, "registry")
-    require(actor, "schema.read", registry=registry)
+    require_extent(actor, "schema.read", registry=registry)
     order = list_environments()
-    names = registry_names()
+    names = registry_names(actor)
     chosen = registry or (names[0] if names else "")
     reason = refusal(actor, "finding.mute", registry=chosen)
-    preview, covered = _preview(given, chosen)
+    preview, covered = _preview(given, chosen, actor)
     return MutePage(
         frame=make_frame(
             request,
@@ -47,7 +48,7 @@ def mute_page(request: HttpRequest, problem: SchemadeskError | None = None) -> M
             section=Section.FINDINGS,
             crumbs=(Crumb(label=gettext("Findings"), url=reverse("ui:findings")),),
         ),
-        rows=tuple(_row(actor, info, order) for info in selectors.list_mutes(registry)),
+        rows=tuple(_row(actor, info, order) for info in selectors.list_mutes(registry, by=actor)),
         fields=_fields(given, names, chosen),
         submit=Action(
             label=gettext("Mute"),
@@ -64,7 +65,7 @@ def mute_page(request: HttpRequest, problem: SchemadeskError | None = None) -> M
     )
 
 
-def _preview(given: Mapping[str, str], registry: str) -> tuple[str, list[FindingInfo]]:
+def _preview(given: Mapping[str, str], registry: str, actor: Actor) -> tuple[str, list[FindingInfo]]:
     """How many findings that aren't resolved the patterns cover, in words, and the first of them."""
     pattern = MutePattern(*(given.get(name, "").strip() for name in PATTERNS))
     texts = (pattern.rule, pattern.subject, pattern.location)
@@ -75,7 +76,7 @@ def _preview(given: Mapping[str, str], registry: str) -> tuple[str, list[Finding
             "max_pattern": MAX_PATTERN,
             "max_stars": MAX_STARS,
         }, []
-    known = selectors.list_findings(state="", registry=registry, muted=None, limit=LOOKED_AT)
+    known = selectors.list_findings(state="", registry=registry, muted=None, limit=LOOKED_AT, by=actor)
     lasting = [info for info in known if info.state != "resolved"]
     found = [info for info in lasting if is_muted([pattern], info.rule, info.subject, info.location)]
     hidden = sum(1 for info in found if info.muted)

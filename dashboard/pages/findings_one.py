@@ -27,7 +27,7 @@ from dashboard.presenters.drift import FindingPage
 from dashboard.presenters.drift_parts import Command, HistoryRow
 from dashboard.presenters.frame import Action, Crumb, Fact, Field, Link, Section
 from dashboard.texts import later
-from registry.access.roles import Actor, may, may_somewhere, refusal, require
+from registry.access.roles import Actor, may, may_somewhere, refusal
 from registry.audit.selectors import AuditEntry, AuditFilter, list_events
 from registry.drift import selectors
 from registry.drift.proposable import can_propose
@@ -51,10 +51,10 @@ TOLD: Final = {
 
 
 def finding_page(request: HttpRequest, finding_id: int) -> FindingPage:
-    """One finding. Raises FindingNotFound, NotAllowed."""
+    """One finding. Raises FindingNotFound, NotSignedIn, NotAllowed."""
     actor = page_actor(request)
     info = selectors.get_finding(finding_id, by=actor)
-    require(actor, "schema.read", registry=info.registry)
+    sees_source = may(actor, "schema.read", registry=info.registry)
     source = selectors.get_source(info.source_id)
     decide = refusal(actor, "finding.decide", registry=info.registry)
     is_open = info.state == "open"
@@ -72,7 +72,7 @@ def finding_page(request: HttpRequest, finding_id: int) -> FindingPage:
         remedies=tuple(part.strip() for part in info.remedy.split("\n") if part.strip()),
         evidence=evidence_tables(info.evidence),
         facts=(*evidence_facts(info.evidence), *_hidden(actor, info)),
-        related=_related(info, source),
+        related=_related(info, source, sees_source=sees_source),
         acknowledge=_post(gettext("Acknowledge"), "finding_acknowledge", info, decide, tone="primary")
         if is_open
         else None,
@@ -89,7 +89,7 @@ def finding_page(request: HttpRequest, finding_id: int) -> FindingPage:
         resolved_at=info.resolved_at,
         cause=info.cause,
         suspected=suspected(info),
-        commands=_commands(info, source),
+        commands=_commands(info, source) if sees_source else (),
         bars=bar_tables(info.evidence, deployed_by_hour(info)),
         reopen=None if is_open else _post(gettext("Open it again"), "finding_reopen", info, decide),
         assign=_post(gettext("Assign"), "finding_assign", info, decide),
@@ -174,13 +174,11 @@ def _pattern(info: FindingInfo) -> str:
     return f"{info.topic}:*" if info.topic and info.location.startswith(f"{info.topic}:") else ""
 
 
-def _related(info: FindingInfo, source: SourceInfo) -> tuple[Link, ...]:
-    links = [
-        Link(
-            label=gettext("Source %(source_name)s") % {"source_name": info.source_name},
-            url=reverse("ui:source", args=[info.source_id]),
-        )
-    ]
+def _related(info: FindingInfo, source: SourceInfo, *, sees_source: bool) -> tuple[Link, ...]:
+    links = []
+    if sees_source:
+        label = gettext("Source %(source_name)s") % {"source_name": info.source_name}
+        links.append(Link(label=label, url=reverse("ui:source", args=[info.source_id])))
     if info.subject:
         links.append(
             Link(
@@ -203,7 +201,7 @@ def _related(info: FindingInfo, source: SourceInfo) -> tuple[Link, ...]:
         if can_propose(info):
             seen = subject_url(info.registry, info.subject, "compare", to=f"{OBSERVED}-{info.id}")
             links.append(Link(label=gettext("Compare what the data hold with any version"), url=seen))
-    if source.cluster:
+    if source.cluster and sees_source:
         links.append(
             Link(
                 label=gettext("Decode a message of it"),
@@ -251,7 +249,7 @@ def _security(source: SourceInfo) -> list[str]:
 
 def _history(actor: Actor, info: FindingInfo) -> tuple[HistoryRow, ...]:
     """Decisions and turns of a finding, newest first; that a scan saw it once more is none."""
-    if not may(actor, "audit.read", registry=info.registry):
+    if not may(actor, "audit.read", registry=info.registry, subject=info.subject):
         return ()
     chosen = AuditFilter(table="drift_finding", row_id=str(info.id))
     rows = []

@@ -54,7 +54,7 @@ def _url(item: Suspicion, info: FindingInfo) -> str:
     if item.kind == "released" and item.request is not None:
         return reverse("ui:promotion", args=[item.request])
     if item.kind == "source":
-        return reverse("ui:source", args=[info.source_id])
+        return reverse("ui:source", args=[info.source_id]) if info.source_name else ""
     if item.kind in ("client", "client_changed"):
         return subject_url(info.registry, item.subject, "usage") + "#clients-title"
     if item.subject and item.kind in ("registered", "ghost"):

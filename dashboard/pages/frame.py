@@ -14,6 +14,7 @@ from dashboard.accounts import signed_in_by
 from dashboard.links import subjects_url
 from dashboard.presenters.frame import Action, Crumb, Environment, Frame, Mirror, Part, Section, Travel
 from dashboard.presenters.looks import EnvironmentKind
+from registry.access.extent import extent_of
 from registry.access.roles import READER, Actor, Grant, refusal
 from registry.access.selectors import actor_of_user, anonymous_actor
 from registry.drift.selectors import count_open_findings
@@ -74,14 +75,17 @@ def make_frame(
 ) -> Frame:
     """The frame; `url_in` gives the address of the same page in another environment.
 
-    `order` are the environments' names, where the page has read them already.
+    `order` are the environments' names, where the page has read them already; those of them are shown that the reader
+    may read something of.
     """
     travel: Travel | None = getattr(request, "travel", None)
     is_past = travel is not None and travel.at is not None
     order = list_environments() if order is None else order
-    names = order if not registry or registry in order else [*order, registry]
-    locate = url_in or subjects_url
     actor = page_actor(request)
+    readable = extent_of(actor, "schema.read")
+    shown = [name for name in order if name == registry or readable.has(name)]
+    names = shown if not registry or registry in order else [*shown, registry]
+    locate = url_in or subjects_url
     return Frame(
         title=title,
         now=timezone.now(),
@@ -92,7 +96,7 @@ def make_frame(
         environments=tuple(environment_of(name, order, url=locate(name), current=name == registry) for name in names),
         mirror=None if is_past else _mirror(mirror, actor),
         travel=travel,
-        open_findings=0 if is_past else count_open_findings(),
+        open_findings=0 if is_past else count_open_findings(actor),
         waiting_requests=count_waiting_for(actor.user_id, actor.grants) if actor.user_id and not is_past else 0,
         unread=count_unread(actor.user_id) if actor.user_id else 0,
     )

@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 from django.conf import settings
 from django.core.cache import cache
+from django.db.models import Q
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
@@ -32,12 +33,14 @@ from dashboard.pages.subjects import DOORS
 from dashboard.presenters.frame import Action, Section
 from dashboard.presenters.home import ActivityItem, HomePage
 from dashboard.tasks import DEMO_LOCK
+from registry.access.extent import NOTHING, extent_of
 from registry.access.roles import Actor
-from registry.audit.selectors import AuditEntry, list_events
+from registry.audit.selectors import AuditEntry, AuditFilter, list_events
 from registry.drift import selectors as drift
 from registry.drift.selectors import SourceInfo
 from registry.promotions import selectors as promotions
-from registry.subjects.selectors import has_subjects
+from registry.search.trail_sight import events_for
+from registry.subjects.selectors import has_subjects, registry_names
 from registry.subjects.selectors.remotes import list_mirrors
 
 SHOWN = 8
@@ -47,14 +50,14 @@ def home_page(request: HttpRequest) -> HomePage:
     """What waits, what is on its way, what drifts, and whether the house is well."""
     actor = page_actor(request)
     order = promotions.list_environments()
-    sources, mirrors = drift.list_sources(), readable(list_mirrors(), actor)
+    sources, mirrors = drift.list_sources(by=actor), readable(list_mirrors(), actor)
     waiting = promotions.waiting_for(actor.user_id) if actor.user_id else []
     mine = promotions.requested_by(actor.user_id) if actor.user_id else []
-    failed = promotions.list_requests(state="failed", by=actor, limit=SHOWN)
-    findings = drift.list_findings(limit=SHOWN)
+    failed = promotions.list_requests(state="failed", limit=SHOWN, by=actor)
+    findings = drift.list_findings(limit=SHOWN, by=actor)
     shown = {reverse("ui:promotion", args=[info.id]) for info in waiting}
     told = notices(actor, shown | {reverse("ui:finding", args=[info.id]) for info in findings})
-    demo = _demo_of(sources)
+    demo = _demo_of(sources, actor)
     tomorrow = timezone.now().date() + timedelta(days=1)
     return HomePage(
         frame=make_frame(request, title=gettext("Home"), section=Section.HOME),
@@ -68,10 +71,10 @@ def home_page(request: HttpRequest) -> HomePage:
         snooze_until=tomorrow + timedelta(days=6),
         snooze_from=tomorrow,
         findings_total=demo.found,
-        health=health(sources, mirrors, failed),
+        health=health(sources, mirrors, failed, registry_names(actor)),
         problems=problems(sources, mirrors, failed),
         last_decision="" if waiting else last_decision_of(actor),
-        activity=_activity(list_events(limit=SHOWN * 10)),
+        activity=_activity(list_events(chosen=AuditFilter(about=_readable_events(actor)), limit=SHOWN * 10)),
         first_steps=first_steps(request, mirrors) if demo.empty else (),
         demo=_demo_action(actor) if demo.empty and not demo.loading and settings.UNDER_UP else None,
         demo_progress=demo.progress,
@@ -81,7 +84,8 @@ def home_page(request: HttpRequest) -> HomePage:
 
 def is_home_changed(request: HttpRequest) -> bool:
     """Whether home would show more of the demo than where it was made with this `shown`."""
-    return request.GET.get("shown") != _demo_of(drift.list_sources()).shown
+    actor = page_actor(request)
+    return request.GET.get("shown") != _demo_of(drift.list_sources(by=actor), actor).shown
 
 
 @dataclass(frozen=True)
@@ -99,10 +103,12 @@ class _Demo:
         return f"{int(bool(self.progress))}{int(self.empty)}{self.found}"
 
 
-def _demo_of(sources: Sequence[SourceInfo]) -> _Demo:
-    loading, found = _is_demo_loading(), drift.count_findings().get("open", 0)
+def _demo_of(sources: Sequence[SourceInfo], actor: Actor) -> _Demo:
+    """Whoever may not read everything doesn't set the house up: for them it isn't empty."""
+    loading, found = _is_demo_loading(), drift.count_findings(actor).get("open", 0)
     progress = _progress(sources, loading=loading, found=found)
-    return _Demo(loading, progress, empty=not sources and not has_subjects(), found=found)
+    is_whole = extent_of(actor, "schema.read").is_whole
+    return _Demo(loading, progress, empty=is_whole and not sources and not has_subjects(), found=found)
 
 
 def _progress(sources: Sequence[SourceInfo], *, loading: bool, found: int) -> str:
@@ -130,6 +136,11 @@ def _demo_action(actor: Actor) -> Action:
     return Action(
         label=gettext("Load the demo"), url=reverse("ui:demo_load"), method="post", tone="primary", icon="play"
     )
+
+
+def _readable_events(actor: Actor) -> Q | None:
+    """The events that the reader may see; a token's scope apart, whoever may read schemas may read these there."""
+    return events_for(actor) if extent_of(actor, "audit.read").parts else NOTHING
 
 
 def _activity(entries: list[AuditEntry]) -> tuple[ActivityItem, ...]:

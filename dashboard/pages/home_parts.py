@@ -25,6 +25,7 @@ from dashboard.presenters.looks import Health
 from dashboard.presenters.notifications import NoticeRow
 from dashboard.presenters.promotions import RequestRow
 from dashboard.texts import counted, later, listing
+from registry.access.extent import extent_of
 from registry.access.roles import Actor, may
 from registry.drift.selectors import FindingInfo, SourceInfo
 from registry.notifications.selectors import EntryInfo, list_entries
@@ -33,7 +34,6 @@ from registry.promotions.plan import ADVICE, FAIL, WARN
 from registry.promotions.recurring import Window
 from registry.promotions.selectors import RequestInfo, resolving
 from registry.promotions.selectors.decisions import last_decision
-from registry.subjects.selectors import registry_names
 from registry.subjects.selectors.remotes import MirrorState
 
 SHOWN: Final = 8
@@ -142,18 +142,21 @@ def last_decision_of(actor: Actor) -> str:
 
 def readable(mirrors: Sequence[MirrorState], actor: Actor) -> list[MirrorState]:
     """The mirrors whose registries the person may read something of."""
-    return [each for each in mirrors if may(actor, "schema.read", registry=each.registry)]
+    extent = extent_of(actor, "schema.read")
+    return [each for each in mirrors if extent.has(each.registry)]
 
 
 def health(
-    sources: Sequence[SourceInfo], mirrors: Sequence[MirrorState], failed: Sequence[RequestInfo]
+    sources: Sequence[SourceInfo],
+    mirrors: Sequence[MirrorState],
+    failed: Sequence[RequestInfo],
+    registries: Sequence[str],
 ) -> tuple[HealthItem, ...]:
-    """The strip: registries and their last sync, scans, Spark, and what failed and waits for somebody."""
-    return (_registries(mirrors), _scans(sources), _spark(), _jobs(sources, mirrors, failed))
+    """The strip: the registries that are known to the reader and their last sync, scans, Spark, and what failed."""
+    return (_registries(mirrors, registries), _scans(sources), _spark(), _jobs(sources, mirrors, failed))
 
 
-def _registries(mirrors: Sequence[MirrorState]) -> HealthItem:
-    known = registry_names()
+def _registries(mirrors: Sequence[MirrorState], known: Sequence[str]) -> HealthItem:
     failing = [each.registry for each in mirrors if each.error]
     synced = [each.synced_at for each in mirrors if each.synced_at]
     ours = len(known) - len(mirrors)

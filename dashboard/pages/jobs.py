@@ -58,10 +58,11 @@ _URGENT: Final = (JobState.FAILED, JobState.RUNNING, JobState.WAITING)
 
 
 def jobs_page(request: HttpRequest) -> JobsPage:
-    """All parts, each with what the person may read."""
+    """The parts, each with what the person may read; those that are of no registry for whoever may read the whole audit."""
+    known = _PARTS if may(page_actor(request), "audit.read") else {key: _PARTS[key] for key in _OF_REGISTRIES}
     return JobsPage(
         frame=make_frame(request, title=gettext("Jobs")),
-        groups=tuple(_part(request, key, title, about, read) for key, (title, about, read) in _PARTS.items()),
+        groups=tuple(_part(request, key, title, about, read) for key, (title, about, read) in known.items()),
     )
 
 
@@ -87,9 +88,8 @@ def _part(
 
 
 def _scans(request: HttpRequest) -> tuple[list[JobRow], str]:
-    actor = page_actor(request)
-    sources = [each for each in list_sources() if may(actor, "schema.read", registry=each.registry)]
-    logs = log_urls(SCAN)
+    sources = list_sources(by=page_actor(request))
+    logs = _logs(request, SCAN)
     return [_scan(request, each, logs) for each in sources], gettext("No source is scanned yet.")
 
 
@@ -117,7 +117,7 @@ def _took(scan: ScanInfo) -> str:
 
 def _mirrors(request: HttpRequest) -> tuple[list[JobRow], str]:
     actor = page_actor(request)
-    runs = runs_of([SYNC])
+    runs = runs_of([SYNC]) if may(actor, "audit.read") else {}
     found = readable(list_mirrors(), actor)
     return [_mirror(each, actor, runs.get((SYNC, str(each.number)))) for each in found], gettext(
         "No registry is mirrored."
@@ -149,8 +149,8 @@ def _mirror(mirror: MirrorState, actor: Actor, run: RunInfo | None) -> JobRow:
 
 def _applies(request: HttpRequest) -> tuple[list[JobRow], str]:
     actor = page_actor(request)
-    found = [info for state in _REQUESTS for info in list_requests(state=state, by=actor, limit=SHOWN)]
-    logs = log_urls(APPLY)
+    found = [info for state in _REQUESTS for info in list_requests(state=state, limit=SHOWN, by=actor)]
+    logs = _logs(request, APPLY)
     return [_apply(info, logs.get(str(info.id), "")) for info in found], gettext(
         "Nothing is scheduled, and nothing is being applied."
     )
@@ -174,7 +174,7 @@ def _apply(info: RequestInfo, log_url: str) -> JobRow:
 def _deliveries(request: HttpRequest) -> tuple[list[JobRow], str]:
     actor = page_actor(request)
     found = deliveries_under_way(actor, limit=SHOWN)
-    logs = log_urls(DELIVER)
+    logs = _logs(request, DELIVER)
     return [_delivery(each, logs.get(str(each.id), "")) for each in found], gettext(
         "No delivery waits, and none has failed."
     )
@@ -251,6 +251,12 @@ def _sealing(request: HttpRequest) -> tuple[list[JobRow], str]:
     ], ""
 
 
+def _logs(request: HttpRequest, kind: str) -> Mapping[str, str]:
+    """The addresses of logs, for whoever may open them."""
+    return log_urls(kind) if may(page_actor(request), "audit.read") else {}
+
+
+_OF_REGISTRIES: Final = ("scans", "mirrors", "applies", "deliveries")
 _PARTS: Final = {
     "scans": (later("Scans"), later("The last scan of each source, and when the next is due."), _scans),
     "mirrors": (later("Mirrors"), later("Registries elsewhere that are read again and again."), _mirrors),

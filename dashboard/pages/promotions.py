@@ -20,6 +20,7 @@ from dashboard.presenters.frame import Action, ActiveFilter, Choice, Filter, Lin
 from dashboard.presenters.looks import RequestState
 from dashboard.presenters.promotions import RequestList, RequestRow
 from dashboard.texts import later
+from registry.access.extent import extent_of
 from registry.access.roles import Actor, may, may_somewhere, refusal
 from registry.access.selectors import approval_refusal
 from registry.errors import InvalidInput
@@ -93,6 +94,7 @@ def request_list(request: HttpRequest) -> RequestList:
     actor, order = page_actor(request), selectors.list_environments()
     chosen = {name: given_text(request.GET, name) for name in _FILTERS}
     before = whole_number(given_text(request.GET, "before"))
+    readable = extent_of(actor, "schema.read")
     found = _found(actor, chosen, before)
     rows = found[:PAGE_ROWS]
     base = reverse("ui:promotions")
@@ -103,7 +105,7 @@ def request_list(request: HttpRequest) -> RequestList:
         shown = tuple(replace(row, alone=why_alone(info.plan)) for row, info in zip(shown, rows, strict=True))
     return RequestList(
         frame=make_frame(request, title=gettext("Promotions"), section=Section.PROMOTIONS),
-        search=_search(base, chosen, order),
+        search=_search(base, chosen, [name for name in order if readable.has(name)]),
         rows=shown,
         paging=Paging(
             first=1 if rows else 0,

@@ -31,7 +31,8 @@ from dashboard.presenters.drift_parts import ClusterHead
 from dashboard.presenters.frame import Action, Crumb, Fact, Problem, Section
 from dashboard.presenters.looks import ScanState, SourceKind
 from dashboard.texts import counted, later, listing
-from registry.access.roles import refusal, require
+from registry.access.extent import Extent, refusal_in_any, require_extent
+from registry.access.roles import refusal
 from registry.drift import selectors
 from registry.drift.selectors import ClusterInfo, ScanInfo, SourceInfo
 from registry.errors import SourceNotFound
@@ -47,13 +48,14 @@ TITLES = {"state_store": later("State of Spark queries"), "registry": later("Reg
 
 
 def source_list(request: HttpRequest) -> SourceList:
-    """All sources by cluster; `registry` in the query names whose."""
+    """The sources by cluster, of registries that the reader may read; `registry` in the query names whose."""
     registry = given_text(request.GET, "registry")
     actor = page_actor(request)
-    require(actor, "schema.read", registry=registry)
-    sources, clusters = selectors.list_sources(registry=registry), selectors.list_clusters()
+    extent = require_extent(actor, "schema.read", registry=registry)
+    sources = selectors.list_sources(registry=registry, by=actor)
+    clusters = selectors.list_clusters(actor)
     order = list_environments()
-    manage, connect = refusal(actor, "source.manage", registry=registry), refusal(actor, "cluster.manage")
+    manage, connect = refusal_in_any(actor, "source.manage", registry=registry), refusal(actor, "cluster.manage")
     groups = [
         SourceGroup(
             title=cluster.name,
@@ -72,6 +74,17 @@ def source_list(request: HttpRequest) -> SourceList:
         add=_action(gettext("Add a source"), reverse("ui:source_add"), manage, icon="plus", tone="primary"),
         connect=_action(gettext("Connect a cluster"), reverse("ui:cluster_add"), connect, icon="database"),
         coverage=coverage_of(sources, topics),
+        narrow="" if extent.is_whole else _narrow(extent),
+    )
+
+
+def _narrow(extent: Extent) -> str:
+    """What whoever may not read every registry sees here, and whom to ask for more."""
+    if extent.has_registries:
+        return gettext("Only sources of registries that you may read are shown.")
+    return gettext(
+        "A source belongs to a registry as a whole, and your role is for some subjects alone. An admin can give you the"
+        " role of a reader in a registry."
     )
 
 
@@ -153,8 +166,7 @@ def scan_action(request: HttpRequest, source: SourceInfo, label: str = later("Sc
 
 def source_page(request: HttpRequest, source_id: int) -> SourcePage:
     """One source; `scan` in the query shows an older scan. Raises SourceNotFound, NotAllowed."""
-    source = selectors.get_source(source_id)
-    require(page_actor(request), "schema.read", registry=source.registry)
+    source = selectors.get_source(source_id, by=page_actor(request))
     scans = selectors.list_scans(source_id, limit=SHOWN_SCANS)
     order = list_environments()
     shown = _asked_scan(request, source, scans)
@@ -179,7 +191,8 @@ def source_page(request: HttpRequest, source_id: int) -> SourcePage:
         progress=progress_of(request, shown, source) if shown else None,
         scans=tuple(_scan_row(scan, shown) for scan in scans),
         findings=tuple(
-            finding_row(info, order) for info in selectors.list_findings(source_id=source_id, limit=SHOWN_FINDINGS)
+            finding_row(info, order)
+            for info in selectors.list_findings(source_id=source_id, limit=SHOWN_FINDINGS, by=page_actor(request))
         ),
         findings_url=f"{reverse('ui:findings')}?{urlencode({'source': source.id})}",
         next_scan_at=source.next_scan_at,

@@ -16,7 +16,7 @@ from dashboard.pages.sources_words import given_text, listed
 from dashboard.presenters.discovery import DiscoverPage, FoundRow
 from dashboard.presenters.frame import Action, Crumb, Problem, Section
 from dashboard.texts import counted
-from registry.access.roles import refusal
+from registry.access.extent import refusal_in_any
 from registry.checkpoints import Checkpoint, Discovery, Found
 from registry.drift.selectors import checkpoint_sources
 from registry.errors import SchemadeskError
@@ -30,7 +30,8 @@ def discover_page(request: HttpRequest, found: Discovery | None, problem: Schema
     """The form with what was sent, and what the search found."""
     given = request.POST if request.method == "POST" else request.GET
     registry = given_text(given, "registry")
-    reason = refusal(page_actor(request), "source.manage", registry=registry)
+    actor = page_actor(request)
+    reason = refusal_in_any(actor, "source.manage", registry=registry)
     known = checkpoint_sources(registry) if found else {}
     return DiscoverPage(
         frame=make_frame(
@@ -39,7 +40,7 @@ def discover_page(request: HttpRequest, found: Discovery | None, problem: Schema
             section=Section.SOURCES,
             crumbs=(Crumb(label=gettext("Sources"), url=reverse("ui:sources")),),
         ),
-        groups=discover_groups(given),
+        groups=discover_groups(given, actor),
         submit=_action(gettext("Search"), "ui:source_discover", reason, icon="search"),
         add=_action(gettext("Add and scan"), "ui:source_add", reason, icon="plus"),
         back_url=f"{reverse('ui:source_add')}?kind=state_store",

@@ -14,6 +14,7 @@ from dashboard.presenters.drift_parts import FieldGroup
 from dashboard.presenters.frame import Choice, Field
 from dashboard.presenters.looks import SourceKind
 from dashboard.texts import later
+from registry.access.roles import Actor
 from registry.checkpoints.locations import FILE_SYSTEMS
 from registry.drift import selectors
 from registry.subjects.selectors import registry_names
@@ -48,9 +49,9 @@ DEFAULTS: Final = {
 }
 
 
-def groups_of(kind: SourceKind, given: Mapping[str, str]) -> tuple[FieldGroup, ...]:
+def groups_of(kind: SourceKind, given: Mapping[str, str], by: Actor) -> tuple[FieldGroup, ...]:
     """The fields of a new source of that kind, as far as they were filled in."""
-    held, schedule = _registry(given), schedule_field(given)
+    held, schedule = _registry(given, by), schedule_field(given)
     context = Field(
         name="context",
         label=gettext("Context"),
@@ -61,7 +62,7 @@ def groups_of(kind: SourceKind, given: Mapping[str, str]) -> tuple[FieldGroup, .
     )
     if kind is SourceKind.KAFKA_TOPIC:
         what = (
-            _cluster(given),
+            _cluster(given, by),
             _servers(given),
             *patterns_fields(given),
             _name(given, gettext("Name"), gettext("How people call it, for example orders.")),
@@ -78,7 +79,7 @@ def groups_of(kind: SourceKind, given: Mapping[str, str]) -> tuple[FieldGroup, .
                 title=gettext("What is read"),
                 fields=(
                     _name(given, gettext("Name"), gettext("How people call it here.")),
-                    _cluster(given),
+                    _cluster(given, by),
                     held,
                     schedule,
                 ),
@@ -102,7 +103,7 @@ def groups_of(kind: SourceKind, given: Mapping[str, str]) -> tuple[FieldGroup, .
     )
 
 
-def discover_groups(given: Mapping[str, str]) -> tuple[FieldGroup, ...]:
+def discover_groups(given: Mapping[str, str], by: Actor) -> tuple[FieldGroup, ...]:
     """The fields of the search for checkpoints."""
     path = Field(
         name="path",
@@ -113,7 +114,7 @@ def discover_groups(given: Mapping[str, str]) -> tuple[FieldGroup, ...]:
         help=gettext("Where the checkpoints of your queries lie: %(checkpoint_places)s.")
         % {"checkpoint_places": checkpoint_places()},
     )
-    fields = (path, _registry(given), schedule_field(given))
+    fields = (path, _registry(given, by), schedule_field(given))
     return (FieldGroup(title=gettext("Where"), fields=fields), *store_groups(given))
 
 
@@ -155,13 +156,14 @@ def _name(given: Mapping[str, str], label: str, note: str) -> Field:
     return Field(name="name", label=label, value=given.get("name", ""), required=True, code=True, help=note)
 
 
-def _registry(given: Mapping[str, str]) -> Field:
-    choices = tuple(Choice(value=name, label=name, selected=name == given.get("registry")) for name in registry_names())
+def _registry(given: Mapping[str, str], by: Actor) -> Field:
+    chosen = given.get("registry")
+    choices = tuple(Choice(value=name, label=name, selected=name == chosen) for name in registry_names(by))
     return Field(name="registry", label=gettext("Held against"), kind="select", choices=choices, required=True)
 
 
-def _cluster(given: Mapping[str, str]) -> Field:
-    names = [info.name for info in selectors.list_clusters()]
+def _cluster(given: Mapping[str, str], by: Actor) -> Field:
+    names = [info.name for info in selectors.list_clusters(by)]
     chosen = given.get("cluster", names[0] if names and not given.get("bootstrap") else "")
     return Field(
         name="cluster",

@@ -26,7 +26,8 @@ from dashboard.presenters.drift_parts import ConfirmPage, FieldGroup
 from dashboard.presenters.frame import Action, Crumb, Link, Problem, Section
 from dashboard.presenters.looks import SourceKind
 from dashboard.texts import counted, later
-from registry.access.roles import refusal, require
+from registry.access.extent import refusal_in_any
+from registry.access.roles import refusal
 from registry.drift import selectors
 from registry.drift.selectors import SourceInfo
 from registry.drift.sources import SOURCES
@@ -42,7 +43,8 @@ def source_form(request: HttpRequest, problem: SchemadeskError | None) -> Source
     given = request.POST if request.method == "POST" else request.GET
     asked = given.get("kind", "kafka")
     kind = SourceKind.of(asked if asked in SOURCES else "kafka")
-    reason = refusal(page_actor(request), "source.manage")
+    actor = page_actor(request)
+    reason = refusal_in_any(actor, "source.manage")
     return SourceForm(
         frame=make_frame(
             request,
@@ -54,7 +56,7 @@ def source_form(request: HttpRequest, problem: SchemadeskError | None) -> Source
         kinds=tuple(
             (each, f"{reverse('ui:source_add')}?kind={each.value}") for each in SourceKind if each.value in SOURCES
         ),
-        groups=groups_of(kind, given),
+        groups=groups_of(kind, given, actor),
         submit=Action(
             label=gettext("Add and scan"),
             url=reverse("ui:source_add"),
@@ -77,9 +79,8 @@ def _also(kind: SourceKind) -> Link | None:
 
 def edit_form(request: HttpRequest, source_id: int, problem: SchemadeskError | None) -> SourceForm:
     """The form that changes how a source is scanned. Raises SourceNotFound, NotAllowed."""
-    source = selectors.get_source(source_id)
     actor = page_actor(request)
-    require(actor, "schema.read", registry=source.registry)
+    source = selectors.get_source(source_id, by=actor)
     given: Mapping[str, str] = request.POST if request.method == "POST" else _stored(source)
     groups = [FieldGroup(title=gettext("Schedule"), fields=(schedule_field(given),))]
     if source.cluster:
@@ -140,9 +141,8 @@ def _stored(source: SourceInfo) -> dict[str, str]:
 
 def remove_page(request: HttpRequest, source_id: int, problem: SchemadeskError | None) -> ConfirmPage:
     """What removing a source loses. Raises SourceNotFound, NotAllowed."""
-    source = selectors.get_source(source_id)
     actor = page_actor(request)
-    require(actor, "schema.read", registry=source.registry)
+    source = selectors.get_source(source_id, by=actor)
     reason = refusal(actor, "source.manage", registry=source.registry)
     losses = [
         gettext("its findings, %(open_findings)s of them open, with every decision on them")

@@ -25,7 +25,8 @@ from dashboard.presenters.streams import (
     VariableRow,
 )
 from dashboard.texts import counted, later
-from registry.access.roles import Actor, may, refusal, require
+from registry.access.extent import require_extent
+from registry.access.roles import Actor, refusal
 from registry.promotions.selectors import list_environments
 from registry.streams.infos import BudgetInfo, InputInfo, QueryInfo, VariableInfo
 from registry.streams.queries import PAGE, get_query, list_queries, list_variables
@@ -45,20 +46,12 @@ _BUDGETS: Final = (
 )
 
 
-def readable_registries(actor: Actor) -> list[str] | None:
-    """The registries whose queries a person may see, None for all. Raises NotAllowed where there is none."""
-    if may(actor, "schema.read"):
-        return None
-    named = sorted({grant.registry for grant in actor.grants if grant.registry})
-    require(actor, "schema.read", registry=named[0] if named else "")
-    return named
-
-
 def query_list(request: HttpRequest) -> QueryList:
     """All queries that scans have found, the fullest budget first. Raises NotAllowed."""
     actor = page_actor(request)
     offset = min(whole_number(request.GET.get("offset", "")) or 0, MOST) // PAGE * PAGE
-    found = list_queries(registries=readable_registries(actor), offset=offset, limit=PAGE + 1)
+    require_extent(actor, "schema.read")
+    found = list_queries(by=actor, offset=offset, limit=PAGE + 1)
     order, page = list_environments(), found[:PAGE]
     here = reverse("ui:queries")
     reason = refusal(actor, "source.manage")
@@ -144,9 +137,7 @@ def input_links(registry: str, inputs: Sequence[InputInfo]) -> tuple[Link, ...]:
 def query_page(request: HttpRequest, query_id: int) -> QueryPage:
     """One query. Raises NotFound, NotAllowed."""
     actor = page_actor(request)
-    readable_registries(actor)
-    query = get_query(query_id)
-    require(actor, "schema.read", registry=query.registry)
+    query = get_query(query_id, by=actor)
     variables = list_variables(query_id)
     findings = f"{reverse('ui:findings')}?{urlencode({'source': query.source_id})}"
     return QueryPage(

@@ -15,13 +15,12 @@ from dashboard.pages.change_cards import MAX_CARDS, present_comparison
 from dashboard.pages.frame import make_frame, page_actor
 from dashboard.pages.numbers import whole_number
 from dashboard.pages.state import present_change
-from dashboard.pages.streams import crumbs, readable_registries
+from dashboard.pages.streams import crumbs
 from dashboard.pages.streams_variable import changes_between, choices, ddl, look_of, query_crumb, version_of
 from dashboard.presenters.comparison import Comparison
 from dashboard.presenters.frame import Crumb, Problem, Section
 from dashboard.presenters.streams import StateComparePage
 from dashboard.presenters.text_diff import text_diff
-from registry.access.roles import require
 from registry.errors import SchemadeskError
 from registry.streams.infos import QueryInfo, SchemaInfo, VariableInfo
 from registry.streams.queries import get_query, get_variable
@@ -35,9 +34,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 def compare_page(request: HttpRequest, query_id: int, variable_id: int) -> StateComparePage:
     """The page of `?from=1&to=2`; without them the newest version and the one before. Raises NotFound, NotAllowed."""
-    readable_registries(page_actor(request))
-    query = get_query(query_id)
-    require(page_actor(request), "schema.read", registry=query.registry)
+    query = get_query(query_id, by=page_actor(request))
     variable = get_variable(query_id, variable_id)
     numbers = [each.version for each in variable.schemas]
     asked = {side: whole_number(request.GET.get(side, "")) for side in ("from", "to")}

@@ -23,14 +23,12 @@ from dashboard.pages.streams import (
     crumbs,
     kind_words,
     meter,
-    readable_registries,
 )
 from dashboard.presenters.frame import Choice, Crumb, Fact, Link, Section
 from dashboard.presenters.looks import Look
 from dashboard.presenters.state import EFFECT_LOOKS
 from dashboard.presenters.streams import FieldRow, SchemaRow, VariablePage
 from dashboard.texts import later
-from registry.access.roles import require
 from registry.checkpoints.plans.ddl_text import to_ddl
 from registry.errors import InvalidSchema, NotFound
 from registry.formats.policies.spark_state import StateChange, schema_changes
@@ -50,9 +48,7 @@ NOT_KNOWABLE: Final = later(
 def variable_page(request: HttpRequest, query_id: int, variable_id: int) -> VariablePage:
     """A variable; `version` in the query selects one of its versions. Raises NotFound, NotAllowed."""
     actor = page_actor(request)
-    readable_registries(actor)
-    query = get_query(query_id)
-    require(actor, "schema.read", registry=query.registry)
+    query = get_query(query_id, by=actor)
     variable = get_variable(query_id, variable_id)
     selected = _selected(variable, request.GET.get("version", ""))
     newest = variable.schemas[-1] if variable.schemas else None

@@ -11,7 +11,8 @@ from django.utils.translation import gettext
 from dashboard.pages.frame import make_frame, page_actor
 from dashboard.presenters.frame import Action, Choice, Field, Problem
 from dashboard.presenters.tokens import TokenPage, TokenRow
-from registry.access.roles import may
+from registry.access.extent import extent_of
+from registry.access.roles import Actor, may
 from registry.access.scopes import SCOPE_WORDS
 from registry.access.selectors import TokenInfo, list_tokens
 from registry.access.services import IssuedToken
@@ -33,7 +34,7 @@ def token_page(
     return TokenPage(
         frame=make_frame(request, title=gettext("API tokens")),
         rows=tuple(_row(info) for info in infos),
-        fields=_fields(request.POST if problem else {}),
+        fields=_fields(request.POST if problem else {}, actor),
         submit=Action(label=gettext("Make the token"), url=base, method="post", tone="primary", icon="plus"),
         everybody=everybody,
         other_url=(base if everybody else f"{base}?of=everybody") if manages else "",
@@ -61,8 +62,10 @@ def _row(info: TokenInfo) -> TokenRow:
     )
 
 
-def _fields(given: Mapping[str, str]) -> tuple[Field, ...]:
+def _fields(given: Mapping[str, str], actor: Actor) -> tuple[Field, ...]:
     scope, registry = given.get("scope", "read"), given.get("registry", "")
+    readable = extent_of(actor, "schema.read")
+    names = [name for name in list_environments() if readable.has(name)]
     return (
         Field(
             name="name",
@@ -88,7 +91,7 @@ def _fields(given: Mapping[str, str]) -> tuple[Field, ...]:
             kind="select",
             choices=(
                 Choice(value="", label=gettext("all"), selected=not registry),
-                *(Choice(value=name, label=name, selected=name == registry) for name in list_environments()),
+                *(Choice(value=name, label=name, selected=name == registry) for name in names),
             ),
         ),
         Field(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -91,16 +92,26 @@ class SourceGroup:
     rows: tuple[SourceRow, ...]
     cluster: ClusterHead | None = None
 
+    @property
+    def shared(self) -> tuple[str, ...]:
+        """The reasons for which several rows can't be scanned, or the only one: said once below them."""
+        reasons = Counter(row.scan.reason for row in self.rows if row.scan and not row.scan.allowed)
+        return tuple(reason for reason, rows in reasons.items() if rows > 1 or len(self.rows) == 1)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceList:
-    """All sources by cluster. `coverage` is one sentence ("214 of 230 topics scanned in 24 h; 3 unreadable: …")."""
+    """The sources by cluster. `coverage` is one sentence ("214 of 230 topics scanned in 24 h; 3 unreadable: …").
+
+    `narrow` says what somebody sees of them who may not read all.
+    """
 
     frame: Frame
     groups: tuple[SourceGroup, ...]
     add: Action
     connect: Action | None = None
     coverage: str = ""
+    narrow: str = ""
     problems: tuple[Problem, ...] = ()
 
 

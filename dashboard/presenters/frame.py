@@ -279,10 +279,14 @@ class Fact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessagePage:
-    """A page with nothing but a message: errors by status, "not found", "not allowed"."""
+    """A page with nothing but a message: errors by status, "not found", "not allowed".
+
+    `home` is false for whoever would be refused there too; they can sign out instead.
+    """
 
     frame: Frame
     status: int
     problem: Problem
     request_id: str = ""
     nearest: tuple[Link, ...] = field(default=())
+    home: bool = True

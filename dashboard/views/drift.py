@@ -14,7 +14,7 @@ from dashboard.pages.sources_discover import discover_page
 from dashboard.pages.sources_values import connector_values, scan_values, store_values
 from dashboard.pages.sources_words import given_text
 from dashboard.views.parts import render_page
-from registry.access.roles import Actor, require
+from registry.access.roles import Actor
 from registry.drift import selectors, services
 from registry.drift.tasks import interrupt_scan, run_scan
 from registry.errors import Conflict, Forbidden, NotSignedIn, SchemadeskError
@@ -144,7 +144,7 @@ def scan_progress(request: HttpRequest, scan_id: int) -> HttpResponse:
 @require_POST
 def scan_cancel(request: HttpRequest, scan_id: int) -> HttpResponse:
     """End a scan; what earlier scans found stays."""
-    source_id = selectors.get_scan(scan_id).source_id
+    source_id = selectors.get_scan(scan_id, by=page_actor(request)).source_id
     try:
         tag = services.cancel_scan(scan_id=scan_id, by=page_actor(request))
     except Conflict as error:
@@ -158,9 +158,8 @@ def scan_cancel(request: HttpRequest, scan_id: int) -> HttpResponse:
 
 def _progress(request: HttpRequest, scan_id: int, *, watched: bool = False) -> HttpResponse:
     """A scan as it stands; with the end of one that was `watched` the whole page is other, so it is loaded again."""
-    scan = selectors.get_scan(scan_id)
+    scan = selectors.get_scan(scan_id, by=page_actor(request))
     source = selectors.get_source(scan.source_id)
-    require(page_actor(request), "schema.read", registry=source.registry)
     answer = render(request, "drift/progress.html", {"progress": sources.progress_of(request, scan, source)})
     if watched and getattr(request, "htmx", None) and not scan.unfinished:
         answer["HX-Refresh"] = "true"

@@ -11,11 +11,13 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.utils.translation import gettext
 
-from dashboard.pages.frame import make_frame
+from dashboard.pages.asking import cure_of
+from dashboard.pages.frame import make_frame, page_actor
 from dashboard.pages.nearest import nearest
 from dashboard.presenters.frame import Frame, Link, MessagePage, Problem
 from dashboard.texts import later
 from dashboard.views.away import PAGES, away_answer
+from registry.access.roles import may_somewhere
 from registry.api.product.errors import status_of
 from registry.errors import InvalidSchema, NotSignedIn, SchemadeskError
 
@@ -46,13 +48,16 @@ def error_page(request: HttpRequest, error: Exception) -> HttpResponse | None:
         if isinstance(error, InvalidSchema) and error.line
         else ""
     )
-    problem = Problem(what=error.message, where=where, links=(Link(label=gettext("Home"), url=PAGES),))
+    problem = Problem(what=error.message, where=where, cure=cure_of(error, page_actor(request)))
     return _message(request, 403 if status == 401 else status, problem, nearest(request, error))
 
 
 def _message(request: HttpRequest, status: int, problem: Problem, links: tuple[Link, ...] = ()) -> HttpResponse:
     title = TITLES.get(status, gettext("Something went wrong"))
-    page = MessagePage(frame=make_frame(request, title=title), status=status, problem=problem, nearest=links)
+    frame, actor = make_frame(request, title=title), page_actor(request)
+    # whoever may read nothing is refused at home too
+    home = actor.user_id is None or may_somewhere(actor, "schema.read")
+    page = MessagePage(frame=frame, status=status, problem=problem, nearest=links, home=home)
     return render(request, "errors/message.html", {"page": page}, status=status)
 
 

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 from dashboard.pages import home as pages
 from dashboard.pages.frame import page_actor
 from dashboard.tasks import run_demo
-from registry.access.roles import require
+from registry.access.extent import require_extent
 from registry.errors import NotAllowed
 
 THEMES = ("light", "dark", "system")
@@ -23,7 +23,7 @@ YEAR = 365 * 24 * 3600
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
     """The inbox; or, where its own page asks so, only whether it is to be loaded again."""
-    require(page_actor(request), "schema.read")
+    require_extent(page_actor(request), "schema.read")
     if getattr(request, "htmx", None) and "shown" in request.GET:
         return HttpResponse(status=204, headers={"HX-Refresh": "true"} if pages.is_home_changed(request) else {})
     return render(request, "home/home.html", {"page": pages.home_page(request)})

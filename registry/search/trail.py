@@ -73,25 +73,27 @@ def _of_subject(place: Registry | None, name: SubjectName) -> Q:
     }
     wanted = Q(pk__in=())
     for model, numbers in found.items():
-        wanted |= _rows(model, numbers)
+        wanted |= rows_of(model, numbers)
     for model in (Config, Mode):  # a row goes when its setting is taken back: it is found by what it was
-        wanted |= Q(table=_table(model)) & _holds("context_id", contexts) & _holds("subject_name", [name.subject])
+        wanted |= Q(table=table_of(model)) & holds("context_id", contexts) & holds("subject_name", [name.subject])
     for gone in (RenameDecision, LeastVersion):  # one goes when it is taken back
-        wanted |= Q(table=_table(gone)) & _holds("subject_id", subjects)
-    return wanted | Q(table=_table(VersionStanding)) & _holds("version_id", versions)
+        wanted |= Q(table=table_of(gone)) & holds("subject_id", subjects)
+    return wanted | Q(table=table_of(VersionStanding)) & holds("version_id", versions)
 
 
 def _gone_subjects(contexts: Collection[int], name: str) -> list[int]:
     """Subjects of the name that were removed for good, the last ones: a name may be taken again."""
     events = AuditEvent.objects.alias(name=KeyTextTransform("name", "before"))
-    gone = events.filter(table=_table(Subject), operation="DELETE", name=name, before__context_id__in=list(contexts))
+    gone = events.filter(table=table_of(Subject), operation="DELETE", name=name, before__context_id__in=list(contexts))
     return [int(number) for number in gone.order_by("-pk").values_list("row_id", flat=True)[:MOST]]
 
 
 def _gone_versions(subjects: Collection[int]) -> list[int]:
     """Versions of the subjects that were removed for good, the last ones."""
     events = AuditEvent.objects.alias(subject=KeyTextTransform("subject_id", "before"))
-    gone = events.filter(~Q(operation="INSERT"), table=_table(SchemaVersion), subject__in=[str(pk) for pk in subjects])
+    gone = events.filter(
+        ~Q(operation="INSERT"), table=table_of(SchemaVersion), subject__in=[str(pk) for pk in subjects]
+    )
     removed = gone.filter(operation="DELETE").order_by("-pk")
     return [int(number) for number in removed.values_list("row_id", flat=True)[:MOST]]
 
@@ -121,29 +123,30 @@ def _of_registry(place: Registry) -> Q:
     requests = PromotionRequest.objects.filter(Q(source__in=environments) | Q(target__in=environments))
     subjects = Subject.objects.filter(context__registry=place)
     versions = SchemaVersion.objects.filter(subject__context__registry=place)
-    wanted = _rows(Registry, [place.pk]) | _holds("registry_id", [place.pk]) | _holds("registry", [place.name])
-    wanted |= _holds("context_id", contexts) | _holds("environment_id", environments)
-    ends = _holds("source_id", environments) | _holds("target_id", environments)
-    wanted |= Q(table=_table(PromotionRequest)) & ends
-    wanted |= Q(table=_table(Finding)) & _holds("source_id", sources)
+    wanted = rows_of(Registry, [place.pk]) | holds("registry_id", [place.pk]) | holds("registry", [place.name])
+    wanted |= holds("context_id", contexts) | holds("environment_id", environments)
+    ends = holds("source_id", environments) | holds("target_id", environments)
+    wanted |= Q(table=table_of(PromotionRequest)) & ends
+    wanted |= Q(table=table_of(Finding)) & holds("source_id", sources)
     for model in (SchemaVersion, SubjectNote, Client, RenameDecision, LeastVersion):
-        wanted |= Q(table=_table(model)) & _refers("subject_id", subjects)
-    wanted |= Q(table=_table(VersionStanding)) & _refers("version_id", versions)
-    return wanted | Q(table__in=[_table(model) for model in _PARTS]) & _refers("request_id", requests)
+        wanted |= Q(table=table_of(model)) & refers("subject_id", subjects)
+    wanted |= Q(table=table_of(VersionStanding)) & refers("version_id", versions)
+    return wanted | Q(table__in=[table_of(model) for model in _PARTS]) & refers("request_id", requests)
 
 
-def _rows(model: type[Model], numbers: Iterable[int]) -> Q:
-    return Q(table=_table(model), row_id__in=[str(number) for number in numbers])
+def rows_of(model: type[Model], numbers: Iterable[int]) -> Q:
+    """Events of the rows of a model with these numbers."""
+    return Q(table=table_of(model), row_id__in=[str(number) for number in numbers])
 
 
-def _holds(column: str, values: Collection[Any]) -> Q:
+def holds(column: str, values: Collection[Any]) -> Q:
     """Events whose row has one of the values in the column, after it or, where it is gone, before it."""
     return Q(**{f"after__{column}__in": list(values)}) | Q(
         after__isnull=True, **{f"before__{column}__in": list(values)}
     )
 
 
-def _refers(column: str, rows: QuerySet[Any]) -> Q:
+def refers(column: str, rows: QuerySet[Any]) -> Q:
     """Events whose row refers to one of these; only for tables whose column is a number."""
     number = Cast(KeyTextTransform(column, Coalesce(OuterRef("after"), OuterRef("before"))), BigIntegerField())
     return Q(Exists(rows.filter(pk=number)))
@@ -153,5 +156,6 @@ def _newest(rows: QuerySet[Any]) -> list[int]:
     return list(rows.order_by("-pk").values_list("pk", flat=True)[:MOST])
 
 
-def _table(model: type[Model]) -> str:
+def table_of(model: type[Model]) -> str:
+    """A model's table, as events name it."""
     return model._meta.db_table

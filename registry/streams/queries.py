@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import Final
 
 from django.db.models import Count, F, Max, Q
 
+from registry.access.extent import Extent, extent_of, require_extent
+from registry.access.roles import Actor
 from registry.errors import NotFound
 from registry.streams.infos import (
     BudgetInfo,
@@ -23,13 +25,17 @@ from registry.subjects.names import SubjectName
 
 LARGEST: Final = 2**63 - 1
 PAGE: Final = 50
+READ: Final = "schema.read"
 
 
-def list_queries(*, registries: Collection[str] | None = None, offset: int = 0, limit: int = PAGE) -> list[QueryInfo]:
-    """Queries with their inputs and fullest budgets, fullest first; three queries. `registries` None is all."""
+def list_queries(*, by: Actor | None = None, offset: int = 0, limit: int = PAGE) -> list[QueryInfo]:
+    """Queries with their inputs and fullest budgets, fullest first; three queries.
+
+    For `by` those of registries that they may read wholly: what a query holds is of no subject alone.
+    """
     rows = StreamQuery.objects.select_related("registry")
-    if registries is not None:
-        rows = rows.filter(registry__name__in=list(registries))
+    if by is not None:
+        rows = rows.filter(extent_of(by, READ).registries("registry__name"))
     used = Max("variables__value_schemas_used", filter=Q(variables__why_fixed="", variables__removed_at=None))
     rows = rows.annotate(fullest=used).order_by(F("fullest").desc(nulls_last=True), "path", "id")
     page = list(rows[offset : offset + limit])
@@ -38,9 +44,12 @@ def list_queries(*, registries: Collection[str] | None = None, offset: int = 0, 
     return [_query(row, variables.get(row.pk, []), inputs.get(row.pk, ())) for row in page]
 
 
-def get_query(query_id: int) -> QueryInfo:
-    """One query; three queries. Raises NotFound."""
-    row = _query_row(query_id)
+def get_query(query_id: int, *, by: Actor) -> QueryInfo:
+    """One query; one that they may not read is as one that isn't there; three queries.
+
+    Raises NotSignedIn, NotAllowed, NotFound.
+    """
+    row = _query_row(query_id, require_extent(by, READ))
     return _query(row, _variables_of([row]).get(row.pk, []), _inputs_of([row]).get(row.pk, ()))
 
 
@@ -91,11 +100,11 @@ def filled_of(checkpoint: str) -> dict[tuple[int, str, str], tuple[int, int]] | 
     }
 
 
-def _query_row(query_id: int) -> StreamQuery:
+def _query_row(query_id: int, extent: Extent | None = None) -> StreamQuery:
     row = None
     if 0 < query_id <= LARGEST:
         row = StreamQuery.objects.select_related("registry").filter(pk=query_id).first()
-    if row is None:
+    if row is None or (extent is not None and not extent.has_all_of(row.registry.name)):
         raise NotFound(f"There is no query {query_id}.", query=query_id)
     return row
 

@@ -3,6 +3,7 @@
 from registry.access.selectors.actors import (
     actor_of_token,
     actor_of_user,
+    admin_names,
     anonymous_actor,
     approval_refusal,
     digest,
@@ -31,6 +32,7 @@ __all__ = [
     "TokenInfo",
     "actor_of_token",
     "actor_of_user",
+    "admin_names",
     "anonymous_actor",
     "approval_refusal",
     "digest",

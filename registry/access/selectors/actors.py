@@ -129,6 +129,12 @@ def digest(token: str) -> str:
     return hashlib.sha256(token.encode(errors="surrogatepass")).hexdigest()
 
 
+def admin_names(limit: int) -> list[str]:
+    """The first names of those whom `full_admins` has, for whoever needs a role."""
+    found = User.objects.filter(pk__in=full_admins()).order_by("username").values_list("username", flat=True)
+    return list(found[:limit])
+
+
 def full_admins() -> set[int]:
     """The active people who are admins of everything, by a role of their own or of a group."""
     full = {"role": ADMIN, "registry": "", "subject_pattern": "*"}

@@ -9,11 +9,11 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from registry.access.roles import require
+from registry.access.extent import require_extent
 from registry.api.product.base import ProductView
 from registry.audit.export import FORMS, export_events
 from registry.audit.selectors import AuditFilter
-from registry.search.trail import events_about
+from registry.search.trail_sight import events_shown
 
 
 class FilterSerializer(serializers.Serializer[Any]):
@@ -37,12 +37,15 @@ class Audit(ProductView):
         parameters=[FilterSerializer, OpenApiParameter("as", enum=[*FORMS], default="jsonl")], responses=None
     )
     def get(self, request: Request) -> StreamingHttpResponse:
-        """All events that the filter names, oldest first, as JSON lines or CSV."""
-        require(self.actor, "audit.read")
+        """The events that the filter names and the caller may read, oldest first, as JSON lines or CSV.
+
+        Those of people, roles, tokens and clusters are of no registry: they are for whoever may read the whole audit.
+        """
+        require_extent(self.actor, "audit.read")
         given = request.query_params.dict()
         form = given.pop("as", "jsonl")
         values = self.filters_of(FilterSerializer, given)
-        about = events_about(registry=values.pop("registry"), subject=values.pop("subject"))
+        about = events_shown(self.actor, registry=values.pop("registry"), subject=values.pop("subject"))
         export = export_events(AuditFilter(**values, about=about), form)
         response = StreamingHttpResponse(export.text, content_type=export.media)
         response["Content-Disposition"] = f'attachment; filename="{export.name}"'

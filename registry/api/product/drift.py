@@ -10,6 +10,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from registry.access.extent import require_extent
 from registry.access.roles import require
 from registry.api.product.base import ProductView
 from registry.api.product.state_checks import StoreSerializer
@@ -87,9 +88,9 @@ class Clusters(ProductView):
 
     @extend_schema(responses=None)
     def get(self, request: Request) -> Response:
-        """All clusters."""
-        require(self.actor, "schema.read")
-        return Response([asdict(cluster) for cluster in selectors.list_clusters()])
+        """All clusters, or those that have sources which the caller may read."""
+        require_extent(self.actor, "schema.read")
+        return Response([asdict(cluster) for cluster in selectors.list_clusters(self.actor)])
 
     @extend_schema(request=ClusterSerializer, responses=None)
     def post(self, request: Request) -> Response:
@@ -126,10 +127,10 @@ class Sources(ProductView):
 
     @extend_schema(responses=None)
     def get(self, request: Request) -> Response:
-        """All sources with their last scans; `registry` names whose."""
+        """The sources of registries that the caller may read, with their last scans; `registry` names whose."""
         registry = request.query_params.get("registry", "")
-        require(self.actor, "schema.read", registry=registry)
-        return Response([asdict(source) for source in selectors.list_sources(registry=registry)])
+        require_extent(self.actor, "schema.read", registry=registry)
+        return Response([asdict(source) for source in selectors.list_sources(registry=registry, by=self.actor)])
 
     @extend_schema(request=SourceSerializer, responses=None)
     def post(self, request: Request) -> Response:
@@ -144,8 +145,7 @@ class SourceView(ProductView):
     @extend_schema(responses=None)
     def get(self, request: Request, source_id: int) -> Response:
         """One source with its topics."""
-        source = selectors.get_source(source_id)
-        require(self.actor, "schema.read", registry=source.registry)
+        source = selectors.get_source(source_id, by=self.actor)
         return Response(asdict(source) | {"topic_list": [asdict(topic) for topic in selectors.list_topics(source_id)]})
 
     @extend_schema(request=SourceFields, responses=None)
@@ -171,7 +171,7 @@ class Scans(ProductView):
     @extend_schema(responses=None)
     def get(self, request: Request, source_id: int) -> Response:
         """The newest scans first."""
-        require(self.actor, "schema.read", registry=selectors.get_source(source_id).registry)
+        selectors.get_source(source_id, by=self.actor)
         return Response([scan_json(scan) for scan in selectors.list_scans(source_id)])
 
     @extend_schema(request=None, responses=None)
@@ -188,9 +188,7 @@ class ScanView(ProductView):
     @extend_schema(responses=None)
     def get(self, request: Request, scan_id: int) -> Response:
         """One scan: its state, how far it is, what it read, or why it failed."""
-        scan = selectors.get_scan(scan_id)
-        require(self.actor, "schema.read", registry=selectors.get_source(scan.source_id).registry)
-        return Response(scan_json(scan))
+        return Response(scan_json(selectors.get_scan(scan_id, by=self.actor)))
 
 
 class ScanCancel(ProductView):

@@ -11,6 +11,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from registry.access.extent import require_extent
 from registry.access.roles import Actor, require
 from registry.api.product.base import ProductView
 from registry.drift import selectors, services
@@ -47,14 +48,15 @@ class Findings(ProductView):
 
     @extend_schema(parameters=[FilterSerializer], responses=None)
     def get(self, request: Request) -> Response:
-        """Findings, worst first. With `fail_on=break|risk|notice`: 200 where a rollout may go on, 409 where not.
+        """Findings that the caller may read, worst first: those about subjects, the others with the whole registry.
 
-        It may not while a finding of that severity or a worse one is open, nor while a source in scope wasn't really
+        With `fail_on=break|risk|notice`: 200 where a rollout may go on, 409 where not, for whoever may read all that is
+        asked about: name the registry, or the subject, where the role is for that alone. A rollout may not go on while a finding of that severity or a worse one is open, nor while a source in scope wasn't really
         scanned: `{"passed", "fail_on", "findings", "unscanned"}`.
         """
         given = request.query_params.dict()
         chosen = self.filters_of(FilterSerializer, given)
-        require(self.actor, "schema.read", registry=chosen["registry"])
+        require_extent(self.actor, "schema.read", registry=chosen["registry"])
         fail_on = chosen.pop("fail_on")
         return _gate(given, fail_on, chosen, self.actor) if fail_on else _listed(chosen, self.actor)
 
@@ -67,6 +69,7 @@ def _gate(given: Mapping[str, str], fail_on: str, chosen: Mapping[str, Any], by:
     more = sorted(set(given) - GATE_FILTERS)
     if more:
         raise InvalidInput(f"fail_on doesn't go with {more[0]}; it takes {', '.join(sorted(GATE_FILTERS))}.")
+    require(by, "schema.read", registry=chosen["registry"], subject=chosen["subject"])
     scope = {name: chosen[name] for name in ("registry", "subject", "source_id", "limit")}
     gate = selectors.hold_rollout(fail_on=fail_on, **scope, by=by)
     return Response(asdict(gate), status=200 if gate.passed else 409)
@@ -83,7 +86,6 @@ class FindingView(ProductView):
         was done in the hour before it began.
         """
         finding = selectors.get_finding(finding_id, by=self.actor)
-        require(self.actor, "schema.read", registry=finding.registry)
         return Response(
             {
                 **asdict(finding),
@@ -151,10 +153,10 @@ class Mutes(ProductView):
 
     @extend_schema(responses=None)
     def get(self, request: Request) -> Response:
-        """The mutes, newest first; `registry` names whose."""
+        """The mutes of registries that the caller may read, newest first; `registry` names whose."""
         registry = request.query_params.get("registry", "")
-        require(self.actor, "schema.read", registry=registry)
-        return Response([asdict(mute) for mute in selectors.list_mutes(registry)])
+        require_extent(self.actor, "schema.read", registry=registry)
+        return Response([asdict(mute) for mute in selectors.list_mutes(registry, by=self.actor)])
 
     @extend_schema(request=MuteSerializer, responses=None)
     def post(self, request: Request) -> Response:

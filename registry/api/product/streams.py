@@ -9,7 +9,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from registry.access.roles import may, require
+from registry.access.extent import require_extent
 from registry.api.product.base import ProductView
 from registry.api.product.state_checks import StoreSerializer
 from registry.drift.selectors import checkpoint_sources
@@ -47,38 +47,24 @@ class Discoveries(ProductView):
         return Response(discovery_dict(done, checkpoint_sources(given["registry"])))
 
 
-class StreamsView(ProductView):
-    """Asks for the right to read before it says what is there."""
-
-    def readable(self) -> list[str] | None:
-        """The registries that the caller may read, None for all. Raises NotSignedIn, NotAllowed where there is none."""
-        if may(self.actor, "schema.read"):
-            return None
-        named = sorted({grant.registry for grant in self.actor.grants if grant.registry})
-        require(self.actor, "schema.read", registry=named[0] if named else "")
-        return named
-
-
-class Queries(StreamsView):
+class Queries(ProductView):
     """`/api/v1/queries`."""
 
     @extend_schema(parameters=[PageSerializer], responses=None)
     def get(self, request: Request) -> Response:
         """The queries that scans have found, the fullest budget first; of registries that the caller may read."""
-        registries = self.readable()
+        require_extent(self.actor, "schema.read")
         page = self.valid_of(PageSerializer, request.query_params)
-        return Response([query_dict(each) for each in list_queries(registries=registries, **page)])
+        return Response([query_dict(each) for each in list_queries(by=self.actor, **page)])
 
 
-class QueryVariables(StreamsView):
+class QueryVariables(ProductView):
     """`/api/v1/queries/{id}/variables`."""
 
     @extend_schema(responses=None)
     def get(self, request: Request, query_id: int) -> Response:
         """The state variables of a query with every version of their schemas, and what their rows hold."""
-        self.readable()
-        query = get_query(query_id)
-        require(self.actor, "schema.read", registry=query.registry)
+        query = get_query(query_id, by=self.actor)
         variables = [variable_dict(each) for each in variables_with_schemas(query_id)]
         return Response({"query": query_dict(query), "variables": variables})
 

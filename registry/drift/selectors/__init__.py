@@ -3,18 +3,18 @@
 from registry.drift.selectors.deployments import DeploymentInfo, DeploymentPage, deployments_about, list_deployments
 from registry.drift.selectors.findings import (
     FindingInfo,
-    Gate,
     MuteInfo,
     OpenCounts,
     count_findings,
     count_open_findings,
     get_finding,
-    hold_rollout,
     list_findings,
     list_mutes,
+    may_see_finding,
     open_counts,
     open_findings_by_subject,
 )
+from registry.drift.selectors.gate import Gate, hold_rollout
 from registry.drift.selectors.sources import (
     LATELY,
     ClusterInfo,
@@ -66,6 +66,7 @@ __all__ = [
     "list_scans",
     "list_sources",
     "list_topics",
+    "may_see_finding",
     "open_counts",
     "open_findings_by_subject",
     "topic_coverage",

@@ -1,4 +1,4 @@
-"""Findings, mutes, and whether a rollout may go on."""
+"""Findings and mutes, as somebody may see them."""
 
 from __future__ import annotations
 
@@ -6,19 +6,18 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from django.db.models import Case, Count, F, IntegerField, Q, QuerySet, Value, When
 
+from registry.access.extent import extent_of, require_extent
 from registry.access.roles import Actor, may
 from registry.drift.hints import OnePartition, one_partition
-from registry.drift.life_cycle import SEVERITY_RANK
-from registry.drift.models import SEVERITIES, Finding, Mute, Scan
+from registry.drift.models import SEVERITIES, Finding, Mute
 from registry.drift.personal import masked_samples, tags_of_subjects
-from registry.drift.selectors.sources import SourceInfo, list_sources, scan_info
-from registry.errors import FindingNotFound, InvalidInput
-from registry.subjects.selectors.places import get_registry
+from registry.errors import FindingNotFound
 
+READ: Final = "schema.read"
 WORST_FIRST = Case(
     *(When(severity=severity, then=Value(rank)) for rank, severity in enumerate(SEVERITIES)),
     output_field=IntegerField(),
@@ -79,19 +78,6 @@ class MuteInfo:
     created_by: str
 
 
-@dataclass(frozen=True)
-class Gate:
-    """Whether a rollout may go on: no open finding of that severity or a worse one, and every source really looked at.
-
-    `unscanned` are the sources in scope that were never scanned to an end, or whose last scan failed or read nothing.
-    """
-
-    passed: bool
-    fail_on: str
-    findings: tuple[FindingInfo, ...]
-    unscanned: tuple[str, ...]
-
-
 def list_findings(
     *,
     state: str = "open",
@@ -112,9 +98,10 @@ def list_findings(
     """Findings, worst and newest first; an empty filter means all, as `muted=None` does.
 
     `unresolved_of` are numbers of some of them, of which those that are resolved are left out.
-    `text` is looked for in words, place and subject. Samples of messages are for `by` who may see them, else for nobody.
+    `text` is looked for in words, place and subject. Of `by` those are listed that they may read, with samples of
+    messages where they may see them; without one all are, and samples are for nobody.
     """
-    rows = Finding.objects.select_related("source__registry", "topic")
+    rows = _seen_by(by).select_related("source__registry", "topic")
     for word in text.split():
         rows = rows.filter(
             Q(sentence__icontains=word)
@@ -143,33 +130,46 @@ def list_findings(
 
 def open_findings_by_subject(registry_name: str) -> dict[str, int]:
     """Number of open findings that concern a subject of a registry, by its qualified name; muted ones don't count."""
-    rows = _open().filter(source__registry__name=registry_name).exclude(subject_name="")
+    rows = open_findings().filter(source__registry__name=registry_name).exclude(subject_name="")
     return dict(rows.values_list("subject_name").annotate(number=Count("pk")))
 
 
-def count_findings() -> dict[str, int]:
-    """Number of findings by state; those that are muted count as `muted`, whatever their state; one query."""
+def count_findings(by: Actor | None = None) -> dict[str, int]:
+    """Number of findings by state, of those that somebody may read; muted ones count as `muted`, whatever their state.
+
+    One query.
+    """
     muted = When(muted=True, then=Value("muted"))
-    rows = Finding.objects.values_list(Case(muted, default=F("state"))).annotate(number=Count("pk")).order_by()
+    rows = _seen_by(by).values_list(Case(muted, default=F("state"))).annotate(number=Count("pk")).order_by()
     return dict(rows)
 
 
-def count_open_findings() -> int:
-    """How many are open and not muted, for the frame of every page; one query."""
-    return Finding.objects.filter(state="open", muted=False).count()
+def count_open_findings(by: Actor) -> int:
+    """How many that somebody may read are open and not muted, for the frame of every page; one query at most."""
+    return _seen_by(by).filter(state="open", muted=False).count() if extent_of(by, READ).parts else 0
 
 
 def get_finding(finding_id: int, *, by: Actor | None = None) -> FindingInfo:
-    """One finding, with samples of messages where `by` may see them. Raises FindingNotFound."""
+    """One finding, with samples of messages where `by` may see them.
+
+    One that `by` may not read is as one that isn't there. Raises NotSignedIn, NotAllowed, FindingNotFound.
+    """
+    if by is not None:
+        require_extent(by, READ)
     row = Finding.objects.select_related("source__registry", "topic").filter(pk=finding_id).first()
-    if row is None:
+    if row is None or (by is not None and not may_see_finding(by, row.source.registry.name, row.subject_name)):
         raise FindingNotFound(f"There is no finding {finding_id}.", finding=finding_id)
     return finding_infos([row], by)[0]
 
 
-def list_mutes(registry: str = "") -> list[MuteInfo]:
-    """The mutes of a registry (empty: of all), newest first."""
-    rows = Mute.objects.select_related("registry")
+def may_see_finding(by: Actor, registry: str, subject: str) -> bool:
+    """Whether somebody may read a finding: one about a subject as they may that, any other with the whole registry."""
+    return may(by, READ, registry=registry, subject=subject)
+
+
+def list_mutes(registry: str = "", *, by: Actor) -> list[MuteInfo]:
+    """The mutes of a registry (empty: of all), newest first, of those that somebody may read wholly; one query."""
+    rows = Mute.objects.select_related("registry").filter(extent_of(by, READ).registries("registry__name"))
     if registry:
         rows = rows.filter(registry__name=registry)
     return [
@@ -188,48 +188,16 @@ def list_mutes(registry: str = "") -> list[MuteInfo]:
     ]
 
 
-def hold_rollout(
-    *,
-    fail_on: str,
-    registry: str = "",
-    subject: str = "",
-    source_id: int | None = None,
-    limit: int = 200,
-    by: Actor | None = None,
-) -> Gate:
-    """Whether drift in a scope is worse than a rollout may ignore; acknowledged and muted findings are decided.
-
-    What wasn't looked at is no proof: with a source in scope that wasn't scanned the gate holds too. Raises
-    InvalidInput for a severity that doesn't exist, RegistryNotFound.
-    """
-    if fail_on not in SEVERITY_RANK:
-        raise InvalidInput(f"fail_on is one of {', '.join(SEVERITIES)}, not {fail_on[:40]!r}.")
-    if registry:
-        get_registry(registry)
-    sources = [source for source in list_sources(registry=registry) if source_id is None or source.id == source_id]
-    worse = SEVERITIES[: SEVERITY_RANK[fail_on] + 1]
-    rows = _open().filter(severity__in=worse, source__in=[source.id for source in sources])
-    if subject:
-        rows = rows.filter(subject_name=subject)
-    found = rows.select_related("source__registry", "topic").order_by(WORST_FIRST, "-last_seen", "-id")[:limit]
-    findings = tuple(finding_infos(found, by))
-    unscanned = _unscanned(sources)
-    return Gate(not findings and not unscanned, fail_on, findings, unscanned)
-
-
-def _unscanned(sources: list[SourceInfo]) -> tuple[str, ...]:
-    """The sources whose newest finished scan proves nothing, with why; one query."""
-    over = Scan.objects.filter(source__in=[source.id for source in sources], state__in=("done", "failed"))
-    newest = {row.source_id: scan_info(row) for row in over.order_by("source", "-id").distinct("source")}
-    return tuple(
-        f"{source.name} ({f'last scan: {scan.verdict}' if scan else 'never scanned'})"
-        for source in sources
-        if (scan := newest.get(source.id)) is None or scan.verdict != "scanned"
-    )
-
-
-def _open() -> QuerySet[Finding]:
+def open_findings() -> QuerySet[Finding]:
+    """Those that are open and not muted."""
     return Finding.objects.filter(state="open", muted=False)
+
+
+def _seen_by(by: Actor | None) -> QuerySet[Finding]:
+    """The findings that somebody may read; all where it is the product itself that looks."""
+    if by is None:
+        return Finding.objects.all()
+    return Finding.objects.filter(extent_of(by, READ).subjects("source__registry__name", "subject_name"))
 
 
 @dataclass(frozen=True)
@@ -247,9 +215,9 @@ class OpenCounts:
         return counts
 
 
-def open_counts(registry: str = "") -> OpenCounts:
-    """Of a registry, or of all; one query."""
-    rows = Finding.objects.filter(state="open")
+def open_counts(registry: str = "", *, by: Actor) -> OpenCounts:
+    """Of a registry, or of all, what somebody may read; one query."""
+    rows = _seen_by(by).filter(state="open")
     if registry:
         rows = rows.filter(source__registry__name=registry)
     columns = ("severity", "source__kind", "rule", "source__registry__name", "assigned_to", "muted")
@@ -267,11 +235,16 @@ def open_counts(registry: str = "") -> OpenCounts:
 def finding_infos(rows: Iterable[Finding], by: Actor | None) -> list[FindingInfo]:
     """Findings as `by` may see them: the one place that hands evidence out of the database.
 
+    Whoever may not read the source itself isn't told its name.
+
     Samples are for those with the right to them, without what the subject's tags say is personal data by now; that is
     for those with a right of its own. Queries only where there are samples to show, and then a few.
     """
     listed = list(rows)
     infos = [finding_info(row) for row in listed]
+    if by is not None:
+        extent = extent_of(by, READ)
+        infos = [info if extent.has_all_of(info.registry) else replace(info, source_name="") for info in infos]
     masked = {
         row.pk: row
         for row, info in zip(listed, infos, strict=True)

@@ -12,12 +12,15 @@ from typing import Any, Final
 from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery
 from django.utils import timezone
 
+from registry.access.extent import NOTHING, extent_of, require_extent
+from registry.access.roles import Actor
 from registry.drift.models import Cluster, Scan, Source, Topic
 from registry.errors import ClusterNotFound, SourceNotFound
 from registry.streams.models import CheckpointStore
 
 LATELY: Final = timedelta(hours=24)
 MOST_UNREADABLE: Final = 20
+READ: Final = "schema.read"
 
 
 @dataclass(frozen=True)
@@ -133,9 +136,19 @@ class TopicInfo:
     open_findings: int
 
 
-def list_clusters() -> list[ClusterInfo]:
-    """All clusters by name; one query."""
-    return [_cluster_info(row) for row in _clusters().order_by("name")]
+def list_clusters(by: Actor | None = None) -> list[ClusterInfo]:
+    """All clusters by name; for `by` those that a source reads which they may read, and no other source counts.
+
+    Whoever may read everything sees those that nothing reads too. One query.
+    """
+    extent = extent_of(by, READ) if by else None
+    if extent is None or extent.is_whole:
+        return [_cluster_info(row) for row in _clusters().order_by("name")]
+    readable = extent.registries("sources__registry__name")
+    if readable == NOTHING:
+        return []
+    found = _clusters(readable).order_by("name")
+    return [info for info in map(_cluster_info, found) if info.sources]
 
 
 def get_cluster(name: str) -> ClusterInfo:
@@ -146,9 +159,14 @@ def get_cluster(name: str) -> ClusterInfo:
     return _cluster_info(row)
 
 
-def list_sources(*, registry: str = "") -> list[SourceInfo]:
-    """All sources, those with open findings first; three queries."""
+def list_sources(*, registry: str = "", by: Actor | None = None) -> list[SourceInfo]:
+    """All sources, those with open findings first; for `by` those of registries that they may read wholly; two queries.
+
+    What a source reads is of no subject alone.
+    """
     wanted = _sources().filter(registry__name=registry) if registry else _sources()
+    if by is not None:
+        wanted = wanted.filter(extent_of(by, READ).registries("registry__name"))
     rows = list(wanted.order_by(F("open_count").desc(), "kind", "name"))
     scans = Scan.objects.in_bulk([row.last_scan_id for row in rows if row.last_scan_id])
     return [_source_info(row, scans.get(row.last_scan_id)) for row in rows]
@@ -160,10 +178,11 @@ def checkpoint_sources(registry: str) -> dict[str, int]:
     return dict(rows.values_list("name", "pk"))
 
 
-def get_source(source_id: int) -> SourceInfo:
-    """One source. Raises SourceNotFound."""
+def get_source(source_id: int, *, by: Actor | None = None) -> SourceInfo:
+    """One source; one that `by` may not read is as one that isn't there. Raises NotSignedIn, NotAllowed, SourceNotFound."""
+    extent = require_extent(by, READ) if by else None
     row = _sources().filter(pk=source_id).first()
-    if row is None:
+    if row is None or (extent is not None and not extent.has_all_of(row.registry.name)):
         raise SourceNotFound(f"There is no source {source_id}.", source=source_id)
     return _source_info(row, Scan.objects.filter(pk=row.last_scan_id).first())
 
@@ -187,10 +206,11 @@ def list_scans(source_id: int, *, limit: int = 20) -> list[ScanInfo]:
     return [scan_info(row) for row in Scan.objects.filter(source_id=source_id).order_by("-id")[:limit]]
 
 
-def get_scan(scan_id: int) -> ScanInfo:
-    """One scan. Raises SourceNotFound."""
-    row = Scan.objects.filter(pk=scan_id).first()
-    if row is None:
+def get_scan(scan_id: int, *, by: Actor | None = None) -> ScanInfo:
+    """One scan, as its source for `by`. Raises NotSignedIn, NotAllowed, SourceNotFound."""
+    extent = require_extent(by, READ) if by else None
+    row = Scan.objects.select_related("source__registry").filter(pk=scan_id).first()
+    if row is None or (extent is not None and not extent.has_all_of(row.source.registry.name)):
         raise SourceNotFound(f"There is no scan {scan_id}.", scan=scan_id)
     return scan_info(row)
 
@@ -247,8 +267,8 @@ def missing_right(topic: str, problem: str, user: str) -> str:
     return f"kafka-acls --add --allow-principal {who} {' '.join(operations)} --topic {shlex.quote(topic)}"
 
 
-def _clusters() -> QuerySet[Cluster, Any]:
-    return Cluster.objects.annotate(source_count=Count("sources"))
+def _clusters(counted: Q | None = None) -> QuerySet[Cluster, Any]:
+    return Cluster.objects.annotate(source_count=Count("sources", filter=counted))
 
 
 def _sources() -> QuerySet[Source, Any]:

@@ -10,11 +10,13 @@ from django.db import transaction
 from django.db.models import F, Q
 from django.utils import timezone
 
+from registry.access.extent import require_extent
 from registry.access.models import User
 from registry.access.roles import Actor, require
 from registry.audit.services import record
 from registry.drift.life_cycle import MutePattern, is_muted
 from registry.drift.models import Finding, Mute
+from registry.drift.selectors import may_see_finding
 from registry.errors import FindingNotFound, InvalidInput, MuteNotFound, WrongState
 from registry.subjects.selectors.places import get_registry
 
@@ -173,10 +175,14 @@ def _open(row: Finding) -> None:
 
 
 def _decidable(finding_id: int, by: Actor) -> Finding:
-    """The finding's row, locked. Raises FindingNotFound, NotAllowed."""
+    """The finding's row, locked; one that they may not read is as one that isn't there.
+
+    Raises FindingNotFound, NotSignedIn, NotAllowed.
+    """
+    require_extent(by, "schema.read")
     rows = Finding.objects.select_for_update(of=("self",)).select_related("source__registry")
     row = rows.filter(pk=finding_id).first()
-    if row is None:
+    if row is None or not may_see_finding(by, row.source.registry.name, row.subject_name):
         raise FindingNotFound(f"There is no finding {finding_id}.", finding=finding_id)
     require(by, "finding.decide", registry=row.source.registry.name)
     return row

@@ -10,6 +10,7 @@ from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
+from registry.access.extent import require_extent
 from registry.access.roles import Actor, require
 from registry.drift.models import Scan, Source
 from registry.drift.services.sources import locked_source
@@ -36,8 +37,7 @@ def queue_scan(*, source_id: int, by: Actor) -> int:
 
     Raises SourceNotFound, NotAllowed.
     """
-    source = locked_source(source_id)
-    require(by, "source.scan", registry=source.registry.name)
+    source = locked_source(source_id, by, "source.scan")
     unfinished = source.scans.filter(state__in=("queued", "running")).first()
     if unfinished is not None:
         return unfinished.pk
@@ -109,8 +109,9 @@ def cancel_scan(*, scan_id: int, by: Actor) -> str:
     Its worker keeps nothing of it from here on; the caller enqueues `tasks.interrupt_scan` with the tag, so that Spark
     stops too. Raises SourceNotFound, WrongState where it is over, NotAllowed.
     """
+    extent = require_extent(by, "schema.read")
     row = Scan.objects.select_related("source__registry").select_for_update(of=("self",)).filter(pk=scan_id).first()
-    if row is None:
+    if row is None or not extent.has_all_of(row.source.registry.name):
         raise SourceNotFound(f"There is no scan {scan_id}.", scan=scan_id)
     require(by, "source.scan", registry=row.source.registry.name)
     if row.state not in ("queued", "running"):

@@ -8,8 +8,10 @@ from datetime import timedelta
 from typing import Any, Final
 
 from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
+from registry.access.extent import require_extent
 from registry.access.roles import Actor, require
 from registry.audit.services import record
 from registry.drift.models import MODES, Connector, Source
@@ -116,10 +118,7 @@ def update_source(*, source_id: int, by: Actor, store: Mapping[str, Any] | None 
 
 def _looked_at(source_id: int, store: Mapping[str, Any], by: Actor) -> CheckpointStore:
     """The fields of a source's store, once its checkpoint was read with them: before the row is locked."""
-    row = Source.objects.select_related("registry").filter(pk=source_id).first()
-    if row is None:
-        raise SourceNotFound(f"There is no source {source_id}.", source=source_id)
-    require(by, "source.manage", registry=row.registry.name)
+    row = _source_for(by, "source.manage", source_id, Source.objects.all())
     if row.kind != CHECKPOINTS:
         raise InvalidSource(f"A source of kind {row.kind} is in no object store; a checkpoint can be.")
     kept = checked_store(store)
@@ -128,8 +127,7 @@ def _looked_at(source_id: int, store: Mapping[str, Any], by: Actor) -> Checkpoin
 
 
 def _update(source_id: int, by: Actor, changes: dict[str, Any], store: CheckpointStore | None) -> None:
-    row = locked_source(source_id)
-    require(by, "source.manage", registry=row.registry.name)
+    row = locked_source(source_id, by, "source.manage")
     values = _checked(changes)
     record(by=by, why=f"change source {row.name}")
     if "every_seconds" in values:
@@ -147,19 +145,27 @@ def _update(source_id: int, by: Actor, changes: dict[str, Any], store: Checkpoin
 @transaction.atomic
 def remove_source(*, source_id: int, by: Actor) -> None:
     """Forget a source with its scans and findings. Raises SourceNotFound, WrongState while a scan runs, NotAllowed."""
-    row = locked_source(source_id)
-    require(by, "source.manage", registry=row.registry.name)
+    row = locked_source(source_id, by, "source.manage")
     if row.scans.filter(state="running").exists():
         raise WrongState(f"A scan of {row.name} is running; cancel it, or wait until it is done.")
     record(by=by, why=f"remove source {row.name}")
     row.delete()
 
 
-def locked_source(source_id: int) -> Source:
-    """The source's row, locked until the transaction ends. Raises SourceNotFound."""
-    row = Source.objects.select_related("registry").select_for_update(of=("self",)).filter(pk=source_id).first()
-    if row is None:
+def locked_source(source_id: int, by: Actor, action: str) -> Source:
+    """The source's row, locked until the transaction ends, for whoever may do the action there.
+
+    One that they may not even read is as one that isn't there. Raises SourceNotFound, NotSignedIn, NotAllowed.
+    """
+    return _source_for(by, action, source_id, Source.objects.select_for_update(of=("self",)))
+
+
+def _source_for(by: Actor, action: str, source_id: int, rows: QuerySet[Source]) -> Source:
+    extent = require_extent(by, "schema.read")
+    row = rows.select_related("registry").filter(pk=source_id).first()
+    if row is None or not extent.has_all_of(row.registry.name):
         raise SourceNotFound(f"There is no source {source_id}.", source=source_id)
+    require(by, action, registry=row.registry.name)
     return row
 
 

@@ -20,6 +20,8 @@ from django.db.models import (
 )
 from django.db.models.functions import Coalesce
 
+from registry.access.extent import extent_of
+from registry.access.roles import Actor
 from registry.errors import InvalidInput
 from registry.subjects.models import (
     Config,
@@ -104,9 +106,11 @@ def list_registries() -> list[RegistryInfo]:
     return [RegistryInfo(*row) for row in sorted(rows, key=lambda row: row[0] != settings.DEFAULT_REGISTRY)]
 
 
-def registry_names() -> list[str]:
-    """Their names alone, in the same order: nothing is counted for it."""
-    names = Registry.objects.order_by("pk").values_list("name", flat=True)
+def registry_names(by: Actor | None = None) -> list[str]:
+    """Their names alone, in the same order, of those that `by` may read something of: nothing is counted for it."""
+    extent = extent_of(by, "schema.read") if by else None
+    rows = Registry.objects.order_by("pk").values_list("name", flat=True)
+    names = [name for name in rows if extent is None or extent.has(name)]
     return sorted(names, key=lambda name: name != settings.DEFAULT_REGISTRY)
 
 

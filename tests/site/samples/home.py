@@ -85,6 +85,9 @@ NOT_FOUND = MessagePage(
     problem=Problem(what="There is no subject of that name in dev", where=HOSTILE, cure="Check the name: it is case-sensitive. It may be in another environment."),
     nearest=(Link(label="orders-value", url="/gallery/subject"), Link(label=HOSTILE, url="/gallery/subject")),
 )  # fmt: skip
+NO_ROLE = MessagePage(
+    frame=frame("Not allowed", Section.NONE), status=403, home=False, problem=Problem(what="newcomer may not read schemas; it takes the role admin or approver or reader or steward.", cure="Your account has no role yet, so that no page is open to it. Ask an admin to give it one, for a registry or for some subjects, and load this page again."),
+)  # fmt: skip
 FORBIDDEN = MessagePage(
     frame=frame("Not allowed", Section.NONE), status=403, problem=Problem(what="Your role is reader: approving takes the role approver", where="request 13", cure="Ask an administrator for the role."),
 )  # fmt: skip

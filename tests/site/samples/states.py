@@ -27,7 +27,15 @@ QUERIES_DAMAGED = replace(
     streams.QUERIES, rows=(*streams.QUERIES.rows, replace(streams.QUERY_ROW, name=HOSTILE, state=DAMAGED))
 )
 SOURCES_PARTIAL = replace(drift.SOURCE_LIST, problems=(STOPPED,))
-SOURCES_READER = replace(drift.SOURCE_LIST, add=refused(drift.SOURCE_LIST.add))
+SOURCES_READER = replace(
+    drift.SOURCE_LIST,
+    add=refused(drift.SOURCE_LIST.add),
+    narrow="Only sources of registries that you may read are shown.",
+    groups=tuple(
+        replace(group, rows=tuple(replace(row, scan=refused(row.scan) if row.scan else None) for row in group.rows))
+        for group in drift.SOURCE_LIST.groups
+    ),
+)
 SOURCE_ADD_READER = replace(drift.TOPIC_FORM, submit=refused(drift.TOPIC_FORM.submit))
 SOURCE_READER = replace(drift_parts.SOURCE, scan=refused(drift.SCAN))
 FINDINGS_PARTIAL = replace(drift_parts.FINDING_LIST, problems=(STOPPED,))
