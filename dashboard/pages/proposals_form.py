@@ -13,7 +13,7 @@ from django.utils.translation import gettext
 from dashboard.pages.numbers import whole_number
 from dashboard.pages.sources_words import given_text
 from dashboard.pages.subjects import pretty
-from registry.access.roles import Actor, may_somewhere, require
+from registry.access.roles import Actor, require
 from registry.drift.proposable import can_propose, propose_from, subject_of
 from registry.drift.selectors import get_finding
 from registry.errors import InvalidInput, InvalidReference, NotFound
@@ -195,10 +195,7 @@ def _from_version(form: Form, place: str, version: str, actor: Actor, *, asked: 
 
 def _after_finding(number: str, actor: Actor, order: Sequence[str]) -> Form:
     """What is declared, to be changed to what was seen; the finding says in the reason what that is."""
-    if not may_somewhere(actor, "schema.read"):
-        require(actor, "schema.read")
-    found = get_finding(whole_number(number) or 0)
-    require(actor, "schema.read", registry=found.registry, subject=found.subject)
+    found = get_finding(whole_number(number) or 0, by=actor)
     target = found.registry if found.registry in order else next(iter(order), "")
     seen = (
         gettext("Seen in the data at %(location)s: %(sentence)s %(remedy)s")
