@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import Any
 from datetime import timedelta
 from html import unescape
 
@@ -90,7 +91,8 @@ def test_only_those_count_who_are_active_and_have_the_right_for_everything(
     assert "Can give it: admin." in steps(client)[2]
 
 
-def test_whoever_isnt_signed_in_reads_no_names(client: Client) -> None:
+def test_whoever_isnt_signed_in_reads_no_names(client: Client, settings: Any) -> None:
+    settings.ANONYMOUS_ROLE = "reader"  # as `up` has it on one's own machine
     request = RequestFactory().get("/ui/")
     request.user = AnonymousUser()
     said = [step.tried.said for step in home_page(request).first_steps if step.tried]
