@@ -22,8 +22,11 @@ from registry.subjects.selectors.places import get_registry
 SHOWN: Final = 20
 
 
-def affected(info: FindingInfo) -> Affected | None:
-    """Who reads the data, readers first, and the queries; None where neither a subject nor a topic is known."""
+def affected(info: FindingInfo, *, sees_queries: bool) -> Affected | None:
+    """Who reads the data, readers first, and the queries; None where neither a subject nor a topic is known.
+
+    A query belongs to its registry as a whole: whoever may read the subject alone isn't told of it.
+    """
     name = _subject(info)
     if name is None and not info.topic:
         return None
@@ -32,7 +35,7 @@ def affected(info: FindingInfo) -> Affected | None:
     return Affected(
         clients=tuple(_client(info, each) for each in clients[:SHOWN]),
         hidden=max(0, len(clients) - SHOWN),
-        queries=tuple(_query(each) for each in readers_of(place, name, topic=info.topic)),
+        queries=tuple(_query(each) for each in readers_of(place, name, topic=info.topic)) if sees_queries else (),
         usage_url=subject_url(info.registry, info.subject, "usage") if name else "",
     )
 

@@ -113,7 +113,7 @@ def finding_page(request: HttpRequest, finding_id: int) -> FindingPage:
         observed=comparison,
         observed_all_url="" if is_whole else f"{reverse('ui:finding', args=[info.id])}?all=1",
         observed_note=observed_note,
-        affected=affected(info),
+        affected=affected(info, sees_queries=sees_source),
         clean_scans=gettext("%(seen)s of %(needed)s") % {"seen": info.clean_scans, "needed": source.clean_scans}
         if info.state != "resolved"
         else "",
