@@ -45,7 +45,21 @@ _LISTS: Final[Mapping[str, _List]] = {
             "q": "text",
             **{
                 name: name
-                for name in ("format", "level", "tag", "owner", "state", "attention", "sort", "after", "before", "at")
+                for name in (
+                    *(
+                        "format",
+                        "level",
+                        "level_from",
+                        "mode",
+                        "references",
+                        "use",
+                        "tag",
+                        "owner",
+                        "state",
+                        "attention",
+                    ),
+                    *("sort", "after", "before", "at"),
+                )
             },
         },
     ),
@@ -87,6 +101,12 @@ _LISTS: Final[Mapping[str, _List]] = {
     ),
     "registries": _List("/api/v1/registries"),
     "webhooks": _List("/api/v1/webhooks"),
+    "deliveries": _List("/api/v1/webhooks/{webhook}/deliveries", {"before": "before"}),
+    "subscriptions": _List("/api/v1/notifications/subscriptions"),
+    "clients": _List(
+        "/api/v1/registries/{registry}/subjects/{subject}/clients", title=later("Clients: copy as curl / JSON")
+    ),
+    "variables": _List("/api/v1/queries/{query}/variables"),
     "tokens": _List("/api/v1/tokens", {"of": "of"}),
     "mutes": _List("/api/v1/mutes", {"registry": "registry"}),
     "people": _List("/api/v1/people", {"q": "q"}),

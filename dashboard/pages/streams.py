@@ -158,6 +158,7 @@ def query_page(request: HttpRequest, query_id: int) -> QueryPage:
             for each in query.runs
         ),
         scanned_at=query.scanned_at,
+        number=str(query_id),
         actions=(
             Action(
                 label=gettext("Source and scans"), url=reverse("ui:source", args=[query.source_id]), icon="scan-search"

@@ -21,24 +21,15 @@ from dashboard.kept import kept
 from dashboard.links import subjects_url
 from dashboard.pages.notes import owner_choices, tag_choices
 from dashboard.pages.sources_words import given_text
+from dashboard.pages.subject_filter_words import ATTENTION, KNOWN, LONGEST, MAX_VALUE, NAMES, ORDERS
 from dashboard.presenters.frame import ActiveFilter, Choice, Filter, Search
 from dashboard.presenters.looks import format_name
 from dashboard.presenters.subjects import SubjectNumbers
-from dashboard.texts import later
 from registry.formats import FORMATS
 from registry.formats.compatibility import LEVELS
 from registry.search.facets import Facets, are_quick, facet_counts
 from registry.search.in_list import Asked
-from registry.search.subject_list import (
-    BY_CHANGE,
-    BY_NAME,
-    BY_VERSIONS,
-    DELETED,
-    DRIFT,
-    PENDING,
-    UNOWNED,
-    SubjectFilter,
-)
+from registry.search.subject_list import DELETED, UNOWNED, UNUSED, SubjectFilter
 from registry.subjects.selectors.notes import tag_counts
 from registry.subjects.selectors.places import Registry
 
@@ -46,43 +37,8 @@ from registry.subjects.selectors.places import Registry
 COUNTING_SECONDS: Final = 2.0
 #: asks for the numbers with the page, however long they take
 COUNTS: Final = "counts"
-STATES: Final = {
-    "": later("Any state"),
-    "deprecated": later("Deprecated"),
-    "retired": later("Retired"),
-    "quarantined": later("Quarantined"),
-    DELETED: later("Soft-deleted"),
-}
-ATTENTION: Final = {
-    "": later("All"),
-    DRIFT: later("With open drift"),
-    PENDING: later("With an open request"),
-    UNOWNED: later("Without an owner"),
-}
-ORDERS: Final = {
-    "": later("Needs attention first"),
-    BY_CHANGE: later("Last change first"),
-    BY_NAME: later("By name"),
-    BY_VERSIONS: later("Most versions first"),
-}
 #: name in the address → as the selector has it
 _THEIRS: Final = {"q": "text"}
-#: filters that have no other values
-KNOWN: Final[Mapping[str, Mapping[str, str]]] = {"state": STATES, "attention": ATTENTION, "sort": ORDERS}
-#: name in the address → the name that a chip shows
-NAMES: Final = {
-    "q": later("text"),
-    "format": later("format"),
-    "level": later("level"),
-    "state": later("state"),
-    "attention": later("attention"),
-    "tag": later("tag"),
-    "owner": later("owner"),
-    "sort": later("order"),
-}
-#: characters of a filter that an address may have, as the API takes them: each word costs the database
-LONGEST: Final[Mapping[str, int]] = {"q": 1_300, "tag": 64, "owner": 160}
-MAX_VALUE: Final = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,15 +173,38 @@ def _filters(place: Registry, chosen: Mapping[str, str], counted: Counted) -> tu
             label=gettext("Compatibility"),
             choices=_choices(LEVELS, chosen["level"], gettext("Any level"), counts["level"]),
         ),
-        Filter(name="state", label=gettext("State"), choices=_words(STATES, chosen["state"], counts["state"])),
+        *_own(chosen, counts, ("level_from", "mode", "state")),
         Filter(
             name="attention",
             label=gettext("Needs attention"),
             choices=_words(ATTENTION, chosen["attention"], counts["attention"], untold=(UNOWNED,)),
         ),
+        *_own(chosen, counts, ("references", "use")),
         Filter(name="tag", label=gettext("Tag"), choices=tag_choices(tags, counts["tag"], chosen["tag"])),
         Filter(name="owner", label=gettext("Owner"), choices=owner_choices(place, counts["owner"], chosen["owner"])),
         Filter(name="sort", label=gettext("Order"), choices=_words(ORDERS, chosen["sort"])),
+    )
+
+
+def _own(
+    chosen: Mapping[str, str], counts: Mapping[str, Mapping[str, int] | None], names: Collection[str]
+) -> tuple[Filter, ...]:
+    """Filters with a few values of their own."""
+    labels = {
+        "level_from": gettext("Where the level is set"),
+        "mode": gettext("Mode"),
+        "state": gettext("State"),
+        "references": gettext("References"),
+        "use": gettext("Need"),
+    }
+    untold = {"use": (UNUSED,)}
+    return tuple(
+        Filter(
+            name=name,
+            label=labels[name],
+            choices=_words(KNOWN[name], chosen[name], counts[name], untold=untold.get(name, ())),
+        )
+        for name in names
     )
 
 

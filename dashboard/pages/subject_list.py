@@ -26,6 +26,7 @@ from dashboard.pages.subject_filters import (
 from dashboard.presenters.frame import Link, Paging, Section
 from dashboard.presenters.looks import SubjectHealth, format_name
 from dashboard.presenters.subjects import (
+    ColumnOrder,
     SubjectList,
     SubjectNumbers,
     SubjectRow,
@@ -40,6 +41,8 @@ from registry.search.facets import Facets
 from registry.search.health import REQUEST, UNCHECKED, Signs, signs_of
 from registry.search.in_list import Asked, asked_of, has_operators
 from registry.search.subject_list import (
+    BY_CHANGE,
+    BY_NAME,
     DELETED,
     DRIFT,
     UNOWNED,
@@ -55,6 +58,12 @@ from registry.subjects.selectors.remotes import mirror_of
 
 PAGE_ROWS = 50
 NOTHING_FOUND: Final = selectors.SubjectRows(rows=[], total=0, skipped=0, before="", after="")
+#: column → its order, and which way that goes
+_COLUMNS: Final = {
+    "health": ("", "descending"),
+    "name": (BY_NAME, "ascending"),
+    "changed": (BY_CHANGE, "descending"),
+}
 #: what is wrong → the sentence that says so
 _WHY: Final = {
     DRIFT: later("What was seen of it isn’t what is approved: findings are open."),
@@ -93,6 +102,7 @@ def subject_list(request: HttpRequest, registry: str) -> SubjectList:
         numbers=numbers_part(place, chosen, numbers, with_words=is_part),
         unowned=_unowned(subjects_url(registry), chosen.values, found),
         unanswered=unanswered,
+        orders=_orders(subjects_url(registry), chosen.values),
     )
 
 
@@ -135,6 +145,18 @@ def _links(registry: str, query: str) -> tuple[Link, ...]:
         words = gettext("Search everything for “%(query)s”") % {"query": query[:100]}
         found.insert(0, Link(label=words, url=f"{reverse('ui:search')}?{urlencode({'q': query})}"))
     return tuple(found)
+
+
+def _orders(base: str, chosen: Mapping[str, str]) -> dict[str, ColumnOrder]:
+    """The columns that an index has in order; soft-deleted subjects are by name always."""
+    if chosen["state"] == DELETED:
+        return {"name": ColumnOrder(url=with_query(base, chosen), sorted="ascending")}
+    return {
+        column: ColumnOrder(
+            url=with_query(base, {**chosen, "sort": sort}), sorted=way if chosen["sort"] == sort else ""
+        )
+        for column, (sort, way) in _COLUMNS.items()
+    }
 
 
 def _paging(base: str, chosen: Mapping[str, str], found: selectors.SubjectRows) -> Paging:

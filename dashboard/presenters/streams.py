@@ -87,7 +87,7 @@ class RunRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryPage:
-    """One query."""
+    """One query; `number` is that of its address."""
 
     frame: Frame
     name: str
@@ -100,6 +100,7 @@ class QueryPage:
     runs: tuple[RunRow, ...]
     scanned_at: datetime
     actions: tuple[Action, ...]
+    number: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import date, datetime
 
 from dashboard.presenters.frame import Action, Choice, Environment, Export, Frame, Link, Paging, Problem, Search
@@ -79,11 +80,20 @@ class SubjectNumbers:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnOrder:
+    """Where the list is sorted by a column; `sorted` is how it is where it is already (as `aria-sort` says it), else ""."""
+
+    url: str
+    sorted: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SubjectList:
     """The list of subjects of one registry. `add` is the way to register a schema, shown when there is none yet.
 
     `links` lead to the same words in everything, and to lists that are made of what became of subjects. `unowned` says that
     not all without an owner come first, and leads to them; `unanswered` why what the box asks can't be answered.
+    `orders` are by the columns that can be sorted by.
     """
 
     frame: Frame
@@ -99,6 +109,7 @@ class SubjectList:
     numbers: SubjectNumbers | None = None
     unowned: Link | None = None
     unanswered: str = ""
+    orders: Mapping[str, ColumnOrder] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -71,8 +71,8 @@ def orphans_of(registry: Registry, *, by: Actor, after: str = "", limit: int = 5
     )
     if not topics:
         return Orphans((), 0, 0, 0, "")
-    carried = _carried(topics)
-    seen = _Seen(registry)
+    carried = carried_by(topics)
+    seen = Seen(registry)
     start = parse_subject(after) if after else SubjectName("", "")
     found = []
     with connection.cursor() as cursor:
@@ -89,7 +89,7 @@ def orphans_of(registry: Registry, *, by: Actor, after: str = "", limit: int = 5
     return Orphans(tuple(shown), len(found), len(topics), sum(read is not None for *_, read in topics), more)
 
 
-def _carried(topics: Iterable[tuple[str, object, str, datetime | None]]) -> set[SubjectName]:
+def carried_by(topics: Iterable[tuple[str, object, str, datetime | None]]) -> set[SubjectName]:
     """The subjects that a topic has, by what scans found or by its name."""
     found: set[SubjectName] = set()
     for name, subjects, context, _ in topics:
@@ -107,7 +107,7 @@ def _context(written: str) -> str:
     return name if name.startswith(".") else f".{name}"
 
 
-class _Seen:
+class Seen:
     """The marks of all messages that were seen; ids are those of a source's context."""
 
     def __init__(self, registry: Registry) -> None:

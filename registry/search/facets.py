@@ -18,11 +18,13 @@ from django.db import connection
 from django.db.models import QuerySet
 
 from registry.access.selectors.owners import patterns_by_owner
+from registry.drift.unused import needed_subjects
 from registry.search.in_time import TookTooLong, in_time
-from registry.search.subject_list import DELETED, DRIFT, PENDING, UNOWNED, SubjectFilter, narrowing_of
+from registry.search.subject_list import DELETED, DRIFT, INHERITED, PENDING, UNOWNED, SubjectFilter, narrowing_of
 from registry.subjects.models import Subject, SubjectActivity
+from registry.subjects.selectors.effective import MIRROR_MODE
 from registry.subjects.selectors.fitting import among, likes_of, subjects_of_sets
-from registry.subjects.selectors.narrowing import narrowed, registry_level
+from registry.subjects.selectors.narrowing import REFERRED, narrowed, registry_level, registry_mode
 from registry.subjects.selectors.places import Registry
 
 #: what a page that somebody waits for may count: so many looks, of which each subject takes some and one a pattern
@@ -51,12 +53,45 @@ SELECT 'state', st.standing, count(DISTINCT v.subject_id)
 FROM subjects_versionstanding st
 JOIN subjects_schemaversion v ON v.id = st.version_id AND v.deleted_at IS NULL
 WHERE v.subject_id IN (SELECT subject_id FROM ({rows}) kept) GROUP BY 2""",
+    "mode": """
+SELECT 'mode', own.mode, count(*)
+FROM subjects_mode own
+JOIN subjects_subject s ON s.context_id = own.context_id AND s.name = own.subject_name
+WHERE own.registry_id = %(place)s AND NOT EXISTS (
+    SELECT FROM subjects_mode wide WHERE wide.registry_id = own.registry_id AND wide.context_id = own.context_id
+    AND wide.subject_name IS NULL AND wide.mode = %(override)s)
+AND s.id IN (SELECT subject_id FROM ({rows}) kept) GROUP BY 2
+UNION ALL
+SELECT 'mode', wide.mode, count(*)
+FROM subjects_mode wide
+JOIN subjects_subject s ON s.context_id = wide.context_id
+WHERE wide.registry_id = %(place)s AND wide.subject_name IS NULL AND (wide.mode = %(override)s OR NOT EXISTS (
+    SELECT FROM subjects_mode own WHERE own.registry_id = wide.registry_id AND own.context_id = s.context_id
+    AND own.subject_name = s.name))
+AND s.id IN (SELECT subject_id FROM ({rows}) kept) GROUP BY 2""",
+    "level_from": """
+SELECT 'level_from', 'own', count(*)
+FROM subjects_config own
+JOIN subjects_subject s ON s.context_id = own.context_id AND s.name = own.subject_name
+WHERE own.registry_id = %(place)s AND own.compatibility_level IS NOT NULL
+AND s.id IN (SELECT subject_id FROM ({rows}) kept)""",
+    "references": f"""
+SELECT 'references', 'refers', count(DISTINCT v.subject_id)
+FROM subjects_schemareference r
+JOIN subjects_schemaversion v ON v.schema_id = r.schema_id AND v.deleted_at IS NULL
+WHERE v.subject_id IN (SELECT subject_id FROM ({{rows}}) kept)
+UNION ALL
+SELECT 'references', 'referred', count(*) FROM ({{rows}}) kept WHERE subject_id IN ({REFERRED})""",  # noqa: S608  of constants
     "tag": """
 SELECT 'tag', lower(said.tag), count(DISTINCT note.subject_id)
 FROM subjects_subjectnote note CROSS JOIN LATERAL unnest(note.tags) AS said(tag)
 WHERE note.subject_id IN (SELECT subject_id FROM ({rows}) kept) GROUP BY 2""",
 }
 _WHOLE: Final = "SELECT 'whole', '{of}', count(*) FROM ({rows}) kept"
+_UNUSED: Final = """
+SELECT 'use', 'unused', count(*) FROM ({rows}) kept WHERE subject_id <> ALL (%(needed)s::bigint[])"""
+#: facets of which a value counts all that the rows don't tell
+_WITH_THE_REST: Final = ("level", "mode", "level_from")
 _NAMED: Final = "SELECT 'attention', '{value}', count(*) FROM ({rows}) kept WHERE subject_id IN ({named})"
 #: the qualified name of each is made once, and held against each pattern once, however many facets that is for
 _NAMES: Final = """
@@ -111,10 +146,16 @@ def facet_counts(place: Registry, chosen: SubjectFilter, *, seconds: float | Non
     usual = _read(facets.usual(), seconds)
     if usual is None:
         return Facets()
-    found = _by_facet(("whole", "format", "level", "state", "attention", "tag"), usual)
+    found = _by_facet(("whole", "use", "attention", *_PARTS), usual)
     whole = found.pop("whole")
     total = whole["all"] if chosen.format else found["format"].total()
-    found["level"][registry_level(place)] += (whole["level"] if chosen.level else total) - found["level"].total()
+    rest = {name: (whole[name] if getattr(chosen, name) else total) - found[name].total() for name in _WITH_THE_REST}
+    found["level"][registry_level(place)] += rest["level"]
+    found["level_from"][INHERITED] = rest["level_from"]
+    if registry_mode(place) == MIRROR_MODE:
+        found["mode"] = Counter({MIRROR_MODE: rest["mode"] + found["mode"].total()})
+    else:
+        found["mode"][registry_mode(place)] += rest["mode"]
     owners = _read(facets.by_names(), None if seconds is None else seconds - (time.monotonic() - began))
     if owners is not None:
         named = _by_facet(("owner", "attention"), owners)
@@ -149,14 +190,18 @@ class _Facets:
     def __init__(self, place: Registry, chosen: SubjectFilter) -> None:
         self.place, self.chosen = place, chosen
         self.given = narrowing_of(place, chosen)
-        self.parameters: dict[str, Any] = {"place": place.pk}
+        self.parameters: dict[str, Any] = {"place": place.pk, "override": MIRROR_MODE}
         self.tables: dict[str, str] = {}
 
     def usual(self) -> tuple[str, Mapping[str, Any]]:
         """The query of all facets but what owners' patterns tell, with its parameters."""
         parts = [sql.replace("{rows}", self._rows(facet)) for facet, sql in _PARTS.items()]
-        if self.chosen.level:
-            parts.append(_WHOLE.format(of="level", rows=self._rows("level")))
+        needed = needed_subjects(self.place)
+        if needed is not None:
+            self.parameters["needed"] = needed
+            parts.append(_UNUSED.format(rows=self._rows("use")))
+        chosen = [facet for facet in _WITH_THE_REST if getattr(self.chosen, facet)]
+        parts += [_WHOLE.format(of=facet, rows=self._rows(facet)) for facet in chosen]
         if self.chosen.format:
             parts.append(_WHOLE.format(of="all", rows=self._rows("")))
         return self._query([*parts, *self._named()])
@@ -196,7 +241,8 @@ class _Facets:
             "format": {"schema_type": ""}, "level": {"level": ""}, "state": {"standing": ""}, "tag": {"tag": ""},
             "owner": {"owned": None}, "attention": {"unowned": None, "among": None}, "": {},
         }  # fmt: skip
-        given = replace(self.given, **without[facet])
+        also = {name: condition for name, condition in self.given.also.items() if name != facet}
+        given = replace(self.given, **without.get(facet, {"also": also}))
         rows = SubjectActivity.objects.filter(registry_id=self.place.pk)
         return narrowed(rows, self.place, given, at="subject__").order_by()
 

@@ -6,24 +6,38 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
+from django.db.models import Q
+
 from registry.access.selectors.owners import all_patterns, patterns_of
 from registry.drift.selectors import open_findings_by_subject
+from registry.drift.unused import needed_subjects
 from registry.errors import InvalidInput
 from registry.promotions.selectors.pending import pending_subjects
 from registry.search.health import Signs, signs_of
 from registry.search.in_list import Asked, asked_of
 from registry.search.in_time import TookTooLong, in_time
-from registry.subjects.models import SubjectActivity, VersionStanding
+from registry.subjects.models import MODES, SubjectActivity, VersionStanding
 from registry.subjects.names import SubjectName, parse_subject
 from registry.subjects.selectors import SubjectRows, subject_rows
 from registry.subjects.selectors.listing_by_name import subject_rows_by_name
 from registry.subjects.selectors.listing_in_tiers import CHANGED_AT, LIVE_VERSIONS, few_found, subject_rows_in_tiers
-from registry.subjects.selectors.narrowing import Narrowing
+from registry.subjects.selectors.narrowing import (
+    Condition,
+    Narrowing,
+    has_own_level,
+    is_referred_to,
+    numbered,
+    of_mode,
+    refers,
+)
 from registry.subjects.selectors.places import Registry
 
 DELETED: Final = "deleted"
 BY_NAME, BY_CHANGE, BY_VERSIONS = "name", "changed", "versions"
 DRIFT, PENDING, UNOWNED = "drift", "pending", "unowned"
+OWN, INHERITED = "own", "inherited"
+REFERS, REFERRED = "refers", "referred"
+UNUSED: Final = "unused"
 #: so many that changed last are held against so many patterns in all, to find those that nobody owns
 MOST_LOOKED: Final = 10_000
 MOST_LOOKS: Final = 100_000
@@ -34,6 +48,10 @@ _SECONDS: Final = 1.0
 VALUES: Final = {
     "state": (*VersionStanding.STANDINGS, DELETED),
     "attention": (DRIFT, PENDING, UNOWNED),
+    "mode": MODES,
+    "level_from": (OWN, INHERITED),
+    "references": (REFERS, REFERRED),
+    "use": (UNUSED,),
     "sort": (BY_NAME, BY_CHANGE, BY_VERSIONS),
 }
 
@@ -45,7 +63,9 @@ class SubjectFilter:
     `text` are words of the name, and operators of the search (`field:email`; see `registry.search.query`).
     `owner` is `user:NAME` or `group:NAME`; `state` the standing of a live version, or `deleted` for subjects of which
     nothing but soft-deleted versions is left; `attention` is `drift` (open findings), `pending` (an open request) or
-    `unowned`. What needs attention most comes first, or in `sort`: by `name`, the last change first (`changed`), the most
+    `unowned`. `mode` is the one that counts; `level_from` whether the level is the subject's `own` or `inherited`;
+    `references` whether a live version `refers` to another schema or the subject is `referred` to by another; `use` is
+    `unused` for what nothing is known to need, which where no topic was looked at is none. What needs attention most comes first, or in `sort`: by `name`, the last change first (`changed`), the most
     `versions` first; deleted ones are by name always.
     """
 
@@ -56,6 +76,10 @@ class SubjectFilter:
     owner: str = ""
     state: str = ""
     attention: str = ""
+    mode: str = ""
+    level_from: str = ""
+    references: str = ""
+    use: str = ""
     sort: str = ""
 
 
@@ -142,9 +166,29 @@ def narrowing_of(place: Registry, chosen: SubjectFilter, asked: Asked | None = N
         unowned=all_patterns(place.name) if chosen.attention == UNOWNED else None,
         standing="" if chosen.state == DELETED else chosen.state,
         among=_among(place, chosen.attention),
-        also={f"text {number}": condition for number, condition in enumerate(asked.conditions)},
+        also={
+            **{f"text {number}": condition for number, condition in enumerate(asked.conditions)},
+            **_also(place, chosen),
+        },
         is_sought=asked.is_indexed and not asked.is_wide,
     )
+
+
+def _also(place: Registry, chosen: SubjectFilter) -> dict[str, Condition]:
+    """The conditions of the filters that ask other tables, by their names."""
+    found: dict[str, Condition] = {}
+    if chosen.mode:
+        found["mode"] = lambda at: of_mode(place, chosen.mode, at)
+    if chosen.level_from == OWN:
+        found["level_from"] = lambda at: has_own_level(place, at)
+    elif chosen.level_from:
+        found["level_from"] = lambda at: ~has_own_level(place, at)
+    if chosen.references:
+        found["references"] = refers if chosen.references == REFERS else is_referred_to
+    if chosen.use == UNUSED:
+        needed = needed_subjects(place)
+        found["use"] = lambda at: Q(pk__in=()) if needed is None else ~numbered(needed, at)
+    return found
 
 
 def _among(place: Registry, attention: str) -> list[SubjectName] | None:

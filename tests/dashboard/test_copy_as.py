@@ -16,10 +16,12 @@ from dashboard.copy_as import copy_as
 from registry.access.models import ApiToken, User
 from registry.access.roles import Actor
 from registry.drift.models import Mute
-from registry.notifications.models import InboxEntry, Notice, Webhook
+from registry.notifications.models import Delivery, InboxEntry, Notice, Subscription, Webhook
 from registry.promotions.models import Draft
 from registry.search.services import index_stale
-from registry.subjects.models import Registry
+from registry.streams.models import StreamQuery
+from registry.subjects.models import Client as DeclaredClient
+from registry.subjects.models import Registry, Subject
 from registry.subjects.names import SubjectName
 from registry.subjects.services import register_version
 from tests.conftest import RawClient
@@ -28,6 +30,11 @@ from tests.dashboard.test_pages import browser, content  # noqa: F401 - fixtures
 pytestmark = [pytest.mark.django_db, pytest.mark.requirement("CARD-2")]
 
 NASTY = "a/b%2F'\"$(id)<b>"
+#: a query's, as its checkpoint told it
+OPERATOR = {
+    "number": 0, "description": "totals", "partitions": 1, "time_mode": "", "timers": None, "schema_files": 0,
+    "why_fixed": "", "name": "totals", "encoding": "avro",
+}  # fmt: skip
 #: page → the address of the same in an API
 PAGES = {
     "/ui/registries/dev/subjects": "/api/v1/registries/dev/subjects",
@@ -50,6 +57,10 @@ PAGES = {
     "/ui/inbox?show=unread": "/api/v1/notifications?unread=true",
     "/ui/registries": "/api/v1/registries",
     "/ui/webhooks": "/api/v1/webhooks",
+    "/ui/webhooks/hook": "/api/v1/webhooks/hook/deliveries",
+    "/ui/inbox/subscriptions": "/api/v1/notifications/subscriptions",
+    "/ui/registries/dev/subjects/read-value/usage": "/api/v1/registries/dev/subjects/read-value/clients",
+    "/ui/queries/{query}": "/api/v1/queries/{query}/variables",
     "/ui/tokens": "/api/v1/tokens",
     "/ui/mutes": "/api/v1/mutes",
     "/ui/people?q=read": "/api/v1/people?q=read",
@@ -79,7 +90,7 @@ def test_the_api_gives_the_same_list_to_the_line_of_the_page(
     page: str,
 ) -> None:
     person("reader")
-    _fill(content)
+    _fill(content, person("steward"))
     who = {"/ui/people?q=read": "admin", "/ui/proposals": "steward"}.get(page, "reader")
     link, line = unfolded(browser(who).get(page.format(**content)).content.decode())
     assert link == PAGES[page].format(**content)
@@ -90,7 +101,7 @@ def test_the_api_gives_the_same_list_to_the_line_of_the_page(
     assert answer.status_code == 200
 
 
-def _fill(content: dict[str, int]) -> None:  # noqa: F811
+def _fill(content: dict[str, int], steward: Actor) -> None:  # noqa: F811
     """A row for each list that an empty one would stand in the place of."""
     reader, index = User.objects.get(username="reader"), Registry.objects.get(name="dev")
     index_stale()
@@ -98,9 +109,20 @@ def _fill(content: dict[str, int]) -> None:  # noqa: F811
         event="version.registered", registry="dev", subject="s", text="t", url="/ui/", data={}
     )
     InboxEntry.objects.create(user=reader, notice=notice)
-    Webhook.objects.create(
+    hook = Webhook.objects.create(
         owner=reader, name="hook", url="https://theirs.example/x", host="theirs.example", public_id="hook", events=[]
     )
+    Delivery.objects.create(webhook=hook, notice=notice, next_attempt_at=timezone.now())
+    Subscription.objects.create(user=reader)
+    read = SubjectName(".", "read-value")
+    register_version(registry="dev", subject=read, text='"int"', by=steward)
+    DeclaredClient.objects.create(
+        subject=Subject.objects.get(name="read-value"), name="billing", reads=True, writes=False, seen_at=timezone.now()
+    )
+    content["query"] = StreamQuery.objects.create(
+        source_id=content["source"], registry=index, path="/data/totals", query_id="q", scanned_at=timezone.now(),
+        allowed_value_schemas=16, allowed_schema_files=128, operators=[OPERATOR],
+    ).pk  # fmt: skip
     ApiToken.objects.create(
         user=reader, name="ci", digest="0" * 64, expires_at=timezone.now() + timedelta(days=1), scope="read"
     )

@@ -201,3 +201,30 @@ def test_where_not_all_without_an_owner_come_first_that_is_said(
     page = client.get(BASE).content.decode()
     assert said in page and f'href="{BASE}?attention=unowned"' in page
     assert said not in client.get(f"{BASE}?q=value").content.decode()
+
+
+@pytest.mark.parametrize(("sort", "way"), [("", "descending"), ("name", "ascending"), ("changed", "descending")])
+def test_a_columns_head_sorts_by_it(client: Client, sort: str, way: str) -> None:
+    page = client.get(BASE, {"sort": sort, "format": "AVRO"}).content.decode()
+    heads = re.findall(r'<th scope="col"( aria-sort="[a-z]+")?><a href="([^"]*)">', page)
+    assert [bool(sorted_) for sorted_, _ in heads] == [name == sort for name in ("", "name", "changed")]
+    assert [sorted_ for sorted_, _ in heads if sorted_] == [f' aria-sort="{way}"']
+    for (_, url), name in zip(heads, ("", "name", "changed"), strict=True):
+        assert "format=AVRO" in url and (f"sort={name}" in url if name else "sort" not in url)
+        assert client.get(unescape(url)).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "mode=READONLY",
+        "level_from=own",
+        "references=refers",
+        "references=referred",
+        "use=unused",
+        "mode=IMPORT&sort=name",
+    ],
+)
+def test_a_filter_that_leaves_nothing_is_a_chip(client: Client, query: str) -> None:
+    page = client.get(f"{BASE}?{query}").content.decode()
+    assert listed(page) == [] and "No subject matches" in page and "remove this filter" in page

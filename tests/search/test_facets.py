@@ -11,12 +11,16 @@ from django.test.utils import CaptureQueriesContext
 
 from registry.access.models import Group, Ownership, User
 from registry.access.roles import Actor
+from registry.drift.models import Source, Topic
+from registry.drift.orphans import orphans_of
+from registry.formats.base import Reference
 from registry.promotions.services import request_promotion
 from registry.search.facets import are_quick, facet_counts
 from registry.search.subject_list import Page, SubjectFilter, find_subjects
 from registry.subjects.models import Registry
 from registry.subjects.names import SubjectName, parse_subject
-from registry.subjects.services import delete_subject, register_version, set_config, set_standing
+from registry.subjects.selectors.effective import effective_modes
+from registry.subjects.services import delete_subject, register_version, set_config, set_mode, set_standing
 from registry.subjects.services.notes import change_tags
 
 pytestmark = [pytest.mark.django_db, pytest.mark.requirement("CARD-2")]
@@ -39,6 +43,21 @@ def dev(registries: None, system: Actor, person: Callable[[str], Actor]) -> Regi
     set_config(registry="dev", subject=SubjectName(".", "orders.a"), level="FULL", by=system)
     set_config(registry="dev", subject=SubjectName(".x", ""), level="NONE", by=system)
     set_config(registry="dev", subject=SubjectName(".x", "z"), level="FULL", by=system)
+    set_mode(registry="dev", subject=SubjectName(".", "crm.a"), mode="READONLY", by=system)
+    set_mode(registry="dev", subject=SubjectName(".x", ""), mode="READONLY_OVERRIDE", by=system)
+    set_mode(registry="dev", subject=SubjectName(".x", "z"), mode="IMPORT", by=system, force=True)
+    source = Source.objects.create(registry=Registry.objects.get(name="dev"), kind="registry", name="t", created_by="x")
+    Topic.objects.create(source=source, name="topic", subjects={"value": ["orders.a", ":.x:z"]})
+    refers = '{"type": "record", "name": "R", "fields": [{"name": "a", "type": "Known"}]}'
+    known = '{"type": "enum", "name": "Known", "symbols": ["A"]}'
+    register_version(registry="dev", subject=SubjectName(".", "known"), text=known, by=system)
+    register_version(
+        registry="dev",
+        subject=SubjectName(".", "refers"),
+        text=refers,
+        references=[Reference("Known", "known", 1)],
+        by=system,
+    )
     set_standing(
         registry="dev", subject=SubjectName(".", "crm.a"), version=1, standing="retired", message="x", by=system
     )
@@ -53,6 +72,8 @@ def dev(registries: None, system: Actor, person: Callable[[str], Actor]) -> Regi
     return Registry.objects.get(name="dev")
 
 
+#: facets that are counted before names are held against owners
+USUAL = {"format", "level", "mode", "level_from", "state", "attention", "references", "use", "tag"}
 CHOSEN: list[dict[str, str]] = [
     {},
     {"format": "AVRO"},
@@ -68,6 +89,13 @@ CHOSEN: list[dict[str, str]] = [
     {"text": "nothing has this"},
     {"text": "orders", "owner": "group:team", "level": "BACKWARD"},
     {"format": "JSON", "attention": "unowned", "tag": "pii"},
+    {"mode": "READONLY"},
+    {"mode": "READWRITE", "level_from": "own"},
+    {"level_from": "inherited"},
+    {"references": "refers"},
+    {"references": "referred", "level": "BACKWARD"},
+    {"use": "unused"},
+    {"use": "unused", "text": "a"},
 ]
 
 
@@ -90,6 +118,10 @@ def test_a_number_is_what_choosing_the_value_leaves(dev: Registry, chosen: dict[
         "attention": ("drift", "pending", "unowned"),
         "tag": ("pii", "t1", "t3"),
         "owner": ("group:team", "user:reader"),
+        "mode": ("READWRITE", "READONLY", "READONLY_OVERRIDE", "IMPORT"),
+        "level_from": ("own", "inherited"),
+        "references": ("refers", "referred"),
+        "use": ("unused",),
     }.items():
         assert {value: found[facet][value] for value in values} == {
             value: total(**{facet: value}) for value in values
@@ -115,15 +147,15 @@ def test_more_subjects_and_owners_take_no_more_queries(dev: Registry, system: Ac
 
 def test_without_owners_everything_is_without_one(dev: Registry) -> None:
     Ownership.objects.all().delete()
-    assert facet_counts(dev, SubjectFilter()).counts["attention"]["unowned"] == len(NAMES)
+    assert facet_counts(dev, SubjectFilter()).counts["attention"]["unowned"] == len(NAMES) + 2
 
 
 @pytest.mark.parametrize(
     ("part", "counted"),
     [
         ("_PARTS", set()),
-        ("_OWNERS", {"format", "level", "state", "attention", "tag"}),
-        ("_UNOWNED", {"format", "level", "state", "attention", "tag"}),
+        ("_OWNERS", USUAL),
+        ("_UNOWNED", USUAL),
     ],
 )
 def test_what_takes_too_long_isnt_told(
@@ -140,9 +172,35 @@ def test_what_takes_too_long_isnt_told(
         assert cursor.fetchone() != ("500ms",), "nothing else is hurried"
 
 
-@pytest.mark.parametrize(("looks", "patterns", "quick"), [(77, 1, True), (76, 1, False), (77, 2, False), (0, 0, False)])
+@pytest.mark.parametrize(("looks", "patterns", "quick"), [(99, 1, True), (98, 1, False), (99, 2, False), (0, 0, False)])
 def test_subjects_and_patterns_decide_whether_a_page_has_the_time(
     dev: Registry, monkeypatch: pytest.MonkeyPatch, looks: int, patterns: int, quick: bool
 ) -> None:
     monkeypatch.setattr("registry.search.facets.MOST_LOOKS", looks)
     assert are_quick(dev, patterns) is quick
+
+
+def test_the_filters_are_what_the_pages_of_each_say(dev: Registry, system: Actor) -> None:
+    """By the selectors that tell one subject's mode, level and need."""
+    whole = [row.subject for row in find_subjects(dev, SubjectFilter(sort="name"), Page()).rows]
+
+    def left(**chosen: str) -> set[str]:
+        return {row.subject.qualified for row in find_subjects(dev, SubjectFilter(**chosen), Page()).rows}
+
+    modes = {name.qualified: found.mode for name, found in effective_modes(dev, whole).items()}
+    assert set(modes.values()) == {"READWRITE", "READONLY", "READONLY_OVERRIDE"}
+    for mode in ("READWRITE", "READONLY", "READONLY_OVERRIDE", "IMPORT"):
+        assert left(mode=mode) == {name for name, its in modes.items() if its == mode}, mode
+    assert left(level_from="own") == {"orders.a", ":.x:z"}
+    assert left(references="refers") == {"refers"} and left(references="referred") == {"known"}
+    assert left(use="unused") == {row.subject.qualified for row in orphans_of(dev, by=system).rows}
+    assert not {"orders.a", ":.x:z", "known"} & left(use="unused") and "other" in left(use="unused")
+    set_mode(registry="dev", subject=None, mode="READONLY_OVERRIDE", by=system)
+    assert left(mode="READONLY") == set() and len(left(mode="READONLY_OVERRIDE")) == len(whole)
+    assert facet_counts(dev, SubjectFilter()).counts["mode"] == {"READONLY_OVERRIDE": len(whole)}
+
+
+def test_of_what_isnt_scanned_nothing_is_known(dev: Registry) -> None:
+    Topic.objects.all().delete()
+    assert find_subjects(dev, SubjectFilter(use="unused"), Page()).rows == []
+    assert not facet_counts(dev, SubjectFilter()).counts["use"]

@@ -79,6 +79,7 @@ SAMPLES: dict[str, Sample] = {
     "subjects-prod": Sample("subjects/list.html", subjects.LIST_PROD, signed_in=False),
     "subjects-deleted": Sample("subjects/list.html", subjects.LIST_DELETED),
     "subjects-empty": Sample("subjects/list.html", subjects.LIST_EMPTY),
+    "subjects-unanswered": Sample("subjects/list.html", subjects.LIST_UNANSWERED),
     "subjects-no-match": Sample("subjects/list.html", subjects.LIST_NO_MATCH),
     "subject": Sample("subjects/subject.html", subjects.SUBJECT),
     "subject-words": Sample("subjects/subject.html", subjects.SUBJECT_WORDS),

@@ -19,14 +19,30 @@ from django.db.models import (
     Value,
 )
 
-from registry.subjects.models import Config, Context, Registry, SchemaVersion, Subject, SubjectNote, VersionStanding
+from registry.subjects.models import (
+    Config,
+    Context,
+    Mode,
+    Registry,
+    SchemaReference,
+    SchemaVersion,
+    Subject,
+    SubjectNote,
+    VersionStanding,
+)
 from registry.subjects.names import SubjectName
-from registry.subjects.selectors.effective import DEFAULT_LEVEL
+from registry.subjects.selectors.effective import DEFAULT_LEVEL, DEFAULT_MODE, MIRROR_MODE
 from registry.subjects.selectors.fitting import among, fits
 
 #: words that a name is searched for one by one; what follows them is one more as it is written
 MOST_WORDS: Final = 16
 Rows = TypeVar("Rows", bound=QuerySet[Any])
+#: the numbers of subjects of which live versions of others refer to a version
+REFERRED: Final = """
+SELECT target.subject_id FROM subjects_schemareference r
+JOIN subjects_schemaversion target ON target.id = r.target_id
+JOIN subjects_schemaversion referrer ON referrer.schema_id = r.schema_id AND referrer.deleted_at IS NULL
+WHERE referrer.subject_id <> target.subject_id"""
 #: told how rows get to the subject, "" for subjects themselves
 Condition = Callable[[str], Q]
 
@@ -121,32 +137,79 @@ def registry_level(registry: Registry) -> str:
     return wide.values_list("compatibility_level", flat=True).first() or DEFAULT_LEVEL
 
 
+def registry_mode(registry: Registry) -> str:
+    """The mode of what has none of its own, in a context without one; one query, none for a mirror."""
+    if registry.kind == Registry.REMOTE:
+        return MIRROR_MODE
+    wide = Mode.objects.filter(registry=registry, context=None)
+    return wide.values_list("mode", flat=True).first() or DEFAULT_MODE
+
+
 def _contexts(registry: Registry) -> QuerySet[Context, int]:
     return Context.objects.filter(registry=registry).values_list("pk", flat=True)
 
 
 def of_level(registry: Registry, level: str, at: str) -> Q:
     """By the subject's own level, else its context's, else the registry's."""
-    key = at.removesuffix("__") or "pk"
-    wider = Config.objects.filter(registry=registry, subject_name=None)
-    said = {context: found for context, found in wider.values_list("context", "compatibility_level") if found}
-    base = next((found for context, found in said.items() if context is None), DEFAULT_LEVEL)
-    levels = {context: found for context, found in said.items() if context is not None}
-    own = Config.objects.filter(registry=registry, context=OuterRef("context"), subject_name=OuterRef("name"))
-    is_own = Q(**{f"{key}__in": _with(own.filter(compatibility_level=level))})
-    is_other = Q(
-        **{f"{key}__in": _with(own.exclude(compatibility_level=level).filter(compatibility_level__isnull=False))}
+    return _that_counts(Config.objects.filter(registry=registry), "compatibility_level", level, DEFAULT_LEVEL, at)
+
+
+def of_mode(registry: Registry, mode: str, at: str) -> Q:
+    """By the mode that counts: as with levels, but that an override of the registry or context wins over what is nearer."""
+    wider = Mode.objects.filter(registry=registry, subject_name=None, mode=MIRROR_MODE)
+    forced = list(wider.values_list("context", flat=True))
+    if registry.kind == Registry.REMOTE or None in forced:
+        return ~Q(pk__in=()) if mode == MIRROR_MODE else Q(pk__in=())
+    counts = _that_counts(Mode.objects.filter(registry=registry), "mode", mode, DEFAULT_MODE, at)
+    overridden = Q(**{f"{at}context__in": forced})
+    return counts | overridden if mode == MIRROR_MODE else counts & ~overridden
+
+
+def has_own_level(registry: Registry, at: str) -> Q:
+    """Whether a level is set for the subject itself."""
+    own = _own(Config.objects.filter(registry=registry, compatibility_level__isnull=False))
+    return Q(**{f"{at.removesuffix('__') or 'pk'}__in": _with(own)})
+
+
+def refers(at: str) -> Q:
+    """Whether a live version of the subject refers to another schema."""
+    referring = SchemaVersion.objects.filter(deleted_at=None, schema__in=SchemaReference.objects.values("schema"))
+    return Q(**{f"{at.removesuffix('__') or 'pk'}__in": referring.values("subject")})
+
+
+def is_referred_to(at: str) -> Q:
+    """Whether a live version of another subject refers to the subject."""
+    return Q(
+        Func(
+            F(at.removesuffix("__") or "pk"), template=f"(%(expressions)s IN ({REFERRED}))", output_field=BooleanField()
+        )
     )
-    inherits = Q(**{f"{at}context__in": [context for context, found in levels.items() if found == level]})
-    if base == level:
-        differing = [context for context, found in levels.items() if found != level]
+
+
+def _that_counts(rows: QuerySet[Any], column: str, value: str, default: str, at: str) -> Q:
+    """The subjects for which a value counts: their own, else their context's, else the registry's, else the default."""
+    key = at.removesuffix("__") or "pk"
+    wider = rows.filter(subject_name=None).values_list("context", column)
+    said = {context: found for context, found in wider if found}
+    base = next((found for context, found in said.items() if context is None), default)
+    values = {context: found for context, found in said.items() if context is not None}
+    is_own = Q(**{f"{key}__in": _with(_own(rows).filter(**{column: value}))})
+    is_other = Q(**{f"{key}__in": _with(_own(rows).exclude(**{column: value}).filter(**{f"{column}__isnull": False}))})
+    inherits = Q(**{f"{at}context__in": [context for context, found in values.items() if found == value]})
+    if base == value:
+        differing = [context for context, found in values.items() if found != value]
         if not differing:
             return ~is_other
         inherits = ~Q(**{f"{at}context__in": differing})
-    elif level not in levels.values():
+    elif value not in values.values():
         return is_own
     return is_own | (inherits & ~is_other)
 
 
-def _with(own: QuerySet[Config]) -> QuerySet[Subject, int]:
+def _own(rows: QuerySet[Any]) -> QuerySet[Any]:
+    """The rows of the subject that is asked about."""
+    return rows.filter(context=OuterRef("context"), subject_name=OuterRef("name"))
+
+
+def _with(own: QuerySet[Any]) -> QuerySet[Subject, int]:
     return Subject.objects.filter(Exists(own)).values_list("pk", flat=True)

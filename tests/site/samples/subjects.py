@@ -26,6 +26,7 @@ from dashboard.presenters.policy import WhyNot
 from dashboard.presenters.report import snippet
 from dashboard.presenters.subject_life import LeastPart, LifeMark, LifeState, StandingPart
 from dashboard.presenters.subjects import (
+    ColumnOrder,
     ExamplePanel,
     FieldMarkLink,
     FieldRow,
@@ -189,6 +190,33 @@ SEARCH = Search(
                 Choice(value="NONE", label="NONE", count=1_000),
             ),
         ),
+        *(
+            Filter(
+                name=name,
+                label=label,
+                choices=tuple(
+                    Choice(
+                        value=value and str(place), label=value, count=place * 31 if place else None, selected=not place
+                    )
+                    for place, value in enumerate(words)
+                ),
+            )
+            for name, label, words in (
+                (
+                    "level_from",
+                    "Where the level is set",
+                    ("Own or inherited level", "Level set here", "Level inherited"),
+                ),
+                ("mode", "Mode", ("Any mode", "READWRITE", "READONLY", "READONLY_OVERRIDE", "IMPORT")),
+                ("state", "State", ("Any state", "Deprecated", "Retired")),
+                ("attention", "Needs attention", ("All", "With open drift", "With an open request")),
+                ("references", "References", ("With or without references", "Refers to others", "Others refer to it")),
+                ("use", "Need", ("Needed or not", "Nothing needs it")),
+                ("tag", "Tag", ("Any tag", "pii")),
+                ("owner", "Owner", ("Any owner", "reader")),
+                ("sort", "Order", ("Needs attention first", "Last change first", "By name")),
+            )
+        ),
     ),
 )
 LIST = SubjectList(
@@ -212,6 +240,11 @@ LIST = SubjectList(
         Link(label="Deprecated", url="/gallery/subjects?state=deprecated"),
         Link(label="Soft-deleted", url="/gallery/subjects-deleted"),
     ),
+    orders={
+        "health": ColumnOrder(url="?sort="),
+        "name": ColumnOrder(url="?sort=name", sorted="ascending"),
+        "changed": ColumnOrder(url="?sort=changed"),
+    },
 )
 LIST_LARGE = replace(
     LIST,
@@ -265,6 +298,13 @@ LIST_EMPTY = replace(
     rows=(),
     paging=Paging(first=0, last=0, total=0),
     add_command="python3 manage.py add_schema --registry dev --subject orders-value order.avsc",
+)
+LIST_UNANSWERED = replace(
+    LIST,
+    search=replace(SEARCH, query="compat:SOMETIMES", active=(ActiveFilter(label="text: compat:SOMETIMES", url="?"),)),
+    rows=(),
+    paging=Paging(first=0, last=0, total=0),
+    unanswered=f"compat: takes one of NONE, BACKWARD, FULL, not {HOSTILE}.",
 )
 LIST_NO_MATCH = replace(
     LIST,
