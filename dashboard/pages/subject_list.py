@@ -58,12 +58,8 @@ from registry.subjects.selectors.remotes import mirror_of
 
 PAGE_ROWS = 50
 NOTHING_FOUND: Final = selectors.SubjectRows(rows=[], total=0, skipped=0, before="", after="")
-#: column → its order, and which way that goes
-_COLUMNS: Final = {
-    "health": ("", "descending"),
-    "name": (BY_NAME, "ascending"),
-    "changed": (BY_CHANGE, "descending"),
-}
+#: column → its order
+_COLUMNS: Final = {"health": "", "name": BY_NAME, "changed": BY_CHANGE}
 #: what is wrong → the sentence that says so
 _WHY: Final = {
     DRIFT: later("What was seen of it isn’t what is approved: findings are open."),
@@ -150,12 +146,12 @@ def _links(registry: str, query: str) -> tuple[Link, ...]:
 def _orders(base: str, chosen: Mapping[str, str]) -> dict[str, ColumnOrder]:
     """The columns that an index has in order; soft-deleted subjects are by name always."""
     if chosen["state"] == DELETED:
-        return {"name": ColumnOrder(url=with_query(base, chosen), sorted="ascending")}
+        return {"name": ColumnOrder(url=with_query(base, chosen), is_on=True, is_up=True)}
     return {
         column: ColumnOrder(
-            url=with_query(base, {**chosen, "sort": sort}), sorted=way if chosen["sort"] == sort else ""
+            url=with_query(base, {**chosen, "sort": sort}), is_on=chosen["sort"] == sort, is_up=sort == BY_NAME
         )
-        for column, (sort, way) in _COLUMNS.items()
+        for column, sort in _COLUMNS.items()
     }
 
 

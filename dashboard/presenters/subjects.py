@@ -81,10 +81,11 @@ class SubjectNumbers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnOrder:
-    """Where the list is sorted by a column; `sorted` is how it is where it is already (as `aria-sort` says it), else ""."""
+    """Where the list is sorted by a column; `is_on` where it is already, `is_up` from the least to the greatest."""
 
     url: str
-    sorted: str = ""
+    is_on: bool = False
+    is_up: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -170,7 +170,7 @@ def narrowing_of(place: Registry, chosen: SubjectFilter, asked: Asked | None = N
             **{f"text {number}": condition for number, condition in enumerate(asked.conditions)},
             **_also(place, chosen),
         },
-        is_sought=asked.is_indexed and not asked.is_wide,
+        is_sought=bool(asked.is_indexed or chosen.references or chosen.level_from == OWN) and not asked.is_wide,
     )
 
 

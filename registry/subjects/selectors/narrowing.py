@@ -54,7 +54,7 @@ class Narrowing:
     `schema_type` is that of the newest live version, of one that is deleted of any. `tag` is one of the subjects' notes,
     in any case of letters; `owned` are the patterns of what an owner has, `unowned` those of what anybody has, none of
     which may fit; `standing` is that of a live version; `among` are names, `keys` the numbers of subjects. `also` are
-    conditions that others make, by the filter they are of; `is_sought` where those leave what was found in an index.
+    conditions that others make, by the filter they are of; `is_sought` where those are better asked once.
     """
 
     text: str = ""
@@ -161,6 +161,8 @@ def of_mode(registry: Registry, mode: str, at: str) -> Q:
     if registry.kind == Registry.REMOTE or None in forced:
         return ~Q(pk__in=()) if mode == MIRROR_MODE else Q(pk__in=())
     counts = _that_counts(Mode.objects.filter(registry=registry), "mode", mode, DEFAULT_MODE, at)
+    if not forced:
+        return counts
     overridden = Q(**{f"{at}context__in": forced})
     return counts | overridden if mode == MIRROR_MODE else counts & ~overridden
 

@@ -242,7 +242,7 @@ LIST = SubjectList(
     ),
     orders={
         "health": ColumnOrder(url="?sort="),
-        "name": ColumnOrder(url="?sort=name", sorted="ascending"),
+        "name": ColumnOrder(url="?sort=name", is_on=True, is_up=True),
         "changed": ColumnOrder(url="?sort=changed"),
     },
 )
