@@ -30,7 +30,7 @@ STATES: Final = {
     DELETED: later("Soft-deleted"),
 }
 ATTENTION: Final = {
-    "": later("All"),
+    "": later("Any attention"),
     DRIFT: later("With open drift"),
     PENDING: later("With an open request"),
     UNOWNED: later("Without an owner"),

@@ -37,6 +37,8 @@ from registry.subjects.selectors.places import Registry
 COUNTING_SECONDS: Final = 2.0
 #: asks for the numbers with the page, however long they take
 COUNTS: Final = "counts"
+#: filters in a fold below the others
+RARER: Final = ("level_from", "mode", "references", "use")
 #: name in the address → as the selector has it
 _THEIRS: Final = {"q": "text"}
 
@@ -135,12 +137,14 @@ def search_of(place: Registry, chosen: Mapping[str, str], counted: Counted) -> S
         for name, value in chosen.items()
         if value and name != "sort"
     )
+    filters = filters_of(place, chosen, counted)
     return Search(
         url=base,
         query=chosen["q"],
         label=gettext("Search subjects"),
         placeholder="orders field:email",
-        filters=filters_of(place, chosen, counted),
+        filters=tuple(one for one in filters if one.name not in RARER),
+        rarer=tuple(one for one in filters if one.name in RARER),
         active=active,
         is_later=counted.is_later and chosen["state"] != DELETED,
     )

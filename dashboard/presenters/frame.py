@@ -220,8 +220,9 @@ class ActiveFilter:
 class Search:
     """The search box and filters of a list. `url` is the list without any; `placeholder` is an example of a query.
 
-    `fields` are filters that are written and not chosen; they are among `active` where they are in force. `is_later`: the
-    numbers come after the page, and move nothing.
+    `fields` are filters that are written and not chosen; they are among `active` where they are in force. `rarer` are
+    those in a fold, which is open where one of them is in force. `is_later`: the numbers come after the page, and move
+    nothing.
     """
 
     url: str
@@ -229,14 +230,20 @@ class Search:
     label: str = later("Search")
     placeholder: str = ""
     filters: tuple[Filter, ...] = ()
+    rarer: tuple[Filter, ...] = ()
     fields: tuple[Field, ...] = ()
     active: tuple[ActiveFilter, ...] = ()
     is_later: bool = False
 
     @property
+    def is_open(self) -> bool:
+        """Whether a filter in the fold is in force."""
+        return any(item.active for item in self.rarer)
+
+    @property
     def narrowed(self) -> bool:
         """Whether the query or a filter leaves rows out."""
-        return bool(self.query or self.active or any(item.active for item in self.filters))
+        return bool(self.query or self.active or any(item.active for item in (*self.filters, *self.rarer)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -166,6 +166,28 @@ ROWS = (
         reasons=(LONG,),
     ),
 )
+
+
+def words_filters(*filters: tuple[str, str, tuple[str, ...]]) -> tuple[Filter, ...]:
+    """Filters of a few words each, the first of them chosen."""
+    return tuple(
+        Filter(
+            name=name,
+            label=label,
+            choices=tuple(
+                Choice(
+                    value=str(place) if place else "",
+                    label=value,
+                    count=place * 31 if place else None,
+                    selected=not place,
+                )
+                for place, value in enumerate(words)
+            ),
+        )
+        for name, label, words in filters
+    )
+
+
 SEARCH = Search(
     url="/ui/registries/dev/subjects",
     label="Search subjects",
@@ -190,35 +212,36 @@ SEARCH = Search(
                 Choice(value="NONE", label="NONE", count=1_000),
             ),
         ),
-        *(
-            Filter(
-                name=name,
-                label=label,
-                choices=tuple(
-                    Choice(
-                        value=value and str(place), label=value, count=place * 31 if place else None, selected=not place
-                    )
-                    for place, value in enumerate(words)
-                ),
-            )
-            for name, label, words in (
-                (
-                    "level_from",
-                    "Where the level is set",
-                    ("Own or inherited level", "Level set here", "Level inherited"),
-                ),
-                ("mode", "Mode", ("Any mode", "READWRITE", "READONLY", "READONLY_OVERRIDE", "IMPORT")),
-                ("state", "State", ("Any state", "Deprecated", "Retired")),
-                ("attention", "Needs attention", ("All", "With open drift", "With an open request")),
-                ("references", "References", ("With or without references", "Refers to others", "Others refer to it")),
-                ("use", "Need", ("Needed or not", "Nothing needs it")),
-                ("tag", "Tag", ("Any tag", "pii")),
-                ("owner", "Owner", ("Any owner", "reader")),
-                ("sort", "Order", ("Needs attention first", "Last change first", "By name")),
-            )
+        *words_filters(
+            ("state", "State", ("Any state", "Deprecated", "Retired")),
+            ("attention", "Needs attention", ("Any attention", "With open drift", "With an open request")),
+            ("tag", "Tag", ("Any tag", "pii")),
+            ("owner", "Owner", ("Any owner", "reader")),
+            ("sort", "Order", ("Needs attention first", "Last change first", "By name")),
         ),
     ),
+    rarer=words_filters(
+        ("level_from", "Where the level is set", ("Own or inherited level", "Level set here", "Level inherited")),
+        ("mode", "Mode", ("Any mode", "READWRITE", "READONLY", "READONLY_OVERRIDE", "IMPORT")),
+        ("references", "References", ("With or without references", "Refers to others", "Others refer to it")),
+        ("use", "Need", ("Needed or not", "Nothing needs it")),
+    ),
 )
+
+
+def uncounted(filters: tuple[Filter, ...]) -> tuple[Filter, ...]:
+    """The same whose numbers are yet to come."""
+    return tuple(
+        replace(
+            one,
+            choices=tuple(
+                replace(choice, count=None, id=f"{one.name}-{number}") for number, choice in enumerate(one.choices)
+            ),
+        )
+        for one in filters
+    )
+
+
 LIST = SubjectList(
     frame=frame("Subjects", Section.SUBJECTS),
     registry="dev",
@@ -251,15 +274,8 @@ LIST_LARGE = replace(
     paging=Paging(first=1, last=50, total=50_001, next_url="?after=50"),
     search=replace(
         SEARCH,
-        filters=tuple(
-            replace(
-                one,
-                choices=tuple(
-                    replace(choice, count=None, id=f"{one.name}-{number}") for number, choice in enumerate(one.choices)
-                ),
-            )
-            for one in SEARCH.filters
-        ),
+        filters=uncounted(SEARCH.filters),
+        rarer=uncounted(SEARCH.rarer),
         is_later=True,
     ),
     numbers=SubjectNumbers(url="/ui/registries/dev/subjects?later", count_url="/gallery/subjects?counts=1"),
@@ -308,7 +324,15 @@ LIST_UNANSWERED = replace(
 )
 LIST_NO_MATCH = replace(
     LIST,
-    search=replace(SEARCH, query=HOSTILE, active=(ActiveFilter(label="format: JSON", url="?"),)),
+    search=replace(
+        SEARCH,
+        query=HOSTILE,
+        active=(ActiveFilter(label="mode: READONLY", url="?"),),
+        rarer=tuple(
+            replace(one, choices=tuple(replace(each, selected=each.label == "READONLY") for each in one.choices))
+            for one in SEARCH.rarer
+        ),
+    ),
     rows=(),
     paging=Paging(first=0, last=0, total=0),
 )
