@@ -21,7 +21,7 @@ from dashboard.presenters.frame import Action, ActiveFilter, Choice, Field, Filt
 from dashboard.presenters.ghosts import GhostRow, GhostsPage
 from dashboard.presenters.looks import format_name
 from dashboard.texts import later
-from registry.access.roles import Actor, may_somewhere, refusal, require
+from registry.access.roles import Actor, may_in, may_somewhere, refusal, require
 from registry.drift.selectors.seen import last_seen
 from registry.promotions import selectors
 from registry.promotions.selectors.ghosts import ASKED, QUARANTINED, UNDECIDED, GhostInfo, ghost_page
@@ -64,7 +64,7 @@ def ghosts_page(request: HttpRequest) -> GhostsPage:
     seen = last_seen([ghost.id for ghost in found.rows])
     return GhostsPage(
         frame=make_frame(request, title=gettext("Ghosts"), section=Section.PROMOTIONS, order=order),
-        search=_search(chosen, order),
+        search=_search(chosen, [name for name in order if may_in(actor, "schema.read", name)]),
         rows=tuple(_row(ghost, order, actor, seen.get(ghost.id)) for ghost in found.rows),
         paging=Paging(
             first=1 if found.rows else 0,

@@ -134,6 +134,7 @@ def test_pages_filters_and_rights(cast: Cast, person: Callable[[str], Actor]) ->
 
     limited = actor_of_user(User.objects.get(pk=cast["reader"].user_id), door="ui")
     assert found(limited) == [("staging", "s1", 1), ("staging", "s0", 1)]
+    assert found(limited, limit=1) == [("staging", "s1", 1)], "pages are of what may be read, not of what is there"
 
 
 @pytest.mark.parametrize("count", [1, 7])

@@ -10,6 +10,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from registry.access.extent import require_extent
 from registry.access.roles import may, require
 from registry.api.product.base import AT, ProductView, as_it_was
 from registry.api.standing import marked
@@ -151,7 +152,7 @@ class Ghosts(ProductView):
         `state` is `undecided`, `asked` (an open request would adopt it) or `quarantined`.
         """
         chosen = self.filters_of(GhostsSerializer, request.query_params.dict())
-        require(self.actor, "schema.read", registry=chosen["environment"])
+        require_extent(self.actor, "schema.read", registry=chosen["environment"])
         if chosen["environment"]:
             promotions.get_environment(chosen["environment"])
         subject = parse_subject(chosen["subject"]) if chosen["subject"] else None

@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
-from registry.access.roles import Actor, may
+from registry.access.extent import extent_of
+from registry.access.roles import Actor
 from registry.audit.models import AuditEvent
 from registry.errors import InvalidInput
 from registry.promotions.models import Environment, PromotionRequest, Release, RequestItem
 from registry.subjects.models import Registry, SchemaVersion, VersionStanding
 from registry.subjects.names import SubjectName
+from registry.subjects.selectors.naming import qualified
 from registry.subjects.selectors.standing import Standing, joined_standing
 
 PAGE: Final = 100
@@ -117,7 +119,7 @@ def ghosts_of(
 ) -> list[GhostInfo]:
     """The ghosts of an environment (empty: of all), newest first, that `by` may read; five queries at most.
 
-    `before` is the id of the last one that was seen. A page may be shorter than `limit` where `by` may read a part only.
+    `before` is the id of the last one that was seen.
     """
     return ghost_page(by=by, environment=environment, subject=subject, before=before, limit=limit).rows
 
@@ -146,8 +148,8 @@ def ghost_page(
     rows = rows.select_related("schema", "subject__context", "standing").defer(
         "submitted", "schema__canonical", "schema__metadata", "schema__rule_set"
     )
-    found = list(rows.order_by("-pk")[: limit + 1])
-    shown = [row for row in found[:limit] if _may_read(by, names, row)]
+    found = list(_in_sight(rows, by).order_by("-pk")[: limit + 1])
+    shown = found[:limit]
     requests = _adoptions(shown)
     return GhostPage(
         [_info(row, names, requests) for row in shown], found[limit - 1].pk if len(found) > limit else None
@@ -177,8 +179,13 @@ def is_ghost(environment: Environment, version: SchemaVersion) -> bool:
     return condition is not None and SchemaVersion.objects.filter(condition, pk=version.pk).exists()
 
 
-def _may_read(by: Actor, names: Mapping[int, str], row: SchemaVersion) -> bool:
-    return may(by, "schema.read", registry=names[row.subject.context.registry_id], subject=_name(row).qualified)
+def _in_sight(rows: QuerySet[SchemaVersion], by: Actor) -> QuerySet[SchemaVersion]:
+    """Those that `by` may read."""
+    extent = extent_of(by, "schema.read")
+    if extent.is_whole:
+        return rows
+    named = rows.alias(qualified=qualified(F("subject__context__name"), F("subject__name")))
+    return named.filter(extent.subjects("subject__context__registry__name", "qualified"))
 
 
 def _name(row: SchemaVersion) -> SubjectName:
