@@ -95,7 +95,7 @@ def test_there_and_back(oidc: None, page: Callable[[], Page], system: Actor, iss
     events = AuditEvent.objects.filter(table__in=("access_user_groups", "socialaccount_socialaccount"))
     assert {(event.actor, event.door) for event in events} == {("alice", "ui")}
     window.get_by_text("alice").first.click()
-    window.get_by_role("button", name="Sign out").click()
+    window.get_by_role("banner").get_by_role("button", name="Sign out").click()
     window.goto("/ui/tokens")
     expect(window.get_by_text("Your tokens")).to_have_count(0)
 
