@@ -56,8 +56,15 @@ def finding(source: Source) -> Finding:
 
 
 @pytest.fixture
+def hidden(finding: Finding) -> Finding:
+    """The same of the topic itself: about no subject, so for those alone who read all of dev."""
+    Finding.objects.filter(pk=finding.pk).update(subject_name="")
+    return Finding.objects.get(pk=finding.pk)
+
+
+@pytest.fixture
 def narrow(cast: Cast) -> Actor:
-    """Who may ask for orders everywhere, and in dev read its subjects alone: no finding there."""
+    """Who may ask for orders everywhere, and in dev read its subjects alone: what was found of these, and nothing else."""
     by = User.objects.get(username="stranger")
     for registry, pattern in (("dev", "orders-*"), ("staging", "*"), ("prod", "*")):
         RoleGrant.objects.create(user=by, role="steward", registry=registry, subject_pattern=pattern)
@@ -100,10 +107,10 @@ def test_a_draft_carries_its_finding_into_the_request(cast: Cast, finding: Findi
 
 
 def test_one_that_is_not_there_and_one_that_is_not_theirs_are_refused_alike(
-    cast: Cast, narrow: Actor, finding: Finding
+    cast: Cast, narrow: Actor, hidden: Finding
 ) -> None:
     said = set()
-    for number in (finding.pk, 999_999):
+    for number in (hidden.pk, 999_999):
         for ask in (
             lambda number=number: propose(narrow, finding=number),
             lambda number=number: services.save_draft(
@@ -135,6 +142,8 @@ def test_who_reads_a_finding_is_one_query_and_none_for_nothing(
         assert readable_findings([None, 0, -1, 2**63], cast["admin"]) == {}
     with django_assert_num_queries(1):
         assert list(readable_findings([finding.pk, None, 999_999], cast["reader"])) == [finding.pk]
+    assert list(readable_findings([finding.pk], narrow)) == [finding.pk], "it is about a subject that they may read"
+    Finding.objects.filter(pk=finding.pk).update(subject_name="payments-value")
     assert readable_findings([finding.pk], narrow) == {}
     elsewhere = Actor("x", "ui", 1, (Grant("steward", "prod"),))
     assert readable_findings([finding.pk], elsewhere) == {}
@@ -197,15 +206,15 @@ def test_a_later_version_of_the_same_subject_is_not_about_the_finding(cast: Cast
 
 
 def test_whoever_promotes_further_learns_nothing_of_a_finding_that_is_not_theirs(
-    cast: Cast, narrow: Actor, api: Api, finding: Finding
+    cast: Cast, narrow: Actor, api: Api, hidden: Finding
 ) -> None:
-    apply(cast, propose(cast["steward"], target="dev", finding=finding.pk))
+    apply(cast, propose(cast["steward"], target="dev", finding=hidden.pk))
     number = promote(narrow, "dev", "prod")
-    assert selectors.get_request(number).finding == finding.pk
+    assert selectors.get_request(number).finding == hidden.pk
     assert call(api("stranger"), "GET", f"/api/v1/promotions/{number}")[1]["origin"] is None
     assert "drift finding" not in seen(browser("stranger").get(f"/ui/promotions/{number}"))
     _, shown = call(api("reader"), "GET", f"/api/v1/promotions/{number}")
-    assert shown["origin"]["finding"]["id"] == finding.pk
+    assert shown["origin"]["finding"]["id"] == hidden.pk
 
 
 # ---- pages -----------------------------------------------------------------------------------------------------------
@@ -290,14 +299,14 @@ def test_the_finding_asks_as_often_for_many_answers(cast: Cast, finding: Finding
     assert len(set(counts)) == 1, counts
 
 
-def test_whoever_may_not_read_the_finding_sees_no_trace_of_it(cast: Cast, narrow: Actor, finding: Finding) -> None:
-    number = propose(cast["steward"], finding=finding.pk)
+def test_whoever_may_not_read_the_finding_sees_no_trace_of_it(cast: Cast, narrow: Actor, hidden: Finding) -> None:
+    number = propose(cast["steward"], finding=hidden.pk)
     page = browser("stranger").get(f"/ui/promotions/{number}")
     assert page.status_code == 200
     assert "coupon" not in seen(page) and "drift finding" not in seen(page)
-    assert f"/ui/findings/{finding.pk}" not in page.content.decode()
+    assert f"/ui/findings/{hidden.pk}" not in page.content.decode()
     assert evidence_of(number, narrow)["request"]["origin"] is None
-    assert browser("stranger").get(f"/ui/findings/{finding.pk}").status_code == 403
+    assert browser("stranger").get(f"/ui/findings/{hidden.pk}").status_code == 404
 
 
 def test_whoever_may_not_read_the_request_sees_no_trace_of_it_at_the_finding(cast: Cast, finding: Finding) -> None:
@@ -309,12 +318,10 @@ def test_whoever_may_not_read_the_request_sees_no_trace_of_it_at_the_finding(cas
     assert f"/ui/promotions/{number}" not in page.content.decode()
 
 
-def test_a_subjects_steward_begins_from_what_was_seen_without_pointing_at_it(
-    cast: Cast, narrow: Actor, finding: Finding
-) -> None:
+def test_a_subjects_steward_begins_from_what_was_found_of_it(cast: Cast, narrow: Actor, finding: Finding) -> None:
     register(V1, cast["steward"])
     page = browser("stranger").get(f"{EDITOR}?from=finding:{finding.pk}").content.decode()
-    assert "coupon" in page and 'name="finding"' not in page and f"/ui/findings/{finding.pk}" not in page
+    assert "coupon" in page and f'name="finding" value="{finding.pk}"' in page
 
 
 # ---- programs --------------------------------------------------------------------------------------------------------
@@ -368,13 +375,13 @@ def test_what_programs_may_not_send(
     assert not Draft.objects.exists() and not PromotionRequest.objects.exists()
 
 
-def test_programs_without_the_right_see_no_trace_of_it(cast: Cast, narrow: Actor, api: Api, finding: Finding) -> None:
-    number = propose(cast["steward"], finding=finding.pk)
+def test_programs_without_the_right_see_no_trace_of_it(cast: Cast, narrow: Actor, api: Api, hidden: Finding) -> None:
+    number = propose(cast["steward"], finding=hidden.pk)
     client = api("stranger")
     status, shown = call(client, "GET", f"/api/v1/promotions/{number}")
     assert (status, shown["origin"], "finding" in shown) == (200, None, False)
     listed = call(client, "GET", "/api/v1/promotions?target=prod")[1]
     assert [(item["id"], item["origin"]) for item in listed] == [(number, None)]
-    for hidden in (finding.pk, 999_999):
+    for hidden in (hidden.pk, 999_999):
         status, said = call(client, "GET", f"/api/v1/promotions?target=prod&finding={hidden}")
         assert (status, said["message"]) == (404, f"There is no finding {hidden}; leave it out.")
