@@ -95,6 +95,14 @@ SHOWN: Final = """() => {
 }"""
 
 
+#: that the editor has put in place what it says of the text that it began with
+CHECKED = """() => {
+  const live = document.querySelector("[data-live-state]");
+  const text = document.querySelector("[data-live] textarea");
+  return !live || !text?.value || live.textContent === live.dataset.done;
+}"""
+
+
 def wide(kind: str) -> dict[str, Any]:
     """A record of many fields, each of that type."""
     fields = [{"name": f"field_{number}", "type": kind, "doc": f"The {number}th."} for number in range(FIELDS)]
@@ -145,6 +153,7 @@ def go_through(page: Page, address: str, name: str) -> None:
     for width, height in WIDTHS.items():
         page.set_viewport_size({"width": width, "height": height})
         page.goto(address)
+        page.wait_for_function(CHECKED)
         page.evaluate("document.querySelectorAll('main details:not([data-menu])').forEach(each => each.open = true)")
         shoot(page, f"{name}-{width}")
         page.evaluate(WATCH)

@@ -382,6 +382,6 @@ def test_programs_without_the_right_see_no_trace_of_it(cast: Cast, narrow: Actor
     assert (status, shown["origin"], "finding" in shown) == (200, None, False)
     listed = call(client, "GET", "/api/v1/promotions?target=prod")[1]
     assert [(item["id"], item["origin"]) for item in listed] == [(number, None)]
-    for hidden in (hidden.pk, 999_999):
-        status, said = call(client, "GET", f"/api/v1/promotions?target=prod&finding={hidden}")
-        assert (status, said["message"]) == (404, f"There is no finding {hidden}; leave it out.")
+    for number in (hidden.pk, 999_999):
+        status, said = call(client, "GET", f"/api/v1/promotions?target=prod&finding={number}")
+        assert (status, said["message"]) == (404, f"There is no finding {number}; leave it out.")
