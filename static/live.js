@@ -16,7 +16,6 @@
   let held = null;
 
   const say = (words) => {
-    state.hidden = false;
     state.textContent = words;
   };
 

@@ -35,6 +35,8 @@ from registry.subjects.selectors.places import get_registry
 
 #: query parameters that say how the page is drawn, and how each is written when it isn't the usual way
 _DRAWN = {"view": "split", "text": "submitted", "wrap": "no", "unchanged": "1", "all": "1", "words": "business"}
+#: characters of both texts whose hidden formatting is counted
+MOST_COUNTED = 100_000
 #: the sides' texts alone, as `as` asks for them
 OLD_TEXT, NEW_TEXT = "old", "new"
 #: versions that are ticked to be compared
@@ -205,8 +207,10 @@ def _as_called(side: Side, content: Content) -> Side:
 
 
 def _hidden_formatting(found: selectors.Comparison, shown: Comparison) -> int:
-    """How many more lines would differ if the texts were compared as they were submitted."""
+    """How many more lines would differ if the texts were compared as they were submitted; 0 where that takes long."""
     if not shown.formatting_differs or shown.text is None:
+        return 0
+    if len(found.old.submitted) + len(found.new.submitted) > MOST_COUNTED:
         return 0
     return max(0, differing_lines(found.old.submitted, found.new.submitted) - shown.text.added - shown.text.removed)
 
