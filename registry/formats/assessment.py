@@ -7,12 +7,12 @@ what the data say beside the rules, a proof for each problem, and the edits that
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from registry.errors import InvalidSchema
-from registry.formats.base import Answer, Edit, Incompatibility, ParsedSchema, SchemaFormat, Witness
+from registry.formats.base import Answer, Difference, Edit, Incompatibility, ParsedSchema, SchemaFormat, Witness
 from registry.formats.compatibility import Checker, History, LevelStrip, level_named
 from registry.formats.lint import LintFinding
 from registry.formats.report import CHECKER_VERSION, DECISIVE, Direction, Profile, Report, ReportItem
@@ -23,6 +23,8 @@ Parse = Callable[[str], ParsedSchema]
 MAX_WITNESSES: Final = 50
 MAX_COMPARED_WITH_DATA: Final = 50
 MAX_EDITS: Final = 20
+#: fields that are compared again for the edits of suspected renames: each edit takes as many as the schema has
+MAX_FIELDS_EDITED: Final = 2_000
 _DIRECTIONS: Final[tuple[Direction, ...]] = ("BACKWARD", "FORWARD")
 
 
@@ -278,18 +280,35 @@ def _renames(format: SchemaFormat, new: ParsedSchema, history: History) -> tuple
     if not history or history[-1][1].schema_type != new.schema_type:
         return ()
     old = history[-1][1]
+    return renames_of(
+        format.diff(old, new), lambda item: format.accept_rename(old, new, item), lambda: len(format.outline(new))
+    )
+
+
+def renames_of(
+    differences: Sequence[Difference], accept: Callable[[Difference], Edit | None], fields: Callable[[], int]
+) -> tuple[Rename, ...]:
+    """The suspected renames, the likeliest first; of large schemas only the first get an edit.
+
+    `accept` makes an edit, which reads the whole new schema again; `fields` says how many fields that has.
+    """
+    suspected = [(item.score, item) for item in differences if item.score is not None]
+    if not suspected:
+        return ()
+    suspected.sort(key=lambda pair: -pair[0])
+    tries = max(1, MAX_FIELDS_EDITED // max(1, fields()))
     return tuple(
         Rename(
             item.path,
             item.message,
-            item.score,
+            score,
             item.reasons,
-            format.accept_rename(old, new, item),
+            accept(item) if place < tries else None,
+            is_edit_tried=place < tries,
             before=str(item.before),
             after=str(item.after),
         )
-        for item in format.diff(old, new)
-        if item.score is not None
+        for place, (score, item) in enumerate(suspected)
     )
 
 

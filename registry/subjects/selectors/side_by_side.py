@@ -10,7 +10,7 @@ from typing import Final
 from django.utils import timezone
 
 from registry.errors import InvalidReference, InvalidSchema, SchemaTooCostly
-from registry.formats.assessment import Parting, Rename
+from registry.formats.assessment import Parting, Rename, renames_of
 from registry.formats.base import Answer, Difference, Judgement, OutlineField, ParsedSchema, Reference, Truth
 from registry.formats.report import Direction, Profile, Report, ReportItem
 from registry.subjects import engines
@@ -23,8 +23,6 @@ from registry.subjects.selectors.versions import SchemaInfo, VersionInfo, parse_
 
 #: findings of a direction that are proved; the others are told without a witness
 MAX_WITNESSES: Final = 50
-#: fields that are compared again for the edits of suspected renames: each edit takes as many as the schema has
-MAX_FIELDS_EDITED: Final = 2_000
 
 
 @dataclass(frozen=True)
@@ -205,29 +203,9 @@ def _proved(found: _Told, old: ParsedSchema, new: ParsedSchema, version: int) ->
         backward=reports["BACKWARD"],
         forward=reports["FORWARD"],
         partings=tuple(partings),
-        renames=_renames(found.differences, old, new),
-    )
-
-
-def _renames(differences: Sequence[Difference], old: ParsedSchema, new: ParsedSchema) -> tuple[Rename, ...]:
-    """The suspected renames, the likeliest first; of large schemas only the first get an edit."""
-    suspected = [(item.score, item) for item in differences if item.score is not None]
-    if not suspected:
-        return ()
-    suspected.sort(key=lambda pair: -pair[0])
-    tries = max(1, MAX_FIELDS_EDITED // max(1, len(engines.outline(new))))
-    return tuple(
-        Rename(
-            item.path,
-            item.message,
-            score,
-            item.reasons,
-            engines.accept_rename(old, new, item) if place < tries else None,
-            is_edit_tried=place < tries,
-            before=str(item.before),
-            after=str(item.after),
-        )
-        for place, (score, item) in enumerate(suspected)
+        renames=renames_of(
+            found.differences, lambda item: engines.accept_rename(old, new, item), lambda: len(engines.outline(new))
+        ),
     )
 
 
