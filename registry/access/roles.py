@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
@@ -148,23 +147,6 @@ def may_in(actor: Actor, action: str, registry: str) -> bool:
     named = replace(actor, grants=tuple(grant for grant in actor.grants if grant.registry in ("", registry)))
     in_limit = actor.limit is None or actor.limit.registry in ("", registry)
     return in_limit and may_somewhere(named, action)
-
-
-def patterns_of(actor: Actor, action: str, registry: str) -> Iterator[tuple[str, ...]]:
-    """For each grant that lets the actor do the action in a registry, the patterns that a subject must fit all of.
-
-    An empty tuple is every subject; nothing at all is none.
-    """
-    limit = actor.limit
-    if (actor.past and action not in LOOKING) or (
-        limit and not (limit.has(action) and limit.registry in ("", registry))
-    ):
-        return
-    also = (limit.subject_pattern,) if limit and limit.subject_pattern != "*" else ()
-    for grant in actor.grants:
-        if grant.role in ACTIONS[action] and grant.registry in ("", registry):
-            own = () if grant.subject_pattern == "*" else (grant.subject_pattern,)
-            yield own + also
 
 
 def _covers(grant: Grant | Limit, registry: str, subject: str) -> bool:

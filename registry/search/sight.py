@@ -11,7 +11,8 @@ from typing import Any, Final
 
 from django.conf import settings
 
-from registry.access.roles import Actor, may, may_somewhere, patterns_of, require
+from registry.access.extent import extent_of
+from registry.access.roles import Actor, may, may_somewhere, require
 from registry.search.models import IndexedSubject
 from registry.subjects.models import Registry
 from registry.subjects.patterns import like
@@ -52,10 +53,11 @@ def sight_of(by: Actor) -> Sight:
         return Sight(here, whole=True, condition="TRUE")
     conditions = ["e.registry_id = ANY(%(sight_wide)s)"]
     parameters: dict[str, Any] = {"sight_wide": wide}
+    extent = extent_of(by, READ)
     for key, name in here.items():
         if key in wide:
             continue
-        for patterns in patterns_of(by, READ, name):
+        for patterns in (part.patterns for part in extent.within(name).parts):
             number = len(conditions)
             parameters[f"sight_{number}"] = key
             parts = [f"e.registry_id = %(sight_{number})s"]
