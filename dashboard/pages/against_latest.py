@@ -25,12 +25,14 @@ def against_latest(
     references: Sequence[Reference] = (),
     level: str = "",
     notes: Notes | None = None,
+    limit: int | None = None,
     is_whole: bool = False,
 ) -> Comparison | None:
     """What the text changes of the newest live version, under a level or ("") the one in force; None without a version.
 
     A text that can't be parsed is a comparison with a problem. `notes` are what data say, None where that isn't known
-    yet; `is_whole` makes a card of every change. Raises NotAllowed.
+    yet; at most `limit` cards are made, None for as many as on other pages; all
+    if `is_whole`. Raises NotAllowed.
     """
     require(by, "schema.read", registry=registry.name, subject=subject.qualified)
     try:
@@ -45,5 +47,5 @@ def against_latest(
         level=level or selectors.effective_config(registry, subject).level,
         notes=comparison_notes(registry, subject, found, by=by) if notes is None else notes,
         by=by,
-        limit=None if is_whole else MAX_CARDS,
+        limit=None if is_whole else limit or MAX_CARDS,
     )

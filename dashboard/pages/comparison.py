@@ -60,7 +60,9 @@ def compare_page(request: HttpRequest, registry: str, subject: str) -> ComparePa
     problem = _picked_wrong(request)
     comparison = None
     if problem is None:
-        comparison, problem = _compared(sides, actor, submitted=drawn["text"] is not None, is_whole=is_whole)
+        comparison, problem = _compared(
+            sides, actor, held.presence, submitted=drawn["text"] is not None, is_whole=is_whole
+        )
     if comparison and drawn["words"]:
         comparison = in_business_words(comparison, _facts(sides), comparison.new.format)
     other_side, other_text = (None, "") if comparison or _picks(request) else _readable_side(sides, actor)
@@ -147,7 +149,7 @@ def _named(sides: Sides, side: Asked) -> str:
 
 
 def _compared(
-    sides: Sides, actor: Actor, *, submitted: bool, is_whole: bool
+    sides: Sides, actor: Actor, presence: selectors.SubjectPresence, *, submitted: bool, is_whole: bool
 ) -> tuple[Comparison | None, Problem | None]:
     try:
         old, new = _contents(sides, actor)
@@ -158,7 +160,7 @@ def _compared(
         link = Link(label=gettext("Versions of %(qualified)s") % {"qualified": sides.subject.qualified}, url=choose)
         return None, Problem(what=error.message, cure=gettext("Choose two versions that are there."), links=(link,))
     settings = settings_changes(old.side, new.side)
-    said = [_skipped(sides, found), old.note, new.note]
+    said = [_skipped(sides, found, presence), old.note, new.note]
     if settings:
         said.append(
             counted(
@@ -192,10 +194,9 @@ def _contents(sides: Sides, actor: Actor) -> tuple[Content, Content]:
     )
 
 
-def _skipped(sides: Sides, found: selectors.Comparison) -> str:
+def _skipped(sides: Sides, found: selectors.Comparison, presence: selectors.SubjectPresence) -> str:
     if sides.other != sides.subject or not sides.are_versions:
         return ""
-    presence = selectors.presence_of(sides.here, sides.subject)
     return skipped_between(presence, (sides.old.registry, found.old), (sides.new.registry, found.new))
 
 

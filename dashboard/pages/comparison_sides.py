@@ -123,10 +123,14 @@ def _observed(place: Registry, subject: SubjectName, number: int, actor: Actor) 
 
 @dataclass(frozen=True)
 class Held:
-    """What can be put on a side: the versions by registry, the reader's drafts, and shapes seen in the registry."""
+    """What can be put on a side: the versions by registry, the reader's drafts, and shapes seen in the registry.
+
+    `presence` is where the subject is, for whoever may read it there or not.
+    """
 
     place: str
     versions: Mapping[str, Sequence[int]]
+    presence: selectors.SubjectPresence
     drafts: Sequence[DraftInfo] = ()
     shapes: Sequence[ObservedShape] = ()
 
@@ -136,12 +140,13 @@ def held_sides(place: Registry, name: SubjectName, actor: Actor) -> Held:
 
     Raises SubjectNotFound.
     """
-    versions = _held_versions(place, name, actor)
+    presence = selectors.presence_of(place, name)
+    versions = _held_versions(place, name, actor, presence)
     if actor.past:
-        return Held(place.name, versions)
+        return Held(place.name, versions, presence)
     drafts = list_drafts(actor.user_id, subject=name) if actor.user_id is not None else []
     readable = [each for each in drafts if may(actor, "schema.read", registry=each.registry, subject=name.qualified)]
-    return Held(place.name, versions, readable, shapes_of(place.name, name, by=actor))
+    return Held(place.name, versions, presence, readable, shapes_of(place.name, name, by=actor))
 
 
 def side_choices(held: Held, here: str, chosen: Asked) -> tuple[ChoiceGroup, ...]:
@@ -191,13 +196,15 @@ def _shape_label(place: str, shape: ObservedShape) -> str:
     }
 
 
-def _held_versions(place: Registry, name: SubjectName, actor: Actor) -> dict[str, list[int]]:
+def _held_versions(
+    place: Registry, name: SubjectName, actor: Actor, presence: selectors.SubjectPresence
+) -> dict[str, list[int]]:
     """Registry → its versions, ascending, where the reader may read them; of `place` soft-deleted ones too.
 
     The registry itself comes first, then the environments in their order, then the others.
     """
     own = selectors.list_versions(place, name, deleted=True)
-    elsewhere = selectors.presence_of(place, name).held
+    elsewhere = presence.held
     order = list_environments()
     names = [*(each for each in order if each in elsewhere), *sorted(elsewhere.keys() - set(order))]
     found = {place.name: own}

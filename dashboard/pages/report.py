@@ -51,6 +51,8 @@ from registry.subjects.selectors.comparison import Proposal
 from registry.subjects.selectors.places import Registry, get_registry
 
 _EMPTY_ROWS: Final = 2
+#: changes against the newest version that a report draws, beside its findings, unless all are asked for
+MAX_CARDS: Final = 20
 _PROFILE_NAMES: Final[dict[Profile, str]] = {
     "confluent": later("the established rules (confluent)"),
     "semantic": later("what the data do (semantic)"),
@@ -71,7 +73,7 @@ def report_page(request: HttpRequest, registry: str, subject: str) -> ReportPage
             if request.POST.get("do") == "keep":
                 form = _kept(request, registry, name, form)
             proposal = _proposal(place, name, form)
-            result = present_proposal(registry, name, proposal, by=page_actor(request))
+            result = present_proposal(registry, name, proposal, by=page_actor(request), is_whole=_is_whole(request))
             if request.POST.get("words") == "business":
                 result = _in_business_words(place, name, result, form.schema_type)
             if not is_past:  # neither what data showed nor another server's answer is kept over time
@@ -228,6 +230,7 @@ def _against_latest(
         references=form.references(),
         level=result.level,
         notes=by_finding(evidence.notes),
+        limit=MAX_CARDS,
         is_whole=_is_whole(request),
     )
     if found is None or result.identical_to == found.old.version:
@@ -238,7 +241,7 @@ def _against_latest(
 
 
 def _is_whole(request: HttpRequest) -> bool:
-    """Whether all changes are to be drawn, as the form or the report's address says."""
+    """Whether all findings and changes are to be drawn, as the form or the report's address says."""
     return "1" in (request.POST.get("all"), request.GET.get("all"))
 
 

@@ -12,7 +12,7 @@ from dashboard.links import subject_url
 from dashboard.pages.change_cards import finding_parting, sentence_of, verdict_of
 from dashboard.pages.clients import DOES_WORDS
 from dashboard.pages.lint import lint_groups
-from dashboard.pages.proofs import DIRECTIONS, edit_view, parting_note, proof_of, rename_views
+from dashboard.pages.proofs import DIRECTIONS, MAX_RENAMES, edit_view, parting_note, proof_of, rename_views
 from dashboard.pages.renames import with_decisions
 from dashboard.pages.values import shown_value
 from dashboard.presenters.looks import Verdict, Weight
@@ -38,8 +38,10 @@ from registry.formats.report import CHECKER_VERSION, Profile, ReportItem
 from registry.subjects.names import SubjectName
 from registry.subjects.selectors.comparison import Proposal
 
-#: findings that a page draws of each list; the files have all
-MAX_FINDINGS: Final = 200
+#: findings that a page draws of those that the level asks for and of those beyond, and of each where all are asked for
+MAX_FINDINGS: Final = 50
+MAX_BEYOND: Final = 20
+MOST_FINDINGS: Final = 2_000
 _PASSED: Final = {
     "consumers first": later("Deploy consumers first"),
     "producers first": later("Deploy producers first"),
@@ -61,13 +63,22 @@ _POLICY: Final = {
 _HEAVIEST: Final = ("refusal", "force", "advice")
 _ANSWERS: Final = {"yes": Verdict.OK, "no": Verdict.BREAKS, "unknown": Verdict.UNKNOWN}
 _Key = tuple[str, int, str, str, str | None]
+#: the same problem of several versions: one finding
+_Same = list[ReportItem]
 
 
-def present_proposal(registry: str, name: SubjectName, proposal: Proposal, *, by: Actor | None = None) -> ReportResult:
-    """The whole report: verdict, levels, matrix, findings, policy, renames, clients, dependants and what to do."""
+def present_proposal(
+    registry: str, name: SubjectName, proposal: Proposal, *, by: Actor | None = None, is_whole: bool = False
+) -> ReportResult:
+    """The whole report: verdict, levels, matrix, findings, policy, renames, clients, dependants and what to do.
+
+    Of findings the first are presented, unless `is_whole`.
+    """
     assessment = proposal.assessment
     report, strip = assessment.report, assessment.strip
     asked, beyond = _findings(assessment)
+    profile = report.profile
+    limit, limit_beyond = (MOST_FINDINGS, MOST_FINDINGS) if is_whole else (MAX_FINDINGS, MAX_BEYOND)
     same = proposal.equal_version
     return ReportResult(
         verdict=_overall(proposal),
@@ -79,14 +90,24 @@ def present_proposal(registry: str, name: SubjectName, proposal: Proposal, *, by
         checker=CHECKER_VERSION,
         levels=level_results(strip, proposal.config.level),
         matrix=_matrix(registry, name, proposal),
-        findings=asked[:MAX_FINDINGS],
-        beyond=beyond[:MAX_FINDINGS],
-        hidden_findings=len(asked[MAX_FINDINGS:]),
-        hidden_beyond=len(beyond[MAX_FINDINGS:]),
+        findings=tuple(
+            _finding(f"finding-{n}", same, profile, asked=True) for n, same in enumerate(asked[:limit], start=1)
+        ),
+        beyond=tuple(
+            _finding(f"beyond-{n}", same, profile, asked=False) for n, same in enumerate(beyond[:limit_beyond], start=1)
+        ),
+        hidden_findings=len(asked[limit:]),
+        hidden_beyond=len(beyond[limit_beyond:]),
         partings=tuple(parting_note(item, f"parting-{n}") for n, item in enumerate(assessment.partings)),
         compared_with_data=assessment.compared_with_data,
         policy=_policy(proposal.policy) if proposal.policy else None,
-        renames=with_decisions(rename_views(assessment.renames, proposal.schema.text), (registry,), name, by=by),
+        renames=with_decisions(
+            rename_views(assessment.renames, proposal.schema.text, None if is_whole else MAX_RENAMES),
+            (registry,),
+            name,
+            by=by,
+        ),
+        hidden_renames=0 if is_whole else len(assessment.renames[MAX_RENAMES:]),
         clients=tuple(_client(item) for item in assessment.clients),
         dependants=tuple(
             DependantRow(
@@ -187,22 +208,17 @@ def _key(item: ReportItem) -> _Key:
     return (item.direction, item.against_version, item.rule, item.named_path, item.json_pointer_new)
 
 
-def _findings(assessment: Assessment) -> tuple[tuple[ReportFinding, ...], tuple[ReportFinding, ...]]:
-    """Those that the level asks for, and those beyond; the same problem of several versions is one finding."""
+def _findings(assessment: Assessment) -> tuple[list[_Same], list[_Same]]:
+    """Those that the level asks for, and those beyond, worst first."""
     proved = {_key(item): item for item in assessment.report.items}
     rows = assessment.strip.matrix
     everything = [item for row in rows for item in (*row.backward, *row.forward)]
     asked = _grouped(proved.get(_key(item), item) for item in everything if _key(item) in proved)
-    beyond = _grouped(item for item in everything if _key(item) not in proved)
-    profile = assessment.report.profile
-    return (
-        tuple(_finding(f"finding-{n}", same, profile, asked=True) for n, same in enumerate(asked, start=1)),
-        tuple(_finding(f"beyond-{n}", same, profile, asked=False) for n, same in enumerate(beyond, start=1)),
-    )
+    return asked, _grouped(item for item in everything if _key(item) not in proved)
 
 
-def _grouped(items: Iterable[ReportItem]) -> list[list[ReportItem]]:
-    grouped: dict[tuple[str, str, str], list[ReportItem]] = {}
+def _grouped(items: Iterable[ReportItem]) -> list[_Same]:
+    grouped: dict[tuple[str, str, str], _Same] = {}
     for item in items:
         grouped.setdefault((item.direction, item.rule, item.named_path), []).append(item)
     return sorted(grouped.values(), key=lambda same: ("break", "value loss", "warning").index(same[0].severity))

@@ -251,7 +251,8 @@ class ReportResult:
     """What the check came to.
 
     `headline` says the order of upgrade, `sentence` the verdict in words. `findings` decide under the level in force,
-    `beyond` are those that it doesn't ask for; worst first, `hidden_findings` and `hidden_beyond` of each aren't drawn.
+    `beyond` are those that it doesn't ask for; worst first, `hidden_findings` and `hidden_beyond` of each aren't drawn, nor
+    `hidden_renames` of the pairs that look renamed.
     `first_version` says there was nothing to compare with;
     `identical_to` a version that says the same, None if none. `compared_with_data` counts the pairs of version and
     direction of which the data were asked.
@@ -274,6 +275,7 @@ class ReportResult:
     compared_with_data: int = 0
     policy: PolicyResult | None = None
     renames: tuple[RenameView, ...] = ()
+    hidden_renames: int = 0
     clients: tuple[ClientAnswerRow, ...] = ()
     dependants: tuple[DependantRow, ...] = ()
     patch: PatchView | None = None

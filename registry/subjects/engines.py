@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar, cast
 
 from django.conf import settings
 from django.core.signals import request_finished, request_started
@@ -31,6 +31,7 @@ from registry.formats.base import (
     ParsedSchema,
     Resolution,
     ResolvedReference,
+    SchemaFormat,
     Truth,
     Witness,
 )
@@ -57,6 +58,12 @@ _outlines = WeighedCache[tuple[OutlineField, ...]](50_000, lambda fields: len(fi
 _differences = WeighedCache[tuple[Difference, ...]](30_000, lambda found: len(found) + 1)
 _resets = WeighedCache[tuple[Reset, ...]](10_000, lambda found: len(found) + 1)
 _pairs = WeighedCache[Any](60_000, lambda found: found.weight)
+#: what the rules and the data say of a pair, by findings, and advice: a report is asked for again with another level, view or file
+_judgements = WeighedCache[Judgement](30_000, lambda found: len(found.breaks) + len(found.hazards) + 1)
+_truths = WeighedCache[Truth](30_000, lambda found: len(found.findings) + 1)
+_advice = WeighedCache[tuple[LintFinding, ...]](30_000, lambda found: len(found) + 1)
+#: the edits of suspected renames, by characters
+_edits = WeighedCache[Edit | None](4_000_000, lambda edit: len(edit.text) if edit else 1)
 
 
 class Heavy(Protocol):
@@ -188,14 +195,12 @@ def of_pair(old: ParsedSchema, new: ParsedSchema, way: Hashable, make: Callable[
 
 def lint(schema: ParsedSchema) -> tuple[LintFinding, ...]:
     """Advice on the schema alone."""
-    found: tuple[LintFinding, ...] = _verb("lint", schema)
-    return found
+    return _advice.get(_content(schema), lambda: _verb("lint", schema))
 
 
 def judge(reader: ParsedSchema, writer: ParsedSchema) -> Judgement:
     """All breaks and hazards of reading the writer's data with the reader."""
-    found: Judgement = _verb("judge", reader, writer)
-    return found
+    return _judgements.get((_content(reader), _content(writer)), lambda: _verb("judge", reader, writer))
 
 
 def tags(schema: ParsedSchema) -> tuple[EntityTags, ...]:
@@ -221,8 +226,7 @@ def incompatibilities(reader: ParsedSchema, writer: ParsedSchema) -> tuple[Incom
 
 def truth(reader: ParsedSchema, writer: ParsedSchema) -> Truth:
     """What really happens to the writer's data."""
-    found: Truth = _verb("truth", reader, writer)
-    return found
+    return _truths.get((_content(reader), _content(writer)), lambda: _verb("truth", reader, writer))
 
 
 def witness(reader: ParsedSchema, writer: ParsedSchema, found: Incompatibility | None = None) -> Witness:
@@ -245,8 +249,8 @@ def repair(schema: ParsedSchema, other: ParsedSchema, found: Incompatibility, *,
 
 def accept_rename(old: ParsedSchema, new: ParsedSchema, suspected: Difference) -> Edit | None:
     """The edit of `new` that makes a suspected rename a known one."""
-    edit: Edit | None = _verb("accept_rename", old, new, suspected)
-    return edit
+    key = (_content(old), _content(new), suspected.rule, suspected.pointer_old, suspected.pointer_new)
+    return _edits.get(key, lambda: _verb("accept_rename", old, new, suspected))
 
 
 def check(
@@ -287,7 +291,7 @@ def assess(
     compared = len(new.text) * min(2 * len(history), assessment.MAX_COMPARED_WITH_DATA)
     if compared <= _PROVED_HERE and _place([new, *(old for _, old in history)]) == "process":
         return assessment.assess(
-            FORMATS[new.schema_type],
+            cast(SchemaFormat, _Kept(FORMATS[new.schema_type])),
             new,
             history,
             level,
@@ -341,8 +345,27 @@ def _find_resets(versions: History) -> tuple[Reset, ...]:
 
 def forget() -> None:
     """Forget what is kept of earlier answers, so that the engines are asked again."""
-    for kept in (_outlines, _differences, _resets, _pairs):
+    for kept in (_outlines, _differences, _resets, _pairs, _judgements, _truths, _advice, _edits):
         kept.clear()
+
+
+class _Kept:
+    """An engine whose answers are this module's, where those are kept."""
+
+    _VERBS: Final = {
+        "diff": diff,
+        "outline": outline,
+        "lint": lint,
+        "judge": judge,
+        "truth": truth,
+        "accept_rename": accept_rename,
+    }
+
+    def __init__(self, engine: SchemaFormat) -> None:
+        self._engine = engine
+
+    def __getattr__(self, verb: str) -> Any:
+        return self._VERBS.get(verb) or getattr(self._engine, verb)
 
 
 # -- where, and how ---------------------------------------------------------------------------------------------------

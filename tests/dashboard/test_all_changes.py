@@ -21,7 +21,7 @@ PATHS = [f"Order.f{n}" for n in range(4)]
 @pytest.fixture(autouse=True)
 def one_card(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages draw one card unless all are asked for."""
-    for module in ("promotions_changes", "against_latest"):
+    for module in ("promotions_changes", "against_latest", "report"):
         monkeypatch.setattr(f"dashboard.pages.{module}.MAX_CARDS", 1)
 
 
@@ -93,3 +93,22 @@ def test_all_changes_of_a_text_are_read_before_it_is_asked_for(
     everything = client.post(html.unescape(button[1]), {**form, "all": "1"})
     assert sorted(paths(everything)) == PATHS
     assert re.search(r'<input type="hidden" form="\w+" name="all" value="1">', text_of(everything))
+
+
+def test_all_findings_of_a_report_are_read(
+    browser: Browser, versions: None, monkeypatch: pytest.MonkeyPatch  # noqa: F811
+) -> None:  # fmt: skip
+    for limit in ("MAX_FINDINGS", "MAX_BEYOND"):
+        monkeypatch.setattr(f"dashboard.pages.report_result.{limit}", 1)
+    client, page = browser("steward"), "/ui/registries/staging/subjects/orders-value/report"
+    without = [{key: value for key, value in field.items() if key != "default"} for field in WIDE["fields"]]
+    form = {"format": "AVRO", "schema": json.dumps(WIDE | {"fields": without}), "level": "BACKWARD"}
+    checked = client.post(page, form)
+    drawn = checked.context["page"].result
+    hidden = drawn.hidden_findings + drawn.hidden_beyond
+    assert hidden and len(drawn.findings) <= 1 and len(drawn.beyond) <= 1
+    title = "findings" if drawn.hidden_findings else "beyond"
+    assert re.search(rf'formaction="{page}#{title}-title"[^>]+name="all" value="1"', text_of(checked))
+    whole = client.post(page, {**form, "all": "1"}).context["page"].result
+    assert len(whole.findings) + len(whole.beyond) == hidden + len(drawn.findings) + len(drawn.beyond)
+    assert whole.hidden_findings == whole.hidden_beyond == 0

@@ -219,6 +219,9 @@ def test_what_pages_ask_again_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
             engines.diff(new, old),
             engines.outline(new),
             engines.find_resets([(1, old), (2, new)]),
+            engines.judge(new, old),
+            engines.truth(new, old),
+            engines.lint(new),
         )
 
     first = asked()
@@ -228,6 +231,24 @@ def test_what_pages_ask_again_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     engines.forget()
     with pytest.raises(AttributeError):
         asked()
+
+
+def test_a_report_asked_for_again_is_made_of_what_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    old, new = pair("AVRO")
+    engines.forget()
+    first, asked = engines.assess(new, [(1, old)], "FULL"), list[str]()
+
+    class Counted:
+        def __getattr__(self, verb: str) -> Any:
+            asked.append(verb)
+            return getattr(FORMATS["AVRO"], verb)
+
+    monkeypatch.setattr(engines, "FORMATS", {"AVRO": Counted()})
+    assert engines.assess(new, [(1, old)], "FULL") == first
+    assert not {"judge", "truth", "diff", "lint", "outline", "accept_rename"} & set(asked)
+    engines.forget()
+    assert engines.assess(new, [(1, old)], "FULL") == first
+    assert {"judge", "truth", "diff", "lint"} <= set(asked)
 
 
 def test_texts_that_differ_in_comments_alone_are_kept_apart() -> None:
