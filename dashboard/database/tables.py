@@ -74,6 +74,7 @@ BESIDE: Final = frozenset(
         "notifications_notice",
         "notifications_subscription",
         "notifications_webhook",
+        "promotions_acknowledgement",
         "promotions_applystep",
         "promotions_boardchange",
         "promotions_boardstate",

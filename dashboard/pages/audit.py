@@ -59,6 +59,7 @@ TABLES: Final = {
     "promotions_promotionrequest": later("promotion request"),
     "promotions_requestitem": later("part of a request"),
     "promotions_review": later("review"),
+    "promotions_acknowledgement": later("acknowledgement"),
     "promotions_thread": later("discussion"),
     "promotions_comment": later("comment"),
     "promotions_applystep": later("step of applying"),

@@ -43,6 +43,7 @@ _ABOUT: Final[Mapping[str, tuple[str, str]]] = {
     "promotions_promotionrequest": ("request", ""),
     "promotions_requestitem": ("request", "request_id"),
     "promotions_review": ("request", "request_id"),
+    "promotions_acknowledgement": ("request", "request_id"),
     "promotions_thread": ("request", "request_id"),
     "promotions_applystep": ("request", "request_id"),
     "promotions_release": ("request", "request_id"),

@@ -42,6 +42,7 @@ SWITCHES: Final = {
     "owners_only": later("Only owners of a subject may ask for it here"),
     "drift_blocks": later("Open drift at a subject fails its requests"),
     "threads_block": later("A discussion that isn’t resolved stops the release"),
+    "clients_block": later("A declared client that doesn’t go on stops the release until it is acknowledged"),
     "evidence_required": later("A release needs evidence from data"),
 }
 #: what a service calls a value → the fields of the forms that it is sent as

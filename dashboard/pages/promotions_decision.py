@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import Final
+from typing import Any, Final
 
 from django.urls import reverse
 from django.utils import timezone
@@ -17,6 +17,7 @@ from dashboard.presenters.promotions_page import ReviewForm, ScheduleForm
 from dashboard.texts import listing
 from registry.access.roles import Actor, may
 from registry.promotions.models import PromotionRequest, Review
+from registry.promotions.overrides import AT_APPLYING
 from registry.promotions.reasons import (
     Condition,
     applying,
@@ -66,6 +67,7 @@ def review_form(info: RequestInfo, actor: Actor, environment: EnvironmentInfo) -
         else gettext("Needed to request changes and to reject.")
     )
     overridable = any(item.passable for item in against)
+    later_on = [check for check in info.failing if check.get("overridable") and check.get("code") in AT_APPLYING]
     return ReviewForm(
         approve=action(info, "approve", gettext("Approve"), approve, tone="primary", icon="check"),
         changes=action(
@@ -82,9 +84,12 @@ def review_form(info: RequestInfo, actor: Actor, environment: EnvironmentInfo) -
             kind="textarea",
             rows=2,
             help=gettext("To approve although these fail: %(overridable)s.")
-            % {"overridable": _names_of(info, against)},
+            % {"overridable": _names_of(info, against, later_on)}
+            if overridable
+            else gettext("Not needed to approve. With a reason it can be applied although these fail: %(overridable)s.")
+            % {"overridable": _names_of(info, (), later_on)},
         )
-        if overridable and not approve
+        if (overridable or later_on) and not approve
         else None,
         typed=Field(
             name="typed",
@@ -99,12 +104,11 @@ def review_form(info: RequestInfo, actor: Actor, environment: EnvironmentInfo) -
     )
 
 
-def _names_of(info: RequestInfo, against: Sequence[Condition]) -> str:
-    """The names of the failing checks that an approval may pass over."""
+def _names_of(info: RequestInfo, against: Sequence[Condition], besides: Sequence[Mapping[str, Any]]) -> str:
+    """The names of the failing checks that an approval may pass over, those that stop the applying alone besides."""
     passable = {(item.code, item.subject) for item in against if item.passable}
-    return listing(
-        check["name"] for check in info.failing if (check.get("code"), check.get("subject") or "") in passable
-    )
+    found = [check for check in info.failing if (check.get("code"), check.get("subject") or "") in passable]
+    return listing(check["name"] for check in (*found, *besides))
 
 
 def _again(mine: ReviewInfo | None, verdict: str) -> str:

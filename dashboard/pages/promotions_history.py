@@ -10,6 +10,7 @@ from typing import Final
 from django.utils.translation import gettext
 
 from dashboard.pages.promotions import at_utc
+from dashboard.pages.promotions_consumers import acknowledged_entries
 from dashboard.presenters.looks import RequestState
 from dashboard.presenters.promotions_page import StateMark, TimelineEntry
 from dashboard.texts import later
@@ -113,6 +114,7 @@ def timeline(info: RequestInfo, events: Sequence[AuditEntry]) -> tuple[TimelineE
         )
         for review in info.reviews
     ]
+    entries += acknowledged_entries(info)
     entries.sort(key=lambda entry: entry.at or info.requested_at)
     if info.state in _WAITS:
         until = f", {at_utc(info.apply_at)}" if info.state == _SCHEDULED and info.apply_at else ""

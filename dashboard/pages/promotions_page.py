@@ -17,6 +17,7 @@ from dashboard.pages.promotions import what_of
 from dashboard.pages.promotions_again import again_action, again_rows
 from dashboard.pages.promotions_changes import Drawing, changes_of, page_url
 from dashboard.pages.promotions_clients import clients_fact
+from dashboard.pages.promotions_consumers import consumer_rows
 from dashboard.pages.promotions_decision import (
     apply_action,
     apply_why,
@@ -136,6 +137,7 @@ def promotion(request: HttpRequest, request_id: int) -> PromotionPage:
         checked_at=info.planned_at,
         recheck=recheck_action(info, actor),
         impact=check_rows(impact_of(info.checks)),
+        consumers=consumer_rows(info, actor),
         plan=applied_steps(info.steps, info.source, info.target)
         if info.steps
         else plan_steps(steps, info.source, info.target),
@@ -203,6 +205,7 @@ def as_it_was(page: PromotionPage) -> PromotionPage:
     return replace(
         page,
         threads=tuple(replace(thread, answer=None, switch=None) for thread in page.threads),
+        consumers=tuple(replace(row, acknowledge=None) for row in page.consumers),
         replay_topics=(), eligible=(), apply_why=(), packs=(), nobody="",
         replay=None, recheck=None, review=None, submit=None, withdraw=None, apply=None, schedule=None, unschedule=None,
         resume=None, give_up=None, comment=None, again=None,

@@ -14,6 +14,7 @@ from django.utils.translation import gettext
 from dashboard.presenters.looks import Check, StepState, Verdict
 from dashboard.presenters.promotions import CheckRow, IdPlan, IdRow, PlanStep
 from dashboard.texts import counted, later, listing
+from registry.promotions.consumers import CODE as CONSUMERS
 from registry.promotions.plan import (
     ADOPT,
     ADVICE,
@@ -72,6 +73,7 @@ def check_rows(checks: Iterable[Mapping[str, Any]]) -> tuple[CheckRow, ...]:
             cure=check.get("cure", ""),
             overridable=bool(check.get("overridable")),
             findings_url=_findings_url(check),
+            clients_url="#consumers" if check.get("code") == CONSUMERS else "",
         )
         for check in checks
     )

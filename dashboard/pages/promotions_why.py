@@ -15,6 +15,7 @@ from dashboard.presenters.policy import WhyNot
 from registry.access.roles import Actor, may
 from registry.drift.data_evidence import scanned_by
 from registry.promotions.ageing import CODE as EVIDENCE
+from registry.promotions.consumers import CODE as CONSUMERS
 from registry.promotions.reasons import Condition
 from registry.promotions.selectors import RequestInfo
 from registry.promotions.talk import CODE as THREADS
@@ -33,6 +34,8 @@ def _fix(item: Condition, info: RequestInfo, actor: Actor) -> Link | None:
     """Where it is mended, None where no page mends it."""
     if item.code == THREADS and item.url:
         return Link(label=gettext("To the discussion"), url=item.url)
+    if item.code == CONSUMERS and item.url:
+        return Link(label=gettext("To the clients"), url=item.url)
     if item.code == EVIDENCE:
         return _scan(item, info, actor)
     if item.code.startswith("evidence."):

@@ -183,6 +183,8 @@ def policy_of(environment: EnvironmentInfo) -> tuple[str, ...]:
     )
     if environment.threads_block:
         lines.append(gettext("A discussion that isn’t resolved stops the release."))
+    if environment.clients_block:
+        lines.append(gettext("A declared client that doesn’t go on stops the release until it is acknowledged."))
     lines += _evidence_rules(environment)
     lines += [
         gettext("Frozen from %(start)s to %(end)s: %(reason)s")

@@ -144,6 +144,14 @@ class RequestKind(Shown):
     ADOPT = ("adopt", "info", "circle-question-mark", later("Adoption"))
 
 
+class Acknowledged(Shown):
+    """Whether somebody has acknowledged a request for a client that it hurts."""
+
+    DONE = ("acknowledged", "ok", "circle-check", later("Acknowledged"))
+    WAITING = ("waiting", "care", "clock", later("Not acknowledged yet"))
+    VOID = ("void", "care", "undo-2", later("Acknowledged for an earlier plan: no longer counts"))
+
+
 class StepState(Shown):
     """Where a step of a plan stands that is being applied, or was."""
 

@@ -92,7 +92,7 @@ class CheckRow:
     """A check of the plan with its outcome in a sentence.
 
     `cure` is what would change it, `overridable` whether a reviewer may approve in spite of it; `findings_url` leads to
-    the open findings that it is about.
+    the open findings that it is about, `clients_url` to the clients that haven't acknowledged it.
     """
 
     check: Check
@@ -101,6 +101,7 @@ class CheckRow:
     cure: str = ""
     overridable: bool = False
     findings_url: str = ""
+    clients_url: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 from dashboard.presenters.comparison import Comparison, TextSwitch
 from dashboard.presenters.drift_parts import FindingOrigin
 from dashboard.presenters.frame import Action, Choice, Environment, Fact, Field, Frame, Link, Problem
-from dashboard.presenters.looks import RequestState, ReviewState, Verdict
+from dashboard.presenters.looks import Acknowledged, RequestState, ReviewState, Verdict
 from dashboard.presenters.policy import WhyNot
 from dashboard.presenters.promotions import CheckRow, IdPlan, PlanStep
 from dashboard.presenters.report import DataEvidence
+
+#: clients that don't go on, of which a page has a row
+MAX_CONSUMERS: Final = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +50,25 @@ class ReviewRow:
     override: str = ""
     at: datetime | None = None
     counts: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerRow:
+    """A declared client that doesn't go on: what it does, who speaks for it, and who has acknowledged the request.
+
+    `acknowledge` is None where that is done, or the request isn't planned any more.
+    """
+
+    client: str
+    subject: str
+    state: Acknowledged
+    does: str = ""
+    contact: str = ""
+    people: tuple[str, ...] = ()
+    who: str = ""
+    at: datetime | None = None
+    note: str = ""
+    acknowledge: Action | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,6 +248,7 @@ class PromotionPage:
     checked_at: datetime | None = None
     recheck: Action | None = None
     impact: tuple[CheckRow, ...] = ()
+    consumers: tuple[ConsumerRow, ...] = ()
     plan: tuple[PlanStep, ...] = ()
     plan_hash: str = ""
     ids: IdPlan | None = None
@@ -256,6 +280,21 @@ class PromotionPage:
     def open_threads(self) -> int:
         """Discussions that nobody has resolved."""
         return sum(1 for thread in self.threads if not thread.resolved_by)
+
+    @property
+    def consumers_shown(self) -> tuple[ConsumerRow, ...]:
+        """The clients that don't go on, as many as the page has."""
+        return self.consumers[:MAX_CONSUMERS]
+
+    @property
+    def consumers_hidden(self) -> int:
+        """How many more there are."""
+        return max(0, len(self.consumers) - MAX_CONSUMERS)
+
+    @property
+    def consumers_done(self) -> int:
+        """How many of them were acknowledged."""
+        return sum(row.state is Acknowledged.DONE for row in self.consumers)
 
     @property
     def failing(self) -> int:

@@ -315,6 +315,24 @@ def give_up(request: HttpRequest, request_id: int) -> HttpResponse:
 
 
 @require_POST
+def acknowledge(request: HttpRequest, request_id: int) -> HttpResponse:
+    """Say, for a client that doesn't go on, that its people know and that it may come."""
+
+    def run() -> str:
+        is_new = services.acknowledge(
+            request_id=request_id,
+            by=page_actor(request),
+            subject=given_text(request.POST, "subject"),
+            client=given_text(request.POST, "client"),
+            note=given_text(request.POST, "note"),
+            plan_hash=given_text(request.POST, "plan_hash"),
+        )
+        return gettext("Acknowledged.") if is_new else gettext("It was acknowledged already.")
+
+    return _act(request, request_id, run, "#consumers")
+
+
+@require_POST
 def threads(request: HttpRequest, request_id: int) -> HttpResponse:
     """Begin a discussion, of a field or of all of it."""
 

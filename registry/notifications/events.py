@@ -43,6 +43,14 @@ _ROWS = (
     ),
     Event("promotion.reviewed", "Promotion reviewed", "The promotion of {subject} to {registry} was reviewed."),
     Event("promotion.commented", "Promotion commented", "The promotion of {subject} to {registry} is discussed."),
+    Event(
+        "promotion.affects",
+        "Declared clients don’t go on",
+        "A promotion of {subject} to {registry} affects clients of it.",
+    ),
+    Event(
+        "promotion.acknowledged", "Promotion acknowledged", "Clients of {subject} know of its promotion to {registry}."
+    ),
     Event("promotion.voided", "Approval voided", "Approvals of {subject} for {registry} no longer count."),
     Event("promotion.scheduled", "Promotion scheduled", "The promotion of {subject} to {registry} has a time."),
     Event("promotion.applied", "Promotion applied", "{subject} was promoted to {registry}."),

@@ -12,6 +12,7 @@ from django.utils import timezone
 from registry.access.roles import Actor, may, refusal, require
 from registry.access.selectors import owners_of
 from registry.errors import InvalidInput, SubjectNotFound, VersionNotFound
+from registry.promotions.acknowledged import check_of as consumers_check_of
 from registry.promotions.ageing import too_old
 from registry.promotions.models import Environment, PromotionRequest, Review, ReviewRule
 from registry.promotions.overrides import overridden
@@ -198,7 +199,10 @@ def _with_request(
     passed = _passed_over(request)
     talk = threads_check(request.threads.filter(resolved_at=None).count(), blocks=target.threads_block)
     checks = plan.checks if request.finding is None else make_plan(wish_of(request), thorough=False).checks
-    left = tuple(_reason(item) for item in (*checks, *talk) if item.verdict in STOPPING and item.code not in passed)
+    said = consumers_check_of(request)
+    left = tuple(
+        _reason(item) for item in (*checks, *talk, *said) if item.verdict in STOPPING and item.code not in passed
+    )
     if left:
         return NO, left
     return YES, (Reason("approved", f"Request {number} is {request.state}: it can be applied."),)

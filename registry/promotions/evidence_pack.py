@@ -18,6 +18,7 @@ from registry.audit import sealing
 from registry.audit.selectors import AuditEntry, events_of_rows
 from registry.errors import SchemadeskError
 from registry.promotions.models import (
+    Acknowledgement,
     ApplyStep,
     Comment,
     PromotionRequest,
@@ -39,8 +40,8 @@ FORMAT: Final = 1
 MAX_COMPARED: Final = 50
 MAX_EVENTS: Final = 2_000
 #: codes of the checks that say what data, Spark's state and others at the target know
-EVIDENCE: Final = ("evidence.data", "evidence.state", "drift", "referrers")
-_PARTS: Final[tuple[type[Model], ...]] = (RequestItem, Review, Thread, ApplyStep, Release)
+EVIDENCE: Final = ("evidence.data", "evidence.state", "drift", "referrers", "clients", "acknowledged")
+_PARTS: Final[tuple[type[Model], ...]] = (RequestItem, Review, Acknowledgement, Thread, ApplyStep, Release)
 _SEAL: Final = "SHA-256 of the seal before it with the event's text behind it, in UTF-8, as hexadecimal digits"
 
 
@@ -64,6 +65,7 @@ def evidence_of(request_id: int, by: Actor) -> dict[str, Any]:
         "checks": info.checks,
         "evidence": [check for check in info.checks if check.get("code") in EVIDENCE],
         "reviews": [asdict(review) for review in info.reviews],
+        "acknowledgements": [asdict(said) for said in info.acknowledgements],
         "rules": [
             {"rule": rule.sentence, "needed": rule.needed, "given": rule.given, "given_by": list(rule.given_by)}
             for rule in info.needed.rules

@@ -10,7 +10,7 @@ from registry.promotions.models import Review
 #: stands between the two
 IN_SPITE_OF: Final = "\nin spite of: "
 #: codes of checks that stand in the way of applying, not of approving
-AT_APPLYING: Final = frozenset({"freeze", "threads"})
+AT_APPLYING: Final = frozenset({"acknowledged", "freeze", "threads"})
 
 
 def override_text(reason: str, codes: Iterable[str]) -> str:

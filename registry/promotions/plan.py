@@ -62,7 +62,7 @@ FROM_REGISTRY: Final = frozenset(
     }
 )
 #: codes that never are: what people do about a request and the time don't change what it would do
-BESIDE_THE_PLAN: Final = frozenset({"freeze", "mirror", "notes", "referrers", "reviewers", "threads"})
+BESIDE_THE_PLAN: Final = frozenset({"acknowledged", "freeze", "mirror", "notes", "referrers", "reviewers", "threads"})
 #: codes of what is advised: a warning of them is read, and weighs nothing
 ADVICE: Final = frozenset({"lint", "owners", "descriptions"})
 #: report items that a stored plan keeps of each subject

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from registry.errors import InvalidInput, InvalidReference, SubjectNotFound, VersionNotFound
 from registry.formats.base import Reference
+from registry.promotions.acknowledged import consumers_check
 from registry.promotions.holdings import target_of
 from registry.promotions.models import Environment, PromotionRequest
 from registry.promotions.outlook import checks_from_outside
@@ -76,7 +77,8 @@ def make_plan(wish: Wish, *, thorough: bool = True) -> Plan:
         more = tuple(
             replace(item, verdict="warn") if item.code == "drift" and item.verdict == "fail" else item for item in more
         )
-    return replace(plan, checks=(*plan.checks, *more))
+    whole = replace(plan, checks=(*plan.checks, *more))
+    return replace(whole, checks=(*whole.checks, *consumers_check(wish, whole))) if thorough else whole
 
 
 def _versions(wish: Wish) -> list[Wanted]:

@@ -13,11 +13,13 @@ from typing import Any, Final
 from registry.access.roles import ADMIN, Actor, Grant, refusal
 from registry.access.selectors import approval_refusal
 from registry.promotions.can_promote import Reason
+from registry.promotions.consumers import CODE as CONSUMERS
 from registry.promotions.eligible import REVIEW
 from registry.promotions.models import PromotionRequest, Review
 from registry.promotions.overrides import AT_APPLYING
 from registry.promotions.plan import REGISTER, STALE, WRITING
 from registry.promotions.selectors import RequestInfo, ReviewInfo
+from registry.promotions.selectors.consumers import Consumer
 from registry.promotions.talk import CODE as THREADS
 
 APPLY: Final = "promotion.apply"
@@ -26,6 +28,9 @@ _COMPATIBILITY: Final = "compatibility"
 #: discussions that are named one by one
 _NAMED: Final = 5
 _APPROVED: Final = (PromotionRequest.APPROVED, PromotionRequest.SCHEDULED)
+#: states in which a plan is looked at again
+_PLANNED: Final = (PromotionRequest.IN_REVIEW, *_APPROVED)
+_ASKING: Final = "promotion.request"
 _ASK: Final = "Ask somebody who has the right, or for the right itself."
 
 
@@ -119,6 +124,20 @@ def no_reviewer(info: RequestInfo, by: Actor) -> Condition | None:
     return Condition("own-request", said, _who_could(info))
 
 
+def no_speaker(info: RequestInfo, consumer: Consumer, by: Actor) -> str:
+    """Why somebody can't acknowledge the request for a client that it hurts, as a sentence; "" for one who can."""
+    if info.state not in _PLANNED:
+        return f"The request is {info.state}: it isn't acknowledged any more."
+    if by.user_id is None:
+        return by.past or "Sign in to acknowledge it."
+    if not consumer.people:
+        found = no_reviewer(info, by)
+        return found.sentence if found else approval_refusal(by)
+    if by.limit and (limited := refused(replace(by, grants=(Grant(ADMIN),)), _ASKING, info, [consumer.hurt.subject])):
+        return limited
+    return approval_refusal(by) if by.user_id in consumer.user_ids else consumer.speakers
+
+
 def _who_could(info: RequestInfo) -> str:
     """Who could approve it, in words; what keeps everybody from it where nobody could."""
     if info.needed.nobody_can:
@@ -168,6 +187,8 @@ def _failing(info: RequestInfo) -> Iterator[Condition]:
     for check in info.failing:
         if check.get("code") == THREADS and info.threads:
             yield from _open_threads(info)
+        elif check.get("code") == CONSUMERS:
+            yield _condition(check, url=f"/ui/promotions/{info.id}#consumers")
         else:
             yield _condition(check)
 
@@ -189,7 +210,7 @@ def _open_threads(info: RequestInfo) -> Iterator[Condition]:
         )
 
 
-def _condition(check: Mapping[str, Any], *, passable: bool = False, cure: str = "") -> Condition:
+def _condition(check: Mapping[str, Any], *, passable: bool = False, cure: str = "", url: str = "") -> Condition:
     """A failing check; `cure` is who alone may pass over it."""
     cures = [str(check.get("cure") or "")]
     if cure:
@@ -202,6 +223,7 @@ def _condition(check: Mapping[str, Any], *, passable: bool = False, cure: str = 
         cure=" ".join(filter(None, cures)),
         subject=str(check.get("subject") or ""),
         passable=passable,
+        url=url,
     )
 
 

@@ -12,6 +12,7 @@ from django.db.models.functions import Cast, Coalesce
 from registry.audit.models import AuditEvent
 from registry.drift.models import Finding, LeastVersion, Source
 from registry.promotions.models import (
+    Acknowledgement,
     ApplyStep,
     Comment,
     Environment,
@@ -39,7 +40,7 @@ from registry.subjects.selectors.places import get_registry
 
 #: rows of a kind that a subject's trail follows, the newest: a bound for what anybody can ask for
 MOST: Final = 2_000
-_PARTS: Final[tuple[type[Model], ...]] = (RequestItem, Review, Thread, ApplyStep, Release)
+_PARTS: Final[tuple[type[Model], ...]] = (RequestItem, Review, Acknowledgement, Thread, ApplyStep, Release)
 
 
 def events_about(*, registry: str = "", subject: str = "") -> Q | None:

@@ -20,6 +20,7 @@ from registry.access.extent import NOTHING, Extent, require_extent
 from registry.access.roles import Actor
 from registry.drift.models import Connector, Deployment, Finding, LeastVersion, Mute, Source
 from registry.promotions.models import (
+    Acknowledgement,
     ApplyStep,
     BreakGlass,
     Comment,
@@ -59,7 +60,7 @@ _OF_CONTEXT: Final = (Subject, Schema)
 _OF_ENVIRONMENT: Final = (ReviewRule, FreezeWindow, RecurringFreeze, BreakGlass)
 _OF_SOURCE: Final = (Connector, Finding)
 _OF_SUBJECT: Final = (SchemaVersion, SubjectNote, Association, Client, RenameDecision, LeastVersion)
-_OF_REQUEST: Final = (RequestItem, Review, Thread, ApplyStep, Release)
+_OF_REQUEST: Final = (RequestItem, Review, Acknowledgement, Thread, ApplyStep, Release)
 #: of a source too; the app that has it isn't one that is asked from here
 _STORES: Final = "streams_checkpointstore"
 #: tables that the audit's page lets somebody choose from who may not read all of it

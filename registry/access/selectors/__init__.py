@@ -10,6 +10,7 @@ from registry.access.selectors.actors import (
     full_admins,
     grants_of,
 )
+from registry.access.selectors.contacts import Named, people_named
 from registry.access.selectors.owners import Owner, Owners, owner_names, owners_of, owners_of_many, patterns_of
 from registry.access.selectors.people import (
     GrantInfo,
@@ -25,6 +26,7 @@ from registry.access.selectors.tokens import TokenInfo, list_tokens
 __all__ = [
     "GrantInfo",
     "GroupInfo",
+    "Named",
     "Owner",
     "Owners",
     "OwnershipInfo",
@@ -46,4 +48,5 @@ __all__ = [
     "owners_of",
     "owners_of_many",
     "patterns_of",
+    "people_named",
 ]

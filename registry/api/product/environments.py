@@ -36,6 +36,7 @@ class EnvironmentSerializer(serializers.Serializer[Any]):
     owners_only = serializers.BooleanField(required=False)
     drift_blocks = serializers.BooleanField(required=False)
     threads_block = serializers.BooleanField(required=False)
+    clients_block = serializers.BooleanField(required=False)
     max_evidence_hours = serializers.IntegerField(required=False, min_value=0, max_value=MAX_HOURS)
     evidence_required = serializers.BooleanField(required=False)
 

@@ -18,11 +18,13 @@ from registry.errors import InvalidInput, NotSignedIn, RequestNotFound
 from registry.formats.base import Reference
 from registry.promotions import selectors, services
 from registry.promotions.models import PromotionRequest
+from registry.promotions.models.acknowledgements import MAX_CLIENT
 from registry.promotions.origins import origin_of, readable_findings, require_finding
 from registry.promotions.reasons import reasons_of
 from registry.promotions.selectors import RequestInfo
 from registry.promotions.selectors.again import Again as AskedAgain
 from registry.promotions.selectors.again import asked_again
+from registry.promotions.services.acknowledging import MAX_NOTE
 from registry.promotions.services.current import MAX_TEXT
 from registry.promotions.services.requesting import MAX_ITEMS, MAX_REFERENCES
 from registry.subjects.names import parse_subject
@@ -141,6 +143,15 @@ class DecisionSerializer(serializers.Serializer[Any]):
     typed = serializers.CharField(required=False, default="", allow_blank=True, max_length=1280)
     at = serializers.DateTimeField(required=False, default=None, allow_null=True)
     move_on = serializers.BooleanField(required=False, default=False)
+
+
+class AcknowledgementSerializer(serializers.Serializer[Any]):
+    """The client of a subject that doesn't go on; `plan_hash` is the plan that was read."""
+
+    subject = serializers.CharField(max_length=1280)
+    client = serializers.CharField(max_length=MAX_CLIENT)
+    note = serializers.CharField(required=False, default="", allow_blank=True, max_length=MAX_NOTE)
+    plan_hash = serializers.CharField(required=False, default="", allow_blank=True, max_length=64)
 
 
 class ThreadSerializer(serializers.Serializer[Any]):
@@ -336,6 +347,20 @@ class Again(ProductView):
         values = self.valid(AgainSerializer)
         number = services.ask_again(request_id=int(request_id), by=self.actor, reason=values["reason"])
         return Response(answer_of(selectors.get_request(number), self.actor), status=201)
+
+
+class Acknowledgements(ProductView):
+    """`/api/v1/promotions/{id}/acknowledgements`."""
+
+    @extend_schema(request=AcknowledgementSerializer, responses=None)
+    def post(self, request: Request, request_id: str) -> Response:
+        """Acknowledge the plan for a client that doesn't go on, as one of those whom its contact names; or a reviewer.
+
+        Said again it has no second effect: then the status is 200, not 201.
+        """
+        number, values = int(request_id), self.valid(AcknowledgementSerializer)
+        is_new = services.acknowledge(request_id=number, by=self.actor, **values)
+        return Response(answer_of(readable(number, self.actor), self.actor), status=201 if is_new else 200)
 
 
 class Threads(ProductView):

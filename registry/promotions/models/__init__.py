@@ -1,5 +1,6 @@
 """What is stored of promotions: environments with their rules, requests with their parts, releases."""
 
+from registry.promotions.models.acknowledgements import Acknowledgement
 from registry.promotions.models.environments import BreakGlass, Environment, FreezeWindow, RecurringFreeze, ReviewRule
 from registry.promotions.models.outlooks import BoardChange, BoardState, BoardSubject, PromotionOutlook
 from registry.promotions.models.persons import SamePerson
@@ -16,6 +17,7 @@ from registry.promotions.models.requests import (
 )
 
 __all__ = [
+    "Acknowledgement",
     "ApplyStep",
     "BoardChange",
     "BoardState",

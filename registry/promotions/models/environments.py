@@ -22,6 +22,9 @@ class Environment(models.Model):
     owners_only = models.BooleanField(default=False, help_text="only owners of a subject may request it here")
     drift_blocks = models.BooleanField(default=True, help_text="open drift at a subject here fails its requests")
     threads_block = models.BooleanField(default=False, help_text="a discussion that isn't resolved stops the release")
+    clients_block = models.BooleanField(
+        default=False, help_text="a declared client that doesn't go on stops the release until it is acknowledged"
+    )
     max_evidence_hours = models.PositiveSmallIntegerField(
         default=0, help_text="how old evidence from data may be that a release rests on; 0 for any age"
     )

@@ -18,6 +18,7 @@ from registry.promotions.selectors.ghosts import GhostInfo, ghosts_of
 from registry.promotions.selectors.life import ReleaseOfVersion, RequestOfVersion, VersionLife, life_of
 from registry.promotions.selectors.linked import LinkedRequest, linked_requests
 from registry.promotions.selectors.request_infos import (
+    AcknowledgementInfo,
     CommentInfo,
     ItemInfo,
     ReleaseInfo,
@@ -40,6 +41,7 @@ from registry.promotions.selectors.requests import (
 from registry.promotions.selectors.waiting import count_waiting_for
 
 __all__ = [
+    "AcknowledgementInfo",
     "Answers",
     "BreakGlassInfo",
     "CommentInfo",

@@ -125,6 +125,7 @@ class EnvironmentInfo:
     owners_only: bool
     drift_blocks: bool
     threads_block: bool
+    clients_block: bool
     max_evidence_hours: int
     evidence_required: bool
     rules: tuple[ReviewRuleInfo, ...]
@@ -211,6 +212,7 @@ def _info(row: Any, now: datetime) -> EnvironmentInfo:
         owners_only=row.owners_only,
         drift_blocks=row.drift_blocks,
         threads_block=row.threads_block,
+        clients_block=row.clients_block,
         max_evidence_hours=row.max_evidence_hours,
         evidence_required=row.evidence_required,
         rules=tuple(_rule(rule) for rule in row.review_rules.all()),

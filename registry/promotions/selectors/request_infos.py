@@ -9,8 +9,17 @@ from typing import Any
 
 from registry.audit import past
 from registry.promotions.ageing import with_age
+from registry.promotions.consumers import with_rule
 from registry.promotions.eligible import Needed, needed_for_many
-from registry.promotions.models import ApplyStep, PromotionRequest, Release, RequestItem, Review, Thread
+from registry.promotions.models import (
+    Acknowledgement,
+    ApplyStep,
+    PromotionRequest,
+    Release,
+    RequestItem,
+    Review,
+    Thread,
+)
 from registry.promotions.overrides import overridden, reason_of
 from registry.promotions.plan import STOPPING
 from registry.promotions.staleness import stale
@@ -85,6 +94,19 @@ class ThreadInfo:
 
 
 @dataclass(frozen=True)
+class AcknowledgementInfo:
+    """That somebody knows what a plan does to a declared client; `counts` is False for one of an earlier plan."""
+
+    subject: str
+    client: str
+    person: str
+    person_id: int
+    note: str
+    at: datetime
+    counts: bool
+
+
+@dataclass(frozen=True)
 class StepInfo:
     """A step of a plan that is or was applied."""
 
@@ -103,7 +125,7 @@ class RequestInfo:
     """A request with its plan as it is stored: `planned_at` says of when. `moved` is what voided earlier approvals.
 
     `stale` says what has moved since the plan was made, "" where nothing has. In a list the plan's steps have no texts,
-    `stale`, `threads` and `steps` are empty, and `open_threads` says how many there are. `needed` is empty for a closed
+    `stale`, `threads`, `acknowledgements` and `steps` are empty, and `open_threads` says how many there are. `needed` is empty for a closed
     request. `finding` is the drift finding that it answers: a number for `readable_findings`, which asks who may read it; so is
     `again_of`, the request that it asks for again, for `asked_again`.
     """
@@ -140,6 +162,7 @@ class RequestInfo:
     releases: tuple[ReleaseInfo, ...]
     finding: int | None = None
     again_of: int | None = None
+    acknowledgements: tuple[AcknowledgementInfo, ...] = ()
 
     @property
     def fingerprint_short(self) -> str:
@@ -229,17 +252,22 @@ def _info(row: PromotionRequest, needed: Needed) -> RequestInfo:
         releases=tuple(_release(release) for release in row.releases.all()),
         finding=row.finding,
         again_of=row.again_of_id,
+        acknowledgements=tuple(_said(said, row) for said in row.acknowledgements.all()) if is_whole else (),
     )
 
 
 def _plan(row: PromotionRequest) -> dict[str, Any]:
-    """The stored plan; of a request of which something can still become, with its discussions and its evidence as they are now."""
+    """The stored plan; of a request of which something can still become, with what changes without its being made again.
+
+    That are its discussions, the age of its evidence, and whether clients have to acknowledge it.
+    """
     plan: dict[str, Any] = row.plan
     if row.state in PromotionRequest.CLOSED_STATES:
         return plan
     count: int = row.open_threads  # type: ignore[attr-defined]  # annotated
     talked = with_threads(plan, count, blocks=row.target.threads_block)
-    return with_age(talked, row.target.evidence_rule, past.present())
+    ruled = with_rule(talked, blocks=row.target.clients_block)
+    return with_age(ruled, row.target.evidence_rule, past.present())
 
 
 def _item(row: RequestItem, *, is_whole: bool) -> ItemInfo:
@@ -263,6 +291,18 @@ def _review(row: Review, request: PromotionRequest) -> ReviewInfo:
         override=reason_of(row),
         overrides=tuple(sorted(overridden(row))),
         reviewer_id=row.reviewer_id,
+    )
+
+
+def _said(row: Acknowledgement, request: PromotionRequest) -> AcknowledgementInfo:
+    return AcknowledgementInfo(
+        subject=row.subject,
+        client=row.client,
+        person=row.person.get_username(),
+        person_id=row.person_id,
+        note=row.note,
+        at=row.at,
+        counts=row.plan_hash == request.plan_hash,
     )
 
 

@@ -10,8 +10,17 @@ from django.db.models.functions import Coalesce
 
 from registry.access.roles import Actor
 from registry.errors import RegistryNotFound, RequestNotFound
-from registry.promotions.models import ApplyStep, Environment, PromotionRequest, Release, RequestItem, Thread
+from registry.promotions.models import (
+    Acknowledgement,
+    ApplyStep,
+    Environment,
+    PromotionRequest,
+    Release,
+    RequestItem,
+    Thread,
+)
 from registry.promotions.selectors.request_infos import (
+    AcknowledgementInfo,
     CommentInfo,
     ItemInfo,
     ReleaseInfo,
@@ -27,6 +36,7 @@ from registry.subjects.names import SubjectName
 
 __all__ = [
     "OPEN",
+    "AcknowledgementInfo",
     "CommentInfo",
     "ItemInfo",
     "ReleaseInfo",
@@ -186,6 +196,7 @@ def _whole_rows() -> QuerySet[PromotionRequest]:
     return _joined().prefetch_related(
         Prefetch("items", queryset=RequestItem.objects.order_by("position")),
         Prefetch("threads", queryset=threads),
+        Prefetch("acknowledgements", queryset=Acknowledgement.objects.order_by("pk").select_related("person")),
         Prefetch("steps", queryset=ApplyStep.objects.order_by("position")),
     )
 

@@ -1,5 +1,6 @@
 """Requesting, reviewing and applying; what pages, dialects and tasks call."""
 
+from registry.promotions.services.acknowledging import acknowledge
 from registry.promotions.services.adopting import request_adoption
 from registry.promotions.services.applying import apply, give_up, resume
 from registry.promotions.services.approving_together import approve_together
@@ -26,6 +27,7 @@ from registry.promotions.services.rolling_back import request_roll_back
 from registry.promotions.services.scheduling import claim_due, schedule, unschedule
 
 __all__ = [
+    "acknowledge",
     "add_freeze",
     "add_recurring_freeze",
     "add_review_rule",

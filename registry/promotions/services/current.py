@@ -13,11 +13,12 @@ from registry.access.roles import ADMIN, Actor, Grant, may, may_somewhere, refus
 from registry.audit.services import record
 from registry.errors import InvalidInput, NotAllowed, NotSignedIn, PlanChanged, RequestNotFound, WrongState
 from registry.promotions import planning, staleness
+from registry.promotions.consumers import Hurt, hurt_by
 from registry.promotions.eligible import needed_for
 from registry.promotions.models import PromotionRequest, Review
 from registry.promotions.overrides import overridden
 from registry.promotions.plan import STALE, STOPPING, Plan
-from registry.promotions.telling import tell
+from registry.promotions.telling import ask_consumers, tell
 from registry.subjects.names import SubjectName
 
 #: a request's state → the states that it may go to
@@ -241,7 +242,7 @@ def with_current_plan(
 def refresh(request: PromotionRequest, by: Actor) -> str:
     """Make the plan of the locked request again and keep it; gives what moved, "" where it is what was reviewed.
 
-    What moved voids the approvals: the request is in review again, and whoever approved is told.
+    What moved voids the approvals and acknowledgements: the request is in review again, and whoever gave one is told.
     """
     plan = planning.make_plan(planning.wish_of(request))
     fresh, old = plan.to_dict(), request.plan
@@ -249,10 +250,13 @@ def refresh(request: PromotionRequest, by: Actor) -> str:
     if plan.hash == request.plan_hash:
         request.plan, request.planned_at = fresh, now
         request.save(update_fields=["plan", "planned_at"])
+        if request.state != PromotionRequest.DRAFT:
+            ask_consumers(request, by=by, told=hurt_by(old["checks"]))
         return ""
     moved = what_moved(old, plan)
     approvers = request.reviews.filter(verdict=Review.APPROVE, plan_hash=request.plan_hash)
-    told = list(approvers.values_list("reviewer_id", flat=True))
+    said = request.acknowledgements.filter(plan_hash=request.plan_hash)
+    told = [*approvers.values_list("reviewer_id", flat=True), *said.values_list("person_id", flat=True)]
     values = {"plan": fresh, "plan_hash": plan.hash, "planned_at": now, "moved": moved, "apply_at": None}
     if request.state in (PromotionRequest.DRAFT, PromotionRequest.IN_REVIEW):
         for name, value in values.items():
@@ -262,7 +266,14 @@ def refresh(request: PromotionRequest, by: Actor) -> str:
         move(request, PromotionRequest.IN_REVIEW, **values)
     if request.state != PromotionRequest.DRAFT:
         tell(request, "promotion.voided", moved, by=by, to=told)
+        ask_consumers(request, by=by, told=_acknowledged(request))
     return moved
+
+
+def _acknowledged(request: PromotionRequest) -> set[Hurt]:
+    """Of which clients somebody has acknowledged the plan as it is now: one that came back to what was read before."""
+    rows = request.acknowledgements.filter(plan_hash=request.plan_hash)
+    return {Hurt(subject, client) for subject, client in rows.values_list("subject", "client")}
 
 
 def _reviews_lacking(request: PromotionRequest, by: Actor) -> str:

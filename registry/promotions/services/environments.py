@@ -42,6 +42,7 @@ def change_environment(
     owners_only: bool | None = None,
     drift_blocks: bool | None = None,
     threads_block: bool | None = None,
+    clients_block: bool | None = None,
     max_evidence_hours: int | None = None,
     evidence_required: bool | None = None,
 ) -> None:
@@ -60,6 +61,7 @@ def change_environment(
         "owners_only": owners_only,
         "drift_blocks": drift_blocks,
         "threads_block": threads_block,
+        "clients_block": clients_block,
         "max_evidence_hours": max_evidence_hours,
         "evidence_required": evidence_required,
     }

@@ -62,7 +62,7 @@ def approve(
     said, reason = words(comment, "comment"), words(override, "reason")
 
     def decide(request: PromotionRequest) -> str:
-        _require_reviewer(request, by)
+        require_reviewer(request, by)
         if refused := approval_refusal(by):
             raise NotAllowed(refused)
         if request.state != PromotionRequest.IN_REVIEW:
@@ -95,7 +95,7 @@ def _read_target(request_id: int, by: Actor) -> None:
     """An approval goes by what a remote target holds now; no transaction is open while it is read."""
     with transaction.atomic():
         request = locked_for(request_id, by)
-        _require_reviewer(request, by)
+        require_reviewer(request, by)
     fresh(request.target)
 
 
@@ -129,7 +129,7 @@ def _decide(request_id: int, by: Actor, verb: str, decide: Callable[[PromotionRe
     """What doesn't depend on the plan's being current: it stops something."""
     with transaction.atomic():
         request = locked_for(request_id, by)
-        _require_reviewer(request, by)
+        require_reviewer(request, by)
         if request.state not in REVIEWABLE:
             raise WrongState(f"Request {request.pk} is {request.state}; it isn't reviewed any more.")
         record(by=by, why=f"{verb} request {request_id}")
@@ -186,7 +186,7 @@ def _require_right_to_pass(request: PromotionRequest, by: Actor, code: str, subj
             raise NotAllowed(f"A break of {name}'s level is overridden by an administrator: {refused}")
 
 
-def _require_reviewer(request: PromotionRequest, by: Actor) -> None:
+def require_reviewer(request: PromotionRequest, by: Actor) -> None:
     """Raise NotAllowed or NotSignedIn for whoever isn't a reviewer of this request, or asked for it."""
     registry, subjects = request.target.registry.name, written_subjects(request)
     refused = next(filter(None, (refusal(by, REVIEW, registry=registry, subject=name) for name in subjects)), "")

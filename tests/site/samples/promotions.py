@@ -21,7 +21,16 @@ from dashboard.presenters.frame import (
     Search,
     Section,
 )
-from dashboard.presenters.looks import Check, FindingState, RequestState, ReviewState, Severity, StepState, Verdict
+from dashboard.presenters.looks import (
+    Acknowledged,
+    Check,
+    FindingState,
+    RequestState,
+    ReviewState,
+    Severity,
+    StepState,
+    Verdict,
+)
 from dashboard.presenters.policy import WhyNot
 from dashboard.presenters.promotions import (
     CheckRow,
@@ -38,6 +47,7 @@ from dashboard.presenters.promotions import (
 from dashboard.presenters.promotions_page import (
     CommentForm,
     CommentRow,
+    ConsumerRow,
     ItemLink,
     LinkedRow,
     PromotionPage,
@@ -238,6 +248,15 @@ CHANGED = replace(
     groups=(replace(COMPARISON.groups[0], cards=tuple(replace(card, comment_url="?about=note#comment", threads=(Link(label="1 discussion", url="#thread-1"),) if number == 0 else ()) for number, card in enumerate(COMPARISON.groups[0].cards[3:]))),),
     breaking=0, care=0, safe=2,
 )  # fmt: skip
+ACKNOWLEDGE = Action(
+    label="Acknowledge", url="/ui/promotions/13/acknowledge", method="post", tone="primary", icon="check"
+)
+CONSUMERS = (
+    ConsumerRow(client="billing", subject="customers-value", does="reads version 1", contact="payments", people=("maria", "reader"), state=Acknowledged.WAITING, acknowledge=ACKNOWLEDGE),
+    ConsumerRow(client="ledger", subject="customers-value", does="writes version 1", contact="#ledger", state=Acknowledged.VOID, who="approver", at=ago(hours=2), acknowledge=replace(ACKNOWLEDGE, allowed=False, reason="reader may not review promotions in registry prod; it takes the role admin or approver.")),
+    ConsumerRow(client="audit-export", subject="customers-value", does="reads and writes version 2", contact="data-platform@shop.example", people=("maria",), state=Acknowledged.DONE, who="maria", at=ago(minutes=9), note="We take version 2 from tonight’s release on."),
+    ConsumerRow(client=HOSTILE, subject=LONG, does="withdrawn since", contact=HOSTILE, people=(HOSTILE, LONG), state=Acknowledged.DONE, who=HOSTILE, at=ago(days=1), note=HOSTILE + LONG),
+)  # fmt: skip
 ORIGIN = FindingOrigin(
     url="/gallery/finding", sentence="Field loyalty_tier stands in 412 of 1,600 messages of customers under schema id 31, and no schema declares it.",
     severity=Severity.RISK, state=FindingState.OPEN,
@@ -289,7 +308,7 @@ PROMOTION_BREAKS = replace(
     checks=FAILING, comparison=replace(COMPARISON, hidden_changes=12), comparison_of="orders-value", all_url="/gallery/promotion-breaks?all=1",
     unchanged_url="/gallery/promotion-breaks?unchanged=1", text_switch=TextSwitch(as_submitted=False, laid_out_url="/gallery/promotion-breaks", submitted_url="/gallery/promotion-breaks?text=submitted"),
     glass=Link(label="Break the glass of prod", url="/gallery/environment#glass-title"),
-    facts=(*PROMOTION.facts, Fact(label="Declared clients that don’t go on", value="2 of 5: billing and ledger", url="#impact")), items=SET, items_title="7 schemas would be written", items_hidden=3, words_url="/gallery/promotion", more=3, ids=IDS_MANY, reason=HOSTILE, finding=ORIGIN_HOSTILE,
+    facts=(*PROMOTION.facts, Fact(label="Declared clients that don’t go on", value="2 of 5: billing and ledger", url="#impact")), consumers=CONSUMERS, items=SET, items_title="7 schemas would be written", items_hidden=3, words_url="/gallery/promotion", more=3, ids=IDS_MANY, reason=HOSTILE, finding=ORIGIN_HOSTILE,
     voided="prod moved at 10:02: customers-value got version 3, registered by release 12. 1 approval no longer counts.",
     nobody="Nobody with the right to review is left: name an owner of orders-value, or give somebody the role approver.",
     review=replace(

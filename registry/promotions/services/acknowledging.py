@@ -1,0 +1,74 @@
+"""Acknowledging a plan for a declared client that it hurts: whoever speaks for the client knows, and it may go on."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from registry.access.roles import Actor
+from registry.access.selectors import approval_refusal
+from registry.errors import ClientNotFound, NotAllowed
+from registry.promotions.acknowledged import counted_anew
+from registry.promotions.consumers import Hurt
+from registry.promotions.models import PromotionRequest
+from registry.promotions.selectors.consumers import Consumer, consumers_of_row
+from registry.promotions.services.current import person, refuse_by_token, with_current_plan, words
+from registry.promotions.services.reviewing import require_reviewer
+from registry.promotions.telling import tell
+
+MAX_NOTE: Final = 2_000
+_ACTION: Final = "promotion.request"
+
+
+def acknowledge(*, request_id: int, subject: str, client: str, by: Actor, note: str = "", plan_hash: str = "") -> bool:
+    """Acknowledge, for a client, the plan that the request shows; False where somebody has done so already.
+
+    `plan_hash` is the plan that was read. It is for those whom the client's contact names, and where that names nobody
+    who could, for whoever may review the request; never for whoever asked for it, unless the target lets them approve.
+    Raises PlanChanged (and keeps the new plan to be read) where it isn't what would run now, ClientNotFound for a client
+    that the plan doesn't hurt, WrongState, InvalidInput, NotAllowed, NotSignedIn, RequestNotFound.
+    """
+    said, hurt, is_new = words(note, "note", longest=MAX_NOTE), Hurt(subject, client), [True]
+
+    def run(request: PromotionRequest) -> str:
+        _require_speaker(request, by, _consumer(request, hurt))
+        key = {"subject": hurt.subject, "client": hurt.client, "plan_hash": request.plan_hash}
+        if request.acknowledgements.filter(**key).exists():
+            is_new[0] = False
+            return request.state
+        request.acknowledgements.create(person_id=person(by), note=said, **key)
+        _count(request)
+        sentence = f"{by.name} acknowledges it for {hurt.words}.{f' {said}' if said else ''}"
+        tell(request, "promotion.acknowledged", sentence, by=by)
+        return request.state
+
+    with_current_plan(request_id, by, f"acknowledge request {request_id} for {hurt.words[:200]}", run, plan_hash)
+    return is_new[0]
+
+
+def _consumer(request: PromotionRequest, hurt: Hurt) -> Consumer:
+    found = next((each for each in consumers_of_row(request) if each.hurt == hurt), None)
+    if found is None:
+        raise ClientNotFound(
+            f"Request {request.pk} hurts no client {hurt.client[:128]!r} of {hurt.subject[:200]!r}.",
+            name=hurt.client[:128],
+        )
+    return found
+
+
+def _require_speaker(request: PromotionRequest, by: Actor, consumer: Consumer) -> None:
+    """Raise NotAllowed or NotSignedIn for whoever doesn't speak for the client."""
+    user_id = person(by)
+    if not consumer.people:
+        require_reviewer(request, by)
+    else:
+        refuse_by_token(by, _ACTION, registry=request.target.registry.name, subjects=[consumer.hurt.subject])
+        if user_id not in consumer.user_ids:
+            raise NotAllowed(consumer.speakers)
+    if refused := approval_refusal(by):
+        raise NotAllowed(refused)
+
+
+def _count(request: PromotionRequest) -> None:
+    """Keep the check as it is with what was said just now; the plan is the same."""
+    request.plan = counted_anew(request)
+    request.save(update_fields=["plan"])
