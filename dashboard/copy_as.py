@@ -76,7 +76,7 @@ _LISTS: Final[Mapping[str, _List]] = {
     ),
     "requests": _List(
         "/api/v1/promotions",
-        {"q": "subject", "state": "state", "target": "target", "before": "after", "at": "at"},
+        {"q": "subject", "state": "state", "target": "target", "label": "label", "before": "after", "at": "at"},
         switches={("who", "mine"): "mine", ("who", "waiting"): "waiting"},
     ),
     "findings": _List(

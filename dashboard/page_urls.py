@@ -207,6 +207,7 @@ urlpatterns = [
     path("promotions/<int:request_id>/resume", promotions.resume, name="promotion_resume"),
     path("promotions/<int:request_id>/give-up", promotions.give_up, name="promotion_give_up"),
     path("promotions/<int:request_id>/acknowledge", promotions.acknowledge, name="promotion_acknowledge"),
+    path("promotions/<int:request_id>/labels", promotions.labels, name="promotion_labels"),
     path("promotions/<int:request_id>/threads", promotions.threads, name="promotion_threads"),
     path(
         "promotions/<int:request_id>/threads/<int:thread_id>/answer",

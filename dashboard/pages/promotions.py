@@ -16,7 +16,7 @@ from dashboard.pages.frame import environment_of, make_frame, page_actor
 from dashboard.pages.numbers import whole_number
 from dashboard.pages.promotions_plan import worst
 from dashboard.pages.sources_words import given_text
-from dashboard.presenters.frame import Action, ActiveFilter, Choice, Filter, Link, Paging, Search, Section
+from dashboard.presenters.frame import Action, ActiveFilter, Choice, Field, Filter, Link, Paging, Search, Section
 from dashboard.presenters.looks import RequestState
 from dashboard.presenters.promotions import RequestList, RequestRow
 from dashboard.texts import later
@@ -25,6 +25,7 @@ from registry.access.roles import Actor, may, may_somewhere, refusal
 from registry.access.selectors import approval_refusal
 from registry.errors import InvalidInput
 from registry.promotions import selectors
+from registry.promotions.labels import clean_label
 from registry.promotions.models import PromotionRequest
 from registry.promotions.selectors import RequestInfo
 from registry.promotions.together import why_alone
@@ -33,7 +34,7 @@ from registry.subjects.names import SubjectName, parse_subject
 PAGE_ROWS: Final = 50
 STATES: Final = PromotionRequest.STATES
 WHOSE: Final = {"mine": later("Mine"), "waiting": later("Waiting for me")}
-_FILTERS: Final = ("q", "state", "target", "who")
+_FILTERS: Final = ("q", "state", "target", "who", "label")
 
 
 def request_row(info: RequestInfo, order: list[str]) -> RequestRow:
@@ -54,7 +55,14 @@ def request_row(info: RequestInfo, order: list[str]) -> RequestRow:
         verdict=worst(info.checks),
         reviews=gettext("%(given)s of %(needed)s") % {"given": given, "needed": needed} if needed else "",
         blocked=what_blocks(info),
+        labels=label_links(info),
     )
+
+
+def label_links(info: RequestInfo) -> tuple[Link, ...]:
+    """The labels of a request, each leading to the list of those that have it."""
+    base = reverse("ui:promotions")
+    return tuple(Link(label=label, url=f"{base}?{urlencode({'label': label})}") for label in info.labels)
 
 
 def what_of(info: RequestInfo) -> str:
@@ -162,6 +170,7 @@ def _found(actor: Actor, chosen: dict[str, str], before: int | None) -> list[Req
         subject=_subject(chosen["q"]),
         requested_by=me if chosen["who"] == "mine" else None,
         waiting_for=me if chosen["who"] == "waiting" else None,
+        label=_label(chosen["label"]),
         by=actor,
         after=before,
         limit=PAGE_ROWS + 1,
@@ -175,6 +184,14 @@ def _subject(text: str) -> SubjectName | None:
         return parse_subject(text)
     except InvalidInput:
         return SubjectName(".", "\ufffd")  # no subject has such a name, so nothing is found
+
+
+def _label(text: str) -> str:
+    """A label as it is kept; what none can be is looked for as it is, and found nowhere."""
+    try:
+        return clean_label(text) if text else ""
+    except InvalidInput:
+        return text.replace("\0", "\ufffd")
 
 
 def _given(chosen: dict[str, str]) -> dict[str, str]:
@@ -196,6 +213,7 @@ def _search(base: str, chosen: dict[str, str], order: list[str]) -> Search:
         "state": gettext("state"),
         "target": gettext("target"),
         "who": gettext("whose"),
+        "label": gettext("label"),
     }
     return Search(
         url=base,
@@ -213,6 +231,7 @@ def _search(base: str, chosen: dict[str, str], order: list[str]) -> Search:
             ),
             Filter(name="who", label=gettext("Whose"), choices=choices("who", gettext("Anybody’s"), whose)),
         ),
+        fields=(Field(name="label", label=gettext("Label"), value=chosen["label"]),),
         active=tuple(
             ActiveFilter(
                 label=f"{labels[name]}: {words.get(name, {}).get(value, value)}",

@@ -10,12 +10,15 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext
 
+from dashboard.pages.promotions import label_links
 from dashboard.pages.promotions_why import why_of
 from dashboard.presenters.frame import Action, Field, Link
 from dashboard.presenters.policy import WhyNot
-from dashboard.presenters.promotions_page import ReviewForm, ScheduleForm
+from dashboard.presenters.promotions_page import LabelForm, ReviewForm, ScheduleForm
 from dashboard.texts import listing
 from registry.access.roles import Actor, may
+from registry.promotions.eligible import REVIEW
+from registry.promotions.labels import MAX_LABELS
 from registry.promotions.models import PromotionRequest, Review
 from registry.promotions.overrides import AT_APPLYING
 from registry.promotions.reasons import (
@@ -26,6 +29,7 @@ from registry.promotions.reasons import (
     refused,
     review_of,
     scheduling,
+    written,
 )
 from registry.promotions.selectors import EnvironmentInfo, RequestInfo, ReviewInfo
 
@@ -113,6 +117,24 @@ def _names_of(info: RequestInfo, against: Sequence[Condition], besides: Sequence
 
 def _again(mine: ReviewInfo | None, verdict: str) -> str:
     return gettext("You have said so of this plan already.") if mine is not None and mine.verdict == verdict else ""
+
+
+def label_form(info: RequestInfo, actor: Actor) -> LabelForm:
+    """The labels, and the form that replaces them for whoever asked for the request or reviews it."""
+    part = info.requested_by_id, *info.needed.named_ids
+    lacking = "" if actor.user_id in part else refused(actor, REVIEW, info, written(info))
+    change = action(info, "labels", gettext("Save the labels"), lacking, icon="check")
+    return LabelForm(
+        labels=label_links(info),
+        written=Field(
+            name="labels",
+            label=gettext("Labels"),
+            value=", ".join(info.labels),
+            help=gettext("Up to %(most)s, with commas between them; everybody who reads the request sees them.")
+            % {"most": MAX_LABELS},
+        ),
+        change=change if actor.user_id and (info.labels or not lacking) else None,
+    )
 
 
 def submit_action(info: RequestInfo, actor: Actor) -> Action | None:

@@ -23,6 +23,7 @@ from dashboard.pages.promotions_decision import (
     apply_why,
     failed_actions,
     glass_link,
+    label_form,
     recheck_action,
     review_form,
     schedule_form,
@@ -184,6 +185,7 @@ def promotion(request: HttpRequest, request_id: int) -> PromotionPage:
         linked=(*again_rows(info, actor), *linked_rows(info, actor)),
         again=again_action(info, actor),
         glass=glass_link(info, actor, environment),
+        labels=label_form(info, actor),
     )
     return as_it_was(page) if actor.past else page
 
@@ -206,6 +208,7 @@ def as_it_was(page: PromotionPage) -> PromotionPage:
         page,
         threads=tuple(replace(thread, answer=None, switch=None) for thread in page.threads),
         consumers=tuple(replace(row, acknowledge=None) for row in page.consumers),
+        labels=replace(page.labels, change=None) if page.labels else None,
         replay_topics=(), eligible=(), apply_why=(), packs=(), nobody="",
         replay=None, recheck=None, review=None, submit=None, withdraw=None, apply=None, schedule=None, unschedule=None,
         resume=None, give_up=None, comment=None, again=None,

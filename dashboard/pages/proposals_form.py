@@ -81,6 +81,7 @@ def form_of_draft(info: DraftInfo) -> Form:
         draft=info.id,
         seen=info.state,
         finding=info.finding,
+        again_of=info.again_of,
     )
 
 

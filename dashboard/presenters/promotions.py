@@ -34,6 +34,7 @@ class RequestRow:
     alone: str = ""
     impact: str = ""
     due: str = ""
+    labels: tuple[Link, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

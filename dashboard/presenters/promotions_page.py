@@ -124,6 +124,15 @@ class ThreadView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LabelForm:
+    """The labels of a request, each leading to the list of those that have it, and what replaces them."""
+
+    labels: tuple[Link, ...]
+    written: Field
+    change: Action | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CommentForm:
     """Where a discussion is begun; `subject` and `path` are the field it will hang at."""
 
@@ -275,6 +284,7 @@ class PromotionPage:
     linked: tuple[LinkedRow, ...] = ()
     again: Action | None = None
     glass: Link | None = None
+    labels: LabelForm | None = None
 
     @property
     def open_threads(self) -> int:

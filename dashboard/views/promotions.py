@@ -315,6 +315,18 @@ def give_up(request: HttpRequest, request_id: int) -> HttpResponse:
 
 
 @require_POST
+def labels(request: HttpRequest, request_id: int) -> HttpResponse:
+    """Replace the labels by those that are written, with commas between them."""
+
+    def run() -> str:
+        written = [label for label in given_text(request.POST, "labels").split(",") if label.strip()]
+        services.set_labels(request_id=request_id, by=page_actor(request), labels=written)
+        return gettext("The labels are saved.")
+
+    return _act(request, request_id, run, "#labels")
+
+
+@require_POST
 def acknowledge(request: HttpRequest, request_id: int) -> HttpResponse:
     """Say, for a client that doesn't go on, that its people know and that it may come."""
 

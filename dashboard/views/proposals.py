@@ -109,6 +109,16 @@ def _autosaved(form: Form, actor: Actor) -> JsonResponse:
 
 
 def _kept(form: Form, actor: Actor) -> int:
+    """The draft's number. One whose subject or target was changed while it was written asks for nothing again."""
+    try:
+        return _keep(form, actor)
+    except InvalidInput as error:
+        if error.details.get("field") != "again_of":
+            raise
+        return _keep(replace(form, again_of=None), actor)
+
+
+def _keep(form: Form, actor: Actor) -> int:
     return services.save_draft(
         registry=form.registry,
         subject=parse_subject(form.subject),
@@ -119,6 +129,7 @@ def _kept(form: Form, actor: Actor) -> int:
         reason=form.reason,
         origin=form.origin,
         finding=form.finding,
+        again_of=form.again_of,
         seen=form.seen,
     )
 

@@ -208,3 +208,29 @@ def test_who_may_not_ask_reads_why_and_an_open_request_offers_nothing(cast: Cast
     button = browser("reader").get(f"/ui/promotions/{number}").context["page"].again
     assert not button.allowed and "request promotions" in button.reason
     assert browser("steward").get(f"/ui/promotions/{standing}").context["page"].again is None
+
+
+def test_a_draft_keeps_what_it_asks_for_again(cast: Cast, api: Callable[[str], Client]) -> None:
+    number = ended(cast, "propose")
+    kept = services.save_draft(registry="staging", subject=ORDERS, text="{", by=cast["steward"], again_of=number)
+    page = browser("steward").get(f"/ui/proposals/drafts/{kept}")
+    assert page.status_code == 200 and f'name="again_of" value="{number}"' in page.content.decode()
+    assert api("steward").get(f"/api/v1/drafts/{kept}").json()["again_of"] == number
+    services.save_draft(registry="staging", subject=ORDERS, text=TEXT, by=cast["steward"], again_of=number)
+    again = services.propose_version(target="staging", subject=ORDERS, text=TEXT, by=cast["steward"], draft_id=kept)
+    assert selectors.get_request(again).again_of == number
+
+
+def test_a_draft_of_something_else_asks_for_nothing_again(cast: Cast) -> None:
+    number, form = ended(cast, "propose"), {"registry": "staging", "format": "AVRO", "schema": TEXT, "do": "autosave"}
+    with pytest.raises(InvalidInput, match="asked for other subjects"):
+        services.save_draft(registry="staging", subject=CUSTOMERS, text="", by=cast["steward"], again_of=number)
+    sent = {**form, "subject": "else-value", "again_of": str(number)}
+    answer = browser("steward").post("/ui/proposals/new", sent)
+    assert answer.status_code == 200, "the editor goes on keeping what is written"
+    assert selectors.get_draft(answer.json()["draft"], user_id=cast["steward"].user_id or 0).again_of is None
+    kept = services.save_draft(registry="staging", subject=ORDERS, text=TEXT, by=cast["steward"], again_of=number)
+    other = services.propose_version(
+        target="staging", subject=SubjectName(".", "more-value"), text=TEXT, by=cast["steward"], draft_id=kept
+    )
+    assert selectors.get_request(other).again_of is None

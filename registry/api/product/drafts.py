@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from registry.access.roles import Actor
 from registry.api.product.base import ProductView
 from registry.api.product.compatibility import ReferenceSerializer
-from registry.api.product.promotions import MAX_NUMBER, references_of, text_field
+from registry.api.product.promotions import MAX_NUMBER, again_field, references_of, text_field
 from registry.errors import NotSignedIn
 from registry.promotions import selectors, services
 from registry.promotions.services.drafts import MAX_ORIGIN, require_author
@@ -37,6 +37,7 @@ class DraftSerializer(serializers.Serializer[Any]):
     origin = serializers.CharField(required=False, default="", allow_blank=True, max_length=MAX_ORIGIN)
     seen = serializers.CharField(required=False, default=None, allow_null=True, allow_blank=True, max_length=40)
     finding = serializers.IntegerField(required=False, default=None, allow_null=True, min_value=1, max_value=MAX_NUMBER)
+    again_of = again_field()
 
 
 class Drafts(ProductView):
@@ -60,6 +61,7 @@ class Drafts(ProductView):
             reason=values["reason"],
             origin=values["origin"],
             finding=values["finding"],
+            again_of=values["again_of"],
             seen=values["seen"],
             by=self.actor,
         )

@@ -17,6 +17,7 @@ from registry.api.product.compatibility import ReferenceSerializer
 from registry.errors import InvalidInput, NotSignedIn, RequestNotFound
 from registry.formats.base import Reference
 from registry.promotions import selectors, services
+from registry.promotions.labels import MAX_LABEL, clean_label
 from registry.promotions.models import PromotionRequest
 from registry.promotions.models.acknowledgements import MAX_CLIENT
 from registry.promotions.origins import origin_of, readable_findings, require_finding
@@ -64,6 +65,7 @@ class PageSerializer(serializers.Serializer[Any]):
         max_value=MAX_NUMBER,
         help_text="the drift finding that they answer",
     )
+    label = serializers.CharField(max_length=MAX_LABEL, required=False, default="", allow_blank=True)
     mine = serializers.BooleanField(required=False, default=False)
     waiting = serializers.BooleanField(required=False, default=False, help_text="for one's own review")
     after = serializers.IntegerField(required=False, default=None, allow_null=True, min_value=1, max_value=MAX_NUMBER)
@@ -145,6 +147,12 @@ class DecisionSerializer(serializers.Serializer[Any]):
     move_on = serializers.BooleanField(required=False, default=False)
 
 
+class LabelsSerializer(serializers.Serializer[Any]):
+    """The labels that a request is to have; small letters and capitals are one."""
+
+    labels = serializers.ListField(child=serializers.CharField(max_length=MAX_TEXT), max_length=MAX_ITEMS)
+
+
 class AcknowledgementSerializer(serializers.Serializer[Any]):
     """The client of a subject that doesn't go on; `plan_hash` is the plan that was read."""
 
@@ -189,6 +197,7 @@ class Promotions(ProductView):
             target=chosen["target"],
             subject=subject,
             finding=chosen["finding"],
+            label=clean_label(chosen["label"]) if chosen["label"] else "",
             requested_by=me if chosen["mine"] else None,
             waiting_for=me if chosen["waiting"] else None,
             by=self.actor,
@@ -347,6 +356,16 @@ class Again(ProductView):
         values = self.valid(AgainSerializer)
         number = services.ask_again(request_id=int(request_id), by=self.actor, reason=values["reason"])
         return Response(answer_of(selectors.get_request(number), self.actor), status=201)
+
+
+class Labels(ProductView):
+    """`/api/v1/promotions/{id}/labels`."""
+
+    @extend_schema(request=LabelsSerializer, responses=None)
+    def put(self, request: Request, request_id: str) -> Response:
+        """Replace the labels of a request, as whoever asked for it or reviews it; answers those that it has then."""
+        found = services.set_labels(request_id=int(request_id), by=self.actor, **self.valid(LabelsSerializer))
+        return Response({"labels": found})
 
 
 class Acknowledgements(ProductView):

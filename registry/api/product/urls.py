@@ -156,6 +156,7 @@ urlpatterns = [
     re_path(r"^promotions/(?P<request_id>[0-9]{1,18})/withdraw$", promotions.Withdrawal.as_view()),
     re_path(r"^promotions/(?P<request_id>[0-9]{1,18})/again$", promotions.Again.as_view()),
     re_path(r"^promotions/(?P<request_id>[0-9]{1,18})/acknowledgements$", promotions.Acknowledgements.as_view()),
+    re_path(r"^promotions/(?P<request_id>[0-9]{1,18})/labels$", promotions.Labels.as_view()),
     re_path(r"^promotions/(?P<request_id>[0-9]{1,18})/threads$", promotions.Threads.as_view()),
     re_path(r"^threads/(?P<thread_id>[0-9]{1,18})/comments$", promotions.ThreadComments.as_view()),
     re_path(r"^threads/(?P<thread_id>[0-9]{1,18})/resolve$", promotions.ThreadResolution.as_view()),

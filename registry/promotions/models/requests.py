@@ -6,9 +6,12 @@ from collections.abc import Collection
 from typing import Any
 
 from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.utils import timezone
 
+from registry.promotions.labels import MAX_LABEL, MAX_LABELS
 from registry.promotions.models.environments import Environment
 from registry.promotions.stored_plan import readable
 
@@ -60,6 +63,7 @@ class PromotionRequest(models.Model):
     finding = models.PositiveBigIntegerField(
         null=True, blank=True, help_text="the number of the drift finding that it answers, which may be gone since"
     )
+    labels = ArrayField(models.CharField(max_length=MAX_LABEL), default=list, blank=True)
     again_of = models.ForeignKey(
         "self", on_delete=models.PROTECT, null=True, blank=True, related_name="+",
         help_text="the one that was rejected or withdrawn, which this one asks for again",
@@ -101,11 +105,13 @@ class PromotionRequest(models.Model):
                 name="closed_has_a_time",
             ),
             models.CheckConstraint(condition=~models.Q(again_of=models.F("id")), name="again_of_another"),
+            models.CheckConstraint(condition=models.Q(labels__len__lte=MAX_LABELS), name="request_has_few_labels"),
         ]  # fmt: skip
         indexes = [
             models.Index(fields=["context_name", "subject_name"], name="request_by_subject"),
             models.Index(fields=["state", "apply_at"], name="request_by_state"),
             models.Index(fields=["finding"], condition=models.Q(finding__isnull=False), name="request_by_finding"),
+            GinIndex(fields=["labels"], name="request_by_label"),
         ]
 
     def __str__(self) -> str:
@@ -273,6 +279,10 @@ class Draft(models.Model):
     finding = models.PositiveBigIntegerField(
         null=True, blank=True, help_text="the number of the drift finding that it answers, which may be gone since"
     )
+    again_of = models.ForeignKey(
+        PromotionRequest, on_delete=models.SET_NULL, null=True, blank=True, related_name="+",
+        help_text="the request, rejected or withdrawn, that it will ask for again",
+    )  # fmt: skip
     made_at = models.DateTimeField(auto_now_add=True)
     changed_at = models.DateTimeField(auto_now=True)
 

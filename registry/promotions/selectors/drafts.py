@@ -24,6 +24,7 @@ class DraftInfo:
     reason: str
     origin: str
     finding: int | None
+    again_of: int | None
     made_at: datetime
     changed_at: datetime
 
@@ -69,6 +70,7 @@ def _info(row: Draft, text: str) -> DraftInfo:
         reason=row.reason,
         origin=row.origin,
         finding=row.finding,
+        again_of=row.again_of_id,
         made_at=row.made_at,
         changed_at=row.changed_at,
     )

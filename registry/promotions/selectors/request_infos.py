@@ -163,6 +163,7 @@ class RequestInfo:
     finding: int | None = None
     again_of: int | None = None
     acknowledgements: tuple[AcknowledgementInfo, ...] = ()
+    labels: tuple[str, ...] = ()
 
     @property
     def fingerprint_short(self) -> str:
@@ -252,6 +253,7 @@ def _info(row: PromotionRequest, needed: Needed) -> RequestInfo:
         releases=tuple(_release(release) for release in row.releases.all()),
         finding=row.finding,
         again_of=row.again_of_id,
+        labels=tuple(row.labels or ()),  # of a row as it was before there were labels, null
         acknowledgements=tuple(_said(said, row) for said in row.acknowledgements.all()) if is_whole else (),
     )
 

@@ -79,6 +79,7 @@ def list_requests(
     target: str = "",
     subject: SubjectName | None = None,
     finding: int | None = None,
+    label: str = "",
     requested_by: int | None = None,
     waiting_for: int | None = None,
     by: Actor | None = None,
@@ -88,15 +89,16 @@ def list_requests(
     """Requests, newest first, `after` the number of the last one of the page before.
 
     `state` may be a state, or `open` for all that aren't closed; `subject` is one of those asked for; `finding` is the
-    drift finding that they answer, which the caller may read; `requested_by` and `waiting_for` are people. `by` is who reads
+    drift finding that they answer, which the caller may read; `label` is one of theirs; `requested_by` and `waiting_for` are people. `by` is who reads
     them: what they may not read is left out, and so are others' drafts; without it all drafts are. A constant number of
     queries.
     """
+    filters: dict[str, Any] = {
+        "state": state, "target": target, "subject": subject, "finding": finding, "label": label, "by": by, "after": after,
+    }  # fmt: skip
     if waiting_for is not None:
-        return _waiting(
-            waiting_for, state=state, target=target, subject=subject, finding=finding, by=by, after=after, limit=limit
-        )
-    rows = filtered(_rows(), state=state, target=target, subject=subject, finding=finding, by=by, after=after)
+        return _waiting(waiting_for, limit=limit, **filters)
+    rows = filtered(_rows(), **filters)
     if requested_by is not None:
         rows = rows.filter(requested_by_id=requested_by)
     if by is None:
@@ -147,20 +149,7 @@ def requested_by(user_id: int, *, limit: int = 20) -> list[RequestInfo]:
     return infos_of(list(rows[: _limit(limit)]))
 
 
-def _waiting(
-    user_id: int,
-    *,
-    limit: int,
-    state: str = "",
-    target: str = "",
-    subject: SubjectName | None = None,
-    finding: int | None = None,
-    by: Actor | None = None,
-    after: int | None = None,
-) -> list[RequestInfo]:
-    filters: dict[str, Any] = {
-        "state": state, "target": target, "subject": subject, "finding": finding, "by": by, "after": after,
-    }  # fmt: skip
+def _waiting(user_id: int, *, limit: int, **filters: Any) -> list[RequestInfo]:
     numbers = waiting_numbers(user_id, **filters)[: _limit(limit)]
     return infos_of(list(_rows().filter(pk__in=numbers)))
 

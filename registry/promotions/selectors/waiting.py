@@ -89,6 +89,7 @@ def filtered(
     target: str = "",
     subject: SubjectName | None = None,
     finding: int | None = None,
+    label: str = "",
     after: int | None = None,
     by: Actor | None = None,
 ) -> QuerySet[PromotionRequest]:
@@ -104,6 +105,8 @@ def filtered(
         rows = rows.filter(pk__in=asked.values("request"))
     if finding is not None:
         rows = rows.filter(finding=finding)
+    if label:
+        rows = rows.filter(labels__contains=[label])
     if by is not None:
         rows = in_sight(rows, by)
     return rows if after is None else rows.filter(pk__lt=after)

@@ -20,6 +20,7 @@ from registry.promotions.services.freezing import (
     remove_freeze,
     remove_recurring_freeze,
 )
+from registry.promotions.services.labelling import set_labels
 from registry.promotions.services.previewing import preview_promotion, preview_proposal
 from registry.promotions.services.requesting import propose_version, recheck, request_promotion, submit, withdraw
 from registry.promotions.services.reviewing import approve, reject, request_changes
@@ -62,6 +63,7 @@ __all__ = [
     "resume",
     "save_draft",
     "schedule",
+    "set_labels",
     "submit",
     "unschedule",
     "withdraw",

@@ -17,6 +17,7 @@ from registry.formats.base import Reference
 from registry.promotions.models import Draft
 from registry.promotions.origins import require_finding
 from registry.promotions.services.current import person, words
+from registry.promotions.services.earlier import require_earlier
 from registry.subjects.names import SubjectName, parse_subject
 from registry.subjects.selectors.places import get_registry
 from registry.subjects.selectors.submission import refuse_too_large
@@ -40,6 +41,7 @@ def save_draft(
     reason: str = "",
     origin: str = "",
     finding: int | None = None,
+    again_of: int | None = None,
     seen: str | None = None,
 ) -> int:
     """Keep a schema as far as it is written, in place of the earlier draft of the subject; gives its number.
@@ -48,8 +50,8 @@ def save_draft(
     whatever is there.
 
     It isn't parsed: a draft may be half a schema. Its size is that of a schema, and a person has a hundred drafts.
-    `reason` and `finding` become those of the request; `finding` is a drift finding that the author may read.
-    Raises InvalidInput, SchemaTooLarge, WrongState, NotAllowed, NotSignedIn, RegistryNotFound, FindingNotFound, DraftChanged.
+    `reason`, `finding` and `again_of` become those of the request; `finding` is a drift finding that the author may
+    read, `again_of` a request, rejected or withdrawn, for the same subject there. Besides what that takes it raises InvalidInput, SchemaTooLarge, WrongState, NotAllowed, NotSignedIn, RegistryNotFound, FindingNotFound, DraftChanged.
     """
     place = get_registry(registry)
     require(by, "promotion.request", registry=place.name, subject=subject.qualified)
@@ -71,6 +73,7 @@ def save_draft(
         "reason": words(reason, "reason"),
         "origin": words(origin, "origin", longest=MAX_ORIGIN),
         "finding": finding,
+        "again_of_id": again_of,
     }
     key: dict[str, Any] = {"registry": place, "context_name": subject.context, "subject_name": subject.subject}
     User.objects.select_for_update(of=("self",), no_key=True).get(pk=author)  # one at a time, so that they are counted
@@ -85,6 +88,8 @@ def save_draft(
     # one that was there when it was begun with may be gone by now: that is no reason not to write on
     if finding is not None and (there is None or there.finding != finding):
         require_finding(finding, by)
+    if again_of is not None and (there is None or there.again_of_id != again_of):
+        require_earlier(again_of, target=place.name, subjects=[subject], by=by)
     row, _ = Draft.objects.update_or_create(author_id=author, **key, defaults=values)
     return row.pk
 

@@ -105,8 +105,8 @@ def propose_version(
     """Ask for a text as the next version of a subject of the target, which it has nowhere yet; gives the number.
 
     The text is read under the limits of a registration, and is registered when the approved request is applied.
-    `draft_id` is the draft that it was written in, which ends with this: its reason and the drift finding that it
-    answers are the request's where none is given here.
+    `draft_id` is the draft that it was written in, which ends with this: its reason, the drift finding that it answers
+    and the request that it asks for again are the request's where none is given here.
     Raises InvalidSchema, SchemaTooLarge, SchemaTooCostly, InvalidReference, WrongState, NotAllowed, NotSignedIn,
     FindingNotFound.
     """
@@ -132,11 +132,18 @@ def propose_version(
         by=by,
         reason=reason if reason is not None else draft.reason if draft else "",
         finding=finding if finding is not None else begun_with,
-        again_of=again_of,
+        again_of=again_of if again_of is not None else _begun_again(draft, goal, subject),
     )
     if draft:
         draft.delete()
     return number
+
+
+def _begun_again(draft: Draft | None, goal: Environment, subject: SubjectName) -> int | None:
+    """The request that a draft asks for again, if it still is of the subject and the target that it was begun for."""
+    if draft is None or draft.registry_id != goal.registry_id:
+        return None
+    return draft.again_of_id if (draft.context_name, draft.subject_name) == (subject.context, subject.subject) else None
 
 
 def add_request(

@@ -135,7 +135,7 @@ def _id_hits(rows: Sequence[tuple[Any, ...]], sight: Sight, by: Actor) -> tuple[
 
 
 def find_requests(query: Query, sight: Sight, by: Actor, *, limit: int, cursor: str = "") -> Group:
-    """The promotion requests with that number, or with every word in a subject's name or the reason; newest first."""
+    """The promotion requests with that number, or with every word in a subject's name, the reason or as a label; newest first."""
     if not query.words or query.has_operators:
         return Group(REQUESTS)
     (before,) = numbers_in(cursor, 1) if cursor else (2**62,)
@@ -146,6 +146,7 @@ def find_requests(query: Query, sight: Sight, by: Actor, *, limit: int, cursor: 
             f"r.subject_name ILIKE {pattern} OR r.reason ILIKE {pattern} OR EXISTS (SELECT 1 FROM promotions_requestitem"
             f" named WHERE named.request_id = r.id AND named.subject_name ILIKE {pattern})"
         )
+        fits += f" OR r.labels @> ARRAY[{sql.give(word.lower())}]::varchar[]"
         number = word.removeprefix("#")
         if number.isascii() and number.isdecimal() and len(number) <= 18:
             fits += f" OR r.id = {sql.give(int(number))}"
