@@ -121,6 +121,7 @@ _LISTS: Final[Mapping[str, _List]] = {
         {
             "q": "text",
             **{name: name for name in ("actor", "door", "table", "row_id", "registry", "subject", "since", "until")},
+            "at": "until",
         },
         note=later("All events, oldest first, one a line."),
     ),

@@ -29,7 +29,7 @@ _PLACES: Final = frozenset({PARAMETER, "after", "before", "cursor", "offset"})
 _MOST_HIDDEN: Final = 20
 _LONGEST: Final = 1_300
 #: pages with the mark, as links name them
-_TRAVELLING: Final = r"/ui/(?:environments(?:/[^/\"?#]+)?|promotions(?:/\d+)?|ghosts|fields|registries/[^/\"?#]+/(?:policy|subjects|subjects/[^/\"?#]+/(?:compare|references|report)?))"
+_TRAVELLING: Final = r"/ui/(?:audit|environments(?:/[^/\"?#]+)?|promotions(?:/\d+)?|ghosts|fields|registries/[^/\"?#]+/(?:policy|subjects|subjects/[^/\"?#]+/(?:compare|references|report)?))"
 _LINK: Final = re.compile(rf'(?<!data-now )\b(href|hx-get)="({_TRAVELLING})((?:\?[^"#]*)?)((?:#[^"]*)?)"')
 _FORM: Final = re.compile(rf'<form\b(?=[^>]*\baction="{_TRAVELLING}[?"])(?![^>]*\bmethod="post")[^>]*>')
 

@@ -25,6 +25,7 @@ from dashboard.texts import later
 from dashboard.travel import then_url
 from registry.access.extent import extent_of
 from registry.access.roles import Actor
+from registry.audit import past
 from registry.audit.export import Export, export_events
 from registry.audit.selectors import AuditEntry, AuditFilter, list_events, tables_of_audit
 from registry.errors import InvalidInput
@@ -117,6 +118,12 @@ class Chosen:
         """One of them; empty where it isn't chosen."""
         return self.values.get(name, "")
 
+    @property
+    def until(self) -> datetime | None:
+        """Up to when; while the past is looked at no later than that. Raises InvalidInput."""
+        given, then = _moment(self.get("until")), past.moment()
+        return min(filter(None, (given, then)), default=None)
+
     def filter(self, by: Actor) -> AuditFilter:
         """As the selectors take them, for events that somebody may read.
 
@@ -129,7 +136,7 @@ class Chosen:
             table=self.get("table"),
             row_id=self.get("row_id"),
             since=_moment(self.get("since")),
-            until=_moment(self.get("until")),
+            until=self.until,
             about=events_shown(by, registry=self.get("registry"), subject=self.get("subject")),
         )
 
@@ -171,10 +178,16 @@ def audit_list(request: HttpRequest) -> AuditList:
             first=1 if entries else 0, last=len(entries), previous_url=chosen.url() if before else "", next_url=older
         ),
         exports=(
-            Link(label=gettext("Save as CSV"), url=chosen.url("audit_export", **{"as": "csv"})),
-            Link(label=gettext("Save as JSON lines"), url=chosen.url("audit_export", **{"as": "jsonl"})),
+            Link(label=gettext("Save as CSV"), url=_export_url(chosen, "csv")),
+            Link(label=gettext("Save as JSON lines"), url=_export_url(chosen, "jsonl")),
         ),
     )
+
+
+def _export_url(chosen: Chosen, form: str) -> str:
+    """The file of what the page shows: of the past as much as there was then."""
+    until = {"until": chosen.until.isoformat()} if past.moment() and chosen.until else {}
+    return chosen.url("audit_export", **{"as": form, **until})
 
 
 def audit_export(request: HttpRequest) -> Export:

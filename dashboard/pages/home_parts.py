@@ -13,6 +13,7 @@ from django.utils.translation import gettext
 
 from dashboard.links import subjects_url
 from dashboard.pages.finding_row import finding_row
+from dashboard.pages.home_scans import MOST, scan_lines
 from dashboard.pages.promotions import at_utc, request_row
 from dashboard.pages.promotions_clients import clients_sentence
 from dashboard.pages.promotions_plan import impact_of
@@ -101,7 +102,7 @@ def _snooze(info: FindingInfo, actor: Actor) -> Action | None:
     if not may(actor, "finding.decide", registry=info.registry):
         return None
     url = reverse("ui:finding_acknowledge", args=[info.id])
-    return Action(label=gettext("Snooze"), url=url, method="post", icon="clock")
+    return Action(label=gettext("Acknowledge"), url=url, method="post", icon="eye")
 
 
 def notices(actor: Actor, shown: Collection[str]) -> tuple[NoticeRow, ...]:
@@ -175,6 +176,7 @@ def _registries(mirrors: Sequence[MirrorState], known: Sequence[str]) -> HealthI
 
 def _scans(sources: Sequence[SourceInfo]) -> HealthItem:
     finished = [each.last_scan.finished_at for each in sources if each.last_scan and each.last_scan.finished_at]
+    lines = scan_lines(sources)
     return HealthItem(
         label=gettext("Scans"),
         # What was never read isn't known to be well.
@@ -182,6 +184,8 @@ def _scans(sources: Sequence[SourceInfo]) -> HealthItem:
         sentence=coverage_of(list(sources)) or gettext("No source yet."),
         at=max(finished, default=None),
         url=reverse("ui:sources"),
+        lines=tuple(lines[:MOST]),
+        more=max(0, len(lines) - MOST),
     )
 
 

@@ -19,7 +19,7 @@ MOST: Final = 20
 
 
 def _sources(sources: Sequence[SourceInfo], *, are_all: bool) -> str:
-    fresh = sum(1 for source in sources if _is_fresh(source))
+    fresh = sum(1 for source in sources if is_fresh(source))
     if are_all:
         return counted(
             len(sources),
@@ -96,7 +96,8 @@ def unreadable_of(sources: Sequence[SourceInfo], topics: TopicCoverage) -> tuple
     return tuple(found[:MOST])
 
 
-def _is_fresh(source: SourceInfo) -> bool:
+def is_fresh(source: SourceInfo) -> bool:
+    """Whether its last scan read something, and lately."""
     scan = source.last_scan
     since = timezone.now() - LATELY
     return bool(scan and scan.verdict == "scanned" and scan.finished_at and scan.finished_at > since)

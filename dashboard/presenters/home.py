@@ -7,20 +7,36 @@ from datetime import date, datetime
 
 from dashboard.presenters.drift import FindingRow
 from dashboard.presenters.frame import Action, Frame, Link, Problem
-from dashboard.presenters.looks import Health
+from dashboard.presenters.looks import Health, ScanState
 from dashboard.presenters.notifications import NoticeRow
 from dashboard.presenters.promotions import RequestRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HealthLine:
+    """One of a part that isn't known to be well: its state (in another word, where `word` has one), and as of when."""
+
+    name: str
+    url: str
+    state: ScanState
+    word: str = ""
+    at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HealthItem:
-    """A part of the house: its state, what is to say of it, and since when or as of when."""
+    """A part of the house: its state, what is to say of it, and since when or as of when.
+
+    `lines` are those of it that aren't known to be well, the worst first, and `more` how many others there are.
+    """
 
     label: str
     health: Health
     sentence: str = ""
     at: datetime | None = None
     url: str = ""
+    lines: tuple[HealthLine, ...] = ()
+    more: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,9 +7,11 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from dashboard.pages import audit as pages
+from dashboard.travel import travels
 
 
 @require_safe
+@travels
 def audit(request: HttpRequest) -> HttpResponse:
     """The log of every change, as far as the reader may see it."""
     return render(request, "audit/list.html", {"page": pages.audit_list(request)})

@@ -199,9 +199,9 @@ def _with_request(
     passed = _passed_over(request)
     talk = threads_check(request.threads.filter(resolved_at=None).count(), blocks=target.threads_block)
     checks = plan.checks if request.finding is None else make_plan(wish_of(request), thorough=False).checks
-    said = consumers_check_of(request)
+    clients = consumers_check_of(request)
     left = tuple(
-        _reason(item) for item in (*checks, *talk, *said) if item.verdict in STOPPING and item.code not in passed
+        _reason(item) for item in (*checks, *talk, *clients) if item.verdict in STOPPING and item.code not in passed
     )
     if left:
         return NO, left

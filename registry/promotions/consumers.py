@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from registry.promotions.clients import CODE as CLIENTS
-from registry.promotions.plan import FAIL, PASS, WARN, Check
+from registry.promotions.plan import FAIL, PASS, WARN, Check, Verdict
 
 CODE: Final = "acknowledged"
 _NAME: Final = "consumers acknowledged"
@@ -61,7 +61,7 @@ def acknowledged_check(
     said = f"{number - len(left)} of {number} acknowledged. Not yet: {_listed(left)}.{void if lost else ''}"
     cure = "Have somebody of theirs read what it meets, and acknowledge it on the request's page."
     names = tuple(each.client for each in left)
-    verdict = FAIL if blocks else WARN
+    verdict: Verdict = FAIL if blocks else WARN
     return [Check(CODE, _NAME, verdict, said, cure, overridable=blocks, concerned=names, asked=number)]
 
 

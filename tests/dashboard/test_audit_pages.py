@@ -7,6 +7,7 @@ import io
 import json
 import re
 from collections.abc import Callable
+from datetime import timedelta
 from html import unescape
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from registry.access.roles import Actor, system_actor
 from registry.audit.models import AuditEvent
@@ -214,3 +216,22 @@ def test_more_events_take_no_more_queries(
         )
     assert queries() <= first + 3  # of a kind that wasn't on it: registries, contexts and subjects of settings
     assert first <= QUERIES["audit: subject"]
+
+
+def test_the_log_of_then_ends_then(browser: Callable[[str], Client], content: dict[str, int], system: Actor) -> None:  # noqa: F811
+    """Under `at` the page shows what was written by then, and so does the file that is saved from it."""
+    moment = timezone.now()
+    set_config(registry="dev", subject=SubjectName(".", "orders-value"), level="NONE", by=system)
+    client, asked = browser("reader"), {"table": "subjects_config", "at": moment.isoformat()}
+    now, then = (client.get("/ui/audit", query) for query in ({"table": "subjects_config"}, asked))
+    assert len(then.context["page"].rows) == len(now.context["page"].rows) - 1
+    page = then.content.decode()
+    assert "As it was on" in page and "As it was on" not in now.content.decode()
+    for link in re.findall(r'href="(/ui/[^"]*)"', page):
+        assert unescape(link).count("&at=") + unescape(link).count("?at=") <= 1, link
+    (csv_url,) = [link.url for link in then.context["page"].exports if "as=csv" in link.url]
+    assert len(list(csv.reader(io.StringIO(saved(client, csv_url.partition("?")[2]))))) == 1 + len(
+        then.context["page"].rows
+    )
+    until = (moment - timedelta(days=1)).isoformat()
+    assert not client.get("/ui/audit", {**asked, "until": until}).context["page"].rows

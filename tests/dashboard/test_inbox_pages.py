@@ -210,6 +210,50 @@ def test_it_leads_home_or_to_the_finding_and_nowhere_else(
     assert answer["Location"] == f"/ui/findings/{row.pk}"
 
 
+def test_home_says_the_same_word_for_the_same_act(
+    browser: Callable[[str], Client], find: Callable[..., Finding]
+) -> None:
+    row = find()
+    home, finding = (browser("approver").get(url).content.decode() for url in ("/ui/", f"/ui/findings/{row.pk}"))
+    assert "Snooze" not in home
+    assert all(re.search(r"<button[^>]*>(<svg.*?</svg>)?\s*Acknowledge</button>", page) for page in (home, finding))
+
+
+def test_home_has_a_line_for_each_source_that_was_not_scanned_the_worst_first(
+    browser: Callable[[str], Client], source: Source
+) -> None:
+    registry, now, old = source.registry, timezone.now(), timezone.now() - timedelta(days=3)
+
+    def add(name: str, **scan: Any) -> None:
+        row = Source.objects.create(registry=registry, kind="state_store", name=name, created_by="x")
+        if scan:
+            Scan.objects.create(source=row, queued_by="beat", started_at=now, **{"finished_at": now, **scan})
+
+    add("well", state="done", read={"nothing": False, "messages": 1})
+    add("long ago", state="done", read={"nothing": False, "messages": 1}, finished_at=old)
+    add("ended", state="cancelled")
+    add("nothing read", state="done", read={"nothing": True})
+    add(HOSTILE, state="failed", error="no right")
+    add("under way", state="running", finished_at=None)
+    client = browser("reader")
+    with CaptureQueriesContext(connection) as few:
+        item = next(item for item in client.get("/ui/").context["page"].health if item.lines)
+    assert [(line.name, line.state.code) for line in item.lines] == [
+        (HOSTILE, "failed"),
+        (source.name, "never"),
+        ("nothing read", "not scanned"),
+        ("ended", "cancelled"),
+        ("long ago", "never"),
+    ]
+    assert (item.more, item.lines[-1].word) == (0, "Not in the last 24 h")
+    for number in range(4):
+        add(f"new {number}", state="failed", error="no answer")
+    with CaptureQueriesContext(connection) as many:
+        answer = client.get("/ui/")
+    assert len(many) == len(few), "however many sources there are"
+    assert HOSTILE not in answer.content.decode() and "4 more sources" in seen(answer)
+
+
 def test_who_may_not_decide_is_offered_no_snooze(
     browser: Callable[[str], Client], find: Callable[..., Finding]
 ) -> None:

@@ -213,7 +213,7 @@ def test_who_may_not_ask_reads_why_and_an_open_request_offers_nothing(cast: Cast
 def test_a_draft_keeps_what_it_asks_for_again(cast: Cast, api: Callable[[str], Client]) -> None:
     number = ended(cast, "propose")
     kept = services.save_draft(registry="staging", subject=ORDERS, text="{", by=cast["steward"], again_of=number)
-    page = browser("steward").get(f"/ui/proposals/drafts/{kept}")
+    page = browser("steward").get(f"/ui/proposals/{kept}")
     assert page.status_code == 200 and f'name="again_of" value="{number}"' in page.content.decode()
     assert api("steward").get(f"/api/v1/drafts/{kept}").json()["again_of"] == number
     services.save_draft(registry="staging", subject=ORDERS, text=TEXT, by=cast["steward"], again_of=number)

@@ -12,10 +12,11 @@ from django.db import connection
 
 from registry.errors import SchemadeskError
 from registry.promotions import selectors, services
-from registry.promotions.models import PromotionRequest, Release, RequestItem, Review
+from registry.promotions.models import Acknowledgement, PromotionRequest, Release, RequestItem, Review
 from registry.subjects.selectors import list_versions
 from registry.subjects.selectors.places import get_registry
 from registry.subjects.services import set_config
+from registry.subjects.services.clients import declare_client
 from tests.promotions.parts import CUSTOMERS, ORDERS, V1, Cast, ask, change, register, state_of
 
 pytestmark = [
@@ -65,6 +66,18 @@ def test_one_approver_with_four_clicks_is_one_review(cast: Cast, seed: int) -> N
     assert Counter(found) == {"in review": 1, "WrongState": 3}
     assert Review.objects.count() == 1
     assert state_of(number) == "in review"
+
+
+def test_four_acknowledgements_at_once_are_one(cast: Cast) -> None:
+    register(V1, cast["admin"], registry="staging")
+    declare_client(registry="staging", subject=ORDERS, name="billing", version=1, contact="reader", by=cast["admin"])
+    narrow = {**V1, "fields": [{"name": "note", "type": ["null", "string"], "default": None}]}
+    register(narrow, cast["steward"])
+    number = ask(cast, target="staging")
+    sent = {"request_id": number, "subject": ORDERS.qualified, "client": "billing", "by": cast["reader"]}
+    found = race([lambda: services.acknowledge(**sent)] * 4)
+    assert Counter(found) == {True: 1, False: 3}
+    assert Acknowledgement.objects.count() == 1
 
 
 @pytest.mark.parametrize("seed", ROUNDS)

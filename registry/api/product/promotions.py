@@ -65,7 +65,9 @@ class PageSerializer(serializers.Serializer[Any]):
         max_value=MAX_NUMBER,
         help_text="the drift finding that they answer",
     )
-    label = serializers.CharField(max_length=MAX_LABEL, required=False, default="", allow_blank=True)
+    label = serializers.CharField(  # type: ignore[assignment]  # a filter, not DRF's
+        max_length=MAX_LABEL, required=False, default="", allow_blank=True
+    )
     mine = serializers.BooleanField(required=False, default=False)
     waiting = serializers.BooleanField(required=False, default=False, help_text="for one's own review")
     after = serializers.IntegerField(required=False, default=None, allow_null=True, min_value=1, max_value=MAX_NUMBER)

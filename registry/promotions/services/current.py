@@ -13,6 +13,7 @@ from registry.access.roles import ADMIN, Actor, Grant, may, may_somewhere, refus
 from registry.audit.services import record
 from registry.errors import InvalidInput, NotAllowed, NotSignedIn, PlanChanged, RequestNotFound, WrongState
 from registry.promotions import planning, staleness
+from registry.promotions.consumers import CODE as CONSUMERS
 from registry.promotions.consumers import Hurt, hurt_by
 from registry.promotions.eligible import needed_for
 from registry.promotions.models import PromotionRequest, Review
@@ -295,7 +296,10 @@ def what_moved(old: Mapping[str, Any], new: Plan) -> str:
     at_target = staleness.what_moved(old.get("target", {}), fresh["target"]) if old.get("target") else ""
     if at_target:
         return f"The plan has changed. {at_target}."
-    before, after = ({_key(item): item for item in plan["checks"]} for plan in (old, fresh))
+    # that acknowledgements no longer count is what comes of it
+    before, after = (
+        {_key(item): item for item in plan["checks"] if item.get("code") != CONSUMERS} for plan in (old, fresh)
+    )
     different = [key for key in after if _said(before.get(key)) != _said(after[key])]
     # a verdict that changed says more than a sentence that did
     different.sort(key=lambda key: before.get(key, {}).get("verdict") == after[key]["verdict"])

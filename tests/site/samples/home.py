@@ -6,12 +6,18 @@ from dataclasses import replace
 from datetime import date
 
 from dashboard.presenters.frame import Action, Link, MessagePage, Problem, Section
-from dashboard.presenters.home import ActivityItem, FirstStep, HealthItem, HomePage, Tried
-from dashboard.presenters.looks import Health
+from dashboard.presenters.home import ActivityItem, FirstStep, HealthItem, HealthLine, HomePage, Tried
+from dashboard.presenters.looks import Health, ScanState
 from tests.site.samples.cast import HOSTILE, ago, frame
 from tests.site.samples.drift import FINDINGS
 from tests.site.samples.promotions import REQUESTS
 
+LINES = (
+    HealthLine(name="payments", url="/gallery/source", state=ScanState.FAILED, at=ago(hours=3)),
+    HealthLine(name="orders, as every team that has ever written to it calls it", url="/gallery/source", state=ScanState.NEVER),
+    HealthLine(name=HOSTILE, url="/gallery/source", state=ScanState.EMPTY, at=ago(minutes=9)),
+    HealthLine(name="customer_totals", url="/gallery/source", state=ScanState.NEVER, word="Not in the last 24 h", at=ago(days=3)),
+)  # fmt: skip
 HOME = HomePage(
     frame=frame("Home", Section.HOME),
     waiting=(
@@ -21,7 +27,7 @@ HOME = HomePage(
     together_url="/ui/promotions?who=waiting", snooze_until=date(2026, 11, 30), snooze_from=date(2026, 11, 24),
     mine=REQUESTS[2:3],
     findings=tuple(
-        replace(row, number=number, snooze=Action(label="Snooze", url="/ui/findings/1/acknowledge", method="post", icon="clock"),
+        replace(row, number=number, snooze=Action(label="Acknowledge", url="/ui/findings/1/acknowledge", method="post", icon="eye"),
                 resolving=(Link(label="#12", url="/gallery/promotion"),) if number == 2 else ())
         for number, row in enumerate(FINDINGS[:4])
     ),
@@ -30,6 +36,7 @@ HOME = HomePage(
         HealthItem(label="Database", health=Health.UP),
         HealthItem(label="Spark", health=Health.UP, sentence="4.2.0, last scan", at=ago(minutes=2)),
         HealthItem(label="Kafka", health=Health.DEGRADED, sentence="1 of 2 clusters answers; since", at=ago(hours=3)),
+        HealthItem(label="Scans", health=Health.DEGRADED, sentence="2 of 9 sources scanned in the last 24 h; 1 can’t be read: payments.", at=ago(minutes=2), url="/gallery/sources", lines=LINES, more=2),
         HealthItem(label="Workers", health=Health.UP, sentence="2 of 2, nothing queued"),
         HealthItem(label="Remote registries", health=Health.OFF, sentence="none connected"),
     ),

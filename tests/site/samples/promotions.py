@@ -49,6 +49,7 @@ from dashboard.presenters.promotions_page import (
     CommentRow,
     ConsumerRow,
     ItemLink,
+    LabelForm,
     LinkedRow,
     PromotionPage,
     ReviewForm,
@@ -67,6 +68,9 @@ REQUEST = Action(
 )
 
 
+LABEL_LINKS = tuple(Link(label=label, url="/gallery/promotions") for label in ("checkout", "q4", HOSTILE[:40]))
+
+
 def request(number: int, subject: str, what: str, state: RequestState, **more: object) -> RequestRow:
     """A sample request."""
     base = RequestRow(
@@ -79,12 +83,12 @@ def request(number: int, subject: str, what: str, state: RequestState, **more: o
 REQUESTS = (
     request(14, "orders-value", "version 3", RequestState.IN_REVIEW, source=DEV, target=STAGING, verdict=Verdict.BREAKS, requested_at=ago(minutes=3), more=4,
             blocked="A check fails: it breaks BACKWARD_TRANSITIVE at staging in 1 place."),
-    request(13, "customers-value", "version 2", RequestState.IN_REVIEW, blocked="Waits for 1 review by somebody else than steward."),
+    request(13, "customers-value", "version 2", RequestState.IN_REVIEW, blocked="Waits for 1 review by somebody else than steward.", labels=LABEL_LINKS[:2]),
     request(12, "payments-value", "a proposed text", RequestState.APPROVED, source=None, reviews="1 of 1", verdict=Verdict.CARE, blocked="Approved: ready to be applied."),
     request(15, "refunds-value", "version 4 again", RequestState.SCHEDULED, source=None, reviews="1 of 1", blocked="Will be applied in 6 h."),
     request(16, "carts-value", "version 1", RequestState.DRAFT, blocked="Not submitted yet."),
     request(11, ARABIC, "version 1", RequestState.APPLIED, reviews="1 of 1", requested_at=ago(days=2)),
-    request(10, HOSTILE, "version 1", RequestState.REJECTED, requested_by=HOSTILE, verdict=Verdict.UNKNOWN, requested_at=ago(days=3)),
+    request(10, HOSTILE, "version 1", RequestState.REJECTED, requested_by=HOSTILE, verdict=Verdict.UNKNOWN, requested_at=ago(days=3), labels=LABEL_LINKS),
     request(9, LONG, "version 12", RequestState.FAILED, requested_at=ago(days=40), blocked="1 of 3 steps is done: prod didn’t answer."),
     request(8, "orders-key", "version 1", RequestState.WITHDRAWN, requested_at=ago(days=41)),
 )  # fmt: skip
@@ -95,6 +99,7 @@ SEARCH = Search(
         Filter(name="target", label="Target", choices=(Choice(value="", label="Any target", selected=True), Choice(value="prod", label="to prod"))),
         Filter(name="who", label="Whose", choices=(Choice(value="", label="Anybody’s", selected=True), Choice(value="mine", label="Mine"), Choice(value="waiting", label="Waiting for me"))),
     ),
+    fields=(Field(name="label", label="Label"),),
 )  # fmt: skip
 LIST = RequestList(
     frame=frame("Promotions", Section.PROMOTIONS),
@@ -257,6 +262,10 @@ CONSUMERS = (
     ConsumerRow(client="audit-export", subject="customers-value", does="reads and writes version 2", contact="data-platform@shop.example", people=("maria",), state=Acknowledged.DONE, who="maria", at=ago(minutes=9), note="We take version 2 from tonight’s release on."),
     ConsumerRow(client=HOSTILE, subject=LONG, does="withdrawn since", contact=HOSTILE, people=(HOSTILE, LONG), state=Acknowledged.DONE, who=HOSTILE, at=ago(days=1), note=HOSTILE + LONG),
 )  # fmt: skip
+LABELS = LabelForm(
+    labels=LABEL_LINKS[:2], written=Field(name="labels", label="Labels", value="checkout, q4", help="Up to 10, with commas between them; everybody who reads the request sees them."),
+    change=Action(label="Save the labels", url="/ui/promotions/13/labels", method="post", icon="check"),
+)  # fmt: skip
 ORIGIN = FindingOrigin(
     url="/gallery/finding", sentence="Field loyalty_tier stands in 412 of 1,600 messages of customers under schema id 31, and no schema declares it.",
     severity=Severity.RISK, state=FindingState.OPEN,
@@ -275,7 +284,7 @@ PROMOTION = PromotionPage(
     recheck=Action(label="Run again", url="/ui/promotions/13/recheck", method="post", icon="refresh-cw"), impact=IMPACT, plan=PLAN, plan_hash="5f0c9a1e77aa", ids=IDS,
     rules=(RuleRow(sentence="1 approval by somebody else than the requester", needed=1, given=0, who=("approver", "admin")), RuleRow(sentence="1 of the owners of customers-value", needed=1, given=1, who=("maria",))),
     eligible=("approver", "admin"), policy=("Closed: it changes by releases alone.", "Open drift at a subject fails its requests.", "Frozen from 24 Dec to 2 Jan."),
-    review=REVIEW, timeline=TIMELINE, threads=THREADS, comment=COMMENT,
+    review=REVIEW, timeline=TIMELINE, threads=THREADS, comment=COMMENT, labels=LABELS,
     packs=(Link(label="One HTML file", url="/ui/promotions/13/evidence.html"), Link(label="JSON", url="/ui/promotions/13/evidence.json")),
 )  # fmt: skip
 WITHDRAW = Action(label="Withdraw", url="/ui/promotions/13/withdraw", method="post", icon="undo-2")
@@ -308,7 +317,7 @@ PROMOTION_BREAKS = replace(
     checks=FAILING, comparison=replace(COMPARISON, hidden_changes=12), comparison_of="orders-value", all_url="/gallery/promotion-breaks?all=1",
     unchanged_url="/gallery/promotion-breaks?unchanged=1", text_switch=TextSwitch(as_submitted=False, laid_out_url="/gallery/promotion-breaks", submitted_url="/gallery/promotion-breaks?text=submitted"),
     glass=Link(label="Break the glass of prod", url="/gallery/environment#glass-title"),
-    facts=(*PROMOTION.facts, Fact(label="Declared clients that don’t go on", value="2 of 5: billing and ledger", url="#impact")), consumers=CONSUMERS, items=SET, items_title="7 schemas would be written", items_hidden=3, words_url="/gallery/promotion", more=3, ids=IDS_MANY, reason=HOSTILE, finding=ORIGIN_HOSTILE,
+    facts=(*PROMOTION.facts, Fact(label="Declared clients that don’t go on", value="2 of 5: billing and ledger", url="#impact")), consumers=CONSUMERS, labels=replace(LABELS, labels=LABEL_LINKS, change=replace(ACKNOWLEDGE, label="Save the labels", allowed=False, reason="A request is labelled by whoever asked for it, and by those who review it.")), items=SET, items_title="7 schemas would be written", items_hidden=3, words_url="/gallery/promotion", more=3, ids=IDS_MANY, reason=HOSTILE, finding=ORIGIN_HOSTILE,
     voided="prod moved at 10:02: customers-value got version 3, registered by release 12. 1 approval no longer counts.",
     nobody="Nobody with the right to review is left: name an owner of orders-value, or give somebody the role approver.",
     review=replace(
