@@ -216,7 +216,7 @@ def test_home_says_the_same_word_for_the_same_act(
     row = find()
     home, finding = (browser("approver").get(url).content.decode() for url in ("/ui/", f"/ui/findings/{row.pk}"))
     assert "Snooze" not in home
-    assert all(re.search(r"<button[^>]*>(<svg.*?</svg>)?\s*Acknowledge</button>", page) for page in (home, finding))
+    assert all("Acknowledge</button>" in page for page in (home, finding))
 
 
 def test_home_has_a_line_for_each_source_that_was_not_scanned_the_worst_first(
@@ -234,7 +234,7 @@ def test_home_has_a_line_for_each_source_that_was_not_scanned_the_worst_first(
     add("ended", state="cancelled")
     add("nothing read", state="done", read={"nothing": True})
     add(HOSTILE, state="failed", error="no right")
-    add("under way", state="running", finished_at=None)
+    add("under way", state="queued", started_at=None, finished_at=None)
     client = browser("reader")
     with CaptureQueriesContext(connection) as few:
         item = next(item for item in client.get("/ui/").context["page"].health if item.lines)
