@@ -43,7 +43,6 @@ def references_page(request: HttpRequest, registry: str, subject: str) -> Refere
     place, name = get_registry(registry), parse_subject(subject)
     graph = reference_graph(place, name, given_text(request.GET, "version") or "latest", by=page_actor(request))
     numbers = selectors.list_versions(place, name, deleted=True)[::-1][:MAX_VERSIONS]
-    url = subject_url(registry, name.qualified)
     return ReferencesPage(
         frame=make_frame(
             request,
@@ -56,7 +55,6 @@ def references_page(request: HttpRequest, registry: str, subject: str) -> Refere
             mirror=mirror_of(place),
         ),
         subject=name.qualified,
-        subject_url=url,
         version=graph.version,
         lists=_lists(registry, graph),
         picture=_Drawing(registry, graph).picture() if graph.references or graph.dependants else None,

@@ -58,26 +58,28 @@ def propose_action(
 def subject_actions(
     request: HttpRequest, place: Registry, name: SubjectName, *, order: list[str], live: bool, selected: int
 ) -> tuple[Action, ...]:
-    """What is done with the subject; a reason against a change of the note stands where that leads."""
+    """What is done with the subject most."""
     registry, own = place.name, name.qualified
     found = [
         _promote(request, registry, name, selected, order) if live else None,
         propose_action(request, registry, name, order=order, live=live),
         Action(label=gettext("Check a new version"), url=subject_url(registry, own, "report"), icon="shield-check"),
+    ]
+    return tuple(action for action in found if action is not None)
+
+
+def more_actions(
+    request: HttpRequest, registry: str, name: SubjectName, *, live: bool, selected: int
+) -> tuple[Action, ...]:
+    """What is done with the subject seldom; reasons against it stand where each leads."""
+    own = name.qualified
+    found = [
         Action(label=gettext("Simulate on data"), url=subject_url(registry, own, "simulate"), icon="play")
         if live
         else None,
         Action(
             label=gettext("Describe"), url=f"{subject_url(registry, own, version=selected)}#note", icon="message-square"
         ),
-    ]
-    return tuple(action for action in found if action is not None)
-
-
-def more_actions(request: HttpRequest, registry: str, name: SubjectName) -> tuple[Action, ...]:
-    """What is done with the subject seldom; reasons against it stand where each leads."""
-    own = name.qualified
-    found = [
         Action(label=gettext("Subscribe"), url=subscribe_url(registry, name), icon="inbox")
         if page_actor(request).user_id is not None
         else None,

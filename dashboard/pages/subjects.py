@@ -149,7 +149,7 @@ def subject_page(request: HttpRequest, registry: str, subject: str, *, given: No
         state=state_mark(lives, live[0] if live else None),
         topics=topic_links(actor, place, name),
         actions=subject_actions(request, place, name, order=order, live=bool(live), selected=selected.version),
-        more=more_actions(request, registry, name),
+        more=more_actions(request, registry, name, live=bool(live), selected=selected.version),
         export=None if actor.past else subject_export(registry, name),
         restore=_restore(request, whole, selected, mode),
         versions=version_rows(

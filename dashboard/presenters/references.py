@@ -74,7 +74,6 @@ class ReferencesPage:
 
     frame: Frame
     subject: str
-    subject_url: str
     version: int
     lists: ReferenceLists
     picture: GraphPicture | None

@@ -49,6 +49,7 @@ def test_a_report_is_read_and_its_repair_taken_without_javascript(signed_in: Cal
 def test_from_the_subject_to_the_age_that_ends_at_its_default(signed_in: Callable[..., Page]) -> None:
     page = signed_in()
     page.goto(PEOPLE)
+    page.locator(".head-actions summary").click()
     page.get_by_role("link", name="Simulate on data").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Simulate on data")
     page.get_by_role("link", name="Read, modify, write back").click()

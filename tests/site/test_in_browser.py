@@ -251,3 +251,6 @@ def test_a_printed_comparison_has_no_controls(page: Page, address: str) -> None:
     for what in (".masthead", "form.chooser", ".head-actions", "[data-views]", ".keys"):
         assert not page.locator(what).first.is_visible(), what
     assert page.locator(".change").first.is_visible()
+    page.evaluate("document.documentElement.dataset.theme = 'dark'")
+    scheme = page.evaluate("getComputedStyle(document.documentElement).colorScheme")
+    assert scheme == "light", "on paper the dark theme is light ink on white"

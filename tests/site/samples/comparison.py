@@ -252,7 +252,7 @@ COMPARE = ComparePage(
         ChoiceGroup(label=HOSTILE, choices=()),
         ChoiceGroup(label="Your drafts", choices=(Choice(value="draft-12", label=f"{HOSTILE} · your draft 12"),)),
     ),
-    to_groups=(ChoiceGroup(label="dev", choices=SIDES),),
+    to_groups=(ChoiceGroup(label="dev", choices=tuple(replace(each, selected=each.value == "3") for each in SIDES)),),
     swap_url="?from=3&to=2",
     unified_url="/gallery/compare",
     split_url="/gallery/compare-split",

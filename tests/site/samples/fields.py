@@ -80,7 +80,7 @@ PICTURE = GraphPicture(
     edges=(GraphEdge(path="M222 90 C250 90 250 90 280 90"), GraphEdge(path="M500 90 C530 90 530 26 558 26"), GraphEdge(path="M500 90 C530 90 530 90 558 90", broken=True), GraphEdge(path="M500 90 C530 90 530 154 558 154")),
 )  # fmt: skip
 REFERENCES = ReferencesPage(
-    frame=frame("References of orders-value", Section.SUBJECTS, *HERE, part="References"), subject="orders-value", subject_url=ORDERS,
+    frame=frame("References of orders-value", Section.SUBJECTS, *HERE, part="References"), subject="orders-value",
     version=3, lists=ReferenceLists(references=(ADDRESS, GONE), dependants=(INVOICES, replace(INVOICES, name=LONG)), more_dependants="and 17 more"),
     picture=PICTURE, versions=tuple((number, f"{ORDERS}references?version={number}", number == 3) for number in (3, 2, 1)),
 )  # fmt: skip

@@ -115,7 +115,7 @@ LINT = (
 RESULT = ReportResult(
     lint=LINT,
     verdict=Verdict.BREAKS,
-    headline="a new topic, or repair it",
+    headline="A new topic, or repair it",
     level="BACKWARD_TRANSITIVE",
     checked_at=ago(seconds=2),
     checker="0.1.0",

@@ -572,10 +572,10 @@ ACTIONS = (
     PROMOTE,
     Action(label="Propose a version", url="/gallery/propose", icon="pencil"),
     Action(label="Check a new version", url="/gallery/report", icon="shield-check"),
-    Action(label="Simulate on data", url="/gallery/simulate", icon="play"),
-    Action(label="Describe", url="#note", icon="message-square"),
 )
 MORE = (
+    Action(label="Simulate on data", url="/gallery/simulate", icon="play"),
+    Action(label="Describe", url="#note", icon="message-square"),
     Action(label="Subscribe", url="/gallery/subscriptions", icon="inbox"),
     Action(label="Policy", url="/gallery/policy", icon="lock"),
     Action(label="Retire …", url="/gallery/retire", icon="x"),
