@@ -100,6 +100,8 @@ _LISTS: Final[Mapping[str, _List]] = {
         {("show", "unread"): "true", ("show", "all"): ""},
     ),
     "registries": _List("/api/v1/registries"),
+    "moving": _List("/api/v1/registries/{registry}/export", note=later("One JSON object a line.")),
+    "deleted": _List("/api/v1/registries/{registry}/copies", {"before": "before"}),
     "webhooks": _List("/api/v1/webhooks"),
     "deliveries": _List("/api/v1/webhooks/{webhook}/deliveries", {"before": "before"}),
     "subscriptions": _List("/api/v1/notifications/subscriptions"),

@@ -35,6 +35,7 @@ SCHEMADESK_HOT_PATH_FILE    what the programs of one host share for it (SCHEMADE
 SCHEMADESK_HOT_PATH_MIB     memory for answers, of each web process (64)
 SCHEMADESK_HOT_PATH_HOSTS   "1": other hosts write to the database too, and agree with this one over REDIS_URL; not set:
                             so it is where REDIS_URL has a host
+DELETED_COPY_DAYS           days that a copy of what is deleted for good is kept (30; 0: none is)
 SCHEMADESK_URL              where people reach the site, for links in mails and chat messages (none: no links)
 SCHEMADESK_MAIL_HOST        the mail server; none: no mail is sent
 SCHEMADESK_MAIL_PORT, _USER, _PASSWORD (or _PASSWORD_FILE), _TLS (starttls, tls, none), _FROM how mail is sent
@@ -168,6 +169,7 @@ CELERY_BEAT_SCHEDULE = {
     "queue-due-deliveries": {"task": "registry.notifications.tasks.queue_due_deliveries", "schedule": 5.0},
     "queue-due-digests": {"task": "registry.notifications.tasks.queue_due_digests", "schedule": 60.0},
     "prune-notices": {"task": "registry.notifications.tasks.prune_notices", "schedule": 3600.0},
+    "prune-copies": {"task": "registry.subjects.tasks.prune_copies", "schedule": 3600.0},
     "prune-deployments": {"task": "registry.drift.tasks.prune_deployments", "schedule": 3600.0},
     "refresh-outlooks": {"task": "registry.promotions.tasks.refresh_outlooks", "schedule": 20.0},
     "apply-due": {"task": "registry.promotions.tasks.apply_due", "schedule": 15.0},
@@ -415,6 +417,8 @@ EMAIL_USE_TLS, EMAIL_USE_SSL = _mail_tls == "starttls", _mail_tls == "tls"
 EMAIL_TIMEOUT = 15
 EMAIL_BACKEND = f"django.core.mail.backends.{'smtp' if EMAIL_HOST else 'dummy'}.EmailBackend"
 DEFAULT_FROM_EMAIL = os.environ.get("SCHEMADESK_MAIL_FROM", "schemadesk@localhost")
+# How long a copy of what is deleted for good is kept; 0: none is (docs/how-to/retire.md).
+DELETED_COPY_DAYS = int(os.environ.get("DELETED_COPY_DAYS", "30"))
 WEBHOOK_DISABLE_DAYS = int(os.environ.get("WEBHOOK_DISABLE_DAYS", "5"))  # of failure, then it is switched off
 NOTIFICATION_DAYS = int(os.environ.get("NOTIFICATION_DAYS", "90"))  # how long notices and delivery logs are kept
 SCAN_MAX_MESSAGES = int(os.environ.get("SCAN_MAX_MESSAGES", "5000000"))

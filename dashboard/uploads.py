@@ -1,24 +1,30 @@
-"""What becomes of a file that a form sends: it is held in memory, and no more of it than any form needs."""
+"""What becomes of a file that a form sends: it is held in memory, and no more of it than its form needs."""
 
 from __future__ import annotations
 
 from io import BytesIO
-from typing import Any
+from typing import Any, Final
 
 from django.conf import settings
 from django.core.files.uploadedfile import InMemoryUploadedFile
 from django.core.files.uploadhandler import FileUploadHandler
 
+from registry.subjects.sent_file import MAX_SENT
+
+#: addresses whose files may be larger than a schema, by their names
+LARGER: Final = {"ui:registry_import": MAX_SENT}
+
 
 class SmallFileHandler(FileUploadHandler):
-    """Keeps as many bytes of a request's files together as a schema may have, and drops the rest.
+    """Keeps as many bytes of a request's files together as a schema may have, or its address takes, and drops the rest.
 
     A file's `size` says how large it was: one that is larger than what was kept is refused by whoever asked for it.
     """
 
     def __init__(self, request: Any = None) -> None:
         super().__init__(request)
-        self._left = settings.SCHEMA_MAX_BYTES
+        match = getattr(request, "resolver_match", None)
+        self._left = LARGER.get(match.view_name if match else "", settings.SCHEMA_MAX_BYTES)
         self._held = BytesIO()
 
     def new_file(self, *args: Any, **kwargs: Any) -> None:

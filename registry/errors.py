@@ -31,6 +31,7 @@ own status and code with a table of their own. Those of associations stand in re
     │   ├── ThreadNotFound
     │   ├── DraftNotFound
     │   ├── ClientNotFound           a declared client of a subject
+    │   ├── CopyNotFound             a kept copy, which may have been brought back, forgotten, or be too old
     │   ├── EnvironmentPartNotFound  a review rule, freeze or break-glass of an environment
     │   ├── ClusterNotFound
     │   ├── SourceNotFound
@@ -201,6 +202,10 @@ class DraftNotFound(NotFound):
 
 class EnvironmentPartNotFound(NotFound):
     """No review rule, freeze or break-glass of that number."""
+
+
+class CopyNotFound(NotFound):
+    """No such copy is kept: it was brought back or forgotten, or its time is over."""
 
 
 class ClusterNotFound(NotFound):

@@ -32,7 +32,7 @@ from registry.streams.keeping import keep_query
 from registry.streams.models import StateCheck, StateVariable, StreamQuery
 from registry.streams.seen import InputSeen, query_seen
 from registry.streams.services import check_planned_state, start_plan
-from registry.subjects.models import Registry, SchemaVersion, Subject
+from registry.subjects.models import KeptCopy, Registry, SchemaVersion, Subject
 from registry.subjects.names import DEFAULT_CONTEXT, SubjectName
 from registry.subjects.selectors import subject_rows
 from registry.subjects.selectors.places import get_registry
@@ -72,7 +72,7 @@ def furnish(by: Actor, user: User) -> dict[str, Any]:
     return {
         "usual": usual, "wide": wide.subject, "referred": referred, "fields": f"{_count(wide):,}",
         "path": _path(usual), "wide_path": _path(wide.subject), "planned": _planned()[-1],
-        "middle": _middle(), "person": user.username, "mirror": MIRROR, "run": _run().pk,
+        "middle": _middle(), "person": user.username, "mirror": MIRROR, "run": _run().pk, "copy": _copy().pk,
         "request": request.pk, "draft": Draft.objects.filter(author=user).earliest("pk").pk, "source": source.pk, "scan": scan.pk,
         "cluster": source.cluster_id, "finding": finding.pk, "query": query.pk,
         "variable": StateVariable.objects.filter(query=query).earliest("pk").pk,
@@ -220,6 +220,23 @@ def _run() -> JobRun:
     lines = [f"12:00:00 INFO registry.drift.scanning: scan 1: reading orders, {number} of 200" for number in range(200)]
     ended = {"state": JobRun.DONE, "started_at": now, "finished_at": now, "seconds": 1.0, "lines": lines}
     row, _ = JobRun.objects.get_or_create(task="registry.drift.tasks.run_scan", key=MARK, defaults=ended)
+    return row
+
+
+def _copy() -> KeptCopy:
+    """The copy of a subject with some versions that was deleted for good."""
+    version = {"context": ".", "subject": MARK, "schemaType": "AVRO", "schema": '"int"', "created_by": "bench"}
+    now = timezone.now()
+    versions = [
+        {**version, "version": number, "id": 900_000_000, "deleted_at": f"{now:%Y-%m-%dT%H:%M:%SZ}"}
+        for number in range(1, 21)
+    ]
+    beside = dict.fromkeys(("note", "config", "mode", "owners"))
+    row, _ = KeptCopy.objects.get_or_create(
+        registry=get_registry("dev"), kind=KeptCopy.DELETED, name=MARK,
+        defaults={"versions": 20, "content": json.dumps({"versions": versions, **beside}), "made_at": now,
+                  "made_by": "bench", "until": now + timedelta(days=3650)},
+    )  # fmt: skip
     return row
 
 

@@ -117,6 +117,10 @@ PAGES: Final = (
     Page("inbox", "inbox"),
     Page("subscriptions", "subscriptions"),
     Page("registries", "registries"),
+    Page("registry, export and import", "moving", _PLACE),
+    Page("deleted for good", "deleted", _PLACE),
+    Page("copy, its plan", "copy", {**_PLACE, "copy_id": "{copy}"}),
+    Page("copy, as a file", "copy_file", {**_PLACE, "copy_id": "{copy}"}),
     Page("registry, connect", "registry_connect"),
     Page("registry, its connection", "registry_connection", {"registry": "{mirror}"}),
     Page("registry, disconnect", "registry_disconnect", {"registry": "{mirror}"}),
@@ -156,6 +160,7 @@ UNSEEN: Final = frozenset(
         "state_check_export",
         "scan_progress",
         "audit_export",
+        "copy_file",
     }
 )
 

@@ -107,6 +107,7 @@ BESIDE: Final = frozenset(
         "streams_statevariable",
         "streams_streamquery",
         "subjects_client",
+        "subjects_keptcopy",
         "subjects_subjectactivity",
         "subjects_subjectnote",
     }

@@ -49,6 +49,7 @@ TABLES: Final = {
     "subjects_subjectnote": later("description"),
     "subjects_association": later("association"),
     "subjects_client": later("client"),
+    "subjects_keptcopy": later("kept copy"),
     "subjects_config": later("compatibility"),
     "subjects_mode": later("mode"),
     "promotions_environment": later("environment"),

@@ -27,6 +27,7 @@ from registry.subjects.names import SubjectName
 _ABOUT: Final[Mapping[str, tuple[str, str]]] = {
     "subjects_registry": ("registry", ""),
     "subjects_context": ("registry", "registry_id"),
+    "subjects_keptcopy": ("registry", "registry_id"),
     "subjects_subject": ("subject", ""),
     "subjects_subjectnote": ("subject", "subject_id"),
     "subjects_association": ("subject", "subject_id"),

@@ -47,6 +47,7 @@ _WORDS: Final = {
     "queue-due-deliveries": later("Hand out deliveries to webhooks"),
     "queue-due-digests": later("Hand out digests by mail"),
     "prune-notices": later("Remove old notices, digests and logs"),
+    "prune-copies": later("Remove copies that are kept no longer"),
     "prune-deployments": later("Remove old deployments"),
     "refresh-outlooks": later("Work out what the board shows"),
     "apply-due": later("Apply what is scheduled"),

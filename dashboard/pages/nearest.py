@@ -12,6 +12,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext
 
 from dashboard.links import PAGES, subject_url
+from dashboard.pages.copies import copy_url, newest_copy, restore_label
 from dashboard.pages.frame import page_actor
 from dashboard.presenters.frame import Link
 from registry.access.roles import Actor, may
@@ -43,7 +44,7 @@ def nearest(request: HttpRequest, error: Exception) -> tuple[Link, ...]:
     page = match.url_name if match.url_name in PAGES else ""
     if isinstance(error, VersionNotFound):
         return (*_versions(place, name), *_elsewhere(place, name, actor))
-    return (*_elsewhere(place, name, actor), *_alike(place, name, page, actor))
+    return (*_kept(place, name, actor), *_elsewhere(place, name, actor), *_alike(place, name, page, actor))
 
 
 def _meant(kwargs: Mapping[str, str], error: SchemadeskError) -> tuple[Registry | None, SubjectName | None]:
@@ -54,6 +55,12 @@ def _meant(kwargs: Mapping[str, str], error: SchemadeskError) -> tuple[Registry 
     name = parse_subject(subject)
     about = error.details.get("subject", name.qualified)
     return get_registry(registry), name if about == name.qualified else None
+
+
+def _kept(place: Registry, name: SubjectName, actor: Actor) -> tuple[Link, ...]:
+    """The copy of a subject that was deleted for good."""
+    copy = newest_copy(place, name, actor)
+    return (Link(label=restore_label(copy), url=copy_url(place.name, copy.number)),) if copy else ()
 
 
 def _elsewhere(place: Registry, name: SubjectName, actor: Actor) -> tuple[Link, ...]:

@@ -45,6 +45,7 @@ def _row(entry: RegistryEntry, order: list[str], actor: Actor) -> RegistryRow:
             state=RegistryState.OURS,
             subjects=entry.subjects,
             versions=entry.versions,
+            actions=(_moving(entry.name),),
         )
     return RegistryRow(
         environment=place,
@@ -85,5 +86,10 @@ def _actions(mirror: MirrorState, actor: Actor) -> tuple[Action, ...]:
         refresh_action(mirror, actor),
         act(gettext("Test connection"), "registry_test", "play", method="post"),
         act(gettext("Change"), "registry_connection", "pencil"),
+        _moving(mirror.registry),
         act(gettext("Disconnect"), "registry_disconnect", "x"),
     )
+
+
+def _moving(registry: str) -> Action:
+    return Action(label=gettext("Export and import"), url=reverse("ui:moving", args=[registry]), icon="file-text")

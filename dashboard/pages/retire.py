@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from django.conf import settings
 from django.http import HttpRequest
 from django.utils.translation import gettext
 
@@ -25,7 +26,7 @@ from dashboard.presenters.retire import (
     RetireStep,
 )
 from dashboard.presenters.usage import EvidenceLine, InUse
-from dashboard.texts import later
+from dashboard.texts import counted, later
 from registry.access.roles import Actor, refusal
 from registry.drift.retiring import SubjectRetirement, data_evidence, retirement_of
 from registry.drift.usage import VersionUse
@@ -292,13 +293,25 @@ def _consequence(what: Meant, choice: str) -> str:
         return gettext("Nothing new can be written with it by name. %(readable)s by id, and it can be restored.") % {
             "readable": readable
         }
+    back = _coming_back()
     if not ids:
-        return gettext("It can’t be restored. Its schema ids belong to other subjects too, so messages stay readable.")
-    said = gettext("It can’t be restored. Messages with %(ids)s become unreadable for good: %(how_many)s.") % {
-        "ids": ids,
-        "how_many": _how_many(what),
-    }
+        return f"{back} {gettext('Its schema ids belong to other subjects too, so messages stay readable.')}"
+    unreadable = gettext("Messages with %(ids)s become unreadable for good: %(how_many)s.")
+    if settings.DELETED_COPY_DAYS:
+        unreadable = gettext("Messages with %(ids)s become unreadable, unless it is restored: %(how_many)s.")
+    said = f"{back} {unreadable % {'ids': ids, 'how_many': _how_many(what)}}"
     return said if all_its_own else f"{said} {gettext('What other subjects have as well stays readable.')}"
+
+
+def _coming_back() -> str:
+    days = settings.DELETED_COPY_DAYS
+    if not days:
+        return gettext("It can’t be restored.")
+    return counted(
+        days,
+        "A copy is kept for %(n)s day: until then it can be restored where its numbers and ids are free.",
+        "A copy is kept for %(n)s days: until then it can be restored where its numbers and ids are free.",
+    )
 
 
 def _how_many(what: Meant) -> str:

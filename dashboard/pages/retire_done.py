@@ -12,6 +12,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from dashboard.links import subject_url, subjects_url
+from dashboard.pages.copies import copy_url, newest_copy, restore_label
 from dashboard.pages.frame import make_frame, page_actor
 from dashboard.pages.numbers import whole_number
 from dashboard.pages.retire import ICONS, LABELS, SHOWN, retire_frame
@@ -74,7 +75,11 @@ def done_page(request: HttpRequest, registry: str, subject: str) -> RetirePage:
             good=good,
             lines=tuple(lines),
             at=timezone.now(),
-            restore=_restore(request, place, name, numbers) if choice == SOFT and good else None,
+            restore=_restore(request, place, name, numbers)
+            if choice == SOFT and good
+            else _restore_copy(request, place, name)
+            if choice == HARD
+            else None,
         ),
     )
 
@@ -123,6 +128,14 @@ def _restore(request: HttpRequest, place: Registry, name: SubjectName, numbers: 
         reason=reason,
         icon=ICONS[RESTORE],
     )
+
+
+def _restore_copy(request: HttpRequest, place: Registry, name: SubjectName) -> Action | None:
+    """The way to the newest copy that is kept of the subject, for whoever may go there."""
+    copy = newest_copy(place, name, page_actor(request))
+    if copy is None:
+        return None
+    return Action(label=restore_label(copy), url=copy_url(place.name, copy.number), icon=ICONS[RESTORE])
 
 
 def orphans_page(request: HttpRequest, registry: str) -> OrphansPage:

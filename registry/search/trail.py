@@ -28,6 +28,7 @@ from registry.subjects.models import (
     Client,
     Config,
     Context,
+    KeptCopy,
     Mode,
     Registry,
     SchemaVersion,
@@ -77,6 +78,8 @@ def _of_subject(place: Registry | None, name: SubjectName) -> Q:
         wanted |= rows_of(model, numbers)
     for model in (Config, Mode):  # a row goes when its setting is taken back: it is found by what it was
         wanted |= Q(table=table_of(model)) & holds("context_id", contexts) & holds("subject_name", [name.subject])
+    copies = Q(table=table_of(KeptCopy)) & holds("name", [name.qualified])
+    wanted |= copies if place is None else copies & holds("registry_id", [place.pk])
     for gone in (RenameDecision, LeastVersion):  # one goes when it is taken back
         wanted |= Q(table=table_of(gone)) & holds("subject_id", subjects)
     return wanted | Q(table=table_of(VersionStanding)) & holds("version_id", versions)

@@ -42,6 +42,7 @@ from registry.subjects.models import (
     Client,
     Config,
     Context,
+    KeptCopy,
     Mode,
     Registry,
     Schema,
@@ -55,7 +56,7 @@ from registry.subjects.selectors.naming import qualified
 
 READ: Final = "audit.read"
 #: tables by the column that says whose their rows are
-_OF_REGISTRY: Final = (Context, Config, Mode, Association, Environment, Source, Deployment, Mute)
+_OF_REGISTRY: Final = (Context, Config, Mode, Association, KeptCopy, Environment, Source, Deployment, Mute)
 _OF_CONTEXT: Final = (Subject, Schema)
 _OF_ENVIRONMENT: Final = (ReviewRule, FreezeWindow, RecurringFreeze, BreakGlass)
 _OF_SOURCE: Final = (Connector, Finding)

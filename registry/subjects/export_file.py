@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import IO, Any
 
@@ -33,17 +33,24 @@ MAX_LINE = 16 * 1024 * 1024
 
 def write_snapshot(snapshot: Snapshot, file: IO[bytes]) -> int:
     """Write the file; gives the number of versions in it."""
-    digest, count = hashlib.sha256(), 0
-    for line in _lines(snapshot):
+    ordered = sorted(snapshot.versions, key=lambda row: (row.subject.context, row.subject.subject, row.version))
+    return write_in_order(snapshot, ordered, file)
+
+
+def write_in_order(around: Snapshot, versions: Iterable[VersionRecord], file: IO[bytes]) -> int:
+    """The same of versions that come one by one, in the order of contexts, subjects and numbers."""
+    digest, count, written = hashlib.sha256(), 0, 0
+    for line in _lines(around, versions):
         data = _line(line)
         digest.update(data)
         file.write(data)
         count += 1
+        written += line["kind"] == "version"
     file.write(_line({"kind": "end", "lines": count, "sha256": digest.hexdigest()}))
-    return len(snapshot.versions)
+    return written
 
 
-def _lines(snapshot: Snapshot) -> Iterator[dict[str, Any]]:
+def _lines(snapshot: Snapshot, versions: Iterable[VersionRecord]) -> Iterator[dict[str, Any]]:
     yield {"kind": "header", "format": FORMAT, "format_version": FORMAT_VERSION}
     for name in sorted(snapshot.contexts):
         yield {"kind": "context", "name": name, "next_schema_id": snapshot.contexts[name]}
@@ -54,7 +61,7 @@ def _lines(snapshot: Snapshot) -> Iterator[dict[str, Any]]:
     for subject in sorted(snapshot.notes, key=scope_key):
         note = snapshot.notes[subject]
         yield {"kind": "note", **_scope(subject), "tags": list(note.tags), "doc": note.doc}
-    for record in sorted(snapshot.versions, key=lambda row: (row.subject.context, row.subject.subject, row.version)):
+    for record in versions:
         yield {"kind": "version", **_version(record)}
 
 
@@ -157,25 +164,7 @@ class _Reader:
         self.notes[subject] = NoteRecord(tuple(_text(tag) for tag in _list(value["tags"])), _text(value["doc"]))
 
     def version(self, value: dict[str, Any]) -> None:
-        record = VersionRecord(
-            subject=SubjectName(_text(value["context"]), _text(value["subject"])),
-            version=_number(value["version"]),
-            schema_id=_number(value["id"]),
-            schema_type=_text(value["schemaType"]),
-            text=_text(value["schema"]),
-            references=tuple(
-                Reference(_text(item["name"]), _text(item["subject"]), _number(item["version"]))
-                for item in value.get("references", [])
-            ),
-            metadata=read_metadata(value.get("metadata")) or None,
-            rule_set=read_rule_set(value.get("ruleSet")) or None,
-            deleted="deleted_at" in value,
-            deleted_at=_time(value.get("deleted_at")),
-            submitted=_text(value.get("submitted", value["schema"])),
-            created_at=_time(value.get("created_at")),
-            created_by=_text(value.get("created_by", "")),
-            door=_text(value.get("door", "")),
-        )
+        record = version_of(value)
         if record.place in self.versions:
             raise ValueError(f"{record.title} comes a second time")
         self.versions[record.place] = record
@@ -187,6 +176,29 @@ class _Reader:
 
     def _wrong(self, what: str) -> InvalidSnapshot:
         return InvalidSnapshot(f"{self.name}, line {self.count + 1} {what}.")
+
+
+def version_of(value: Mapping[str, Any]) -> VersionRecord:
+    """The version that a line says. Raises TypeError, ValueError, KeyError, and what its contracts' readers raise."""
+    return VersionRecord(
+        subject=SubjectName(_text(value["context"]), _text(value["subject"])),
+        version=_number(value["version"]),
+        schema_id=_number(value["id"]),
+        schema_type=_text(value["schemaType"]),
+        text=_text(value["schema"]),
+        references=tuple(
+            Reference(_text(item["name"]), _text(item["subject"]), _number(item["version"]))
+            for item in value.get("references", [])
+        ),
+        metadata=read_metadata(value.get("metadata")) or None,
+        rule_set=read_rule_set(value.get("ruleSet")) or None,
+        deleted="deleted_at" in value,
+        deleted_at=_time(value.get("deleted_at")),
+        submitted=_text(value.get("submitted", value["schema"])),
+        created_at=_time(value.get("created_at")),
+        created_by=_text(value.get("created_by", "")),
+        door=_text(value.get("door", "")),
+    )
 
 
 #: kind of line → the method that takes it

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from registry.subjects.services import remotes, sync_queue
+from registry.subjects.services import keeping, remotes, sync_queue
 
 
 @shared_task(acks_late=True)
@@ -18,3 +18,10 @@ def queue_due_syncs() -> None:
     """Enqueue the mirrors that are due."""
     for registry_id in sync_queue.queue_due_syncs():
         sync_remote.delay(registry_id)
+
+
+@shared_task
+def prune_copies() -> None:
+    """Remove the copies that are kept no longer."""
+    while keeping.prune():
+        continue

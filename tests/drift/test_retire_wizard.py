@@ -273,7 +273,9 @@ def test_the_three_steps_on_pages(
     with django_assert_max_num_queries(QUERIES["retire"]):
         page = seen(client.get(f"{BASE}/choose", {"version": "1"}))
     assert "Delete version 1 softly first." in page and "Restore" not in page
-    assert f"Messages with schema id {ids[0]} become unreadable for good: 100 were seen by the scans" in page
+    assert (
+        f"Messages with schema id {ids[0]} become unreadable, unless it is restored: 100 were seen by the scans" in page
+    )
     address = f"{BASE}/confirm?version=1&do=soft"
     assert "Type orders-value to confirm" in seen(client.get(address))
     assert 'name="subject" value="orders-value"' in client.get(address).content.decode(), "a copy is offered before"

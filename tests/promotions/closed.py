@@ -18,11 +18,18 @@ from django.test import Client
 from registry.access.roles import Actor
 from registry.promotions.models import Environment
 from registry.subjects.associations import AskedAssociation, Resource
+from registry.subjects.models import KeptCopy
 from registry.subjects.names import SubjectName
+from registry.subjects.plan_of_copy import Ways
 from registry.subjects.services import associate, delete_subject, register_version, set_config, set_mode
+from registry.subjects.services.bringing import plan_copy
 from registry.subjects.services.standing import set_standing
 
 ORDERS, SPARE, GONE = (SubjectName(".", name) for name in ("orders-value", "spare-value", "gone-value"))
+#: the number of the copy of what was deleted for good
+COPY = 900061
+#: what a body says → what is sent for it: a plan is named by what it was made of
+PLANNED: dict[str, str] = {}
 #: what there is a config and a mode of: the registry, the context and a subject
 SCOPES = (None, SubjectName(".", ""), ORDERS)
 APPS = ("subjects", "promotions", "drift", "streams", "notifications", "audit")
@@ -60,6 +67,8 @@ def fill(by: Actor, *, mode: str = "READWRITE") -> None:
     delete_subject(registry="prod", subject=GONE, by=by)
     for permanent in (False, True):
         delete_subject(registry="prod", subject=SubjectName(".empty", "x"), by=by, permanent=permanent)
+    KeptCopy.objects.filter(registry__name="prod").update(id=COPY)
+    PLANNED["PLAN"] = plan_copy(registry="prod", number=COPY, ways=Ways(live=True), by=by).digest
     asked = AskedAssociation(subject=SPARE.qualified, lifecycle="WEAK")
     associate(registry="prod", resource=Resource("t", "n", "r", "topic"), asked=[asked], by=by, create=True)
     set_standing(registry="prod", subject=SPARE, version=1, standing="deprecated", message="use orders-value", by=by)
@@ -89,6 +98,8 @@ class Caller:
 
     def send(self, method: str, path: str, body: Any) -> Any:
         """A page gets a form, everything else JSON."""
+        if body is not None and body.get("plan") in PLANNED:
+            body = {**body, "plan": PLANNED[body["plan"]]}
         if path.startswith("/ui/"):
             return self.browser.generic(method, path, urlencode(body or {}), "application/x-www-form-urlencoded")
         return self.program.generic(method, path, "" if body is None else json.dumps(body), "application/json")

@@ -14,7 +14,7 @@ from registry.access.models import User
 from registry.access.roles import Actor
 from registry.promotions.services import open_break_glass
 from tests.conftest import RawClient
-from tests.promotions.closed import Caller, answered, fill, registered_in
+from tests.promotions.closed import COPY, Caller, answered, fill, registered_in
 from tests.rights.calls import BODY, address, row_of
 from tests.rights.conftest import cast, content, present  # noqa: F401 - fixtures
 from tests.rights.routes import METHODS, Route, all_routes
@@ -32,6 +32,7 @@ RIGHTS: dict[str, Any] = yaml.safe_load((HERE.parent / "rights" / "rights.yaml")
 NAMES = {
     "registry": "prod", "subject": "orders-value", "version": "1", "context": ".", "project": "local",
     "location": "local", "resource_id": "r", "schema_format": "avro",
+    "copy_id": str(COPY),
 }  # fmt: skip
 Call = dict[str, Any]
 

@@ -26,6 +26,7 @@ from registry.promotions.models import (
     SamePerson,
     Thread,
 )
+from registry.subjects.models import KeptCopy
 from tests.dashboard.test_pages import content  # noqa: F401 - a fixture
 from tests.rights.calls import WHO, Caller
 
@@ -58,6 +59,12 @@ def present(content: dict[str, int], person: Callable[[str], Actor]) -> dict[str
         pk=numbers["freeze_id"], environment=prod, kind="monthly", zone="UTC", last_days=1, reason="x", made_by=owner,
         from_time=time(), to_time=time(),
     )  # fmt: skip
+    made = {"made_at": now, "made_by": "tests", "until": now + timedelta(days=1)}
+    nothing = '{"versions": [], "note": null, "config": null, "mode": null, "owners": null}'
+    numbers["copy_id"] = KeptCopy.objects.create(
+        registry=Environment.objects.get(registry__name="dev").registry, kind="deleted", name="gone-value", versions=0,
+        content=nothing, **made,
+    ).pk  # fmt: skip
     numbers |= {"thread_id": a_thread(content["request"]), "draft_id": a_draft(owner)}
     two = sorted((owner, User.objects.create(username="twin")), key=lambda user: user.pk)
     numbers["statement_id"] = SamePerson.objects.create(one=two[0], other=two[1], reason="x", stated_by="tests").pk

@@ -62,6 +62,7 @@ UI = [
     path("registries/<path:registry>/policy", index, name="policy"),
     path("search", index, name="search"),
     path("audit", index, name="audit"),
+    path("registries/<path:registry>/moving", index, name="moving"),
     path("registries/<path:registry>/orphans", index, name="orphans"),
     path("jobs", index, name="jobs"),
 ]

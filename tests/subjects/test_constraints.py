@@ -30,6 +30,10 @@ CLIENT = (
     "INSERT INTO subjects_client (subject_id, name, reads, writes, version, fields, contact, declared_at, declared_by, seen_at)"
     " SELECT 900021, 'billing', {}, false, {}, {}, '', now(), 'me', now() FROM generate_series(1, {})"
 )
+COPY = (
+    "INSERT INTO subjects_keptcopy (registry_id, kind, name, versions, content, made_at, made_by, until)"
+    " VALUES ({}, '{}', '{}', 1, '', now(), 'me', now() + interval '{} days')"
+)
 #: constraint → the statement that it refuses; there are: registries 900001 and 900002, context 900011, subject 900021,
 #: schemas 900031 (plain) and 900032 (refers to version 900041), versions 900041 and 900042, a reference, a config and a
 #: mode of subject "orders", of its context and of its registry, and
@@ -77,6 +81,9 @@ REFUSED = {
     "one_client_of_a_name": CLIENT.format("true", "1", "'{}'", 2),
     "client_reads_or_writes": CLIENT.format("false", "1", "'{}'", 1),
     "client_version_counts_from_one": CLIENT.format("true", "0", "'{}'", 1),
+    "known_kind_of_copy": COPY.format(900001, "lost", "orders", 1),
+    "copy_has_a_name": COPY.format(900001, "deleted", "", 1),
+    "copy_is_kept_for_a_while": COPY.format(900001, "deleted", "orders", 0),
     "client_has_few_fields": CLIENT.format("true", "1", "array_fill('x'::varchar, ARRAY[201])", 1),
 }
 #: the same for scopes that have nulls, which SQL takes for different unless told otherwise
@@ -103,6 +110,7 @@ DANGLING = {
     "association.subject": "UPDATE subjects_association SET subject_id = 0",
     "subjectnote.subject": NOTE.replace("900021", "0").format("'{pii}'", "''"),
     "client.subject": CLIENT.replace("900021", "0").format("true", "1", "'{}'", 1),
+    "keptcopy.registry": COPY.format(0, "deleted", "orders", 1),
     "versionstanding.version": STANDING.replace("900041", "0").format("retired", "gone"),
 }
 

@@ -3,6 +3,7 @@
 from registry.subjects.models.activity import SubjectActivity
 from registry.subjects.models.associations import Association
 from registry.subjects.models.clients import Client
+from registry.subjects.models.copies import KeptCopy
 from registry.subjects.models.notes import SubjectNote
 from registry.subjects.models.places import Context, Registry, Subject
 from registry.subjects.models.policy import LEVELS, MODES, POLICIES, PROFILES, Config, Mode
@@ -18,6 +19,7 @@ __all__ = [
     "Client",
     "Config",
     "Context",
+    "KeptCopy",
     "Mode",
     "Registry",
     "Schema",

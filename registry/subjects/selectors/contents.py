@@ -2,45 +2,90 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+from itertools import groupby
+from typing import Final
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from registry.formats.base import Reference
-from registry.subjects.models import Config, Context, Mode, Registry, SchemaReference, SchemaVersion
+from registry.subjects.models import Config, Context, Mode, Registry, SchemaReference, SchemaVersion, Subject
 from registry.subjects.names import SubjectName
 from registry.subjects.selectors.effective import OwnConfig, settings_of
 from registry.subjects.selectors.fitting import among
 from registry.subjects.selectors.notes import notes_of
 from registry.subjects.snapshot import NoteRecord, Scope, Snapshot, VersionRecord
 
+#: subjects whose versions are read at once
+CHUNK: Final = 500
 
-def contents_of(registry: Registry, subjects: Collection[SubjectName] | None = None) -> Snapshot:
+
+def contents_of(
+    registry: Registry, subjects: Collection[SubjectName] | None = None, *, places: bool = False
+) -> Snapshot:
     """Every version, the soft-deleted ones too, with contexts, configs, modes and notes; seven queries, however much it holds.
 
-    Of `subjects` alone: with their own configs and modes, and with their contexts.
+    Of `subjects` alone: with their own configs and modes, and with their contexts; with `places` also what the registry
+    and its contexts set.
     """
     names = None if subjects is None else frozenset(subjects)
     of_subjects = Q() if names is None else among(names, "subject__")
-    rows = SchemaVersion.objects.filter(of_subjects, subject__context__registry=registry).select_related(
-        "schema", "subject__context"
-    )
-    references: dict[int, list[Reference]] = {}
-    used = SchemaReference.objects.filter(schema__context__registry=registry).order_by("schema_id", "position")
-    if names is not None:
-        used = used.filter(schema__in=rows.values("schema"))
-    for schema, name, subject, version in used.values_list("schema_id", "name", "subject_name", "target__version"):
-        references.setdefault(schema, []).append(Reference(name, subject, version))
+    rows = SchemaVersion.objects.filter(of_subjects, subject__context__registry=registry)
+    of = Q(schema__context__registry=registry) if names is None else Q(schema__in=rows.values("schema"))
+    return replace(_around(registry, names, places=places), versions=tuple(_records(rows, of)))
+
+
+def contents_in_pieces(registry: Registry) -> tuple[Snapshot, Iterator[VersionRecord]]:
+    """The same of a whole registry, the versions apart and in the order of an export, some hundred subjects in memory.
+
+    Both are of one moment in a transaction where every statement sees the same.
+    """
+    return _around(registry, None), _in_order(registry)
+
+
+def _in_order(registry: Registry) -> Iterator[VersionRecord]:
+    for context in sorted(Context.objects.filter(registry=registry), key=lambda row: row.name):
+        last = ""
+        while names := list(_names_after(context, last)):
+            rows = SchemaVersion.objects.filter(subject__context=context, subject__name__in=names)
+            found = _records(rows, Q(schema__in=rows.values("schema")))
+            yield from sorted(found, key=lambda row: (row.subject.subject, row.version))
+            last = names[-1]
+
+
+def _names_after(context: Context, last: str) -> QuerySet[Subject, str]:
+    rows = Subject.objects.filter(context=context, name__gt=last)
+    return rows.order_by("name").values_list("name", flat=True)[:CHUNK]
+
+
+def _records(rows: QuerySet[SchemaVersion], referring: Q) -> Iterator[VersionRecord]:
+    used = SchemaReference.objects.filter(referring).order_by("schema_id", "position")
+    listed = used.values_list("schema_id", "name", "subject_name", "target__version")
+    references = {
+        schema: tuple(Reference(name, subject, version) for _, name, subject, version in group)
+        for schema, group in groupby(listed, key=lambda row: row[0])
+    }
+    for row in rows.select_related("schema", "subject__context"):
+        yield _record(row, references.get(row.schema_id, ()))
+
+
+def _around(registry: Registry, names: frozenset[SubjectName] | None, *, places: bool = False) -> Snapshot:
+    """All but the versions."""
     configs = Config.objects.filter(registry=registry).select_related("context")
     modes = Mode.objects.filter(registry=registry).select_related("context")
     contexts = Context.objects.filter(registry=registry)
     if names is not None:
         contexts = contexts.filter(name__in={name.context for name in names})
+
+    def is_meant(scope: Scope) -> bool:
+        return names is None or scope in names or (places and (scope is None or not scope.subject))
+
     return Snapshot(
-        versions=tuple(_record(row, tuple(references.get(row.schema_id, ()))) for row in rows),
+        versions=(),
         contexts=dict(contexts.values_list("name", "next_schema_id")),
-        configs={_scope(row): _settings(settings_of(row)) for row in configs if names is None or _scope(row) in names},
-        modes={_scope(row): row.mode for row in modes if names is None or _scope(row) in names},
+        configs={scope: _settings(settings_of(row)) for row in configs if is_meant(scope := _scope(row))},
+        modes={scope: row.mode for row in modes if is_meant(scope := _scope(row))},
         notes={subject: NoteRecord(note.tags, note.doc) for subject, note in notes_of(registry, names).items()},
     )
 

@@ -39,3 +39,11 @@ def registries_for(actor: Actor) -> list[RegistryEntry]:
     return [
         RegistryEntry(row.name, row.kind, *counts.get(row.pk, (0, 0)), row.created_at, mirror_of(row)) for row in found
     ]
+
+
+def amounts_of(registry: Registry) -> tuple[int, int]:
+    """How many live subjects and versions a registry has; one query."""
+    found = SubjectActivity.objects.filter(registry_id=registry.pk).aggregate(
+        subjects=Count("*"), versions=Sum("live_versions")
+    )
+    return found["subjects"], found["versions"] or 0

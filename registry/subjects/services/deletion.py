@@ -23,6 +23,7 @@ from registry.subjects.selectors.associations import is_in_use
 from registry.subjects.selectors.effective import effective_mode
 from registry.subjects.selectors.places import get_registry, get_subject
 from registry.subjects.selectors.versions import parse_version, version_row
+from registry.subjects.services.keeping import keep_deleted
 from registry.subjects.services.locks import lock_policy, retried
 from registry.subjects.telling import tell_of_deletion
 
@@ -153,7 +154,11 @@ def _mark(rows: list[SchemaVersion]) -> None:
 
 
 def remove_versions(subject: Subject, rows: list[SchemaVersion], *, keep_settings: bool = False) -> None:
-    """Remove the rows, the schemas that no version has any more, and a subject without versions with its settings."""
+    """Remove the rows, the schemas that no version has any more, and a subject without versions with its settings.
+
+    A copy of them is kept for some days (registry/subjects/services/keeping.py).
+    """
+    keep_deleted(subject, rows)
     schemas = [row.schema_id for row in rows]
     orphans = Schema.objects.filter(pk__in=schemas).exclude(
         versions__in=SchemaVersion.objects.exclude(pk__in=[row.pk for row in rows])

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dashboard.presenters.drift_parts import FieldGroup
-from dashboard.presenters.frame import Action, Crumb, Environment, Field, Problem, Section
+from dashboard.presenters.frame import Action, Crumb, Environment, Fact, Field, Paging, Problem, Section
+from dashboard.presenters.moving import Coming, ComingRow, CopyPage, CopyRow, DeletedPage, MovingPage, Way
 from dashboard.presenters.registries import (
     ConnectionTest,
     RegistriesPage,
@@ -113,3 +114,96 @@ FAILED = replace(
         ),
     ),
 )
+CRUMBS = (Crumb(label="Subjects", url="/gallery/subjects"), Crumb(label="Export and import", url="/gallery/moving"))
+MOVING = MovingPage(
+    frame=frame("Export and import", Section.POLICY, CRUMBS[0]),
+    registry="dev",
+    holds="128 subjects with 431 live versions now",
+    export=Action(label="Export all of it", url="/ui/registries/dev/moving/export", method="post", tone="primary", icon="file-text"),
+    upload=Action(label="Read the file and plan", url="/ui/registries/dev/moving/import", method="post", tone="primary", icon="arrow-right"),
+    limits="At most 16 MiB, and 1,000 versions to bring in; larger ones by the command import_registry.",
+    waiting=tuple(
+        CopyRow(
+            name=name, versions=431, made_at=ago(minutes=4), made_by=who, until=ago(hours=-2),
+            open=Action(label="Look and confirm …", url="/gallery/copy-import", icon="arrow-right"),
+        )
+        for name, who in (("dev.jsonl", "anna"), (HOSTILE, HOSTILE), (LONG, LONG))
+    ),
+    deleted_url="/gallery/deleted",
+)  # fmt: skip
+MOVING_EMPTY = replace(MOVING, holds="0 subjects with 0 live versions now", waiting=())
+MOVING_REFUSED = replace(
+    MOVING,
+    upload=replace(MOVING.upload, allowed=False, reason="reader may not change modes in registry dev; it takes the role admin."),
+    waiting=(), deleted_url="", problem=Problem(what="dev.jsonl has no last line: it was cut off. Export it again.", cure="Nothing was changed. Choose another file."),
+)  # fmt: skip
+DELETED = DeletedPage(
+    frame=frame("Deleted for good", Section.SUBJECTS, *CRUMBS),
+    registry="dev",
+    days=30,
+    rows=tuple(
+        CopyRow(
+            name=name, versions=versions, made_at=ago(hours=3), made_by=who, until=ago(days=-29),
+            open=Action(label="Restore …", url="/gallery/copy", icon="undo-2"), file_url="/gallery/copy",
+        )
+        for name, versions, who in (("orders-value", 3, "anna"), (":.lab:payments-value", 12, "ci"), (HOSTILE, 1, HOSTILE), (LONG, 1_204, LONG))
+    ),
+    paging=Paging(first=1, last=4, next_url="/gallery/deleted"),
+)  # fmt: skip
+DELETED_NONE = replace(DELETED, rows=(), paging=None)
+DELETED_OFF = replace(DELETED_NONE, days=0)
+COPY = CopyPage(
+    frame=frame("Restore orders-value", Section.SUBJECTS, *CRUMBS, Crumb(label="Deleted for good", url="/gallery/deleted")),
+    is_deleted=True,
+    about="orders-value",
+    facts=(
+        Fact(label="Versions", value="3"), Fact(label="Deleted by", value="anna"), Fact(label="At", value="2026-11-20 09:12 UTC"),
+        Fact(label="Kept until", value="2026-12-20 09:12 UTC"), Fact(label="Owned by", value="team-orders, anna"),
+    ),
+    until=ago(days=-27),
+    file_url="/gallery/copy",
+    forget=Action(label="Forget the copy now", url="/ui/registries/dev/copies/7/forget", method="post", tone="danger", icon="x"),
+    ways=(Way(label="Live again", url="/gallery/copy", current=True), Way(label="Soft-deleted, as before", url="/gallery/copy")),
+    verdict=Coming.CREATED,
+    sentence="Of 3 versions: 3 come.",
+    way_sentence="Versions come back with their numbers and ids where these are free; nothing that is there is changed.",
+    rows=tuple(
+        ComingRow(subject="orders-value", url="", version=number, schema_id=11 + number, coming=Coming.CREATED) for number in (1, 2, 3)
+    ),
+    settings=("settings of orders-value: level", "description of orders-value"),
+    confirm=Action(label="Restore it", url="/ui/registries/dev/copies/7/bring", method="post", tone="primary", icon="undo-2"),
+    hidden=(("plan", "0" * 64), ("only", ""), ("as", "")),
+)  # fmt: skip
+COPY_NOTHING = replace(
+    COPY, verdict=Coming.SAME, sentence="Of 3 versions: 3 are there already.", settings=(),
+    rows=tuple(replace(row, coming=Coming.SAME, url="/gallery/subject") for row in COPY.rows),
+    confirm=replace(COPY.confirm, allowed=False, reason="There is nothing to bring in."),
+)  # fmt: skip
+COPY_CLOSED = replace(
+    COPY, verdict=None, sentence="", rows=(), settings=(), confirm=None, hidden=(),
+    problem=Problem(what="Registry prod is a closed environment: it takes a release.", cure="Nothing was changed."),
+)  # fmt: skip
+COPY_IMPORT = replace(
+    COPY,
+    frame=frame("Import dev.jsonl", Section.SUBJECTS, *CRUMBS),
+    is_deleted=False,
+    about="dev.jsonl",
+    facts=(Fact(label="Versions", value="431"), Fact(label="Sent by", value=HOSTILE), Fact(label="Kept until", value="2026-12-20 09:12 UTC")),
+    ways=(Way(label="All of it, as in the file", url="/gallery/copy-import", current=True), Way(label="Only what is missing", url="/gallery/copy-import")),
+    verdict=Coming.CONFLICT,
+    sentence="Of 431 versions: 2 can’t come, 1 stays as it is here, 1 changes, 3 come, 424 are there already.",
+    way_sentence="What the file has is here as it is there afterwards. What is here alone stays. If one part can’t come, nothing does.",
+    rows=(
+        ComingRow(subject=HOSTILE, url="", version=1, schema_id=7, coming=Coming.CONFLICT, why=HOSTILE),
+        ComingRow(subject="orders-value", url="", version=2, schema_id=8, coming=Coming.CONFLICT, why="schema id 8 stands for another schema (payments-value version 1) here."),
+        ComingRow(subject=LONG, url="/gallery/subject", version=3, schema_id=2_000_000_001, coming=Coming.LEFT, why=LONG),
+        ComingRow(subject="address-value", url="/gallery/subject", version=1, schema_id=3, coming=Coming.CHANGED),
+        *(ComingRow(subject="customer-value", url="", version=number, schema_id=20 + number, coming=Coming.CREATED) for number in (1, 2, 3)),
+        ComingRow(subject="invoice-value", url="/gallery/subject", version=1, schema_id=4, coming=Coming.SAME),
+    ),
+    more=423,
+    settings=("context .: ids go on from 412", f"settings of {HOSTILE}: level", f"description of {LONG}"),
+    more_settings=12,
+    problems=(f"note of {LONG}: there is no such subject here.", HOSTILE),
+    confirm=replace(COPY.confirm, label="Bring it in", icon="check", allowed=False, reason="Something of it can’t come: choose “Only what is missing”."),
+)  # fmt: skip

@@ -47,13 +47,13 @@ CHOOSE = replace(
         RetireChoice(label="Restore", icon="undo-2", consequence="What is soft-deleted lives again with its numbers and ids, if the level holds with what came since.", action=Action(label="Restore …", url=f"{URL}/confirm?do=restore")),
         RetireChoice(label="Deprecate", icon="clock", consequence="Nothing stops working. Readers get the message and the date in a header, people on pages; owners are told.", action=Action(label="Deprecate …", url=f"{URL}/confirm?do=deprecate")),
         RetireChoice(label="Delete softly", icon="ban", consequence="Nothing new can be written with it by name. Messages with schema id 14 stay readable by id, and it can be restored.", action=Action(label="Delete softly …", url=f"{URL}/confirm?do=soft")),
-        RetireChoice(label="Delete for good", icon="x", consequence="It can’t be restored. Messages with schema id 14 become unreadable for good: 1,204 were seen by the scans, some until 2026-11-28 at least.", action=Action(label="Delete for good …", url="", allowed=False, reason="Delete version 3 softly first.")),
+        RetireChoice(label="Delete for good", icon="x", consequence="A copy is kept for 30 days: until then it can be restored where its numbers and ids are free. Messages with schema id 14 become unreadable, unless it is restored: 1,204 were seen by the scans, some until 2026-11-28 at least.", action=Action(label="Delete for good …", url="", allowed=False, reason="Delete version 3 softly first.")),
     ),
 )  # fmt: skip
 CONFIRM = replace(
     CHOOSE, choices=(), steps=(replace(FIRST, url=URL), replace(SECOND, url=f"{URL}/choose"), replace(THIRD, current=True)),
     form=ConfirmForm(
-        sentence="It can’t be restored. Messages with schema id 14 become unreadable for good: 1,204 were seen by the scans.",
+        sentence="A copy is kept for 30 days: until then it can be restored where its numbers and ids are free. Messages with schema id 14 become unreadable, unless it is restored: 1,204 were seen by the scans.",
         fields=(Field(name="confirmed", label="Type orders-value to confirm", required=True, code=True), Field(name="force", label="Reason to do it all the same", help="Where it is or may be in use.")),
         confirm=Action(label="Delete for good: version 3", url=f"{URL}/confirm?do=hard", method="post", tone="danger", icon="x"),
     ),

@@ -46,6 +46,7 @@ class Command(BaseCommand):
         parser.add_argument("--user", default="", help="who signs in there; without one the secret is a bearer token")
         parser.add_argument("--secret", default="", metavar="NAME", help="the secret's name, never the secret")
         parser.add_argument("--diff", action="store_true", help="say what differs and change nothing")
+        parser.add_argument("--only-missing", action="store_true", help="add what isn't here, change nothing that is")
         parser.add_argument("--keep-going", action="store_true", help="go on with the rest after a problem")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -83,7 +84,7 @@ class Command(BaseCommand):
             sys.exit(DIFFERENT)
 
     def _bring(self, options: dict[str, Any], snapshot: Snapshot, problems: list[Problem], by: Actor) -> None:
-        keep_going = options["keep_going"]
+        keep_going = options["keep_going"] or options["only_missing"]
         if problems and not keep_going:
             self._end(Brought(problems=tuple(problems)), keep_going=False)
         if options["registry"]:
@@ -93,6 +94,7 @@ class Command(BaseCommand):
             snapshot=snapshot,
             by=by,
             keep_going=keep_going,
+            only_missing=options["only_missing"],
             on_progress=lambda brought, total, wrong: self._progress(
                 f"{brought} of {total} versions, {wrong} problems"
             ),
