@@ -117,7 +117,7 @@ def meant(request: HttpRequest, registry: str, subject: str) -> Meant:
 
 def evidence_page(request: HttpRequest, what: Meant) -> RetirePage:
     """Step 1: what is known of the use."""
-    return _page(request, what, "", evidence=_evidence(what), next_url=what.url("choose"), scopes=_scopes(what))
+    return _page(request, what, "", evidence=_evidence(what, page_actor(request)), next_url=what.url("choose"), scopes=_scopes(what))
 
 
 def choose_page(request: HttpRequest, what: Meant) -> RetirePage:
@@ -204,11 +204,11 @@ def _scopes(what: Meant) -> tuple[Link, ...]:
     return (*(whole if what.version is not None else ()), *each[:SHOWN])
 
 
-def _evidence(what: Meant) -> RetireEvidence:
+def _evidence(what: Meant, actor: Actor) -> RetireEvidence:
     found = what.found
     retirement = found.subject if what.version is None else found.versions[what.version]
     order = list_environments()
-    held = presence_of(what.place, what.name).held
+    held = presence_of(what.place, what.name).seen_by(actor, what.name).held
     own = held.get(what.place.name, {})
     prints = set(own.values()) if what.version is None else {own[what.version]} if what.version in own else set()
     places = [

@@ -30,12 +30,20 @@ class _Column:
 
 
 def lane_strip(
-    name: SubjectName, presence: SubjectPresence, releases: Releases, registry: str, order: Sequence[str]
+    name: SubjectName,
+    presence: SubjectPresence,
+    releases: Releases,
+    registry: str,
+    shown: Sequence[str],
+    order: Sequence[str],
 ) -> LaneStrip | None:
-    """The strip over the newest contents, by when they came; None where the registry is no environment or has none."""
-    if registry not in order or not presence.held.get(registry):
+    """The strip over the newest contents, by when they came, with a lane for each environment that is `shown`.
+
+    None where the registry is none of them or has no content.
+    """
+    if registry not in shown or not presence.held.get(registry):
         return None
-    columns = _columns(presence, registry, order)
+    columns = _columns(presence, registry, shown)
     drawn = columns[-LANE_VERSIONS:]
     return LaneStrip(
         heads=tuple(
@@ -46,7 +54,7 @@ def lane_strip(
             )
             for column in drawn
         ),
-        lanes=_lanes(name, presence, releases, drawn, list(order)),
+        lanes=_lanes(name, presence, releases, drawn, shown, list(order)),
         total=len(columns),
     )
 
@@ -77,10 +85,15 @@ def _of(presence: SubjectPresence, place: str) -> list[_Column]:
 
 
 def _lanes(
-    name: SubjectName, presence: SubjectPresence, releases: Releases, columns: Sequence[_Column], order: list[str]
+    name: SubjectName,
+    presence: SubjectPresence,
+    releases: Releases,
+    columns: Sequence[_Column],
+    shown: Sequence[str],
+    order: list[str],
 ) -> tuple[Lane, ...]:
     lanes, above = [], set[str]()
-    for place in order:
+    for place in shown:
         newest = max(presence.held.get(place, {}), default=0)
         cells = []
         for column in columns:

@@ -33,6 +33,8 @@ from dashboard.presenters.subjects import (
     VersionChip,
 )
 from dashboard.texts import counted, later
+from registry.access.extent import extent_of
+from registry.access.roles import Actor, may
 from registry.access.selectors import owners_of_many
 from registry.drift.selectors.carried import NOTHING, Carried, carried_of
 from registry.errors import InvalidInput
@@ -58,6 +60,7 @@ from registry.subjects.selectors.remotes import mirror_of
 
 PAGE_ROWS = 50
 NOTHING_FOUND: Final = selectors.SubjectRows(rows=[], total=0, skipped=0, before="", after="")
+READ: Final = "schema.read"
 #: column → its order
 _COLUMNS: Final = {"health": "", "name": BY_NAME, "changed": BY_CHANGE}
 #: what is wrong → the sentence that says so
@@ -88,7 +91,7 @@ def subject_list(request: HttpRequest, registry: str) -> SubjectList:
         ),
         registry=registry,
         search=search_of(place, chosen.values, numbers),
-        rows=_rows(place, found.rows, signs),
+        rows=_rows(place, found.rows, signs, page_actor(request)),
         paging=_paging(subjects_url(registry), chosen.values, found),
         add_command=f"curl -X POST -H 'Content-Type: application/json' {request.scheme}://{request.get_host()}"
         + ("" if registry == "dev" else f"/registries/{quote(registry)}")
@@ -167,9 +170,12 @@ def _paging(base: str, chosen: Mapping[str, str], found: selectors.SubjectRows) 
     )
 
 
-def _rows(registry: Registry, rows: list[selectors.SubjectRow], signs: Signs) -> tuple[SubjectRow, ...]:
-    order = list_environments()
-    columns = order if registry.name in order else [registry.name]
+def _rows(
+    registry: Registry, rows: list[selectors.SubjectRow], signs: Signs, actor: Actor
+) -> tuple[SubjectRow, ...]:
+    order, readable = list_environments(), extent_of(actor, READ)
+    columns = [each for each in order if readable.has(each)] if registry.name in order else [registry.name]
+    rows = [_as_read(row, actor) for row in rows]
     pending = open_requests_of([row.subject for row in rows])
     notes = notes_of(registry, [row.subject for row in rows])
     owners = owners_of_many(registry.name, [row.subject.qualified for row in rows])
@@ -185,6 +191,13 @@ def _rows(registry: Registry, rows: list[selectors.SubjectRow], signs: Signs) ->
         )
         for row in rows
     )
+
+
+def _as_read(row: selectors.SubjectRow, actor: Actor) -> selectors.SubjectRow:
+    """The row with the versions of those registries alone in which the reader may read the subject."""
+    name = row.subject.qualified
+    seen = {place: found for place, found in row.versions.items() if may(actor, READ, registry=place, subject=name)}
+    return replace(row, versions=seen)
 
 
 def _carriers(carried: Carried) -> str:

@@ -39,6 +39,7 @@ from dashboard.presenters.looks import format_name
 from dashboard.presenters.report import SnippetLine, snippet
 from dashboard.presenters.subjects import ReferenceRow, SelectedVersion, SubjectPage
 from dashboard.texts import later
+from registry.access.roles import may
 from registry.drift.selectors import open_findings_by_subject
 from registry.errors import InvalidSchema, SchemadeskError, SchemaTooCostly
 from registry.formats.effective_tags import SchemaTags
@@ -118,11 +119,12 @@ def subject_page(request: HttpRequest, registry: str, subject: str, *, given: No
     whole, actor = _read(request, place, name), page_actor(request)
     window, live, order = whole.window, whole.window.live, whole.order
     config, settings, mode = whole.spoken.config(), whole.spoken.settings(), whole.spoken.mode(place).mode
-    presence, releases = selectors.presence_of(place, name), releases_of(name)
+    presence, releases = selectors.presence_of(place, name).seen_by(actor, name), releases_of(name)
     lives = {life.version: life for life in life_of(place, name, by=actor, only=window.read)}
     selected, note = whole.selected, note_of(place, name)
     structure = _structure(request, whole, selected, note)
-    strip = lane_strip(name, presence, releases, registry, order)
+    readable = [each for each in order if may(actor, "schema.read", registry=each, subject=name.qualified)]
+    strip = lane_strip(name, presence, releases, registry, readable, order)
     summaries = selectors.summarize_versions(whole.readings, config, settings, of=window.rows)
     return SubjectPage(
         frame=make_frame(

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
-from registry.access.roles import Actor
+from registry.access.roles import Actor, may
 from registry.promotions.models import PromotionRequest, Release, RequestItem
 from registry.promotions.selectors.ghosts import unrequested
 from registry.subjects.models import Registry, SchemaVersion
@@ -65,8 +65,8 @@ def life_of(
 
     Six queries, however many there are.
 
-    What is asked for and released goes by the text: a version that an environment has under another number counts. Of
-    drafts `by` sees their own alone.
+    What is asked for and released goes by the text: a version that an environment has under another number counts. Told
+    is what `by` may read of the subject in the environment; of drafts they see their own alone.
     """
     versions = SchemaVersion.objects.filter(
         subject__context__registry=registry, subject__context__name=subject.context, subject__name=subject.subject
@@ -79,7 +79,7 @@ def life_of(
     )
     fingerprints = {row.schema.fingerprint for row in rows}
     ghosts = _ghosts(registry, subject)
-    requests, releases = _requests(subject, fingerprints, by), _releases(subject, fingerprints)
+    requests, releases = _requests(subject, fingerprints, by), _releases(subject, fingerprints, by)
     return tuple(
         VersionLife(
             version=row.version,
@@ -117,17 +117,21 @@ def _requests(subject: SubjectName, fingerprints: Collection[str], by: Actor) ->
         request = item.request
         if request.state == PromotionRequest.DRAFT and request.requested_by_id != by.user_id:
             continue
+        if not _may_read(request.target.registry.name, subject, by):
+            continue
         told = RequestOfVersion(request.pk, request.kind, request.state, request.target.registry.name)
         found.setdefault(item.fingerprint, []).append(told)
     return found
 
 
-def _releases(subject: SubjectName, fingerprints: Collection[str]) -> dict[str, list[ReleaseOfVersion]]:
+def _releases(subject: SubjectName, fingerprints: Collection[str], by: Actor) -> dict[str, list[ReleaseOfVersion]]:
     rows = Release.objects.filter(
         context_name=subject.context, subject_name=subject.subject, fingerprint__in=fingerprints
     ).select_related("environment__registry", "released_by")
     found: dict[str, list[ReleaseOfVersion]] = {}
     for row in rows.order_by("environment__position", "id"):
+        if not _may_read(row.environment.registry.name, subject, by):
+            continue
         told = ReleaseOfVersion(
             environment=row.environment.registry.name,
             version=row.version_number,
@@ -137,3 +141,7 @@ def _releases(subject: SubjectName, fingerprints: Collection[str]) -> dict[str, 
         )
         found.setdefault(row.fingerprint, []).append(told)
     return found
+
+
+def _may_read(registry: str, subject: SubjectName, by: Actor) -> bool:
+    return may(by, "schema.read", registry=registry, subject=subject.qualified)

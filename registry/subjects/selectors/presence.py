@@ -9,6 +9,7 @@ from datetime import datetime
 from functools import cached_property, partial
 from typing import Final
 
+from registry.access.roles import Actor, may
 from registry.formats.base import Difference, OutlineField, ParsedSchema
 from registry.formats.compatibility import level_named
 from registry.formats.report import Profile
@@ -55,6 +56,12 @@ class SubjectPresence:
     def version_with(self, registry: str, fingerprint: str) -> int | None:
         """The newest version of a registry with that content."""
         return self._newest.get(registry, {}).get(fingerprint)
+
+    def seen_by(self, by: Actor, subject: SubjectName) -> SubjectPresence:
+        """What somebody may read of it: a registry where they may not read the subject is as one that lacks it."""
+        name = subject.qualified
+        seen = {each: versions for each, versions in self.held.items() if may(by, "schema.read", registry=each, subject=name)}
+        return SubjectPresence(seen, {place: found for place, found in self.arrivals.items() if place[0] in seen})
 
     @cached_property
     def _newest(self) -> dict[str, dict[str, int]]:
