@@ -27,10 +27,10 @@ from registry.access.extent import extent_of
 from registry.access.roles import Actor
 from registry.audit import past
 from registry.audit.export import Export, export_events
-from registry.audit.selectors import AuditEntry, AuditFilter, list_events, tables_of_audit
+from registry.audit.selectors import AuditEntry, AuditFilter, list_events, newest_event, tables_of_audit
 from registry.errors import InvalidInput
+from registry.search.trail_sight import LOOKED_AT, events_shown
 from registry.search.trail_sight import TABLES as READABLE
-from registry.search.trail_sight import events_shown
 from registry.subjects.selectors import registry_names
 
 AUDIT_ROWS: Final = 50
@@ -168,9 +168,13 @@ def audit_list(request: HttpRequest) -> AuditList:
     Raises NotSignedIn, NotAllowed, InvalidInput, InvalidName, RegistryNotFound.
     """
     chosen, before, actor = Chosen.of(request), request.GET.get("before", ""), page_actor(request)
-    entries = list_events(chosen=chosen.filter(actor), before_id=whole_number(before, digits=18), limit=AUDIT_ROWS)
+    before_id = whole_number(before, digits=18)
+    wanted, oldest = chosen.filter(actor), _oldest(chosen, actor, before_id)
+    entries = list_events(chosen=wanted, before_id=before_id, limit=AUDIT_ROWS, after_id=oldest)
     links = links_of(entries, actor)
     older = chosen.url(before=str(entries[-1].id)) if len(entries) == AUDIT_ROWS else ""
+    if oldest and not older:
+        older = chosen.url(before=str(oldest + 1))
     return AuditList(
         frame=make_frame(request, title=gettext("Audit"), section=Section.AUDIT),
         search=_search(chosen, actor),
@@ -189,6 +193,18 @@ def _export_url(chosen: Chosen, form: str) -> str:
     """The file of what the page shows: of the past as much as there was then."""
     until = {"until": chosen.until.isoformat()} if past.moment() and chosen.until else {}
     return chosen.url("audit_export", **{"as": form, **until})
+
+
+def _oldest(chosen: Chosen, actor: Actor, before_id: int | None) -> int:
+    """The number of the newest event that the page doesn't look at, 0 where it looks at all.
+
+    Whoever may not read all is shown what is theirs of so many events a page; those of a subject or row are found by it.
+    """
+    if chosen.get("subject") or chosen.get("row_id") or extent_of(actor, "audit.read").is_whole:
+        return 0
+    newest, since = newest_event(until=chosen.until), _moment(chosen.get("since"))
+    oldest = (newest if before_id is None else min(newest, before_id - 1)) - LOOKED_AT
+    return oldest if oldest > (newest_event(until=since) if since else 0) else 0
 
 
 def audit_export(request: HttpRequest) -> Export:

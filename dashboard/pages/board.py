@@ -23,6 +23,7 @@ from dashboard.presenters.frame import Action, ActiveFilter, Choice, Environment
 from dashboard.presenters.looks import Outlook
 from dashboard.presenters.promotions_board import BoardCell, BoardRow, EnvironmentBoard, EnvironmentRule
 from dashboard.texts import counted, later
+from registry.access.extent import extent_of
 from registry.access.roles import Actor, may_somewhere, refusal
 from registry.audit import past
 from registry.drift.selectors.seen import last_seen
@@ -49,13 +50,14 @@ def board(request: HttpRequest) -> EnvironmentBoard:
     show = show if show in shows else ""
     rows, filters = selectors.environment_rows(), [show] if show else []
     found = boards.board_rows(by=actor, text=query, filters=filters, after=after, limit=PAGE_ROWS, rows=rows)
-    infos = selectors.environment_infos(rows)
+    infos, readable = selectors.environment_infos(rows), extent_of(actor, "schema.read")
     order, base = [info.name for info in infos], reverse("ui:environments")
+    shown = [info for info in infos if readable.has(info.name)]
     chosen = {name: value for name, value in (("q", query), ("show", show)) if value}
-    counts = {info.name: info.subjects for info in subjects.list_registries()}
+    counts = {info.name: info.subjects for info in subjects.list_registries() if readable.has_all_of(info.name)}
     return EnvironmentBoard(
         frame=make_frame(request, title=gettext("Environments"), section=Section.ENVIRONMENTS, order=order),
-        rules=tuple(_rule(info, order, counts.get(info.name, 0)) for info in infos),
+        rules=tuple(_rule(info, order, counts.get(info.name)) for info in shown),
         search=_search(base, query, show),
         rows=_rows(found, order, actor),
         paging=Paging(
@@ -69,7 +71,7 @@ def board(request: HttpRequest) -> EnvironmentBoard:
             Choice(
                 value=f"{one}{WAY}{other}", label=gettext("from %(one)s to %(other)s") % {"one": one, "other": other}
             )
-            for one, other in pairwise(order)
+            for one, other in pairwise(info.name for info in shown)
         ),
         preview=_preview(actor),
         export_url=reverse("ui:promotion_plan"),
@@ -112,7 +114,7 @@ def _search(base: str, query: str, show: str) -> Search:
     )
 
 
-def _rule(info: EnvironmentInfo, order: list[str], count: int) -> EnvironmentRule:
+def _rule(info: EnvironmentInfo, order: list[str], count: int | None) -> EnvironmentRule:
     return EnvironmentRule(
         environment=environment_of(info.name, order),
         rule=rule_sentence(info),

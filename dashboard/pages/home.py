@@ -9,7 +9,6 @@ from urllib.parse import urlencode
 
 from django.conf import settings
 from django.core.cache import cache
-from django.db.models import Q
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
@@ -33,13 +32,13 @@ from dashboard.pages.subjects import DOORS
 from dashboard.presenters.frame import Action, Section
 from dashboard.presenters.home import ActivityItem, HomePage
 from dashboard.tasks import DEMO_LOCK
-from registry.access.extent import NOTHING, extent_of
+from registry.access.extent import extent_of
 from registry.access.roles import Actor
-from registry.audit.selectors import AuditEntry, AuditFilter, list_events
+from registry.audit.selectors import AuditEntry, AuditFilter, list_events, newest_event
 from registry.drift import selectors as drift
 from registry.drift.selectors import SourceInfo
 from registry.promotions import selectors as promotions
-from registry.search.trail_sight import events_for
+from registry.search.trail_sight import LOOKED_AT, events_for
 from registry.subjects.selectors import has_subjects, registry_names
 from registry.subjects.selectors.remotes import list_mirrors
 
@@ -74,7 +73,7 @@ def home_page(request: HttpRequest) -> HomePage:
         health=health(sources, mirrors, failed, registry_names(actor)),
         problems=problems(sources, mirrors, failed),
         last_decision="" if waiting else last_decision_of(actor),
-        activity=_activity(list_events(chosen=AuditFilter(about=_readable_events(actor)), limit=SHOWN * 10)),
+        activity=_activity(_events(actor)),
         first_steps=first_steps(request, mirrors) if demo.empty else (),
         demo=_demo_action(actor) if demo.empty and not demo.loading and settings.UNDER_UP else None,
         demo_progress=demo.progress,
@@ -138,9 +137,13 @@ def _demo_action(actor: Actor) -> Action:
     )
 
 
-def _readable_events(actor: Actor) -> Q | None:
-    """The events that the reader may see; a token's scope apart, whoever may read schemas may read these there."""
-    return events_for(actor) if extent_of(actor, "audit.read").parts else NOTHING
+def _events(actor: Actor) -> list[AuditEntry]:
+    """The newest events that the reader may see, of whoever may not see all among so many that were written last."""
+    if not extent_of(actor, "audit.read").parts:
+        return []
+    about = events_for(actor)
+    oldest = 0 if about is None else max(0, newest_event() - LOOKED_AT)
+    return list_events(chosen=AuditFilter(about=about), limit=SHOWN * 10, after_id=oldest)
 
 
 def _activity(entries: list[AuditEntry]) -> tuple[ActivityItem, ...]:

@@ -20,6 +20,7 @@ from dashboard.presenters.frame import Action, Choice, Crumb, Field, Problem, Se
 from dashboard.presenters.looks import Verdict
 from dashboard.presenters.promotions import PromotionForm
 from dashboard.texts import counted, later
+from registry.access.extent import Extent, extent_of
 from registry.access.roles import Actor, may_somewhere, refusal
 from registry.errors import InvalidInput, SchemadeskError
 from registry.promotions import selectors, services
@@ -115,7 +116,7 @@ def request_form(request: HttpRequest, problem: SchemadeskError | None = None) -
             section=Section.PROMOTIONS,
             crumbs=(Crumb(label=gettext("Promotions"), url=reverse("ui:promotions")),),
         ),
-        fields=_fields(asked, order),
+        fields=_fields(asked, order, extent_of(actor, "schema.read")),
         submit=_send(gettext("Ask for review"), actor),
         draft=_send(gettext("Keep as a draft"), actor),
         preview_url=reverse("ui:promotion_request"),
@@ -140,9 +141,9 @@ def _send(label: str, actor: Actor) -> Action:
     return Action(label=label, url=url, method="post", allowed=not reason, reason=reason, tone="primary")
 
 
-def _fields(asked: Asked, order: Sequence[str]) -> tuple[Field, ...]:
+def _fields(asked: Asked, order: Sequence[str], readable: Extent) -> tuple[Field, ...]:
     def places(names: Sequence[str], chosen: str) -> tuple[Choice, ...]:
-        return tuple(Choice(value=name, label=name, selected=name == chosen) for name in names)
+        return tuple(Choice(value=name, label=name, selected=name == chosen) for name in names if readable.has(name))
 
     rows = max(3, min(12, asked.lines.count("\n") + 2))
     return (

@@ -20,6 +20,7 @@ from dashboard.presenters.frame import Action, Choice, Crumb, Field, Link, Probl
 from dashboard.presenters.looks import format_name
 from dashboard.presenters.proposals import DraftList, DraftRow, ProposalPage
 from dashboard.presenters.report import ReferenceField
+from registry.access.extent import extent_of
 from registry.access.roles import Actor, may_somewhere, refusal
 from registry.errors import InvalidSchema, SchemadeskError
 from registry.formats import FORMATS
@@ -85,13 +86,15 @@ def proposal_page(
 ) -> ProposalPage:
     """The editor; with `check` what its text comes to. `error` is what saving or submitting met."""
     actor, order = page_actor(request), selectors.list_environments()
+    readable = extent_of(actor, "schema.read")
+    names = [name for name in order if readable.has(name)]
     told = told_of(form, actor, is_whole=draws_all(request)) if check and error is None else None
     if isinstance(error, InvalidSchema):
         told = told_of_syntax(form.text, error)
     reason = _refusal(actor)
     return ProposalPage(
         frame=make_frame(request, title=gettext("Propose a schema"), section=Section.PROMOTIONS, crumbs=_crumbs()),
-        **_fields(form, order),
+        **_fields(form, names),
         references=tuple(
             ReferenceField(number=number, name=name, subject=subject, version=version)
             for number, (name, subject, version) in enumerate([*form.rows, *[("", "", "")] * _EMPTY_ROWS], start=1)
@@ -107,7 +110,7 @@ def proposal_page(
         finding_number=form.finding,
         delete=_delete(form.draft, gettext("Throw the draft away")) if form.draft else None,
         problem=Problem(what=error.message) if error else None,
-        starts=_starts(form, order),
+        starts=_starts(form, names),
         told=told,
         view=view_of(request),
         is_whole=draws_all(request),

@@ -117,7 +117,14 @@ def meant(request: HttpRequest, registry: str, subject: str) -> Meant:
 
 def evidence_page(request: HttpRequest, what: Meant) -> RetirePage:
     """Step 1: what is known of the use."""
-    return _page(request, what, "", evidence=_evidence(what, page_actor(request)), next_url=what.url("choose"), scopes=_scopes(what))
+    return _page(
+        request,
+        what,
+        "",
+        evidence=_evidence(what, page_actor(request)),
+        next_url=what.url("choose"),
+        scopes=_scopes(what),
+    )
 
 
 def choose_page(request: HttpRequest, what: Meant) -> RetirePage:

@@ -170,9 +170,7 @@ def _paging(base: str, chosen: Mapping[str, str], found: selectors.SubjectRows) 
     )
 
 
-def _rows(
-    registry: Registry, rows: list[selectors.SubjectRow], signs: Signs, actor: Actor
-) -> tuple[SubjectRow, ...]:
+def _rows(registry: Registry, rows: list[selectors.SubjectRow], signs: Signs, actor: Actor) -> tuple[SubjectRow, ...]:
     order, readable = list_environments(), extent_of(actor, READ)
     columns = [each for each in order if readable.has(each)] if registry.name in order else [registry.name]
     rows = [_as_read(row, actor) for row in rows]

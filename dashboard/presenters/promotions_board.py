@@ -70,12 +70,15 @@ class BoardRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnvironmentRule:
-    """An environment's place and rule in words; `alarm` where somebody has opened it or a break-glass isn't confirmed."""
+    """An environment's place and rule in words; `alarm` where somebody has opened it or a break-glass isn't confirmed.
+
+    `subjects` is None for whoever may not read them all.
+    """
 
     environment: Environment
     rule: str
     url: str
-    subjects: int = 0
+    subjects: int | None = 0
     level: str = ""
     mode: str = ""
     alarm: str = ""

@@ -20,11 +20,11 @@ from dashboard.pages.sources_words import given_text
 from dashboard.travel import travels
 from dashboard.views.parts import render_page
 from dashboard.views.promotions import utc_moment
+from registry.access.extent import require_extent
 from registry.access.roles import require
 from registry.errors import Conflict, InvalidInput
 from registry.promotions import services
 from registry.promotions.models import RecurringFreeze
-from registry.promotions.services.current import refuse_strangers
 
 
 @require_safe
@@ -38,7 +38,7 @@ def board(request: HttpRequest) -> HttpResponse:
 @travels
 def environment(request: HttpRequest, registry: str) -> HttpResponse:
     """One environment."""
-    refuse_strangers(page_actor(request))
+    require_extent(page_actor(request), "schema.read", registry=registry)
     return render(request, "environments/environment.html", {"page": environment_page(request, registry)})
 
 
@@ -47,7 +47,7 @@ def _act(request: HttpRequest, registry: str, action: Callable[[], object], said
     try:
         action()
     except (Conflict, InvalidInput) as error:
-        refuse_strangers(page_actor(request))
+        require_extent(page_actor(request), "schema.read", registry=registry)
         page = environment_page(request, registry, error)
         return render(request, "environments/environment.html", {"page": page}, status=422)
     messages.success(request, said)

@@ -61,13 +61,23 @@ class AuditEntry:
 
 
 def list_events(
-    *, chosen: AuditFilter | None = None, before_id: int | None = None, limit: int = 50
+    *, chosen: AuditFilter | None = None, before_id: int | None = None, limit: int = 50, after_id: int = 0
 ) -> list[AuditEntry]:
-    """The newest events first, `limit` at most, older than `before_id`."""
+    """The newest events first, `limit` at most, older than `before_id`, and newer than `after_id`."""
     rows = _rows(chosen or AuditFilter()).order_by("-id")
     if before_id is not None:
         rows = rows.filter(id__lt=before_id)
+    if after_id:
+        rows = rows.filter(id__gt=after_id)
     return [_entry(row) for row in rows[:limit]]
+
+
+def newest_event(*, until: datetime | None = None) -> int:
+    """The number of the newest event, or of the newest before a time; 0 where there is none; one query."""
+    rows = (
+        AuditEvent.objects.order_by("-id") if until is None else AuditEvent.objects.filter(at__lt=until).order_by("-at")
+    )
+    return rows.values_list("id", flat=True).first() or 0
 
 
 def stream_events(chosen: AuditFilter) -> Iterator[dict[str, Any]]:

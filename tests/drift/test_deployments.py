@@ -133,6 +133,10 @@ ORDERS = Grant(READER, subject_pattern="orders-*")
         (ORDERS, None, {"subjects": "orders-eu-*"}, True),
         (ORDERS, None, {"subjects": "*"}, False),
         (ORDERS, None, {"topics": "orders"}, False),
+        (Grant(READER, subject_pattern="orders-?"), None, {"subjects": "orders-*"}, False),
+        (Grant(READER, subject_pattern="orders-??"), None, {"subjects": "orders-**"}, False),
+        (Grant(READER, subject_pattern="orders-[!a]"), None, {"subjects": "orders-*"}, False),
+        (Grant(READER, subject_pattern="orders-?"), None, {"subjects": "orders-?"}, True),
         (Grant(ADMIN, registry="prod"), None, {}, False),
     ],
 )

@@ -91,6 +91,26 @@ def test_what_came_to_nothing_is_asked_for_again_whole(cast: Cast, kind: str, st
     assert seen[again].earlier is not None and seen[again].earlier.id == number and seen[again].later == ()
 
 
+@pytest.mark.parametrize("kind", ["promote", "roll back"])
+def test_another_schema_under_the_same_number_is_not_what_was_asked_for(cast: Cast, kind: str) -> None:
+    register({**V1, "doc": "The newest, which nothing asks for."}, cast["steward"])
+    number = (
+        ask(cast, version=2)
+        if kind == "promote"
+        else services.request_roll_back(
+            environment="dev", subject=ORDERS, version=2, by=cast["steward"], reason="the checkout needs it"
+        )
+    )
+    services.withdraw(request_id=number, by=cast["steward"])
+    register({**V1, "name": "Other"}, cast["steward"], subject=CUSTOMERS)
+    other = SchemaVersion.objects.get(subject__name=CUSTOMERS.subject, subject__context__registry__name="dev")
+    asked = SchemaVersion.objects.get(subject__name=ORDERS.subject, version=2, subject__context__registry__name="dev")
+    SchemaVersion.objects.filter(pk=asked.pk).update(schema=other.schema)
+    with pytest.raises(WrongState, match="isn't the schema that request"):
+        services.ask_again(request_id=number, by=cast["steward"])
+    assert not PromotionRequest.objects.filter(again_of=number).exists()
+
+
 REFUSED: dict[str, tuple[type[SchemadeskError], str]] = {
     "in review": (WrongState, "only one that was rejected or withdrawn"),
     "other subjects": (InvalidInput, "asked for other subjects"),

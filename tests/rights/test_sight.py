@@ -41,7 +41,7 @@ HIDDEN = "zebra"
 PAGES = (
     "/ui/", "/ui/findings", "/ui/findings?state=all&muted=all", "/ui/findings?q=zebr", "/ui/findings?source={zebra_source}", "/ui/mutes",
     "/ui/mutes?location=*", "/ui/sources", "/ui/sources/add", "/ui/sources/add?kind=state_store", "/ui/sources/discover", "/ui/audit",
-    "/ui/audit?q=zebr", "/ui/audit?table=access_user",
+    "/ui/audit?q=zebr", "/ui/audit?table=access_user", "/ui/environments", "/ui/proposals/new", "/ui/promotions/request",
     "/ui/audit/export?as=jsonl", "/ui/audit/export?as=csv", "/ui/jobs", "/ui/queries", "/ui/registries", "/ui/promotions", "/ui/ghosts", "/ui/tokens",
 )  # fmt: skip
 READS = (
@@ -53,7 +53,7 @@ READS = (
 OTHERS = (
     "/ui/findings?registry=%s", "/ui/sources?registry=%s", "/ui/audit?registry=%s", "/ui/mutes?registry=%s",
     "/api/v1/findings?registry=%s", "/api/v1/sources?registry=%s", "/api/v1/audit?registry=%s", "/api/v1/mutes?registry=%s",
-    "/api/v1/findings?fail_on=break&registry=%s",
+    "/api/v1/findings?fail_on=break&registry=%s", "/ui/environments/%s",
 )  # fmt: skip
 NUMBERED = (
     ("/ui/findings/%s", "zebra_finding"), ("/api/v1/findings/%s", "zebra_finding"), ("/ui/sources/%s", "zebra_source"),
@@ -267,6 +267,25 @@ def test_a_page_is_filled_after_filtering_and_by_no_more_queries(
     assert len(limited) == 1
 
 
+def test_a_page_looks_at_so_many_events_and_leads_further_back(
+    world: dict[str, int], caller: Callable[[str], Caller], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    who = caller("of subjects of the registry")
+    wanted = {entry.id for entry in list_events(chosen=AuditFilter(about=events_for(who.actor)), limit=500)}
+    monkeypatch.setattr("dashboard.pages.audit.LOOKED_AT", 7)
+    monkeypatch.setattr("dashboard.pages.home.LOOKED_AT", 1)
+    found: list[int] = []
+    address, pages = "/ui/audit", 0
+    while address:
+        page = who.session.get(address).context["page"]
+        found, address, pages = [*found, *(row.number for row in page.rows)], page.paging.next_url, pages + 1
+    assert (set(found), len(found)) == (wanted, len(wanted))
+    assert pages > 2
+    assert "Look further back" in who.get("/ui/audit")[1], "the newest are of people"
+    assert who.session.get("/ui/audit?registry=dev&subject=orders-value").context["page"].rows, "found by the subject"
+    assert who.get("/ui/")[0] == 200
+
+
 def test_the_gate_asks_for_all_that_it_is_about(world: dict[str, int], caller: Callable[[str], Caller]) -> None:
     who = caller("of subjects of the registry")
     assert who.get("/api/v1/findings?fail_on=break")[0] == 403
@@ -282,7 +301,7 @@ def test_whoever_has_no_role_is_refused_everywhere(world: dict[str, int], person
     person("stranger")
     session = RawClient()
     session.force_login(User.objects.get(username="stranger"))
-    skipped = ("/ui/tokens", "/ui/sources/add", "/ui/sources/discover")
+    skipped = ("/ui/tokens", "/ui/sources/add", "/ui/sources/discover", "/ui/proposals/new", "/ui/promotions/request")
     answers = {path: session.get(path.format(**world)) for path in PAGES if not path.startswith(skipped)}
     assert {path: answer.status_code for path, answer in answers.items() if answer.status_code != 403} == {}
     assert [path for path, answer in answers.items() if HIDDEN in answer.content.decode()] == []

@@ -56,8 +56,7 @@ def tell_deployment(
     """
     place = get_registry(registry)
     subjects = _pattern(subjects, "subjects", 512)
-    # A pattern is judged as a name would be: `orders-*` lies within the right to `orders-*`, `*` doesn't.
-    require(by, ACTION, registry=place.name, subject=subjects)
+    _require_all_of(subjects, place, by)
     label = _text(label, "label", MAX_LABEL)
     if not label:
         raise InvalidInput("Give the deployment a label, such as the program and its version.", field="label")
@@ -74,7 +73,7 @@ def tell_deployment(
     record(by=by, why=f"deployment {label} told in {place.name}")
     there = _there(place, label, at, now)
     if there is not None:  # what it was told for is taken away by telling it otherwise
-        require(by, ACTION, registry=place.name, subject=there.subjects)
+        _require_all_of(there.subjects, place, by)
     else:
         row = Deployment.objects.create(registry=place, label=label, at=at or now, told_by=by.name, **given)
         return Told(row.pk, is_new=True)
@@ -96,6 +95,15 @@ def prune_deployments(*, by: Actor) -> int:
         record(by=by, why=f"deployments are kept for {KEPT.days} days")
         Deployment.objects.filter(pk__in=numbers).delete()
     return len(numbers)
+
+
+def _require_all_of(subjects: str, place: Registry, by: Actor) -> None:
+    """A pattern is judged as a name would be: `orders-*` lies within the right to `orders-*`, `*` doesn't.
+
+    Its star stands for no letter too, and for several: neither `orders-?` nor `orders-[!a]` has all of `orders-*`.
+    """
+    for letters in ("*", "", "**"):
+        require(by, ACTION, registry=place.name, subject=subjects.replace("*", letters))
 
 
 def _there(place: Registry, label: str, at: datetime | None, now: datetime) -> Deployment | None:

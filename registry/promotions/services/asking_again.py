@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from registry.access.roles import Actor
+from registry.access.roles import Actor, require
 from registry.errors import WrongState
 from registry.formats.base import Reference
 from registry.promotions.models import PromotionRequest
 from registry.promotions.origins import readable_findings
-from registry.promotions.selectors import RequestInfo
+from registry.promotions.selectors import RequestInfo, get_environment
 from registry.promotions.selectors.readable import readable_request
 from registry.promotions.services.adopting import request_adoption
 from registry.promotions.services.earlier import AGAIN
-from registry.promotions.services.requesting import propose_version, request_promotion
+from registry.promotions.services.requesting import find_versions, propose_version, request_promotion
 from registry.promotions.services.rolling_back import request_roll_back
 
 
@@ -19,7 +19,7 @@ def ask_again(*, request_id: int, by: Actor, reason: str = "") -> int:
     """Ask for what an earlier request asked for, with its reason where none is given; gives the new request's number.
 
     What may be asked for is judged anew, as is the plan. Raises WrongState for a request that was neither rejected nor
-    withdrawn, and what its kind of request raises.
+    withdrawn, and where a version has another schema since; and what its kind of request raises.
     """
     info = readable_request(request_id, by)
     if info.state not in AGAIN:
@@ -29,6 +29,7 @@ def ask_again(*, request_id: int, by: Actor, reason: str = "") -> int:
     why = reason.strip() or info.reason
     if info.kind == PromotionRequest.PROPOSE:
         return _proposed(info, why, by)
+    _refuse_other_schemas(info, by)
     if info.kind == PromotionRequest.PROMOTE:
         return request_promotion(
             source=info.source,
@@ -41,6 +42,20 @@ def ask_again(*, request_id: int, by: Actor, reason: str = "") -> int:
         )
     ask = request_roll_back if info.kind == PromotionRequest.ROLL_BACK else request_adoption
     return ask(environment=info.target, subject=info.subject, version=info.version, reason=why, again_of=info.id, by=by)
+
+
+def _refuse_other_schemas(info: RequestInfo, by: Actor) -> None:
+    """Raise WrongState where a version was removed for good, and its number given to another schema."""
+    place = get_environment(info.source or info.target).registry
+    for item in info.items:
+        require(by, "schema.read", registry=place.name, subject=item.subject.qualified)
+    rows = find_versions(place, [(item.subject, item.version) for item in info.items])
+    for item, row in zip(info.items, rows, strict=True):
+        if row.schema.fingerprint != item.fingerprint:
+            raise WrongState(
+                f"Version {item.version} of {item.subject.qualified} in {place.name} isn't the schema that request {info.id}"
+                " asked for: ask for it anew."
+            )
 
 
 def _proposed(info: RequestInfo, reason: str, by: Actor) -> int:

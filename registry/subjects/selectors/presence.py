@@ -60,7 +60,11 @@ class SubjectPresence:
     def seen_by(self, by: Actor, subject: SubjectName) -> SubjectPresence:
         """What somebody may read of it: a registry where they may not read the subject is as one that lacks it."""
         name = subject.qualified
-        seen = {each: versions for each, versions in self.held.items() if may(by, "schema.read", registry=each, subject=name)}
+        seen = {
+            each: versions
+            for each, versions in self.held.items()
+            if may(by, "schema.read", registry=each, subject=name)
+        }
         return SubjectPresence(seen, {place: found for place, found in self.arrivals.items() if place[0] in seen})
 
     @cached_property
