@@ -8,9 +8,11 @@ import io
 import json
 import zipfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 
 from registry.access.roles import Actor, Grant
 from registry.errors import InvalidInput, InvalidSnapshot, NotAllowed, OperationNotPermitted, PlanChanged
@@ -233,3 +235,19 @@ def test_where_nothing_is_taken(file: bytes, system: Actor, way: str) -> None:
         error = InvalidInput
     with pytest.raises(error):
         send(file, by)
+
+
+def test_the_command_brings_only_what_is_missing_too(file: bytes, system: Actor, tmp_path: Path) -> None:
+    """What is here stays as it is, conflicts are passed over, and the registry isn't left in IMPORT."""
+    (tmp_path / "dev.jsonl").write_bytes(file)
+    register_version(registry="staging", subject=SubjectName(".", "b"), text='"string"', by=system)
+    set_config(registry="staging", subject=None, level="FULL", by=system)
+    here = contents_of(get_registry("staging"))
+    with pytest.raises(SystemExit):  # id 1 stands for another schema: told, and passed over
+        call_command(
+            "import_registry", "--from", str(tmp_path / "dev.jsonl"), "--into", "staging", "--only-missing",
+            stdout=io.StringIO(), stderr=io.StringIO(),
+        )  # fmt: skip
+    now = contents_of(get_registry("staging"))
+    assert set(here.versions) < set(now.versions) and now.configs[None] == here.configs[None]
+    assert (SubjectName(".", "b"), 2) in now.by_place and now.modes == here.modes

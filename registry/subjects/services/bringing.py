@@ -35,7 +35,7 @@ from registry.subjects.snapshot import Problem
 from registry.subjects.telling import REGISTERED, tell_of_many
 
 #: versions that one plan may bring: while it is made nothing else is registered
-MOST: Final = 1000
+MOST: Final = 500
 #: subjects that are looked up by their names; of more the whole registry is read
 NAMED: Final = 2000
 #: files that wait in one registry

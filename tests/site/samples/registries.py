@@ -121,7 +121,7 @@ MOVING = MovingPage(
     holds="128 subjects with 431 live versions now",
     export=Action(label="Export all of it", url="/ui/registries/dev/moving/export", method="post", tone="primary", icon="file-text"),
     upload=Action(label="Read the file and plan", url="/ui/registries/dev/moving/import", method="post", tone="primary", icon="arrow-right"),
-    limits="At most 16 MiB, and 1,000 versions to bring in; larger ones by the command import_registry.",
+    limits="At most 16 MiB, and 500 versions to bring in; larger ones by the command import_registry.",
     waiting=tuple(
         CopyRow(
             name=name, versions=431, made_at=ago(minutes=4), made_by=who, until=ago(hours=-2),
