@@ -26,10 +26,12 @@ from registry.errors import (
     VersionNotFound,
 )
 from registry.subjects.evidence import evidence_of
-from registry.subjects.models import Client, Registry
+from registry.subjects.models import Client, Registry, Schema, SchemaVersion
 from registry.subjects.names import SubjectName
 from registry.subjects.selectors.client_evidence import SHOWN
 from registry.subjects.selectors.clients import LAPSES, clients_of
+from registry.subjects.selectors.comparison import report_proposal
+from registry.subjects.selectors.parsed import forget
 from registry.subjects.services import RegisteredVersion, clients, delete_subject, delete_version, register_version
 from registry.subjects.services.clients import SEEN_AGAIN, declare_client, withdraw_client
 
@@ -287,3 +289,18 @@ def test_removed_with_its_subject(orders: None, dev: Registry) -> None:
     assert not Client.objects.exists()
     register_version(registry="dev", subject=ORDERS, text=json.dumps(V1), by=ADMIN)
     assert clients_of(dev, ORDERS) == []
+
+
+def test_a_report_goes_on_without_a_client_s_version_that_cannot_be_read(registries: None, system: Actor) -> None:
+    """A soft-deleted version is read for its clients alone: that it is damaged is no fault of the text that is sent."""
+    for schema in (V1, V2):
+        register_version(registry="dev", subject=ORDERS, text=json.dumps(schema), by=system)
+    declare_client(registry="dev", subject=ORDERS, name="billing", version=1, reads=True, by=system)
+    row = SchemaVersion.objects.get(subject__name=ORDERS.subject, version=1)
+    SchemaVersion.objects.filter(pk=row.pk).update(deleted_at=timezone.now())
+    Schema.objects.filter(pk=row.schema_id).update(canonical='{"type": "record", "name": "Or')
+    forget()
+    found = report_proposal(
+        Registry.objects.get(name="dev"), ORDERS, text=json.dumps({**V2, "doc": "More."}), schema_type="AVRO"
+    )
+    assert [(client.name, client.answer) for client in found.assessment.clients] == [("billing", "unknown")]

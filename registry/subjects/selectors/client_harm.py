@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC
 from typing import Final
 
-from registry.errors import SchemaTooCostly
+from registry.errors import InvalidReference, InvalidSchema, SchemaTooCostly
 from registry.formats.assessment import ClientAnswer
 from registry.formats.base import Answer, ParsedSchema
 from registry.subjects import engines
@@ -15,7 +15,7 @@ from registry.subjects.models import Registry, SchemaVersion
 from registry.subjects.names import SubjectName
 from registry.subjects.selectors.clients import ClientInfo, clients_of
 from registry.subjects.selectors.fitting import among
-from registry.subjects.selectors.parsed import parse_stored
+from registry.subjects.selectors.parsed import parser_of
 
 #: clients that a report names; those that don't go on come first
 MAX_CLIENTS: Final = 100
@@ -67,7 +67,10 @@ def _on(
 def versions_of_clients(
     registry: Registry, clients: Mapping[SubjectName, Sequence[ClientInfo]]
 ) -> dict[SubjectName, dict[int, ParsedSchema]]:
-    """The versions that clients have, by number, the soft-deleted ones too; one query and one for what they refer to."""
+    """The versions that clients have, by number, the soft-deleted ones too; one query and one for what they refer to.
+
+    One that can't be read is left out: no report and no plan fails because of what a client has.
+    """
     if not clients:
         return {}
     wanted = {client.number for found in clients.values() for client in found if client.number is not None}
@@ -77,7 +80,12 @@ def versions_of_clients(
         ).select_related("schema", "subject__context")
     )
     found: dict[SubjectName, dict[int, ParsedSchema]] = {}
-    for row, schema in zip(rows, parse_stored([row.schema for row in rows]), strict=True):
+    parse = parser_of([row.schema for row in rows])
+    for row in rows:
+        try:
+            schema = parse(row.schema)
+        except (InvalidSchema, InvalidReference):
+            continue
         found.setdefault(SubjectName(row.subject.context.name, row.subject.name), {})[row.version] = schema
     return found
 
