@@ -227,7 +227,7 @@ def test_home_has_a_line_for_each_source_that_was_not_scanned_the_worst_first(
     def add(name: str, **scan: Any) -> None:
         row = Source.objects.create(registry=registry, kind="state_store", name=name, created_by="x")
         if scan:
-            Scan.objects.create(source=row, queued_by="beat", started_at=now, **{"finished_at": now, **scan})
+            Scan.objects.create(source=row, queued_by="beat", **{"started_at": now, "finished_at": now, **scan})
 
     add("well", state="done", read={"nothing": False, "messages": 1})
     add("long ago", state="done", read={"nothing": False, "messages": 1}, finished_at=old)
