@@ -176,15 +176,20 @@ def person(registries: None, system: Actor) -> Callable[[str], Actor]:
     """The actor of one of the cast, with an account; `stranger` has one without a role."""
     from registry.access.models import User
     from registry.access.selectors import actor_of_user
-    from registry.access.services import ensure_person
+    from tests.first_registries import ensure_at_once
+
+    made: set[str] = set()
 
     def make(name: str) -> Actor:
         role = name.rstrip("0123456789")
-        if role in CAST:
-            ensure_person(username=name, role=role, by=system)
+        if name in made:
+            user = User.objects.get(username=name)
+        elif role in CAST:
+            user = ensure_at_once(username=name, role=role, by=system)
         else:
-            User.objects.get_or_create(username=name)
-        return actor_of_user(User.objects.get(username=name), door="ui")
+            user, _ = User.objects.get_or_create(username=name)
+        made.add(name)
+        return actor_of_user(user, door="ui")
 
     return make
 
@@ -280,4 +285,26 @@ def static_files_once() -> Iterator[None]:
         self.files.update(known)
 
     with mock.patch.object(WhiteNoiseMiddleware, "add_files_from_finders", add):
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def middleware_once(quick_passwords: None) -> Iterator[None]:
+    """Each client makes middleware of its own at its first request: those under the run's settings share one chain."""
+    from django.conf import settings
+    from django.test.client import ClientHandler
+
+    usual, load = settings._wrapped, ClientHandler.load_middleware
+    shared: list[Any] = []
+
+    def load_once(self: ClientHandler, is_async: bool = False) -> None:
+        if is_async or settings._wrapped is not usual:
+            load(self, is_async)
+            return
+        if not shared:
+            load(self)
+            shared.append(self._middleware_chain)
+        (self._middleware_chain,) = shared
+
+    with mock.patch.object(ClientHandler, "load_middleware", load_once):
         yield
