@@ -53,6 +53,8 @@
       const answer = await fetch(form.action, { method: "POST", body, redirect: "manual", signal: running.signal });
       if (answer.type === "opaqueredirect" || answer.status === 401 || answer.status === 403) {
         say(state.dataset.signedOut);
+      } else if (answer.status === 400 || answer.status === 413) {
+        say(state.dataset.refused); // the same text would be refused again
       } else {
         if (!answer.ok) throw new Error(String(answer.status));
         const text = await answer.text();
