@@ -363,6 +363,7 @@ class _Kept:
 
     def __init__(self, engine: SchemaFormat) -> None:
         self._engine = engine
+        self.name, self.position = engine.name, engine.position  # asked for with every finding
 
     def __getattr__(self, verb: str) -> Any:
         return self._VERBS.get(verb) or getattr(self._engine, verb)
