@@ -251,6 +251,18 @@ def test_a_report_asked_for_again_is_made_of_what_is_kept(monkeypatch: pytest.Mo
     assert {"judge", "truth", "diff", "lint"} <= set(asked)
 
 
+def test_what_is_kept_knows_what_a_schema_refers_to() -> None:
+    text = '{"type": "record", "name": "Order", "fields": [{"name": "at", "type": "Place"}]}'
+    place = '{"type": "record", "name": "Place", "fields": [{"name": "code", "type": "%s"}]}'
+    old, same, other = (
+        engines.parse("AVRO", text, [ResolvedReference("Place", "place", version, place % kind)])
+        for version, kind in enumerate(("int", "int", "string"), start=1)
+    )
+    for judged in (engines.judge, engines.truth):
+        assert judged(same, old) == judged(old, old)
+        assert judged(other, old) != judged(same, old)
+
+
 def test_texts_that_differ_in_comments_alone_are_kept_apart() -> None:
     docs = []
     for comment in ("one", "two"):
