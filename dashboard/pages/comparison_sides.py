@@ -125,7 +125,7 @@ def _observed(place: Registry, subject: SubjectName, number: int, actor: Actor) 
 class Held:
     """What can be put on a side: the versions by registry, the reader's drafts, and shapes seen in the registry.
 
-    `presence` is where the subject is, for whoever may read it there or not.
+    `presence` is where the subject is, as far as the reader may read it there.
     """
 
     place: str
@@ -140,8 +140,8 @@ def held_sides(place: Registry, name: SubjectName, actor: Actor) -> Held:
 
     Raises SubjectNotFound.
     """
-    presence = selectors.presence_of(place, name)
-    versions = _held_versions(place, name, actor, presence)
+    presence = selectors.presence_of(place, name).seen_by(actor, name)
+    versions = _held_versions(place, name, presence)
     if actor.past:
         return Held(place.name, versions, presence)
     drafts = list_drafts(actor.user_id, subject=name) if actor.user_id is not None else []
@@ -196,10 +196,8 @@ def _shape_label(place: str, shape: ObservedShape) -> str:
     }
 
 
-def _held_versions(
-    place: Registry, name: SubjectName, actor: Actor, presence: selectors.SubjectPresence
-) -> dict[str, list[int]]:
-    """Registry → its versions, ascending, where the reader may read them; of `place` soft-deleted ones too.
+def _held_versions(place: Registry, name: SubjectName, presence: selectors.SubjectPresence) -> dict[str, list[int]]:
+    """Registry → its versions, ascending, where they are seen; of `place` soft-deleted ones too.
 
     The registry itself comes first, then the environments in their order, then the others.
     """
@@ -209,6 +207,6 @@ def _held_versions(
     names = [*(each for each in order if each in elsewhere), *sorted(elsewhere.keys() - set(order))]
     found = {place.name: own}
     for each in names:
-        if each != place.name and may(actor, "schema.read", registry=each, subject=name.qualified):
+        if each != place.name:
             found[each] = sorted(elsewhere[each])
     return found

@@ -66,7 +66,8 @@ def _kept(place: Registry, name: SubjectName, actor: Actor) -> tuple[Link, ...]:
 def _elsewhere(place: Registry, name: SubjectName, actor: Actor) -> tuple[Link, ...]:
     """The other registries that have the subject, environments first."""
     order = list_environments()
-    found = [other for other in selectors.presence_of(place, name).held if other != place.name]
+    presence = selectors.presence_of(place, name).seen_by(actor, name)
+    found = [other for other in presence.held if other != place.name]
     found.sort(key=lambda other: (order.index(other) if other in order else len(order), other))
     return tuple(
         Link(
@@ -74,7 +75,6 @@ def _elsewhere(place: Registry, name: SubjectName, actor: Actor) -> tuple[Link, 
             url=subject_url(other, name.qualified),
         )
         for other in found
-        if may(actor, READ, registry=other, subject=name.qualified)
     )
 
 

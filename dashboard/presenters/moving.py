@@ -31,7 +31,6 @@ class CopyRow:
     until: datetime
     open: Action
     file_url: str = ""
-    subject_url: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

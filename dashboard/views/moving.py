@@ -20,12 +20,11 @@ from dashboard.texts import counted
 from registry.access.extent import require_extent
 from registry.access.roles import require
 from registry.errors import Conflict, InvalidInput
+from registry.subjects.export_file import MEDIA_TYPE
 from registry.subjects.models import KeptCopy
 from registry.subjects.services.bringing import bring_copy, send_file, write_copy
 from registry.subjects.services.keeping import RIGHTS, forget
 from registry.subjects.services.moving_in import spooled_export
-
-MEDIA = "application/jsonl"
 
 
 @require_safe
@@ -40,7 +39,7 @@ def export(request: HttpRequest, registry: str) -> FileResponse:
     """All that the registry holds, to be saved."""
     require(page_actor(request), "schema.read", registry=registry)
     file = spooled_export(registry=registry, by=page_actor(request))
-    return FileResponse(file, as_attachment=True, filename=f"{registry}.jsonl", content_type=MEDIA)
+    return FileResponse(file, as_attachment=True, filename=f"{registry}.jsonl", content_type=MEDIA_TYPE)
 
 
 @require_POST
@@ -78,7 +77,7 @@ def copy_file(request: HttpRequest, registry: str, copy_id: int) -> FileResponse
     name = write_copy(registry=registry, number=copy_id, file=file, by=page_actor(request))
     file.seek(0)
     plain = re.sub(r"[^A-Za-z0-9_.-]+", "_", name)[:80].strip("._").removesuffix(".jsonl") or "copy"
-    return FileResponse(file, as_attachment=True, filename=f"{plain}.jsonl", content_type=MEDIA)
+    return FileResponse(file, as_attachment=True, filename=f"{plain}.jsonl", content_type=MEDIA_TYPE)
 
 
 @require_POST

@@ -28,6 +28,7 @@ from registry.subjects.snapshot import NoteRecord, Scope, Snapshot, VersionRecor
 
 FORMAT = "schemadesk registry export"
 FORMAT_VERSION = 1
+MEDIA_TYPE = "application/jsonl"
 MAX_LINE = 16 * 1024 * 1024
 
 

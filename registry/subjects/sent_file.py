@@ -70,7 +70,7 @@ def _unzipped(data: bytes) -> bytes:
             if len(entries) != 1:
                 raise InvalidSnapshot(f"The zip has {len(entries)} files; an export has one.")
             if entries[0].compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):  # those can be read in part
-                raise NotImplementedError
+                raise zipfile.BadZipFile(f"packed by method {entries[0].compress_type}")
             with archive.open(entries[0]) as inside:
                 return _bounded(inside)
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as error:

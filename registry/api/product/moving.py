@@ -17,6 +17,7 @@ from rest_framework.response import Response
 from registry.access.extent import require_extent
 from registry.access.roles import require
 from registry.api.product.base import ProductView
+from registry.subjects.export_file import MEDIA_TYPE
 from registry.subjects.models import KeptCopy
 from registry.subjects.plan_of_copy import Plan, Ways
 from registry.subjects.selectors.copies import MOST, deleted_copies
@@ -25,8 +26,6 @@ from registry.subjects.sent_file import MAX_SENT
 from registry.subjects.services.bringing import bring_copy, plan_copy, send_file, write_copy
 from registry.subjects.services.keeping import RIGHTS, forget, require_any
 from registry.subjects.services.moving_in import spooled_export
-
-MEDIA = "application/jsonl"
 
 
 class WaysSerializer(serializers.Serializer[Any]):
@@ -58,7 +57,7 @@ class RegistryExport(ProductView):
         """All that the registry holds at one moment, as the file that `import_registry --from` takes."""
         require(self.actor, "schema.read", registry=registry)
         file = spooled_export(registry=registry, by=self.actor)
-        return FileResponse(file, as_attachment=True, filename=f"{registry}.jsonl", content_type=MEDIA)
+        return FileResponse(file, as_attachment=True, filename=f"{registry}.jsonl", content_type=MEDIA_TYPE)
 
 
 class RegistryImports(ProductView):
@@ -110,7 +109,7 @@ class CopyFile(ProductView):
         file = io.BytesIO()
         write_copy(registry=registry, number=copy_id, file=file, by=self.actor)
         file.seek(0)
-        return FileResponse(file, as_attachment=True, filename=f"copy-{copy_id}.jsonl", content_type=MEDIA)
+        return FileResponse(file, as_attachment=True, filename=f"copy-{copy_id}.jsonl", content_type=MEDIA_TYPE)
 
 
 class CopyBring(ProductView):
