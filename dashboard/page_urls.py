@@ -216,6 +216,7 @@ urlpatterns = [
     path("promotions/<int:request_id>/resume", promotions.resume, name="promotion_resume"),
     path("promotions/<int:request_id>/give-up", promotions.give_up, name="promotion_give_up"),
     path("promotions/<int:request_id>/acknowledge", promotions.acknowledge, name="promotion_acknowledge"),
+    path("promotions/<int:request_id>/acknowledge/take-back", promotions.take_back, name="promotion_take_back"),
     path("promotions/<int:request_id>/labels", promotions.labels, name="promotion_labels"),
     path("promotions/<int:request_id>/threads", promotions.threads, name="promotion_threads"),
     path(

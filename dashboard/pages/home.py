@@ -19,6 +19,7 @@ from dashboard.pages.audit import changed
 from dashboard.pages.first_run import first_steps
 from dashboard.pages.frame import make_frame, page_actor
 from dashboard.pages.home_parts import (
+    affected_rows,
     drift_rows,
     health,
     last_decision_of,
@@ -38,6 +39,7 @@ from registry.audit.selectors import AuditEntry, AuditFilter, list_events, newes
 from registry.drift import selectors as drift
 from registry.drift.selectors import SourceInfo
 from registry.promotions import selectors as promotions
+from registry.promotions.selectors.affecting import affecting
 from registry.search.trail_sight import LOOKED_AT, events_for
 from registry.subjects.selectors import has_subjects, registry_names
 from registry.subjects.selectors.remotes import list_mirrors
@@ -54,7 +56,9 @@ def home_page(request: HttpRequest) -> HomePage:
     mine = promotions.requested_by(actor.user_id) if actor.user_id else []
     failed = promotions.list_requests(state="failed", limit=SHOWN, by=actor)
     findings = drift.list_findings(limit=SHOWN, by=actor)
-    shown = {reverse("ui:promotion", args=[info.id]) for info in waiting}
+    affected = affecting(actor)
+    asked = [*waiting, *(each.request for each in affected)]
+    shown = {reverse("ui:promotion", args=[info.id]) for info in asked}
     told = notices(actor, shown | {reverse("ui:finding", args=[info.id]) for info in findings})
     demo = _demo_of(sources, actor)
     tomorrow = timezone.now().date() + timedelta(days=1)
@@ -63,6 +67,7 @@ def home_page(request: HttpRequest) -> HomePage:
         signed_in=actor.user_id is not None,
         waiting=waiting_rows(waiting, order, timezone.now()),
         together_url=f"{reverse('ui:promotions')}?{urlencode({'who': 'waiting'})}" if len(waiting) > 1 else "",
+        affected=affected_rows(affected, order),
         notices=told,
         newest_notice=max((row.number for row in told), default=0),
         mine=tuple(request_row(info, order) for info in mine),

@@ -34,6 +34,7 @@ from registry.promotions.due import WAITS, freezes_soon, waits_long
 from registry.promotions.plan import ADVICE, FAIL, WARN
 from registry.promotions.recurring import Window
 from registry.promotions.selectors import RequestInfo, resolving
+from registry.promotions.selectors.affecting import Affecting
 from registry.promotions.selectors.decisions import last_decision
 from registry.subjects.selectors.remotes import MirrorState
 
@@ -52,6 +53,22 @@ def waiting_rows(waiting: Sequence[RequestInfo], order: list[str], now: datetime
     return tuple(
         replace(request_row(info, order), impact=impact_in_words(info), due=_due(info, freezes, now))
         for info in waiting
+    )
+
+
+def affected_rows(found: Sequence[Affecting], order: list[str]) -> tuple[RequestRow, ...]:
+    """What waits for the reader's word for clients of theirs: which these are, leading to where it is said."""
+    rows = ((request_row(each.request, order), [hurt.words for hurt in each.clients]) for each in found)
+    return tuple(
+        replace(
+            row,
+            url=f"{row.url}#consumers",
+            blocked="",
+            impact=counted(
+                len(names), "%(names)s doesn’t go on with it.", "%(names)s don’t go on with it.", names=listed(names)
+            ),
+        )
+        for row, names in rows
     )
 
 

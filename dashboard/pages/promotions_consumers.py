@@ -31,7 +31,9 @@ def _order(row: ConsumerRow) -> tuple[bool, bool]:
 
 def _row(consumer: Consumer, said: AcknowledgementInfo | None, info: RequestInfo, actor: Actor) -> ConsumerRow:
     counts = said is not None and said.counts
-    waits = not counts and info.state in PLANNED
+    is_planned = info.state in PLANNED
+    waits = not counts and is_planned
+    is_own = said is not None and counts and said.person_id == actor.user_id
     return ConsumerRow(
         client=consumer.hurt.client,
         subject=consumer.hurt.subject,
@@ -47,6 +49,7 @@ def _row(consumer: Consumer, said: AcknowledgementInfo | None, info: RequestInfo
         )
         if waits
         else None,
+        take_back=action(info, "take_back", gettext("Take back"), icon="undo-2") if is_own and is_planned else None,
     )
 
 

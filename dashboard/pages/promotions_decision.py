@@ -34,7 +34,7 @@ from registry.promotions.reasons import (
 from registry.promotions.selectors import EnvironmentInfo, RequestInfo, ReviewInfo
 
 #: states in which a plan is looked at again
-PLANNED: Final = (PromotionRequest.IN_REVIEW, PromotionRequest.APPROVED, PromotionRequest.SCHEDULED)
+PLANNED: Final = PromotionRequest.PLANNED_STATES
 
 
 def action(

@@ -16,6 +16,7 @@ from dashboard.presenters.promotions_page import StateMark, TimelineEntry
 from dashboard.texts import later
 from registry.audit import past
 from registry.audit.selectors import AuditEntry, AuditFilter, list_events
+from registry.promotions.consumers import TAKEN_BACK
 from registry.promotions.models import PromotionRequest
 from registry.promotions.selectors import RequestInfo
 
@@ -157,5 +158,9 @@ def _entry(info: RequestInfo, event: AuditEntry) -> TimelineEntry | None:
             who=event.actor,
             comment=event.after["failure"],
             mood="bad",
+        )
+    if event.why.startswith(TAKEN_BACK):
+        return TimelineEntry(
+            sentence=gettext("An acknowledgement was taken back"), at=event.at, who=event.actor, comment=event.why
         )
     return None

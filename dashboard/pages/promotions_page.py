@@ -207,7 +207,7 @@ def as_it_was(page: PromotionPage) -> PromotionPage:
     return replace(
         page,
         threads=tuple(replace(thread, answer=None, switch=None) for thread in page.threads),
-        consumers=tuple(replace(row, acknowledge=None) for row in page.consumers),
+        consumers=tuple(replace(row, acknowledge=None, take_back=None) for row in page.consumers),
         labels=replace(page.labels, change=None) if page.labels else None,
         replay_topics=(), eligible=(), apply_why=(), packs=(), nobody="",
         replay=None, recheck=None, review=None, submit=None, withdraw=None, apply=None, schedule=None, unschedule=None,

@@ -82,7 +82,8 @@ class HomePage:
     """The inbox. `first_steps` are shown instead of it while there is no subject and no source.
 
     `demo` is the button "Load the demo" (a POST), None where it isn't offered; `demo_progress` says how far the demo
-    is while it loads; then the page asks `watch_url` again and again whether there is more to show. `notices` are unread ones, up to the number `newest_notice`. `last_decision` is one sentence for the
+    is while it loads; then the page asks `watch_url` again and again whether there is more to show. `affected` are requests that don't go on with
+    clients for which the reader speaks. `notices` are unread ones, up to the number `newest_notice`. `last_decision` is one sentence for the
     empty inbox. `together_url` leads to where several of what waits are approved at once; `snooze_until` is the day that a
     finding is put off to where no other is chosen, `snooze_from` the first that can be. `signed_in` False shows how to sign in.
     """
@@ -90,6 +91,7 @@ class HomePage:
     frame: Frame
     signed_in: bool = True
     waiting: tuple[RequestRow, ...] = ()
+    affected: tuple[RequestRow, ...] = ()
     notices: tuple[NoticeRow, ...] = ()
     newest_notice: int = 0
     mine: tuple[RequestRow, ...] = ()

@@ -56,7 +56,7 @@ class ReviewRow:
 class ConsumerRow:
     """A declared client that doesn't go on: what it does, who speaks for it, and who has acknowledged the request.
 
-    `acknowledge` is None where that is done, or the request isn't planned any more.
+    `acknowledge` is None where that is done, or the request isn't planned any more; `take_back` is for whoever did it.
     """
 
     client: str
@@ -69,6 +69,7 @@ class ConsumerRow:
     at: datetime | None = None
     note: str = ""
     acknowledge: Action | None = None
+    take_back: Action | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

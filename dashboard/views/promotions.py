@@ -345,6 +345,22 @@ def acknowledge(request: HttpRequest, request_id: int) -> HttpResponse:
 
 
 @require_POST
+def take_back(request: HttpRequest, request_id: int) -> HttpResponse:
+    """Take back what one has acknowledged for a client."""
+
+    def run() -> str:
+        is_done = services.take_back(
+            request_id=request_id,
+            by=page_actor(request),
+            subject=given_text(request.POST, "subject"),
+            client=given_text(request.POST, "client"),
+        )
+        return gettext("Taken back: it isn’t acknowledged any more.") if is_done else gettext("It isn’t acknowledged.")
+
+    return _act(request, request_id, run, "#consumers")
+
+
+@require_POST
 def threads(request: HttpRequest, request_id: int) -> HttpResponse:
     """Begin a discussion, of a field or of all of it."""
 

@@ -51,6 +51,11 @@ _ROWS = (
     Event(
         "promotion.acknowledged", "Promotion acknowledged", "Clients of {subject} know of its promotion to {registry}."
     ),
+    Event(
+        "promotion.taken_back",
+        "Acknowledgement taken back",
+        "What clients of {subject} said of its promotion to {registry} was taken back.",
+    ),
     Event("promotion.voided", "Approval voided", "Approvals of {subject} for {registry} no longer count."),
     Event("promotion.scheduled", "Promotion scheduled", "The promotion of {subject} to {registry} has a time."),
     Event("promotion.applied", "Promotion applied", "{subject} was promoted to {registry}."),

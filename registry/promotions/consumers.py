@@ -14,6 +14,8 @@ from registry.promotions.clients import CODE as CLIENTS
 from registry.promotions.plan import FAIL, PASS, WARN, Check, Verdict
 
 CODE: Final = "acknowledged"
+#: what the audit's reason begins with where somebody takes back what they said
+TAKEN_BACK: Final = "take back the acknowledgement of"
 _NAME: Final = "consumers acknowledged"
 #: clients that are named in a sentence
 _NAMED: Final = 5

@@ -29,7 +29,7 @@ _COMPATIBILITY: Final = "compatibility"
 _NAMED: Final = 5
 _APPROVED: Final = (PromotionRequest.APPROVED, PromotionRequest.SCHEDULED)
 #: states in which a plan is looked at again
-_PLANNED: Final = (PromotionRequest.IN_REVIEW, *_APPROVED)
+_PLANNED: Final = PromotionRequest.PLANNED_STATES
 _ASKING: Final = "promotion.request"
 _ASK: Final = "Ask somebody who has the right, or for the right itself."
 

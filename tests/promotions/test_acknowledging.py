@@ -27,6 +27,7 @@ from registry.promotions.can_promote import can_promote
 from registry.promotions.consumers import CODE, Hurt, acknowledged_check, with_rule
 from registry.promotions.evidence_pack import evidence_of
 from registry.promotions.models import Acknowledgement, PromotionRequest
+from registry.promotions.selectors.affecting import affecting
 from registry.promotions.selectors.consumers import consumers_of
 from registry.promotions.services.scheduling import apply_due
 from registry.subjects.services.clients import declare_client
@@ -328,3 +329,128 @@ def test_the_api_takes_and_lists_them(cast: Cast, number: int, api: Callable[[st
     assert [answer.status_code for answer in answers] == [201, 200]
     (said,) = answers[1].json()["acknowledgements"]
     assert (said["client"], said["person"], said["counts"]) == ("billing", "reader", True)
+
+
+def back(cast: Cast, number: int, who: str = "reader", client: str = "billing") -> bool:
+    return services.take_back(request_id=number, by=cast[who], subject=SUBJECT, client=client)
+
+
+def waiting(cast: Cast, who: str = "reader") -> list[tuple[int, list[str]]]:
+    return [(each.request.id, [one.client for one in each.clients]) for each in affecting(cast[who])]
+
+
+@pytest.mark.parametrize("state", ["in review", "approved", "scheduled"])
+def test_whoever_acknowledged_takes_it_back_while_it_is_planned(cast: Cast, number: int, state: str) -> None:
+    change("staging", clients_block=True)
+    services.recheck(request_id=number, by=cast["steward"])
+    say(cast, number)
+    if state != "in review":
+        services.approve(request_id=number, by=cast["approver"])
+    if state == "scheduled":
+        services.schedule(request_id=number, by=cast["approver"], at=timezone.now() + timedelta(hours=1))
+    # also where their name is no longer in the contact: it was their word
+    declare(cast, "billing", contact="approver2")
+    assert back(cast, number)
+    assert not back(cast, number), "a second click has no effect"
+    assert not Acknowledgement.objects.exists() and check_of(number)["verdict"] == "fail"
+    assert selectors.get_request(number).state == state, "what was approved stays approved; its release stops"
+    assert told(cast, "steward", "promotion.taken_back") == 1
+    assert told(cast, "approver", "promotion.taken_back") == (state != "in review"), "they approved what it said"
+    events = AuditEvent.objects.filter(
+        why=f"take back the acknowledgement of request {number} for billing of orders-value"
+    )
+    assert sorted((event.table, event.operation) for event in events) == [
+        ("promotions_acknowledgement", "DELETE"),
+        ("promotions_promotionrequest", "UPDATE"),
+    ]
+    assert say(cast, number, "approver2"), "and it may be said again"
+
+
+@pytest.mark.parametrize("who", ["steward", "approver", "admin"])
+def test_nobody_takes_back_what_another_said(cast: Cast, number: int, who: str) -> None:
+    say(cast, number)
+    with pytest.raises(NotAllowed, match="whoever acknowledged it: reader"):
+        back(cast, number, who)
+    limited = {**cast, "reader": replace(cast["reader"], limit=Limit("read"))}
+    with pytest.raises(NotAllowed, match="scope is read"):
+        back(limited, number)
+    assert check_of(number)["verdict"] == "pass"
+
+
+def test_what_is_applied_or_of_an_earlier_plan_is_not_taken_back(cast: Cast, number: int) -> None:
+    say(cast, number)
+    register({**V1, "doc": "moved"}, cast["admin"], registry="staging")
+    services.recheck(request_id=number, by=cast["steward"])
+    assert not back(cast, number) and Acknowledgement.objects.count() == 1, (
+        "that one counts for nothing, and is history"
+    )
+    say(cast, number)
+    services.approve(request_id=number, by=cast["approver"])
+    services.apply(request_id=number, by=cast["approver"])
+    with pytest.raises(WrongState):
+        back(cast, number)
+
+
+def test_home_lists_what_waits_for_ones_word(cast: Cast, number: int) -> None:
+    declare(cast, "ledger", contact="steward, reader")
+    services.recheck(request_id=number, by=cast["steward"])
+    assert waiting(cast) == [(number, ["billing", "ledger"])]
+    assert [waiting(cast, who) for who in ("steward", "approver", "stranger")] == [[], [], []], (
+        "asked for it; not named"
+    )
+    services.approve(request_id=number, by=cast["approver"])
+    say(cast, number)
+    assert waiting(cast) == [(number, ["ledger"])], "an approved one waits as well"
+    back(cast, number)
+    assert waiting(cast) == [(number, ["billing", "ledger"])]
+    User.objects.filter(username__in=["steward", "reader"]).update(email="s@shop.example")
+    assert waiting(cast) == [], "who asked for it under another name"
+    change("staging", own_approval_allowed=True)
+    assert waiting(cast, "steward") == [(number, ["ledger"])]
+    services.withdraw(request_id=number, by=cast["steward"])
+    assert waiting(cast, "steward") == []
+
+
+def test_home_lists_nothing_that_one_may_not_read(cast: Cast, number: int) -> None:
+    RoleGrant.objects.filter(user__username="reader").update(registry="dev")
+    reader = actor_of_user(User.objects.get(username="reader"), door="ui")
+    assert affecting(reader) == [] and affecting(Actor("anonymous", "ui")) == []
+
+
+@pytest.mark.parametrize(("client", "queries"), [("billing", 24), ("", 1)])
+def test_home_costs_one_query_where_nothing_waits(
+    cast: Cast, number: int, client: str, queries: int, django_assert_max_num_queries: Any
+) -> None:
+    if not client:
+        services.withdraw(request_id=number, by=cast["steward"])
+    with django_assert_max_num_queries(queries):
+        assert bool(waiting(cast)) is bool(client)
+
+
+def test_home_and_the_page_offer_it(cast: Cast, number: int, look: Callable[[str], Client]) -> None:
+    declare(cast, HOSTILE, contact="reader")
+    services.recheck(request_id=number, by=cast["steward"])
+    page = look("reader").get("/ui/").content.decode()
+    assert "Your clients are affected" in page and f"/ui/promotions/{number}#consumers" in page and HOSTILE not in page
+    assert "Your clients are affected" not in look("approver").get("/ui/").content.decode()
+    say(cast, number)
+    place = f"/ui/promotions/{number}/acknowledge/take-back"
+    assert place not in look("approver").get(f"/ui/promotions/{number}").content.decode()
+    assert place in look("reader").get(f"/ui/promotions/{number}").content.decode()
+    answer = look("reader").post(place, {"subject": SUBJECT, "client": "billing"})
+    assert answer.headers["Location"] == f"/ui/promotions/{number}#consumers"
+    page = look("reader").get(f"/ui/promotions/{number}").content.decode()
+    assert "An acknowledgement was taken back" in page and place not in page
+
+
+def test_the_api_takes_it_back(cast: Cast, number: int, api: Callable[[str], Client]) -> None:
+    say(cast, number)
+    url = f"/api/v1/promotions/{number}/acknowledgements?subject={SUBJECT}&client=billing"
+    assert [api(who).delete(url).status_code for who in ("approver", "stranger", "reader", "reader")] == [
+        403,
+        403,
+        204,
+        204,
+    ]
+    assert api("reader").delete(url.split("?")[0]).status_code == 422
+    assert not Acknowledgement.objects.exists()

@@ -155,11 +155,16 @@ class LabelsSerializer(serializers.Serializer[Any]):
     labels = serializers.ListField(child=serializers.CharField(max_length=MAX_TEXT), max_length=MAX_ITEMS)
 
 
-class AcknowledgementSerializer(serializers.Serializer[Any]):
-    """The client of a subject that doesn't go on; `plan_hash` is the plan that was read."""
+class HurtSerializer(serializers.Serializer[Any]):
+    """The client of a subject that doesn't go on."""
 
     subject = serializers.CharField(max_length=1280)
     client = serializers.CharField(max_length=MAX_CLIENT)
+
+
+class AcknowledgementSerializer(HurtSerializer):
+    """The client of a subject that doesn't go on; `plan_hash` is the plan that was read."""
+
     note = serializers.CharField(required=False, default="", allow_blank=True, max_length=MAX_NOTE)
     plan_hash = serializers.CharField(required=False, default="", allow_blank=True, max_length=64)
 
@@ -382,6 +387,13 @@ class Acknowledgements(ProductView):
         number, values = int(request_id), self.valid(AcknowledgementSerializer)
         is_new = services.acknowledge(request_id=number, by=self.actor, **values)
         return Response(answer_of(readable(number, self.actor), self.actor), status=201 if is_new else 200)
+
+    @extend_schema(parameters=[HurtSerializer], responses={204: None})
+    def delete(self, request: Request, request_id: str) -> Response:
+        """Take back what one has acknowledged, while the request isn't being applied; said again it has no effect."""
+        values = self.valid_of(HurtSerializer, request.query_params.dict())
+        services.take_back(request_id=int(request_id), by=self.actor, **values)
+        return Response(status=204)
 
 
 class Threads(ProductView):

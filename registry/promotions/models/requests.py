@@ -31,6 +31,8 @@ class PromotionRequest(models.Model):
     #: a failed one has written a part and can be resumed or given up
     OPEN_STATES = (DRAFT, IN_REVIEW, APPROVED, SCHEDULED, APPLYING, FAILED)
     CLOSED_STATES = (APPLIED, REJECTED, WITHDRAWN)
+    #: in these a plan is looked at again, and may move
+    PLANNED_STATES = (IN_REVIEW, APPROVED, SCHEDULED)
 
     PROMOTE, PROPOSE, ROLL_BACK, ADOPT = "promote", "propose", "roll back", "adopt"
     KINDS = (PROMOTE, PROPOSE, ROLL_BACK, ADOPT)

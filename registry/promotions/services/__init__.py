@@ -1,6 +1,6 @@
 """Requesting, reviewing and applying; what pages, dialects and tasks call."""
 
-from registry.promotions.services.acknowledging import acknowledge
+from registry.promotions.services.acknowledging import acknowledge, take_back
 from registry.promotions.services.adopting import request_adoption
 from registry.promotions.services.applying import apply, give_up, resume
 from registry.promotions.services.approving_together import approve_together
@@ -65,6 +65,7 @@ __all__ = [
     "schedule",
     "set_labels",
     "submit",
+    "take_back",
     "unschedule",
     "withdraw",
 ]

@@ -1,17 +1,23 @@
-"""Acknowledging a plan for a declared client that it hurts: whoever speaks for the client knows, and it may go on."""
+"""Acknowledging a plan for a declared client that it hurts: whoever speaks for the client knows, and it may go on.
+
+What was said so may be taken back by whoever said it, for as long as the plan isn't being applied.
+"""
 
 from __future__ import annotations
 
 from typing import Final
 
+from django.db import transaction
+
 from registry.access.roles import Actor
 from registry.access.selectors import approval_refusal
-from registry.errors import ClientNotFound, NotAllowed
+from registry.audit.services import record
+from registry.errors import ClientNotFound, NotAllowed, WrongState
 from registry.promotions.acknowledged import counted_anew
-from registry.promotions.consumers import Hurt
-from registry.promotions.models import PromotionRequest
+from registry.promotions.consumers import TAKEN_BACK, Hurt
+from registry.promotions.models import PromotionRequest, Review
 from registry.promotions.selectors.consumers import Consumer, consumers_of_row
-from registry.promotions.services.current import person, refuse_by_token, with_current_plan, words
+from registry.promotions.services.current import PLANNED, locked_for, person, refuse_by_token, with_current_plan, words
 from registry.promotions.services.reviewing import require_reviewer
 from registry.promotions.telling import tell
 
@@ -43,6 +49,33 @@ def acknowledge(*, request_id: int, subject: str, client: str, by: Actor, note: 
 
     with_current_plan(request_id, by, f"acknowledge request {request_id} for {hurt.words[:200]}", run, plan_hash)
     return is_new[0]
+
+
+@transaction.atomic
+def take_back(*, request_id: int, subject: str, client: str, by: Actor) -> bool:
+    """Take back what one has acknowledged of the request's plan for a client; False where nobody has.
+
+    It is for whoever said it, also where the client's contact names them no longer. The audit keeps that it was said.
+    Those whose approval may rest on it are told. Raises WrongState, NotAllowed, NotSignedIn, RequestNotFound.
+    """
+    request, hurt = locked_for(request_id, by), Hurt(subject, client)
+    user_id = person(by)
+    refuse_by_token(by, _ACTION, registry=request.target.registry.name, subjects=[subject])
+    if request.state not in PLANNED:
+        raise WrongState(f"Request {request.pk} is {request.state}.", state=request.state)
+    said = request.acknowledgements.filter(subject=subject, client=client, plan_hash=request.plan_hash)
+    found = said.select_related("person").first()
+    if found is None:
+        return False
+    if found.person_id != user_id:
+        raise NotAllowed(f"It is taken back by whoever acknowledged it: {found.person.get_username()}.")
+    record(by=by, why=f"{TAKEN_BACK} request {request_id} for {hurt.words[:200]}")
+    found.delete()
+    _count(request)
+    approvers = request.reviews.filter(verdict=Review.APPROVE, plan_hash=request.plan_hash)
+    sentence = f"{by.name} takes back what they acknowledged for {hurt.words}."
+    tell(request, "promotion.taken_back", sentence, by=by, to=approvers.values_list("reviewer_id", flat=True))
+    return True
 
 
 def _consumer(request: PromotionRequest, hurt: Hurt) -> Consumer:

@@ -68,7 +68,7 @@ TRANSITIONS: Final[Mapping[str, frozenset[str]]] = {
 #: in these its schemas can't be asked for again; a draft isn't asked for yet
 HOLDING: Final = frozenset(PromotionRequest.OPEN_STATES) - {PromotionRequest.DRAFT}
 #: in these a plan is looked at again, and may move
-PLANNED: Final = frozenset({PromotionRequest.IN_REVIEW, PromotionRequest.APPROVED, PromotionRequest.SCHEDULED})
+PLANNED: Final = frozenset(PromotionRequest.PLANNED_STATES)
 MAX_TEXT: Final = 10_000
 ASKED_ALREADY: Final = "A request for this schema in {target} is open already."
 

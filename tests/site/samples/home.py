@@ -24,6 +24,10 @@ HOME = HomePage(
         replace(REQUESTS[0], impact="It breaks what is there, 1 check fails, 2 checks warn, 1 of them about who uses it.", due="It has waited longer than 2 working days."),
         replace(REQUESTS[1], due=f"prod is frozen from 2026-11-24 06:00 UTC: {HOSTILE}"),
     ),
+    affected=(
+        replace(REQUESTS[1], blocked="", impact="billing of customers-value doesn’t go on with it."),
+        replace(REQUESTS[0], blocked="", impact=f"{HOSTILE} of {HOSTILE}, ledger of orders-value and 2 more don’t go on with it."),
+    ),
     together_url="/ui/promotions?who=waiting", snooze_until=date(2026, 11, 30), snooze_from=date(2026, 11, 24),
     mine=REQUESTS[2:3],
     findings=tuple(

@@ -259,6 +259,7 @@ ACKNOWLEDGE = Action(
 CONSUMERS = (
     ConsumerRow(client="billing", subject="customers-value", does="reads version 1", contact="payments", people=("maria", "reader"), state=Acknowledged.WAITING, acknowledge=ACKNOWLEDGE),
     ConsumerRow(client="ledger", subject="customers-value", does="writes version 1", contact="#ledger", state=Acknowledged.VOID, who="approver", at=ago(hours=2), acknowledge=replace(ACKNOWLEDGE, allowed=False, reason="reader may not review promotions in registry prod; it takes the role admin or approver.")),
+    ConsumerRow(client="exporter", subject="customers-value", does="reads version 2", contact="reader", people=("reader",), state=Acknowledged.DONE, who="reader", at=ago(minutes=3), take_back=Action(label="Take back", url="/ui/promotions/13/acknowledge/take-back", method="post", icon="undo-2")),
     ConsumerRow(client="audit-export", subject="customers-value", does="reads and writes version 2", contact="data-platform@shop.example", people=("maria",), state=Acknowledged.DONE, who="maria", at=ago(minutes=9), note="We take version 2 from tonight’s release on."),
     ConsumerRow(client=HOSTILE, subject=LONG, does="withdrawn since", contact=HOSTILE, people=(HOSTILE, LONG), state=Acknowledged.DONE, who=HOSTILE, at=ago(days=1), note=HOSTILE + LONG),
 )  # fmt: skip
