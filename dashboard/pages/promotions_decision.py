@@ -119,6 +119,18 @@ def _again(mine: ReviewInfo | None, verdict: str) -> str:
     return gettext("You have said so of this plan already.") if mine is not None and mine.verdict == verdict else ""
 
 
+def label_field(written: str, *errors: str) -> Field:
+    """The line in which people write the labels of a request."""
+    return Field(
+        name="labels",
+        label=gettext("Labels"),
+        value=written,
+        errors=errors,
+        help=gettext("Up to %(most)s, with commas between them; everybody who reads the request sees them.")
+        % {"most": MAX_LABELS},
+    )
+
+
 def label_form(info: RequestInfo, actor: Actor) -> LabelForm:
     """The labels, and the form that replaces them for whoever asked for the request or reviews it."""
     part = info.requested_by_id, *info.needed.named_ids
@@ -126,13 +138,7 @@ def label_form(info: RequestInfo, actor: Actor) -> LabelForm:
     change = action(info, "labels", gettext("Save the labels"), lacking, icon="check")
     return LabelForm(
         labels=label_links(info),
-        written=Field(
-            name="labels",
-            label=gettext("Labels"),
-            value=", ".join(info.labels),
-            help=gettext("Up to %(most)s, with commas between them; everybody who reads the request sees them.")
-            % {"most": MAX_LABELS},
-        ),
+        written=label_field(", ".join(info.labels)),
         change=change if actor.user_id and (info.labels or not lacking) else None,
     )
 

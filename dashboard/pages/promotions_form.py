@@ -14,6 +14,7 @@ from django.utils.translation import gettext
 from dashboard.pages.frame import make_frame, page_actor
 from dashboard.pages.numbers import whole_number
 from dashboard.pages.promotions_again import again_link
+from dashboard.pages.promotions_decision import label_field
 from dashboard.pages.promotions_plan import check_rows, id_plan, plan_steps, worst
 from dashboard.pages.sources_words import given_text
 from dashboard.presenters.frame import Action, Choice, Crumb, Field, Problem, Section
@@ -24,6 +25,7 @@ from registry.access.extent import Extent, extent_of
 from registry.access.roles import Actor, may_somewhere, refusal
 from registry.errors import InvalidInput, SchemadeskError
 from registry.promotions import selectors, services
+from registry.promotions.labels import clean_labels, written_labels
 from registry.promotions.plan import Plan
 from registry.promotions.selectors.readable import readable_request
 from registry.subjects.names import SubjectName, parse_subject
@@ -48,6 +50,7 @@ class Asked:
     reason: str
     with_config: bool
     again_of: int | None = None
+    labels: str = ""
 
     def items(self) -> list[tuple[SubjectName, int | str]]:
         """The lines as subjects with versions. Raises InvalidInput, InvalidName."""
@@ -80,7 +83,8 @@ def asked_of(given: QueryDict, order: Sequence[str]) -> Asked:
         marked = [text.replace("\0", "") for text in given.getlist("item")[:MAX_LINES]]
         lines = "\n".join([*([single] if given_text(given, "subject") else []), *marked])
     with_config, again_of = given.get("with_config") == "1", whole_number(given_text(given, "again_of"))
-    return Asked(lines, source, target, given_text(given, "reason"), with_config, again_of)
+    reason, labels = given_text(given, "reason"), given_text(given, "labels")
+    return Asked(lines, source, target, reason, with_config, again_of, labels)
 
 
 def _filled(asked: Asked, actor: Actor) -> Asked:
@@ -95,6 +99,7 @@ def _filled(asked: Asked, actor: Actor) -> Asked:
         target=info.target,
         reason=info.reason,
         with_config=info.with_config,
+        labels=", ".join(info.labels),
     )
 
 
@@ -104,11 +109,11 @@ def request_form(request: HttpRequest, problem: SchemadeskError | None = None) -
     given = request.POST if request.method == "POST" else request.GET
     asked = _filled(asked_of(given, order), actor)
     plan, shown = None, problem
-    if asked.lines.strip():
-        try:
-            plan = previewed(asked, actor)
-        except SchemadeskError as error:
-            shown = problem or error
+    try:
+        clean_labels(written_labels(asked.labels))
+        plan = previewed(asked, actor) if asked.lines.strip() else None
+    except SchemadeskError as error:
+        shown = problem or error
     return PromotionForm(
         frame=make_frame(
             request,
@@ -116,16 +121,25 @@ def request_form(request: HttpRequest, problem: SchemadeskError | None = None) -
             section=Section.PROMOTIONS,
             crumbs=(Crumb(label=gettext("Promotions"), url=reverse("ui:promotions")),),
         ),
-        fields=_fields(asked, order, extent_of(actor, "schema.read")),
+        fields=(*_fields(asked, order, extent_of(actor, "schema.read")), _labels(asked, shown)),
         submit=_send(gettext("Ask for review"), actor),
         draft=_send(gettext("Keep as a draft"), actor),
         preview_url=reverse("ui:promotion_request"),
         with_config=asked.with_config,
         again_of=asked.again_of,
         again=again_link(asked.again_of),
-        problem=Problem(what=shown.placed) if shown else None,
+        problem=Problem(what=shown.placed) if shown and not _is_of_labels(shown) else None,
         **(_preview(plan, asked, given) if plan else {}),
     )
+
+
+def _is_of_labels(problem: SchemadeskError) -> bool:
+    return problem.details.get("field") == "labels"
+
+
+def _labels(asked: Asked, problem: SchemadeskError | None) -> Field:
+    """The labels, which say themselves what is wrong with them."""
+    return label_field(asked.labels, *([problem.message] if problem and _is_of_labels(problem) else []))
 
 
 def previewed(asked: Asked, actor: Actor) -> Plan:

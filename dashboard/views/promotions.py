@@ -34,6 +34,7 @@ from registry.errors import (
     Unavailable,
 )
 from registry.promotions import selectors, services
+from registry.promotions.labels import written_labels
 from registry.promotions.services.approving_together import Approval
 from registry.promotions.services.current import refuse_strangers
 
@@ -77,6 +78,7 @@ def promotion_request(request: HttpRequest) -> HttpResponse:
                 reason=asked.reason,
                 draft=draft,
                 again_of=asked.again_of,
+                labels=written_labels(asked.labels),
                 by=actor,
             )
         except SchemadeskError as error:
@@ -319,7 +321,7 @@ def labels(request: HttpRequest, request_id: int) -> HttpResponse:
     """Replace the labels by those that are written, with commas between them."""
 
     def run() -> str:
-        written = [label for label in given_text(request.POST, "labels").split(",") if label.strip()]
+        written = written_labels(given_text(request.POST, "labels"))
         services.set_labels(request_id=request_id, by=page_actor(request), labels=written)
         return gettext("The labels are saved.")
 

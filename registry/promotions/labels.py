@@ -21,6 +21,11 @@ def clean_label(text: str) -> str:
     return found
 
 
+def written_labels(text: str) -> list[str]:
+    """The labels of a line that people write, with commas between them; what is empty is none."""
+    return [label.strip() for label in text.split(",") if label.strip()]
+
+
 def clean_labels(labels: Iterable[str]) -> list[str]:
     """Labels in order, each once. Raises InvalidInput, also for too many."""
     found = sorted({clean_label(label) for label in labels})

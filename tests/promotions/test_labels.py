@@ -15,6 +15,7 @@ from registry.audit.models import AuditEvent
 from registry.errors import InvalidInput, NotAllowed, RequestNotFound
 from registry.promotions import selectors, services
 from registry.promotions.labels import clean_labels
+from registry.promotions.models import PromotionRequest
 from tests.promotions.parts import V1, V2, Cast, ask, owned_by, register, rule
 
 pytestmark = pytest.mark.requirement("CARD-4")
@@ -142,3 +143,51 @@ def test_the_database_bounds_them(cast: Cast, number: int) -> None:
         connection.cursor() as cursor,
     ):
         cursor.execute(many)
+
+
+@pytest.mark.parametrize("draft", [False, True])
+def test_a_request_has_them_from_the_beginning(cast: Cast, number: int, draft: bool) -> None:
+    register(V2, cast["steward"])
+    asked = ask(cast, version=2, target="staging", labels=["Q4", "q4 ", "checkout"], draft=draft)
+    assert selectors.get_request(asked).labels == ("checkout", "q4")
+    events = AuditEvent.objects.filter(table="promotions_promotionrequest", row_id=str(asked))
+    assert [event.operation for event in events] == ["INSERT"], "one change, with the request"
+    if not draft:
+        services.withdraw(request_id=asked, by=cast["steward"])
+        again = services.ask_again(request_id=asked, by=cast["steward"])
+        assert selectors.get_request(again).labels == ("checkout", "q4")
+
+
+@pytest.mark.parametrize("labels", [["a,b"], ["x" * 41], [str(n) for n in range(11)]])
+def test_what_no_label_is_asks_for_nothing(
+    cast: Cast, number: int, labels: list[str], api: Callable[[str], Client]
+) -> None:
+    register(V2, cast["steward"])
+    with pytest.raises(InvalidInput):
+        ask(cast, version=2, target="staging", labels=labels)
+    sent = {"source": "dev", "target": "staging", "subject": "orders-value", "version": "2", "labels": labels}
+    answer = api("steward").post("/api/v1/promotions", json.dumps(sent), content_type="application/json")
+    assert answer.status_code == 422 and PromotionRequest.objects.count() == 1
+
+
+def test_the_form_and_the_api_take_them(
+    cast: Cast, number: int, look: Callable[[str], Client], api: Callable[[str], Client]
+) -> None:
+    register(V2, cast["steward"])
+    sent = {"items": "orders-value 2", "source": "dev", "target": "staging", "labels": f"{HOSTILE}, a\u200fb"}
+    refused = look("steward").post("/ui/promotions/request", sent)
+    page = refused.content.decode()
+    assert refused.status_code == 422 and PromotionRequest.objects.count() == 1
+    assert "take it out" in page and HOSTILE not in page and 'aria-invalid="true"' in page
+    look("steward").post("/ui/promotions/request", {**sent, "labels": f"{HOSTILE}, Q4 ,,"})
+    assert PromotionRequest.objects.latest("pk").labels == [HOSTILE, "q4"]
+    number = PromotionRequest.objects.latest("pk").pk
+    services.withdraw(request_id=number, by=cast["steward"])
+    again = look("steward").get("/ui/promotions/request", {"again_of": number}).context["page"]
+    assert [field.value for field in again.fields if field.name == "labels"] == [f"{HOSTILE}, q4"]
+    body = {"source": "dev", "target": "staging", "subject": "orders-value", "version": "2", "labels": ["Soon"]}
+    answer = api("steward").post("/api/v1/promotions", json.dumps(body), content_type="application/json")
+    assert (answer.status_code, answer.json()["labels"]) == (201, ["soon"])
+    body = {"target": "prod", "subject": "orders-value", "schema": json.dumps(V2), "labels": ["New"]}
+    answer = api("steward").post("/api/v1/proposals", json.dumps(body), content_type="application/json")
+    assert (answer.status_code, answer.json()["labels"]) == (201, ["new"])

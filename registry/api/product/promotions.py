@@ -51,6 +51,11 @@ def again_field() -> serializers.IntegerField:
     )
 
 
+def labels_field(**more: Any) -> serializers.ListField:
+    """Labels of a request; what they may be the service says."""
+    return serializers.ListField(child=serializers.CharField(max_length=MAX_TEXT), max_length=MAX_ITEMS, **more)
+
+
 class PageSerializer(serializers.Serializer[Any]):
     """Which requests: an empty filter means all. `after` is the number of the last one of the page before."""
 
@@ -96,6 +101,7 @@ class PromotionSerializer(serializers.Serializer[Any]):
     reason = text_field()
     draft = serializers.BooleanField(required=False, default=False)
     again_of = again_field()
+    labels = labels_field(required=False)
 
 
 class ProposalSerializer(serializers.Serializer[Any]):
@@ -116,6 +122,7 @@ class ProposalSerializer(serializers.Serializer[Any]):
     )
     finding = serializers.IntegerField(required=False, default=None, allow_null=True, min_value=1, max_value=MAX_NUMBER)
     again_of = again_field()
+    labels = labels_field(required=False)
 
 
 class RollBackSerializer(serializers.Serializer[Any]):
@@ -152,7 +159,7 @@ class DecisionSerializer(serializers.Serializer[Any]):
 class LabelsSerializer(serializers.Serializer[Any]):
     """The labels that a request is to have; small letters and capitals are one."""
 
-    labels = serializers.ListField(child=serializers.CharField(max_length=MAX_TEXT), max_length=MAX_ITEMS)
+    labels = labels_field()
 
 
 class HurtSerializer(serializers.Serializer[Any]):
@@ -242,6 +249,7 @@ class Proposals(ProductView):
             draft_id=values["draft_id"],
             finding=values["finding"],
             again_of=values["again_of"],
+            labels=values.get("labels", ()),
             by=self.actor,
         )
         return Response(answer_of(selectors.get_request(number), self.actor), status=201)

@@ -16,7 +16,7 @@ from registry.promotions.services.rolling_back import request_roll_back
 
 
 def ask_again(*, request_id: int, by: Actor, reason: str = "") -> int:
-    """Ask for what an earlier request asked for, with its reason where none is given; gives the new request's number.
+    """Ask for what an earlier request asked for, with its labels, and its reason where none is given; gives the new request's number.
 
     What may be asked for is judged anew, as is the plan. Raises WrongState for a request that was neither rejected nor
     withdrawn, and where a version has another schema since; and what its kind of request raises.
@@ -38,6 +38,7 @@ def ask_again(*, request_id: int, by: Actor, reason: str = "") -> int:
             with_config=info.with_config,
             reason=why,
             again_of=info.id,
+            labels=info.labels,
             by=by,
         )
     ask = request_roll_back if info.kind == PromotionRequest.ROLL_BACK else request_adoption
@@ -69,5 +70,6 @@ def _proposed(info: RequestInfo, reason: str, by: Actor) -> int:
         reason=reason,
         finding=info.finding if readable_findings([info.finding], by) else None,
         again_of=info.id,
+        labels=info.labels,
         by=by,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ from registry.errors import InvalidInput, NotAllowed, WrongState
 from registry.formats.base import Reference
 from registry.promotions import planning
 from registry.promotions.eligible import needed_for
+from registry.promotions.labels import clean_labels
 from registry.promotions.models import Draft, Environment, PromotionRequest, RequestItem
 from registry.promotions.origins import require_finding
 from registry.promotions.plan import CONFIG, ItemText, Plan, Wish, WishedItem
@@ -65,12 +66,13 @@ def request_promotion(
     reason: str = "",
     draft: bool = False,
     again_of: int | None = None,
+    labels: Iterable[str] = (),
 ) -> int:
     """Ask for a version of one environment in a later one, or for several `items` as one plan; gives the number.
 
     `with_config` brings the subjects' settings along. A draft is its requester's alone until it is submitted. The drift
     finding for which the source got the versions is the one that this request answers, too. `again_of` is the request,
-    rejected or withdrawn, that this one asks for again.
+    rejected or withdrawn, that this one asks for again; `labels` are what it has from the beginning.
     Raises InvalidInput for an order or a set that doesn't fit, WrongState where one of them is asked for already or
     there is nothing to do, SubjectNotFound, VersionNotFound, NotAllowed, NotSignedIn.
     """
@@ -85,7 +87,9 @@ def request_promotion(
     wished = tuple(WishedItem(name, row.version) for (name, _), row in zip(asked, rows, strict=True))
     wish = Wish(target=goal, items=wished, source=origin, kind=PromotionRequest.PROMOTE, with_config=with_config)
     finding = finding_behind(origin, rows)
-    return add_request(wish, rows=rows, by=by, reason=reason, draft=draft, finding=finding, again_of=again_of)
+    return add_request(
+        wish, rows=rows, by=by, reason=reason, draft=draft, finding=finding, again_of=again_of, labels=labels
+    )
 
 
 @retried
@@ -101,6 +105,7 @@ def propose_version(
     draft_id: int | None = None,
     finding: int | None = None,
     again_of: int | None = None,
+    labels: Iterable[str] = (),
 ) -> int:
     """Ask for a text as the next version of a subject of the target, which it has nowhere yet; gives the number.
 
@@ -133,6 +138,7 @@ def propose_version(
         reason=reason if reason is not None else draft.reason if draft else "",
         finding=finding if finding is not None else begun_with,
         again_of=again_of if again_of is not None else _begun_again(draft, goal, subject),
+        labels=labels,
     )
     if draft:
         draft.delete()
@@ -156,6 +162,7 @@ def add_request(
     draft: bool = False,
     finding: int | None = None,
     again_of: int | None = None,
+    labels: Iterable[str] = (),
 ) -> int:
     """The rows of a request of any kind, whose right was asked before; gives the number. Inside a transaction.
 
@@ -163,7 +170,7 @@ def add_request(
     Raises WrongState where there is nothing to do or a schema is asked for already, InvalidInput, and what `again_of`
     raises.
     """
-    user_id, said = person(by), words(reason, "reason")
+    user_id, said, named = person(by), words(reason, "reason"), clean_labels(labels)
     if again_of is not None:
         require_earlier(again_of, target=str(wish.target), subjects=[item.subject for item in wish.items], by=by)
     plan = planning.make_plan(replace(wish, answers=finding))
@@ -187,6 +194,7 @@ def add_request(
         requested_by_id=user_id,
         finding=finding,
         again_of_id=again_of,
+        labels=named,
     )
     _add_items(_items_of(request, wish, rows, fingerprints), wish.target)
     if not draft:

@@ -199,6 +199,7 @@ FORM = PromotionForm(
         Field(name="source", label="From", kind="select", required=True, choices=(Choice(value="staging", label="staging"),)),
         Field(name="target", label="To", kind="select", required=True, choices=(Choice(value="prod", label="prod"),)),
         Field(name="reason", label="Why", kind="textarea", rows=3, help="What the reviewer should know."),
+        Field(name="labels", label="Labels", value="checkout, q4", help="Up to 10, with commas between them; everybody who reads the request sees them."),
     ),
     submit=Action(label="Ask for review", url="/ui/promotions/request", method="post"),
     draft=Action(label="Keep as a draft", url="/ui/promotions/request", method="post"),
@@ -207,7 +208,7 @@ FORM = PromotionForm(
 )  # fmt: skip
 FORM_EMPTY = replace(
     FORM, checks=(), plan=(), ids=None, headline="", with_config=False,
-    fields=(replace(FORM.fields[0], value="missing-value", errors=(f"staging has no subject {HOSTILE}.",)), *FORM.fields[1:]),
+    fields=(replace(FORM.fields[0], value="missing-value", errors=(f"staging has no subject {HOSTILE}.",)), *FORM.fields[1:4], replace(FORM.fields[4], value="a" * 41, errors=("A label takes 1 to 40 characters; this has 41.",))),
     submit=replace(FORM.submit, allowed=False, reason="reader may not request promotions; it takes the role steward."),
 )  # fmt: skip
 APPROVE = Action(label="Approve", url="/ui/promotions/13/approve", method="post", tone="primary")
