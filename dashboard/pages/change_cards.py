@@ -306,6 +306,8 @@ def sentence_of(message: str, path: str) -> str:
 
 def _judged(backward: Verdict, forward: Verdict, asked: Sequence[str]) -> Verdict:
     """The verdict of a change from its two directions, under the directions that the level asks for."""
+    if backward is forward is Verdict.OK:
+        return Verdict.OK
     pairs = (("BACKWARD", backward), ("FORWARD", forward))
     weighed = [Verdict.CARE if each is Verdict.BREAKS and name not in asked else each for name, each in pairs]
     return min(weighed, key=WORST_FIRST.index)
@@ -314,7 +316,7 @@ def _judged(backward: Verdict, forward: Verdict, asked: Sequence[str]) -> Verdic
 def _worst(items: Sequence[ReportItem], profile: Profile) -> Verdict:
     if not items:  # of most places one direction says nothing
         return Verdict.OK
-    return min((verdict_of(item, profile) for item in items), key=WORST_FIRST.index)
+    return Verdict.BREAKS if any(verdict_of(item, profile) is Verdict.BREAKS for item in items) else Verdict.CARE
 
 
 def _groups(cards: Sequence[ChangeCard]) -> tuple[ChangeGroup, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -12,6 +13,8 @@ from registry.subjects import selectors
 
 #: words of rules' names that say how something changed, or are in most names
 _COMMON_WORDS: Final = frozenset({"ADDED", "REMOVED", "CHANGED", "MISSING", "FIELD", "PROPERTY", "TO", "OF"})
+#: what opens items, values or branches in a path
+_INSIDE: Final = re.compile(r"[\[{<]")
 
 
 @dataclass
@@ -87,4 +90,4 @@ def _nearness(place: Place, item: ReportItem) -> tuple[int, int]:
 
 def _same_places(reported: str) -> list[str]:
     """The path that a finding names, and those of what holds its items, values or branches."""
-    return [reported, *(reported[:at] for at, char in enumerate(reported) if char in "[{<")]
+    return [reported, *(reported[: found.start()] for found in _INSIDE.finditer(reported))]

@@ -119,13 +119,14 @@ def _avro(
     infos = [_as_version(query, variable, side) for side in (old, new)]
     try:
         before, after = (engines.parse("AVRO", side.avro_schema, is_new=False) for side in (old, new))
+        backward, forward = engines.check_both(after, (old.version, before), profile="confluent")
         found = selectors.Comparison(
             infos[0],
             infos[1],
             differences=engines.diff(before, after),
             same_meaning=before.fingerprint == after.fingerprint,
-            backward=engines.check(after, [(old.version, before)], "BACKWARD"),
-            forward=engines.check(after, [(old.version, before)], "FORWARD"),
+            backward=backward,
+            forward=forward,
         )
     except SchemadeskError as error:
         return None, Problem(

@@ -6,7 +6,12 @@ import json
 from collections.abc import Sequence
 from typing import Any, Final
 
+from registry.sandbox.cache import WeighedCache
+
 _ENCODE: Final = json.JSONEncoder(ensure_ascii=False).encode
+
+#: what was laid out last, by characters: a long text is on every page of its version
+_kept = WeighedCache[str](4_000_000, len)
 
 
 def laid_out(text: str, *, width: int = 0) -> str:
@@ -15,7 +20,7 @@ def laid_out(text: str, *, width: int = 0) -> str:
     What fits into `width` characters stays on one line. Raises ValueError for a text that is none, RecursionError for one
     that is nested too deep.
     """
-    return _written(json.loads(text), "\n", width)
+    return _kept.get((text, width), lambda: _written(json.loads(text), "\n", width))
 
 
 def _written(value: Any, indent: str, width: int) -> str:

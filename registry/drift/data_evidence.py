@@ -87,7 +87,10 @@ def lines_of_items(
 ) -> tuple[EvidenceLine, ...]:
     """The same beside findings of any report. Four queries. Raises NotAllowed."""
     require(by, "schema.read", registry=registry.name, subject=subject.qualified)
-    return weigh(findings_of(items), fields_seen(registry, subject), seen_of(replay) if replay else None)
+    seen = fields_seen(registry, subject)
+    if not seen and replay is None:
+        return ()
+    return weigh(findings_of(items), seen, seen_of(replay) if replay else None)
 
 
 def scanned_by(registry: Registry, subject: SubjectName) -> int | None:

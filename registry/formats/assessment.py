@@ -167,7 +167,8 @@ class Assessment:
     """The whole compatibility report: the verdict of the level that counts, and all that helps to decide.
 
     `compared_with_data` counts the pairs of version and direction of which the data were asked, newest first.
-    `lint` is advice on the new schema alone. `clients` are declared ones of the subject; whoever has none leaves it empty.
+    `lint` is advice on the new schema alone. `dependants` refer to the subject and `clients` are its declared ones: no
+    schema says either, so whoever knows them adds them.
     """
 
     schema_type: str
@@ -185,6 +186,12 @@ class Assessment:
     def is_compatible(self) -> bool:
         """The verdict of the level that counts."""
         return self.report.is_compatible
+
+    @property
+    def weight(self) -> int:
+        """How many rows it has: findings of all versions, advice and the rest."""
+        cells = sum(len(row.backward) + len(row.forward) + 1 for row in self.strip.matrix)
+        return cells + len(self.report.items) + len(self.partings) + len(self.renames) + len(self.lint) + 1
 
     def to_dict(self) -> dict[str, Any]:
         """The report as JSON values; described by docs/reference/compatibility-report.schema.json."""
@@ -213,7 +220,6 @@ def assess(
     *,
     parse: Parse,
     profile: Profile = "confluent",
-    dependants: tuple[Dependant, ...] = (),
 ) -> Assessment:
     """The whole report of a new schema; `history` is in ascending order of versions.
 
@@ -231,7 +237,6 @@ def assess(
         compared_with_data=compared,
         renames=_renames(format, new, history),
         patch=None if report.is_compatible else _patch(format, new, history, report, checker, parse),
-        dependants=dependants,
         lint=format.lint(new),
     )
 

@@ -3,23 +3,58 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from difflib import SequenceMatcher
+from functools import lru_cache
 from typing import Final
 
+#: from this score on, two fields are suspected to be one that was renamed
+SUSPICION: Final = 0.6
+#: characters of a name whose words are kept
+_SHORT: Final = 100
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
-def name_likeness(old: str, new: str) -> float:
-    """How alike two names are, from 0 to 1: by their words (camelCase and snake_case) and by their letters."""
+def rename_score(
+    old: str, new: str, by_name: float, clues: Sequence[tuple[float, str]]
+) -> tuple[float, tuple[str, ...]]:
+    """How likely two fields are one that was renamed, from 0 to 1, and why.
+
+    `by_name` is the share of names that are alike, `clues` are the other shares, each with its reason, that of the type
+    first. A score below SUSPICION may be told lower than it is: of most pairs names needn't be compared letter by letter.
+    """
+    shares, reasons = [share for share, _ in clues], [reason for _, reason in clues]
+    likeness = name_likeness(old, new, least=(SUSPICION - 0.01 - sum(shares)) / by_name)  # 0.01: scores are rounded
+    if likeness >= 0.5:
+        reasons.insert(1, f"alike names ({round(likeness * 100)} %)")
+    shares.insert(1, by_name * likeness)
+    return round(min(sum(shares), 1.0), 2), tuple(reasons)
+
+
+def name_likeness(old: str, new: str, *, least: float = 0.0) -> float:
+    """How alike two names are, from 0 to 1: by their words (camelCase and snake_case) and by their letters.
+
+    Where they are less alike than `least`, that may be told lower than it is.
+    """
     words_old, words_new = words_of(old), words_of(new)
     common = len(words_old & words_new)
-    by_words = common / min(len(words_old), len(words_new)) if words_old and words_new else 0.0
+    by_words = 0.9 * common / min(len(words_old), len(words_new)) if words_old and words_new else 0.0
+    enough = max(by_words, least)
+    # more letters can't be alike than the shorter one has, and than both have
+    if 2 * min(len(old), len(new)) < enough * (len(old) + len(new)):
+        return by_words
     letters = SequenceMatcher(None, old.lower(), new.lower())
-    if letters.real_quick_ratio() <= 0.9 * by_words:  # more letters can't be alike than that
-        return 0.9 * by_words
-    return max(letters.ratio(), 0.9 * by_words)
+    return by_words if letters.quick_ratio() < enough else max(letters.ratio(), by_words)
 
 
 def words_of(name: str) -> frozenset[str]:
     """The words that a name is made of, in small letters."""
+    return _kept_words(name) if len(name) <= _SHORT else _words(name)
+
+
+def _words(name: str) -> frozenset[str]:
     return frozenset(word.lower() for word in _WORD.findall(name))
+
+
+#: each name is compared with several others
+_kept_words = lru_cache(maxsize=4_000)(_words)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final
 
 _SNAKE, _CAMEL, _PASCAL, _UPPER, _KEBAB = "snake_case", "camelCase", "PascalCase", "UPPER_CASE", "kebab-case"
@@ -31,7 +32,12 @@ _TIMES: Final = frozenset({"at", "time", "timestamp", "date", "ts", "datetime"})
 
 def words_of(name: str) -> tuple[str, ...]:
     """The words that a name is made of, in lower case: `firstName` and `first_name` are the same two."""
-    return tuple(word.lower() for word in _WORDS.findall(name[:_LONGEST]))
+    return _words(name[:_LONGEST])
+
+
+@lru_cache(maxsize=4_000)  # several rules ask for the words of each name
+def _words(name: str) -> tuple[str, ...]:
+    return tuple(word.lower() for word in _WORDS.findall(name))
 
 
 def looks_personal(name: str) -> bool:

@@ -6,6 +6,7 @@ nothing else decides. A schema that a child read has no model here, so all furth
 
 from __future__ import annotations
 
+import hashlib
 import re
 import threading
 import time
@@ -20,7 +21,7 @@ from django.dispatch import receiver
 
 from registry.errors import InvalidSchema, SchemaTooCostly
 from registry.formats import FORMATS, LENIENT, assessment, compatibility, hazard
-from registry.formats.assessment import Assessment, Dependant
+from registry.formats.assessment import Assessment
 from registry.formats.avro import AVRO
 from registry.formats.base import (
     Difference,
@@ -62,6 +63,8 @@ _pairs = WeighedCache[Any](60_000, lambda found: found.weight)
 _judgements = WeighedCache[Judgement](30_000, lambda found: len(found.breaks) + len(found.hazards) + 1)
 _truths = WeighedCache[Truth](30_000, lambda found: len(found.findings) + 1)
 _advice = WeighedCache[tuple[LintFinding, ...]](30_000, lambda found: len(found) + 1)
+#: whole reports but for what refers to the subject, by what they found
+_assessments = WeighedCache[Assessment](40_000, lambda found: found.weight)
 #: the edits of suspected renames, by characters
 _edits = WeighedCache[Edit | None](4_000_000, lambda edit: len(edit.text) if edit else 1)
 
@@ -154,6 +157,15 @@ def references_of(schema: ParsedSchema) -> tuple[ResolvedReference, ...]:
 def _content(schema: ParsedSchema) -> tuple[str, str, str]:
     """What decides everything that is said of a schema for people: comments, which the fingerprint leaves out, too."""
     return schema.schema_type, schema.fingerprint, schema.text
+
+
+def _digest(history: History) -> bytes:
+    """What names the content of many versions, without their texts."""
+    found = hashlib.sha256()
+    for version, schema in history:
+        for part in (str(version), *_content(schema)):
+            found.update(hashlib.sha256(part.encode("utf-8", "surrogatepass")).digest())
+    return found.digest()
 
 
 def normalize(schema: ParsedSchema) -> str:
@@ -269,6 +281,14 @@ def check(
     return found
 
 
+def check_both(new: ParsedSchema, old: tuple[int, ParsedSchema], *, profile: Profile) -> tuple[Report, Report]:
+    """The reports of a new schema against one version: whether it reads that one's data, and the other way round."""
+    if _place([new, old[1]]) == "process":
+        checker = compatibility.Checker(_kept(new), new, [old], profile)
+        return checker.report(compatibility.LEVELS["BACKWARD"]), checker.report(compatibility.LEVELS["FORWARD"])
+    return check(new, [old], "BACKWARD", profile=profile), check(new, [old], "FORWARD", profile=profile)
+
+
 def check_all_levels(new: ParsedSchema, history: History, *, profile: Profile = "confluent") -> LevelStrip:
     """The reports of all seven levels and the matrix of all versions."""
     if _place([new, *(old for _, old in history)]) == "process":
@@ -284,22 +304,31 @@ def assess(
     *,
     references: Sequence[ResolvedReference] | None = None,
     profile: Profile = "confluent",
-    dependants: tuple[Dependant, ...] = (),
 ) -> Assessment:
     """The whole report of a new schema; `references` are its own, if it wasn't parsed by this module."""
+    key = (_content(new), _digest(history), level, profile)
+    return _assessments.get(key, lambda: _assess(new, history, level, references, profile))
+
+
+def _assess(
+    new: ParsedSchema,
+    history: History,
+    level: str,
+    references: Sequence[ResolvedReference] | None,
+    profile: Profile,
+) -> Assessment:
     resolved = references_of(new) if references is None else tuple(references)
     compared = len(new.text) * min(2 * len(history), assessment.MAX_COMPARED_WITH_DATA)
     if compared <= _PROVED_HERE and _place([new, *(old for _, old in history)]) == "process":
         return assessment.assess(
-            cast(SchemaFormat, _Kept(FORMATS[new.schema_type])),
+            _kept(new),
             new,
             history,
             level,
             parse=lambda text: parse(new.schema_type, text, resolved),
             profile=profile,
-            dependants=dependants,
         )
-    found: Assessment = _with_history("assess", new, history, level, profile=profile, dependants=dependants)
+    found: Assessment = _with_history("assess", new, history, level, profile=profile)
     return found
 
 
@@ -345,7 +374,7 @@ def _find_resets(versions: History) -> tuple[Reset, ...]:
 
 def forget() -> None:
     """Forget what is kept of earlier answers, so that the engines are asked again."""
-    for kept in (_outlines, _differences, _resets, _pairs, _judgements, _truths, _advice, _edits):
+    for kept in (_outlines, _differences, _resets, _pairs, _judgements, _truths, _advice, _assessments, _edits):
         kept.clear()
 
 
@@ -367,6 +396,10 @@ class _Kept:
 
     def __getattr__(self, verb: str) -> Any:
         return self._VERBS.get(verb) or getattr(self._engine, verb)
+
+
+def _kept(schema: ParsedSchema) -> SchemaFormat:
+    return cast(SchemaFormat, _Kept(FORMATS[schema.schema_type]))
 
 
 # -- where, and how ---------------------------------------------------------------------------------------------------

@@ -170,6 +170,9 @@ def test_a_report_that_compares_too_much_with_data_is_made_in_a_child(
     monkeypatch.setattr(engines, "pool", lambda: children)
     monkeypatch.setattr(children, "run", run)
     assert engines.assess(schema, history, "FULL") == here
+    assert not asked, "it is kept"
+    engines.forget()
+    assert engines.assess(schema, history, "FULL") == here
     assert engines.assess(schema, history[:2], "FULL").is_compatible
     assert asked == ["assess"]
 

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from registry.formats.avro.model import AvroType, Field, Union, type_label
-from registry.formats.likeness import name_likeness, words_of
+from registry.formats.likeness import SUSPICION, rename_score, words_of
 
-SUSPICION: Final = 0.6
 _MAX_CANDIDATES: Final = 12
 _MAX_COMPARISONS: Final = 2_500
 _NUMBERS: Final = frozenset({"int", "long", "float", "double"})
@@ -77,22 +76,14 @@ def _each_once(scored: list[Rename]) -> list[Rename]:
 
 def _compare(old: Field, new: Field) -> Rename:
     is_same = type_label(old.type) == type_label(new.type)
-    reasons = ["the same type" if is_same else "a type that differs by null or width alone"]
-    score = 0.25 if is_same else 0.2
-    likeness = name_likeness(old.name, new.name)
-    score += 0.45 * likeness
-    if likeness >= 0.5:
-        reasons.append(f"alike names ({round(likeness * 100)} %)")
+    clues = [(0.25, "the same type") if is_same else (0.2, "a type that differs by null or width alone")]
     if old.position == new.position:
-        score += 0.2
-        reasons.append("the same position")
+        clues.append((0.2, "the same position"))
     if old.doc and old.doc == new.doc:
-        score += 0.25
-        reasons.append("the same documentation")
+        clues.append((0.25, "the same documentation"))
     if old.has_default and new.has_default and old.default == new.default and old.default is not None:
-        score += 0.1
-        reasons.append("the same default")
-    return Rename(old, new, round(min(score, 1.0), 2), tuple(reasons))
+        clues.append((0.1, "the same default"))
+    return Rename(old, new, *rename_score(old.name, new.name, 0.45, clues))
 
 
 def _family(type_: AvroType) -> str:

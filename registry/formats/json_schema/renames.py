@@ -9,9 +9,8 @@ from typing import Any, Final
 
 from registry.formats.json_schema.interning import json_equal
 from registry.formats.json_schema.labels import type_words
-from registry.formats.likeness import name_likeness
+from registry.formats.likeness import SUSPICION, rename_score
 
-SUSPICION: Final = 0.6
 _MAX_COMPARISONS: Final = 2_500
 _NOTES: Final = ("title", "description", "default", "examples", "$comment")
 
@@ -61,20 +60,13 @@ def _compare(old: str, before: Any, new: str, after: Any, *, is_same_place: bool
     if type_words(before) != type_words(after):
         return Rename(old, new, 0.0, ())
     is_equal = json_equal(_bare(before), _bare(after))
-    reasons = ["the same schema" if is_equal else "the same type"]
-    score = 0.3 if is_equal else 0.2
-    likeness = name_likeness(old[:200], new[:200])
-    score += 0.45 * likeness
-    if likeness >= 0.5:
-        reasons.append(f"alike names ({round(likeness * 100)} %)")
+    clues = [(0.3, "the same schema") if is_equal else (0.2, "the same type")]
     if is_same_place:
-        score += 0.2
-        reasons.append("the same position")
+        clues.append((0.2, "the same position"))
     description = before.get("description") if isinstance(before, dict) else None
     if description and isinstance(after, dict) and after.get("description") == description:
-        score += 0.25
-        reasons.append("the same description")
-    return Rename(old, new, round(min(score, 1.0), 2), tuple(reasons))
+        clues.append((0.25, "the same description"))
+    return Rename(old, new, *rename_score(old[:200], new[:200], 0.45, clues))
 
 
 def _bare(schema: Any) -> Any:

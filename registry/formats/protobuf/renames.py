@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from registry.formats.likeness import name_likeness
+from registry.formats.likeness import SUSPICION, rename_score
 from registry.formats.protobuf.model import Field, type_label
 from registry.formats.protobuf.scalars import GROUPS
 
-SUSPICION: Final = 0.6
 _MAX_COMPARISONS: Final = 2_500
 
 
@@ -47,22 +46,14 @@ def suspected_renames(removed: Sequence[Field], added: Sequence[Field]) -> list[
 
 def _compare(old: Field, new: Field) -> Rename:
     is_same = type_label(old) == type_label(new) and old.is_repeated == new.is_repeated
-    reasons = ["the same type" if is_same else "a type of the same group"]
-    score = 0.3 if is_same else 0.2
-    likeness = name_likeness(old.name, new.name)
-    score += 0.5 * likeness
-    if likeness >= 0.5:
-        reasons.append(f"alike names ({round(likeness * 100)} %)")
+    clues = [(0.3, "the same type") if is_same else (0.2, "a type of the same group")]
     if old.doc and old.doc == new.doc:
-        score += 0.25
-        reasons.append("the same comment")
+        clues.append((0.25, "the same comment"))
     if old.declared_default is not None and old.declared_default == new.declared_default:
-        score += 0.1
-        reasons.append("the same default")
+        clues.append((0.1, "the same default"))
     if old.oneof is not None and old.oneof == new.oneof:
-        score += 0.1
-        reasons.append("the same oneof")
-    return Rename(old, new, round(min(score, 1.0), 2), tuple(reasons))
+        clues.append((0.1, "the same oneof"))
+    return Rename(old, new, *rename_score(old.name, new.name, 0.5, clues))
 
 
 def _family(field: Field) -> str:

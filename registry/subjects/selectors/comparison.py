@@ -118,14 +118,14 @@ def compare_versions(
     if old_row.schema.schema_type != new_row.schema.schema_type:
         return Comparison(old_info, new_info, None, same_meaning=False, backward=None, forward=None)
     old_schema, new_schema = parse_stored([old_row.schema, new_row.schema])
-    pair = [(old_row.version, old_schema)]
+    backward, forward = engines.check_both(new_schema, (old_row.version, old_schema), profile="confluent")
     return Comparison(
         old=old_info,
         new=new_info,
         differences=engines.diff(old_schema, new_schema),
         same_meaning=old_schema.fingerprint == new_schema.fingerprint,
-        backward=engines.check(new_schema, pair, "BACKWARD"),
-        forward=engines.check(new_schema, pair, "FORWARD"),
+        backward=backward,
+        forward=forward,
     )
 
 
@@ -157,7 +157,6 @@ def report_proposal(
         config.level,
         references=resolved,
         profile=config.profile,
-        dependants=dependants_of(registry, subject, schema, resolved),
     )
     return Proposal(
         subject=subject,
@@ -167,6 +166,7 @@ def report_proposal(
             assessment,
             lint=_apt(assessment.lint, registry, subject),
             clients=clients_against(registry, subject, schema),
+            dependants=dependants_of(registry, subject, schema, resolved),
         ),
         policy=None if config.policy == NO_POLICY else engines.check_policy(config.policy, schema, versions),
         equal_version=next((number for number, other in versions if other.canonical == schema.canonical), None),

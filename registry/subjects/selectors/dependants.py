@@ -44,26 +44,35 @@ def count_referrers(registry: Registry, subject: SubjectName, version: int) -> i
 
 
 def _latest_referrers(registry: Registry, subject: SubjectName) -> list[SchemaVersion]:
-    """The latest live version of each other subject, where it refers to a version of this one."""
+    """The latest live version of each other subject, where it refers to a version of this one.
+
+    Step by step, as most subjects have none: PostgreSQL starts workers for a single statement of it all.
+    """
     referring = SchemaReference.objects.filter(
         target__subject__name=subject.subject,
         target__subject__context__name=subject.context,
         target__subject__context__registry=registry,
     )
-    subjects = SchemaVersion.objects.filter(
-        schema__in=referring.values("schema"), deleted_at=None, subject__context__registry=registry
-    ).values("subject")
-    latest = (
+    itself = {"subject__name": subject.subject, "subject__context__name": subject.context}
+    subjects = set(
+        SchemaVersion.objects.filter(
+            schema__in=referring.values("schema"), deleted_at=None, subject__context__registry=registry
+        )
+        .exclude(**itself)
+        .values_list("subject", flat=True)
+    )
+    if not subjects:
+        return []
+    latest = dict(
         SchemaVersion.objects.filter(subject__in=subjects, deleted_at=None)
-        .select_related("schema", "subject__context")
         .order_by("subject_id", "-version")
         .distinct("subject_id")
+        .values_list("pk", "schema_id")
     )
-    current = [
-        row for row in latest if (row.subject.context.name, row.subject.name) != (subject.context, subject.subject)
-    ]
-    using = set(referring.filter(schema__in=[row.schema_id for row in current]).values_list("schema", flat=True))
-    return [row for row in current if row.schema_id in using][:MAX_DEPENDANTS]
+    using = set(referring.filter(schema__in=latest.values()).values_list("schema", flat=True))
+    found = [pk for pk, schema in latest.items() if schema in using][:MAX_DEPENDANTS]
+    rows = SchemaVersion.objects.filter(pk__in=found).select_related("schema", "subject__context")
+    return list(rows.order_by("subject_id"))
 
 
 def _name(row: SchemaVersion) -> SubjectName:

@@ -178,11 +178,8 @@ def _compared(
 
 
 def _told(old: ParsedSchema, new: ParsedSchema, version: int, profile: Profile) -> _Told:
-    found = _Told(
-        differences=engines.diff(old, new),
-        backward=engines.check(new, [(version, old)], "BACKWARD", profile=profile),
-        forward=engines.check(new, [(version, old)], "FORWARD", profile=profile),
-    )
+    backward, forward = engines.check_both(new, (version, old), profile=profile)
+    found = _Told(differences=engines.diff(old, new), backward=backward, forward=forward)
     try:
         found = replace(found, unchanged=_unchanged(engines.outline(old), engines.outline(new)))
         return _proved(found, old, new, version)
