@@ -42,10 +42,7 @@ WITH fitting AS MATERIALIZED (
         SELECT f.subject_id FROM search_indexedfield f WHERE f.{column} = driver.id AND {where} LIMIT {most}
     ) f LIMIT {most}
 )
-SELECT array_agg(subject_id)::text, (SELECT count(*) FROM fitting) FROM (SELECT DISTINCT subject_id FROM fitting) theirs
-WHERE EXISTS (
-    SELECT FROM subjects_subjectactivity a WHERE a.subject_id = theirs.subject_id AND a.registry_id = %(place)s
-)"""
+SELECT array_agg(subject_id)::text, (SELECT count(*) FROM fitting) FROM (SELECT DISTINCT subject_id FROM fitting) theirs"""
 _HAS_ONE: Final = """
 ((SELECT true FROM search_indexedfield f WHERE f.subject_id = %(expressions)s AND {where} LIMIT 1) IS TRUE)"""
 
@@ -114,7 +111,7 @@ def indexed_subjects(registry: int, query: Query) -> Indexed:
     rows = _FITTING.format(terms=terms, column=column, where=where(of_fields[1:]), most=MOST_FIELDS + 1)
     try:
         with in_time(_SECONDS):
-            ((subjects, count),) = rows_of(rows, {"place": registry})
+            ((subjects, count),) = rows_of(rows, {})
     except TookTooLong:
         raise InvalidInput(
             f"So many fields fit a part of “{query.text[:80]}” that those which fit the whole aren’t found in time: write more of"
@@ -162,8 +159,8 @@ def _said(query: Query, lists: _Lists) -> list[int]:
 
 
 def _in(column: str, listed: str) -> str:
-    """IS TRUE keeps it one table that each is looked up in, as in `fields`."""
-    return f"({column} IN (SELECT unnest('{listed}'::bigint[]))) IS TRUE"
+    """IS TRUE keeps it from being what rows are looked up by: that is the first part's."""
+    return f"({column} = ANY('{listed}'::bigint[])) IS TRUE"
 
 
 def _union(lists: Sequence[str]) -> str:
