@@ -159,8 +159,8 @@ def _said(query: Query, lists: _Lists) -> list[int]:
 
 
 def _in(column: str, listed: str) -> str:
-    """IS TRUE keeps it from being what rows are looked up by: that is the first part's."""
-    return f"({column} = ANY('{listed}'::bigint[])) IS TRUE"
+    """IS TRUE keeps it one table that each is looked up in, as in `fields`; a plain list is weighed number by number."""
+    return f"({column} IN (SELECT unnest('{listed}'::bigint[]))) IS TRUE"
 
 
 def _union(lists: Sequence[str]) -> str:
