@@ -27,10 +27,10 @@ from registry.access.extent import extent_of
 from registry.access.roles import Actor
 from registry.audit import past
 from registry.audit.export import Export, export_events
-from registry.audit.selectors import AuditEntry, AuditFilter, list_events, newest_event, tables_of_audit
+from registry.audit.selectors import LOOKED_AT, AuditEntry, AuditFilter, list_events, newest_event, tables_of_audit
 from registry.errors import InvalidInput
-from registry.search.trail_sight import LOOKED_AT, events_shown
 from registry.search.trail_sight import TABLES as READABLE
+from registry.search.trail_sight import events_shown
 from registry.subjects.selectors import registry_names
 
 AUDIT_ROWS: Final = 50

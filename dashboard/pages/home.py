@@ -35,12 +35,12 @@ from dashboard.presenters.home import ActivityItem, HomePage
 from dashboard.tasks import DEMO_LOCK
 from registry.access.extent import extent_of
 from registry.access.roles import Actor
-from registry.audit.selectors import AuditEntry, AuditFilter, list_events, newest_event
+from registry.audit.selectors import LOOKED_AT, AuditEntry, AuditFilter, list_events, newest_event
 from registry.drift import selectors as drift
 from registry.drift.selectors import SourceInfo
 from registry.promotions import selectors as promotions
 from registry.promotions.selectors.affecting import affecting
-from registry.search.trail_sight import LOOKED_AT, events_for
+from registry.search.trail_sight import events_for
 from registry.subjects.selectors import has_subjects, registry_names
 from registry.subjects.selectors.remotes import list_mirrors
 

@@ -1,6 +1,7 @@
 """Telling of findings of severity `break`, in the transaction that keeps them, and of scans that fail.
 
-The owners of a subject are told of a `risk` too, by an event of their own. Muted findings are not told of.
+The owners of a subject are told of a `risk` too, by an event of their own. Muted findings are not told of. A source is
+named to those who may read it: all of its registry, as on the pages.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from django.db.models import OuterRef, Subquery
 
 from registry.access.selectors.owners import owners_of_many
 from registry.drift.models import Finding, Scan, Source
-from registry.notifications.concerned import Happening
+from registry.drift.selectors.gate import OUT_OF_SIGHT
+from registry.notifications.concerned import Happening, Narrow
 from registry.notifications.events import OWNED
 from registry.notifications.services import notify_many
 
@@ -81,8 +83,9 @@ def _for_owners(source: Source, rows: Sequence[Finding], owners: Mapping[str, fr
             row.subject_name,
             text=row.sentence,
             url=f"/ui/findings/{row.pk}",
-            data={"finding": row.pk, "rule": row.rule, "severity": row.severity, "source": source.name},
+            data={**_said_of(row), "source": source.name},
             owners=owners[row.subject_name],
+            narrow=Narrow(row.sentence, _said_of(row)),
         )
         for row in owned[:MOST]
     ]
@@ -98,9 +101,15 @@ def _for_owners(source: Source, rows: Sequence[Finding], owners: Mapping[str, fr
             url="/ui/findings",
             data={"source": source.name},
             owners=owners[subject],
+            narrow=Narrow(f"{count} more findings of {OUT_OF_SIGHT} on {subject}."),
         )
         for subject, count in list(rest.items())[:MOST]
     ]
+
+
+def _said_of(row: Finding) -> dict[str, object]:
+    """What programs are told of a finding."""
+    return {"finding": row.pk, "rule": row.rule, "severity": row.severity}
 
 
 def _happenings(
@@ -108,15 +117,17 @@ def _happenings(
 ) -> list[Happening]:
     breaking = [row for row in rows if row.severity == "break" and not row.muted]
     registry = source.registry.name
+    texts = {row.pk: f"Resolved: {row.sentence}" if event == RESOLVED else row.sentence for row in breaking[:MOST]}
     told = [
         Happening(
             event,
             registry,
             row.subject_name,
-            text=f"Resolved: {row.sentence}" if event == RESOLVED else row.sentence,
+            text=texts[row.pk],
             url=f"/ui/findings/{row.pk}",
-            data={"finding": row.pk, "rule": row.rule, "severity": row.severity, "source": source.name},
+            data={**_said_of(row), "source": source.name},
             elsewhere=owners.get(row.subject_name, ()),
+            narrow=Narrow(texts[row.pk], _said_of(row)),
         )
         for row in breaking[:MOST]
     ]

@@ -12,10 +12,19 @@ from registry.notifications.events import ANY, EVENTS
 
 
 @dataclass(frozen=True)
+class Narrow:
+    """How a happening is told to those who may not read all of its registry: nothing in it is beyond their sight."""
+
+    text: str
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Happening:
     """A change as it is told. `to` are people whom it names, `owners` own its subject; `by` is who did it, if one did.
 
     `elsewhere` are people who are told of the same change by another happening: their role doesn't tell them twice.
+    `narrow` is what others than those are told who may read all of the registry; None: everybody is told the same.
     """
 
     event: str
@@ -28,6 +37,7 @@ class Happening:
     by: int | None = None
     owners: Collection[int] = ()
     elsewhere: Collection[int] = ()
+    narrow: Narrow | None = None
 
 
 @dataclass(frozen=True)
@@ -60,6 +70,11 @@ def fits(happening: Happening, registry_pattern: str, subject_pattern: str) -> b
 def may_know(person: Actor | None, happening: Happening) -> bool:
     """Whether somebody may read what the happening is about."""
     return person is not None and may(person, "schema.read", registry=happening.registry, subject=happening.subject)
+
+
+def is_in_sight(person: Actor | None, happening: Happening) -> bool:
+    """Whether somebody may read all of the happening's registry, and so all that it names."""
+    return person is not None and may(person, "schema.read", registry=happening.registry)
 
 
 def people_concerned(happening: Happening, wishes: Iterable[Wish], people: Mapping[int, Actor]) -> list[int]:

@@ -15,7 +15,15 @@ from django.utils import timezone
 
 from registry.access.models import GroupGrant, RoleGrant
 from registry.access.roles import ACTIONS, Actor, Grant
-from registry.notifications.concerned import Happening, Receiver, Wish, people_concerned, webhooks_concerned
+from registry.notifications.concerned import (
+    Happening,
+    Narrow,
+    Receiver,
+    Wish,
+    is_in_sight,
+    people_concerned,
+    webhooks_concerned,
+)
 from registry.notifications.events import ANY, EVENTS, sentence_of
 from registry.notifications.models import Delivery, InboxEntry, Notice, Subscription, Webhook
 
@@ -113,6 +121,8 @@ def _write(happenings: Sequence[Happening]) -> tuple[int, int]:
         (happening, people_concerned(happening, wishes, people), webhooks_concerned(happening, receivers, people))
         for happening in happenings
     ]
+    owners = {receiver.id: receiver.owner_id for receiver in receivers}
+    told = [part for whole in told for part in _by_sight(*whole, owners, people)]
     users_there = _held(KEEP_USERS, {number for _, users, _ in told for number in users})
     webhooks_there = _held(KEEP_WEBHOOKS, {number for _, _, numbers in told for number in numbers})
     told = [
@@ -135,6 +145,21 @@ def _write(happenings: Sequence[Happening]) -> tuple[int, int]:
     InboxEntry.objects.bulk_create(entries, batch_size=BATCH)
     Delivery.objects.bulk_create(deliveries, batch_size=BATCH)
     return len(entries), len(deliveries)
+
+
+def _by_sight(
+    happening: Happening, users: list[int], webhooks: list[int], owners: Mapping[int, int], people: Mapping[int, Actor]
+) -> list[tuple[Happening, list[int], list[int]]]:
+    """Whom to tell of it as it is, and whom in the words for those who may not read all of the registry."""
+    if happening.narrow is None:
+        return [(happening, users, webhooks)]
+    named = {*users, *(owners[number] for number in webhooks)}
+    whole = {number for number in named if is_in_sight(people.get(number), happening)}
+    narrow = replace(happening, text=happening.narrow.text, data=happening.narrow.data)
+    return [
+        (happening, [user for user in users if user in whole], [one for one in webhooks if owners[one] in whole]),
+        (narrow, [user for user in users if user not in whole], [one for one in webhooks if owners[one] not in whole]),
+    ]
 
 
 def _held(statement: str, numbers: Collection[int]) -> set[int]:
@@ -189,6 +214,8 @@ def _cleaned(happening: Happening) -> Happening:
         text=storable(text, MAX_TEXT),
         url=storable(happening.url, MAX_URL) if is_own_path(happening.url) else "",
         data=_storable_data(happening.data),
+        narrow=happening.narrow
+        and Narrow(storable(happening.narrow.text, MAX_TEXT), _storable_data(happening.narrow.data)),
     )
 
 

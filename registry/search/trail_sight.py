@@ -55,8 +55,6 @@ from registry.subjects.models import (
 from registry.subjects.selectors.naming import qualified
 
 READ: Final = "audit.read"
-#: events that a page looks at for whoever may not read all: of each it is asked anew what it is about
-LOOKED_AT: Final = 50_000
 #: tables by the column that says whose their rows are
 _OF_REGISTRY: Final = (Context, Config, Mode, Association, KeptCopy, Environment, Source, Deployment, Mute)
 _OF_CONTEXT: Final = (Subject, Schema)

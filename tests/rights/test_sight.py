@@ -19,7 +19,7 @@ from registry.access.roles import Actor
 from registry.access.selectors import actor_of_user
 from registry.access.services import grant, issue_token
 from registry.audit.models import AuditEvent
-from registry.audit.selectors import AuditFilter, list_events, newest_event
+from registry.audit.selectors import AuditFilter, list_events, newest_event, stream_events
 from registry.drift import selectors
 from registry.drift.models import Cluster, Finding, Mute, Scan, Source
 from registry.promotions.models import Environment, PromotionRequest, ReviewRule
@@ -286,6 +286,27 @@ def test_a_page_looks_at_so_many_events_and_leads_further_back(
     assert "Look further back" in who.get("/ui/audit")[1], "the newest are of people"
     assert who.session.get("/ui/audit?registry=dev&subject=orders-value").context["page"].rows, "found by the subject"
     assert who.get("/ui/")[0] == 200
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.2, 9.0])
+def test_a_file_has_all_of_it_and_each_statement_looks_at_a_part(
+    world: dict[str, int], caller: Callable[[str], Caller], monkeypatch: pytest.MonkeyPatch, seconds: float
+) -> None:
+    who = caller("of subjects of the registry")
+    chosen = AuditFilter(about=events_for(who.actor))
+    wanted = sorted(entry.id for entry in list_events(chosen=chosen, limit=100_000))
+    moment = iter(range(1_000_000))
+    monkeypatch.setattr("registry.audit.selectors.monotonic", lambda: next(moment) * seconds)
+    monkeypatch.setattr("registry.audit.selectors.CHUNK", 2)
+    monkeypatch.setattr("registry.audit.selectors.LOOKED_AT", 4)
+    with CaptureQueriesContext(connection) as asked:
+        found = [event["id"] for event in stream_events(chosen)]
+    assert found == wanted != []
+    parts = [re.search(r'"id" > (-?\d+) AND "audit_auditevent"."id" <= (\d+)', query["sql"]) for query in asked]
+    widths = [int(part[2]) - int(part[1]) for part in parts[2:] if part]
+    assert len(widths) == len(asked) - 2 > 2, "the first and the last number, then parts"
+    assert widths[0] == 4 and (max(widths) > 4) is (seconds == 0), "more where that was quick"
+    assert (min(widths[:-1]) < 4) is (seconds == 9), "fewer where it was slow"
 
 
 def test_the_gate_asks_for_all_that_it_is_about(world: dict[str, int], caller: Callable[[str], Caller]) -> None:
