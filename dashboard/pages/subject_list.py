@@ -174,7 +174,7 @@ def _rows(registry: Registry, rows: list[selectors.SubjectRow], signs: Signs, ac
     order, readable = list_environments(), extent_of(actor, READ)
     columns = [each for each in order if readable.has(each)] if registry.name in order else [registry.name]
     rows = [_as_read(row, actor) for row in rows]
-    pending = open_requests_of([row.subject for row in rows])
+    pending = open_requests_of([row.subject for row in rows], actor)
     notes = notes_of(registry, [row.subject for row in rows])
     owners = owners_of_many(registry.name, [row.subject.qualified for row in rows])
     carried = carried_of(registry, [row.subject for row in rows])
@@ -198,6 +198,11 @@ def _as_read(row: selectors.SubjectRow, actor: Actor) -> selectors.SubjectRow:
     return replace(row, versions=seen)
 
 
+def _pending(request: int | None) -> str:
+    """An open request in words: by its number for whoever may read it."""
+    return gettext("request %(request)s") % {"request": request} if request else gettext("an open request")
+
+
 def _carriers(carried: Carried) -> str:
     topics = counted(carried.topics, "%(n)s topic", "%(n)s topics") if carried.topics else ""
     queries = counted(carried.queries, "%(n)s query", "%(n)s queries") if carried.queries else ""
@@ -214,11 +219,11 @@ def _row(
     columns: list[str],
     order: list[str],
     signs: Signs,
-    pending: dict[SubjectName, int],
+    pending: dict[SubjectName, int | None],
 ) -> SubjectRow:
     name = row.subject.qualified
     newest = max(row.versions.values(), default=0)
-    request = pending.get(row.subject)
+    request, is_asked = pending.get(row.subject), row.subject in pending
     wrong = () if row.deleted else signs.of(row)
     return SubjectRow(
         name=row.subject.subject,
@@ -240,7 +245,7 @@ def _row(
         version_count=row.live_versions,
         open_findings=signs.findings.get(name, 0),
         findings_url=_findings_url(registry, name) if name in signs.findings else "",
-        pending=gettext("request %(request)s") % {"request": request} if request else "",
+        pending=_pending(request) if is_asked else "",
         pending_url=reverse("ui:promotion", args=[request]) if request else "",
         changed_at=row.changed_at,
         changed_by=row.changed_by,

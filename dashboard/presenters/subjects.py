@@ -27,7 +27,8 @@ class VersionChip:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubjectRow:
-    """A subject in the list. `context` is "" for the default one; `pending` links to an open request.
+    """A subject in the list. `context` is "" for the default one; `pending` is an open request, `pending_url`
+    leads to it where the reader may read it.
 
     `health` is by the worst of `reasons`, None for one that is deleted. `carriers` is what carries it, in words, and
     `last_seen` when a message of it was last seen.

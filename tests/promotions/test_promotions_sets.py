@@ -179,16 +179,16 @@ def test_open_requests_are_found_by_each_of_their_subjects(cast: Cast) -> None:
     register(V1, cast["steward"])
     draft = ask(cast, draft=True)
     wanted = [ORDERS, CUSTOMERS, SubjectName(".lab", ORDERS.subject)]
-    assert selectors.open_requests_of(wanted) == {}
+    assert selectors.open_requests_of(wanted, cast["admin"]) == {}
     services.withdraw(request_id=draft, by=cast["steward"])
     number = two(cast)
-    assert selectors.open_requests_of(wanted) == {ORDERS: number, CUSTOMERS: number}
-    assert selectors.open_requests_of([CUSTOMERS]) == {CUSTOMERS: number}
+    assert selectors.open_requests_of(wanted, cast["admin"]) == {ORDERS: number, CUSTOMERS: number}
+    assert selectors.open_requests_of([CUSTOMERS], cast["admin"]) == {CUSTOMERS: number}
     newer = ask(cast, target="staging")
-    assert selectors.open_requests_of(wanted) == {ORDERS: newer, CUSTOMERS: number}
+    assert selectors.open_requests_of(wanted, cast["admin"]) == {ORDERS: newer, CUSTOMERS: number}
     services.withdraw(request_id=newer, by=cast["steward"])
     services.withdraw(request_id=number, by=cast["steward"])
-    assert selectors.open_requests_of(wanted) == {}
+    assert selectors.open_requests_of(wanted, cast["admin"]) == {}
 
 
 def test_a_draft_is_submitted_with_the_plan_of_then(cast: Cast) -> None:

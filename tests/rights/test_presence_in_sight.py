@@ -12,7 +12,7 @@ from registry.access.models import RoleGrant, User
 from registry.access.roles import Actor
 from registry.access.selectors import actor_of_user
 from registry.promotions import selectors, services
-from registry.promotions.models import Environment
+from registry.promotions.models import Environment, PromotionRequest
 from registry.subjects.models import Mode, Registry
 from tests.conftest import RawClient
 from tests.promotions.parts import ORDERS, PEOPLE, V1, V2, Cast, register
@@ -87,3 +87,23 @@ def test_the_life_of_versions_has_what_may_be_read(spread: None, rights: str) ->
     (life,) = selectors.life_of(Registry.objects.get(name="dev"), ORDERS, by=by)
     assert {release.environment for release in life.releases} == {"staging"} & set(seen)
     assert {request.target for request in life.requests} == {"prod"} & set(seen)
+
+
+@pytest.mark.parametrize("rights", RIGHTS)
+def test_a_list_leads_to_requests_that_may_be_read(spread: None, rights: str) -> None:
+    grants, seen = RIGHTS[rights]
+    number = PromotionRequest.objects.get(target__registry__name="prod").pk
+    answer = reader(grants).get("/ui/registries/dev/subjects")
+    (row,) = answer.context["page"].rows
+    text = answer.content.decode()
+    assert (f'href="/ui/promotions/{number}"' in text) is ("prod" in seen)
+    assert row.pending == (f"request {number}" if "prod" in seen else "an open request") and row.pending in text
+
+
+def test_the_newest_that_may_be_read_comes_first(spread: None, cast: Cast) -> None:
+    register({**V1, "doc": "next"}, cast["steward"])
+    number = services.request_promotion(source="dev", target="staging", subject=ORDERS, by=cast["steward"])
+    newer = services.request_promotion(source="dev", target="prod", subject=ORDERS, by=cast["steward"])
+    for grants, wanted in (([{}], newer), ([{"registry": "dev"}, {"registry": "staging"}], number)):
+        (row,) = reader(grants).get("/ui/registries/dev/subjects").context["page"].rows
+        assert row.pending_url == f"/ui/promotions/{wanted}"

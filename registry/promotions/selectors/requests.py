@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any, Final
 
-from django.db.models import Count, F, Func, JSONField, OuterRef, Prefetch, QuerySet, Subquery
+from django.db.models import Count, Exists, F, Func, JSONField, OuterRef, Prefetch, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from registry.access.roles import Actor
@@ -30,6 +30,7 @@ from registry.promotions.selectors.request_infos import (
     ThreadInfo,
     infos_of,
 )
+from registry.promotions.selectors.sight import in_sight
 from registry.promotions.selectors.waiting import OPEN, filtered, waiting_numbers
 from registry.promotions.stored_plan import STEPS
 from registry.subjects.names import SubjectName
@@ -112,14 +113,20 @@ def requests_numbered(numbers: Collection[int]) -> list[RequestInfo]:
     return infos_of(list(_rows().filter(pk__in=asked))) if asked else []
 
 
-def open_requests_of(subjects: Collection[SubjectName]) -> dict[SubjectName, int]:
-    """The newest request, drafts left out, that is open for each of some subjects; one query."""
+def open_requests_of(subjects: Collection[SubjectName], by: Actor) -> dict[SubjectName, int | None]:
+    """The newest request, drafts left out, that is open for each of some subjects and that somebody may read; one query.
+
+    None for a subject whose open requests are all of those that they may not read.
+    """
     states = [state for state in PromotionRequest.OPEN_STATES if state != PromotionRequest.DRAFT]
     items = RequestItem.objects.filter(
         request__state__in=states, subject_name__in={subject.subject for subject in subjects}
-    )
-    rows = items.order_by("request").values_list("context_name", "subject_name", "request")
-    found = {SubjectName(context, name): request for context, name, request in rows}
+    ).annotate(seen=Exists(in_sight(PromotionRequest.objects.filter(pk=OuterRef("request")).order_by(), by)))
+    found: dict[SubjectName, int | None] = {}
+    for context, name, request, seen in items.order_by("seen", "request").values_list(
+        "context_name", "subject_name", "request", "seen"
+    ):
+        found[SubjectName(context, name)] = request if seen else None
     return {subject: found[subject] for subject in subjects if subject in found}
 
 

@@ -124,7 +124,7 @@ ROWS = (
         changed_at=ago(minutes=4),
         changed_by="orders-producer",
     ),
-    row("orders-key", chips(1, 1, 1), changed_at=ago(days=12), changed_by="orders-producer"),
+    row("orders-key", chips(1, 1, 1), pending="an open request", changed_at=ago(days=12), changed_by="orders-producer"),
     row(
         "customers-value",
         chips(2, 2, 1),
