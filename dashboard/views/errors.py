@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.shortcuts import render
+from django.urls import is_valid_path
 from django.utils import timezone
 from django.utils.translation import gettext
 
@@ -62,7 +63,11 @@ def _message(request: HttpRequest, status: int, problem: Problem, links: tuple[L
 
 
 def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-    """A page below /ui/, JSON elsewhere."""
+    """A page below /ui/, JSON elsewhere; a slash too many or too few at the end of a page's address leads to the page."""
+    other = request.path[:-1] if request.path.endswith("/") else f"{request.path}/"
+    if request.method in ("GET", "HEAD") and other.startswith(PAGES) and is_valid_path(other):
+        query = request.META.get("QUERY_STRING", "")
+        return HttpResponseRedirect(f"{other}?{query}" if query else other)
     if request.path.startswith(PAGES):
         return _message(request, 404, Problem(what=gettext("There is no page at this address."), where=request.path))
     return JsonResponse({"error_code": 404, "message": "HTTP 404 Not Found"}, status=404)

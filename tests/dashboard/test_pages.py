@@ -189,6 +189,24 @@ def test_what_is_not_there_is_a_page_that_says_so(
     assert "<h1" in answer.content.decode()
 
 
+@pytest.mark.requirement("CARD-2")
+@pytest.mark.parametrize(
+    ("address", "page"),
+    [
+        ("/ui", "/ui/"),
+        ("/ui/findings/?state=open", "/ui/findings?state=open"),
+        ("/ui/registries/dev/subjects/orders-value", "/ui/registries/dev/subjects/orders-value/"),
+        ("/ui/registries/dev/subjects/a%2Fb", "/ui/registries/dev/subjects/a%2Fb/"),
+    ],
+)
+def test_a_slash_too_many_or_too_few_leads_to_the_page(
+    browser: Callable[[str], Client], address: str, page: str
+) -> None:
+    answer = browser("steward").get(address, RAW_URI=address)
+    assert (answer.status_code, answer["Location"]) == (302, page)
+    assert browser("steward").post(address, RAW_URI=address).status_code == 404, "what changes something is not sent on"
+
+
 def test_approve_and_apply_on_the_page(browser: Callable[[str], Client], content: dict[str, int]) -> None:
     address = f"/ui/promotions/{content['request']}"
     approver = browser("approver")
