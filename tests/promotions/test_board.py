@@ -492,3 +492,68 @@ def test_programs_read_the_board_as_the_page_has_it(
     RoleGrant.objects.filter(user__username="reader").update(subject_pattern="mon*")
     assert [row["subject"] for row in client.get("/api/v1/board").json()["subjects"]] == ["money"]
     assert api("stranger").get("/api/v1/board").status_code == 403
+
+
+#: rights of dev → the subjects of it that the board has, among those of `test_who_may_read_a_part_…`
+PARTS: dict[str, tuple[tuple[tuple[str, str], ...], list[str]]] = {
+    "a beginning": ((("dev", "orders*"),), ["orders-value"]),
+    "another context": ((("dev", ":.sales:*"),), [":.sales:orders-value"]),
+    "letters": ((("dev", "[m]on?y"),), ["money"]),
+    "a percent sign": ((("dev", "50%*"), ("dev", "%s")), ["%s", "50% off"]),
+    "two": ((("dev", "money"), ("", "*value")), ["money", "orders-value", ":.sales:orders-value"]),
+    "of elsewhere": ((("staging", "money"),), []),
+    "all": ((("dev", "*"), ("dev", "money")), ["%s", "50% off", "money", "orders-value", ":.sales:orders-value"]),
+}
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("filters", [(), (FILTERS[0],), FILTERS])
+def test_what_may_be_read_is_a_condition_of_the_query(
+    registries: None, system: Actor, person: Callable[[str], Actor], part: str, filters: tuple[str, ...]
+) -> None:
+    for name in (ORDERS, MONEY, SALES, SubjectName(".", "50% off"), SubjectName(".", "%s")):
+        register(V1, system, subject=name)
+    grants, wanted = PARTS[part]
+    some = replace(person("reader"), grants=tuple(Grant("reader", place, pattern) for place, pattern in grants))
+    board = board_rows(by=some, filters=filters)
+    if not filters:
+        assert names(board) == wanted
+        assert (names(board_rows(by=some, limit=1)), board_rows(by=some, limit=1).total) == (wanted[:1], len(wanted))
+    everything = board_rows(by=some)
+    fitting = [row for row in everything.rows if all(_has(row.cells, name) for name in filters)]
+    assert list(board.rows) == fitting
+
+
+def _has(cells: tuple[BoardCell, ...], name: str) -> bool:
+    marks = dict(
+        zip(
+            FILTERS,
+            (
+                any(cell.behind for cell in cells),
+                any(cell.verdict == "no" for cell in cells),
+                any(cell.id_differs for cell in cells),
+                any(cell.other_content for cell in cells),
+            ),
+            strict=True,
+        )
+    )
+    return marks[name]
+
+
+def test_a_page_for_a_reader_of_a_part_reads_no_more_rows_than_it_shows(
+    registries: None, system: Actor, person: Callable[[str], Actor]
+) -> None:
+    for number in range(20):
+        register(V1, system, subject=SubjectName(".", f"s{number:02}"))
+    some = replace(person("reader"), grants=(Grant("reader", "dev", "s*"),))
+    read: list[int] = []
+
+    def count(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        answer = execute(sql, params, many, context)
+        read.append(context["cursor"].rowcount)
+        return answer
+
+    with connection.execute_wrapper(count):
+        board = board_rows(by=some, limit=3)
+    assert (names(board), board.total) == (["s00", "s01", "s02"], 20)
+    assert max(read) <= 4, "the page, and one more to know whether another follows"

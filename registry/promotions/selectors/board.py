@@ -6,7 +6,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from registry.access.roles import Actor, may, may_somewhere, require
+from registry.access.extent import extent_of
+from registry.access.roles import Actor, may_somewhere, require
 from registry.audit import past
 from registry.errors import InvalidInput
 from registry.promotions.freezes import window_of
@@ -18,11 +19,10 @@ from registry.promotions.selectors.board_keys import (
     FILTERS,
     OTHER_CONTENT,
     OTHER_ID,
-    Readable,
     page_of,
 )
+from registry.promotions.selectors.board_sight import Readable
 from registry.promotions.selectors.environments import environment_rows
-from registry.subjects.models import SchemaVersion
 from registry.subjects.names import SubjectName, parse_subject
 from registry.subjects.patterns import escaped
 
@@ -85,15 +85,12 @@ def board_rows(
     unknown = sorted(set(filters) - set(FILTERS))
     if unknown:
         raise InvalidInput(f"{unknown[0][:40]!r} is no filter: use one of {', '.join(FILTERS)}.")
-    environments = [
-        row
-        for row in (environment_rows() if rows is None else rows)
-        if any(_sees(by, row, subject) for subject in (None, ""))
-    ]
+    extent = extent_of(by, "schema.read")
+    environments = [row for row in (environment_rows() if rows is None else rows) if extent.has(row.registry.name)]
     frozen = _frozen(environments)
     most = max(1, min(limit, MAX_ROWS))
     keys, total = page_of(
-        _readable(environments, by),
+        Readable(environments, extent),
         filters=filters,
         words=_patterns(text),
         frozen=frozen,
@@ -106,33 +103,6 @@ def board_rows(
     )
     found = rows_of(environments, shown, by)
     return Board(places, found, total, shown[-1].qualified if len(keys) > len(shown) else "")
-
-
-def _sees(by: Actor, place: Environment, subject: str | None) -> bool:
-    """Whether somebody may read a subject there; of None, whether there may be any."""
-    registry = place.registry.name
-    if subject is None:
-        limits = (by.limit,) if by.limit else ()
-        has_place = all(limit.registry in ("", registry) for limit in limits)
-        return has_place and any(grant.registry in ("", registry) for grant in by.grants)
-    return may(by, "schema.read", registry=registry, subject=subject)
-
-
-def _readable(environments: Sequence[Environment], by: Actor) -> Readable:
-    """What may be read there: everything, or (by patterns of rights) the subjects listed."""
-    limited = {row.registry_id: row for row in environments if not _sees(by, row, "")}
-    found = [
-        (registry, name.context, name.subject)
-        for registry, name in (_all_names(list(limited)) if limited else ())
-        if _sees(by, limited[registry], name.qualified)
-    ]
-    return Readable(environments, frozenset(row.registry_id for row in environments) - limited.keys(), found)
-
-
-def _all_names(registries: Sequence[int]) -> list[tuple[int, SubjectName]]:
-    rows = SchemaVersion.objects.filter(subject__context__registry__in=registries, deleted_at=None)
-    columns = ("subject__context__registry", "subject__context__name", "subject__name")
-    return [(registry, SubjectName(context, name)) for registry, context, name in rows.values_list(*columns).distinct()]
 
 
 def _patterns(text: str) -> list[str]:

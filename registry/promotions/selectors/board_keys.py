@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, Final
 
 from django.db import connection, transaction
 
 from registry.promotions.basis import pairs_of
 from registry.promotions.models import Environment
+from registry.promotions.selectors.board_sight import EVERYTHING, Readable
 from registry.subjects.names import SubjectName
 
 BEHIND: Final = "behind"
@@ -27,17 +27,14 @@ MAX_PLACES: Final = 62
 #: the subjects that somebody may read and searches for, in each place; %(…)s are given by `Readable` and `_pairs`
 _HERE: Final = """
 WITH place(n, registry) AS (SELECT * FROM unnest(%(n)s::int[], %(registries)s::bigint[])),
-readable(registry, context, subject) AS (
-    SELECT * FROM unnest(%(readable_registries)s::bigint[], %(readable_contexts)s::text[], %(readable_subjects)s::text[])
-), named(context, subject) AS (
+named(context, subject) AS (
     SELECT * FROM unnest(%(named_contexts)s::text[], %(named_subjects)s::text[])
 ), here AS (
     SELECT s.id, place.n, c.name AS context, s.name AS subject
     FROM place
     JOIN subjects_context c ON c.registry_id = place.registry
     JOIN subjects_subject s ON s.context_id = c.id
-    WHERE (place.registry = ANY(%(open)s)
-           OR (place.registry, c.name, s.name) IN (SELECT registry, context, subject FROM readable))
+    WHERE (place.registry = ANY(%(open)s) OR {readable})
     AND s.name ILIKE ALL(%(words)s::text[])
     {narrowed}
 )"""
@@ -166,32 +163,6 @@ _PLANNED: Final = "SET LOCAL enable_nestloop TO off; SET LOCAL work_mem TO '32MB
 _PLANNED_AS_EVER: Final = "SET LOCAL enable_nestloop TO DEFAULT; SET LOCAL work_mem TO DEFAULT"
 
 
-@dataclass(frozen=True)
-class Readable:
-    """What somebody may read of some environments: all of those in `open`, of the others the subjects listed."""
-
-    environments: Sequence[Environment]
-    open: frozenset[int]
-    subjects: Sequence[tuple[int, str, str]] = ()
-
-    @property
-    def is_everything(self) -> bool:
-        """Whether nothing of these environments is kept from them."""
-        return all(row.registry_id in self.open for row in self.environments)
-
-    def parameters(self) -> dict[str, Any]:
-        """As the queries take it."""
-        return {
-            "n": list(range(len(self.environments))),
-            "last": len(self.environments) - 1,
-            "registries": [row.registry_id for row in self.environments],
-            "open": sorted(self.open),
-            "readable_registries": [registry for registry, _, _ in self.subjects],
-            "readable_contexts": [context for _, context, _ in self.subjects],
-            "readable_subjects": [subject for _, _, subject in self.subjects],
-        }
-
-
 def page_of(
     readable: Readable,
     *,
@@ -213,9 +184,9 @@ def page_of(
     changed = _changed(readable)
     is_live = changed is None
     query = (
-        _whole_query(filters)
+        _whole_query(readable, filters)
         if changed is None
-        else _kept_query(filters, is_changed=bool(changed), is_searched=bool(words))
+        else _kept_query(readable, filters, is_changed=bool(changed), is_searched=bool(words))
     )
     in_bulk = is_live and bool(filters) and BLOCKED not in filters
     with _planned(in_bulk=in_bulk), connection.cursor() as cursor:
@@ -231,9 +202,9 @@ def places_of(environments: Sequence[Environment]) -> list[list[int]]:
 
 def mark_rows(environments: Sequence[Environment], names: Sequence[SubjectName] | None) -> tuple[str, dict[str, Any]]:
     """SQL that gives the marks of subjects (None: of all) as they are now, with its parameters."""
-    readable = Readable(environments, frozenset(row.registry_id for row in environments))
+    readable = Readable(environments, EVERYTHING)
     given = {**readable.parameters(), **_pairs(environments, ()), **_named(names or ()), "words": []}
-    return _head(_TABLES, is_narrow=names is not None) + _MARKS, given
+    return _head(_TABLES, readable, is_narrow=names is not None) + _MARKS, given
 
 
 def _changed(readable: Readable) -> list[SubjectName] | None:
@@ -253,19 +224,19 @@ def _named(names: Collection[SubjectName]) -> dict[str, list[str]]:
     return {"named_contexts": [name.context for name in names], "named_subjects": [name.subject for name in names]}
 
 
-def _head(tables: Collection[str], *, is_narrow: bool) -> str:
+def _head(tables: Collection[str], readable: Readable, *, is_narrow: bool) -> str:
     """The common tables, of the named subjects alone where it `is_narrow`."""
     of_here = _OF_HERE if is_narrow else ""
     needed = "".join(f", {_TABLES[name].format(of_here=of_here)}" for name in _TABLES if name in tables)
-    return _HERE.format(narrowed=_NARROWED if is_narrow else "") + needed
+    return _HERE.format(readable=readable.condition, narrowed=_NARROWED if is_narrow else "") + needed
 
 
-def _whole_query(filters: Collection[str]) -> str:
+def _whole_query(readable: Readable, filters: Collection[str]) -> str:
     tables, chosen = _conditions(filters)
-    return _head(tables, is_narrow=False) + f", chosen AS MATERIALIZED ({chosen}){_PAGE}"
+    return _head(tables, readable, is_narrow=False) + f", chosen AS MATERIALIZED ({chosen}){_PAGE}"
 
 
-def _kept_query(filters: Collection[str], *, is_changed: bool, is_searched: bool) -> str:
+def _kept_query(readable: Readable, filters: Collection[str], *, is_changed: bool, is_searched: bool) -> str:
     """By the marks; what changed since they were made is asked of the versions, where anything has.
 
     A page is read in the order of the index, and what all pages have is counted: what isn't asked for has no part in it.
@@ -277,7 +248,7 @@ def _kept_query(filters: Collection[str], *, is_changed: bool, is_searched: bool
         return f"WITH chosen AS {once} ({kept}){_PAGE}"
     tables, chosen = _conditions(filters)
     live = f"live AS MATERIALIZED ({chosen}), chosen AS {once} ({kept} UNION ALL SELECT context, subject FROM live)"  # noqa: S608  of constants
-    return _head(tables, is_narrow=True) + f", {live}{_PAGE}"
+    return _head(tables, readable, is_narrow=True) + f", {live}{_PAGE}"
 
 
 def _conditions(filters: Collection[str]) -> tuple[set[str], str]:
