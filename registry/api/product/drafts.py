@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from registry.access.roles import Actor
 from registry.api.product.base import ProductView
 from registry.api.product.compatibility import ReferenceSerializer
-from registry.api.product.promotions import MAX_NUMBER, again_field, references_of, text_field
+from registry.api.product.promotion_bodies import MAX_NUMBER, again_field, references_of, text_field
 from registry.errors import NotSignedIn
 from registry.promotions import selectors, services
 from registry.promotions.services.drafts import MAX_ORIGIN, require_author
