@@ -28,7 +28,7 @@ from dashboard import collecting
 from dashboard.wsgi import application as django_application
 from registry.api.google.errors import refusal as google_refusal
 from registry.api.replay import ENVIRON
-from registry.subjects import engines
+from registry.subjects import schema_children
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -292,7 +292,7 @@ def _no_write(data: bytes) -> None:
 
 
 def _begin() -> None:
-    engines.prestart()
+    schema_children.prestart()
     collecting.settle()
 
 

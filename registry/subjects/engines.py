@@ -7,19 +7,11 @@ nothing else decides. A schema that a child read has no model here, so all furth
 from __future__ import annotations
 
 import hashlib
-import re
-import threading
-import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any, Final, Protocol, TypeVar, cast
 
-from django.conf import settings
-from django.core.signals import request_finished, request_started
-from django.dispatch import receiver
-
-from registry.errors import InvalidSchema, SchemaTooCostly
+from registry.errors import InvalidSchema
 from registry.formats import FORMATS, LENIENT, assessment, compatibility, hazard
 from registry.formats.assessment import Assessment
 from registry.formats.avro import AVRO
@@ -47,11 +39,8 @@ from registry.formats.report import Profile, Report
 from registry.formats.tags import EntityTags, changes_of
 from registry.sandbox.cache import WeighedCache
 from registry.sandbox.codec import Source
-from registry.sandbox.limits import MIB, Limits
-from registry.sandbox.pool import Pool
+from registry.subjects.schema_children import label_of, run_in_child
 
-#: with less than this left of a request's allowance, no child is asked
-_LEAST_SECONDS: Final = 0.05
 #: characters of a new schema times its comparisons with data that are made here: about 2 µs each
 _PROVED_HERE: Final = 2_000_000
 #: what pages ask for again and again, by rows: fields of schemas, differences of pairs, and what their users reset
@@ -91,23 +80,6 @@ class PlacedSchema(ParsedSchema):
     cost: Cost = field(default_factory=lambda: Cost("", {}), compare=False, repr=False)
 
 
-@lru_cache(maxsize=1)
-def pool() -> Pool:
-    """The children of this process, with the limits of the settings; none is started by asking."""
-    return Pool(
-        Limits(
-            children=settings.SCHEMA_CHILDREN,
-            seconds=settings.SCHEMA_SECONDS,
-            memory=settings.SCHEMA_MEMORY_MIB * MIB,
-        )
-    )
-
-
-def prestart() -> None:
-    """Begins to start the children, so that the first costly schema doesn't wait for them."""
-    pool().start()
-
-
 def parse(
     schema_type: str, text: str, references: Sequence[ResolvedReference] = (), *, is_new: bool = True
 ) -> PlacedSchema:
@@ -124,7 +96,9 @@ def parse(
     if place_of(cost) == "process":
         found = _parse_here(schema_type, text, resolved, is_new=is_new)
     else:
-        found = _run("parse", [Source(schema_type, text, resolved)], {"is_new": is_new}, _label(schema_type, text))
+        found = run_in_child(
+            "parse", [Source(schema_type, text, resolved)], {"is_new": is_new}, label_of(schema_type, text)
+        )
     return PlacedSchema(
         schema_type=schema_type,
         text=text,
@@ -433,58 +407,8 @@ def _with_history(verb: str, new: ParsedSchema, history: History, *arguments: An
 
 
 def _ask(verb: str, schemas: Sequence[ParsedSchema], sent: Sequence[Any], options: Mapping[str, Any]) -> Any:
-    return _run(verb, sent, options, _label(schemas[0].schema_type, schemas[0].text))
-
-
-def _run(verb: str, sent: Sequence[Any], options: Mapping[str, Any], about: str) -> Any:
-    """A job of a child, within what the request that is served by this thread has left."""
-    limit = pool().limits.seconds
-    left = limit - (_spent.seconds or 0.0)
-    if left < _LEAST_SECONDS:
-        raise SchemaTooCostly(
-            f"Reading and comparing the schemas of one request takes more than {limit:.2g} s, which is the limit, "
-            f"before it comes to {about}. Use smaller schemas, or compare with fewer versions."
-        )
-    begin = time.monotonic()
-    try:
-        return pool().run(verb, sent, options, about=about, seconds=left)
-    finally:
-        if _spent.seconds is not None:
-            _spent.seconds += time.monotonic() - begin
-
-
-class _Spent(threading.local):
-    """Seconds that the request served by this thread has spent with children; None outside of a request."""
-
-    seconds: float | None = None
-
-
-_spent = _Spent()
-
-
-@receiver(request_started, dispatch_uid="schema allowance begins")
-def _begin_allowance(**signal: Any) -> None:
-    _spent.seconds = 0.0
-
-
-@receiver(request_finished, dispatch_uid="schema allowance ends")
-def _end_allowance(**signal: Any) -> None:
-    _spent.seconds = None
+    return run_in_child(verb, sent, options, label_of(schemas[0].schema_type, schemas[0].text))
 
 
 def _source(schema: ParsedSchema) -> Source:
     return Source(schema.schema_type, schema.text, references_of(schema))
-
-
-_NAMES: Final = {
-    "AVRO": re.compile(r'"name"\s*:\s*"([^"\\]{1,80})"'),
-    "JSON": re.compile(r'"(?:title|\$id)"\s*:\s*"([^"\\]{1,80})"'),
-    "PROTOBUF": re.compile(r"\bmessage\s+(\w{1,80})"),
-}
-
-
-def _label(schema_type: str, text: str) -> str:
-    """The schema for people: by its name, else by how it begins."""
-    found = _NAMES[schema_type].search(text, 0, 10_000) if schema_type in _NAMES else None
-    said = f'"{found[1]}"' if found else f"that begins with {text[:40]!r}"
-    return f"the {schema_type} schema {said}"

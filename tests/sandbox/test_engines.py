@@ -19,7 +19,7 @@ from registry.formats.base import ParsedSchema, ResolvedReference
 from registry.formats.policies import POLICIES
 from registry.sandbox.limits import Limits
 from registry.sandbox.pool import Pool
-from registry.subjects import engines
+from registry.subjects import engines, schema_children
 from tests.waiting import ends_soon, until
 
 FIXED = json.dumps({"type": "fixed", "name": "Line", "size": 4})
@@ -42,7 +42,7 @@ def nothing_kept() -> None:
 @pytest.fixture
 def in_child(monkeypatch: pytest.MonkeyPatch, children: Pool) -> None:
     """Everything is costly, and no engine may be called here."""
-    monkeypatch.setattr(engines, "pool", lambda: children)
+    monkeypatch.setattr(schema_children, "pool", lambda: children)
     monkeypatch.setattr(engines, "place_of", lambda cost: "child")
     monkeypatch.setattr(engines, "FORMATS", dict.fromkeys(FORMATS))
     engines.forget()
@@ -135,7 +135,7 @@ def test_errors_come_through_with_their_place(in_child: None) -> None:
 
 
 def test_cheap_schemas_start_no_child(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engines, "pool", lambda: pytest.fail("a child was asked"))
+    monkeypatch.setattr(schema_children, "pool", lambda: pytest.fail("a child was asked"))
     for name in FORMATS:
         old, new = pair(name)
         assert not engines.check(new, [(1, old)], "FULL").is_compatible
@@ -143,7 +143,7 @@ def test_cheap_schemas_start_no_child(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_one_costly_version_sends_the_check_to_a_child(monkeypatch: pytest.MonkeyPatch, children: Pool) -> None:
-    monkeypatch.setattr(engines, "pool", lambda: children)
+    monkeypatch.setattr(schema_children, "pool", lambda: children)
     wide = json.dumps([{"type": "enum", "name": f"n{i}.E", "symbols": ["A"]} for i in range(300)])
     costly, cheap = engines.parse("AVRO", wide), engines.parse("AVRO", FIXED)
     assert costly.model is None
@@ -167,7 +167,7 @@ def test_a_report_that_compares_too_much_with_data_is_made_in_a_child(
         return Pool.run(children, verb, *given, **options)
 
     monkeypatch.setattr(engines, "_PROVED_HERE", len(schema.text) * 5)
-    monkeypatch.setattr(engines, "pool", lambda: children)
+    monkeypatch.setattr(schema_children, "pool", lambda: children)
     monkeypatch.setattr(children, "run", run)
     assert engines.assess(schema, history, "FULL") == here
     assert not asked, "it is kept"
@@ -181,7 +181,7 @@ def test_a_report_that_compares_too_much_with_data_is_made_in_a_child(
 @pytest.mark.django_db  # a signal of a request's beginning looks at the connections that there are
 def test_a_request_has_one_allowance_for_all_that_it_asks(monkeypatch: pytest.MonkeyPatch) -> None:
     pool = Pool(Limits(children=1, seconds=3.0), program="tests.sandbox.bombs")
-    monkeypatch.setattr(engines, "pool", lambda: pool)
+    monkeypatch.setattr(schema_children, "pool", lambda: pool)
     schema = engines.parse("AVRO", FIXED)
     try:
         pool.start()
@@ -204,13 +204,13 @@ def test_a_request_has_one_allowance_for_all_that_it_asks(monkeypatch: pytest.Mo
 def test_the_pool_has_the_limits_of_the_settings(settings: Any) -> None:
     settings.SCHEMA_SECONDS = 7.0
     settings.SCHEMA_CHILDREN = 3
-    engines.pool.cache_clear()
+    schema_children.pool.cache_clear()
     try:
-        assert (engines.pool().limits.seconds, engines.pool().limits.children) == (7.0, 3)
-        assert engines.pool().pids == ()
-        assert engines.pool() is engines.pool()
+        assert (schema_children.pool().limits.seconds, schema_children.pool().limits.children) == (7.0, 3)
+        assert schema_children.pool().pids == ()
+        assert schema_children.pool() is schema_children.pool()
     finally:
-        engines.pool.cache_clear()
+        schema_children.pool.cache_clear()
 
 
 def test_what_pages_ask_again_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:

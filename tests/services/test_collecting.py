@@ -14,7 +14,7 @@ _PROGRAM = """
 import asyncio, gc, sys
 from unittest import mock
 from dashboard.asgi import application
-from registry.subjects import engines
+from registry.subjects import schema_children
 
 async def begin():
     messages = iter([{"type": "lifespan.startup"}, {"type": "lifespan.shutdown"}])
@@ -25,7 +25,7 @@ async def begin():
     await application({"type": "lifespan"}, receive, send)
 
 assert "dashboard.page_urls" not in sys.modules
-with mock.patch.object(engines, "prestart"):
+with mock.patch.object(schema_children, "prestart"):
     asyncio.run(begin())
 print(*gc.get_threshold(), gc.get_freeze_count() > 100_000, len(gc.get_objects()) < gc.get_freeze_count() // 10)
 print("dashboard.page_urls" in sys.modules)
