@@ -56,8 +56,8 @@ class Readable:
             return "", {}
         name = qualified(F("context__name"), F("name"))
         rows = Subject.objects.alias(qualified=name).filter(Extent(parts).subjects(_PLACE, "qualified"))
-        rows = rows.filter(context__registry__name__in=partly).order_by().values("pk")
-        sql, given = rows.query.sql_with_params()
+        numbers = rows.filter(context__registry__name__in=partly).order_by().values("pk")
+        sql, given = numbers.query.sql_with_params()
         names = [f"readable_{number}" for number in range(len(given))]
         # doubled, a percent sign stays one when the whole query is given its own parameters
         return sql.replace("%%", "%%%%") % tuple(f"%({name})s" for name in names), dict(zip(names, given, strict=True))
