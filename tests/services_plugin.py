@@ -38,7 +38,7 @@ from dashboard.services.part import Part, running
 from dashboard.services.parts import POSTGRES, VALKEY
 from dashboard.services.process import Watchdog
 from dashboard.services.standalone import kafka_broker, kafka_connect, postgres_server, spark_connect
-from tests.java_words import SHORT_LIVED
+from tests.java_words import PLANS_NOT_COMPILED, SHORT_LIVED
 
 
 class Services:
@@ -244,7 +244,7 @@ def spark_remote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         return
     # Its queries are many and small: the second compiler would take two fifths more CPU time than it gives back.
     with (
-        mock.patch.object(spark, "LATER_COMPILER", SHORT_LIVED),
+        mock.patch.object(spark, "LATER_COMPILER", (*SHORT_LIVED, *PLANS_NOT_COMPILED)),
         spark_connect(tmp_path_factory.mktemp("spark")) as remote,
     ):
         yield remote
