@@ -20,14 +20,14 @@ from dashboard.presenters.moving import Coming, ComingRow, CopyPage, CopyRow, De
 from dashboard.texts import counted, listing
 from registry.access.roles import Actor, may
 from registry.errors import Conflict, InvalidInput
-from registry.subjects.kept_copy import contents_of_copy
+from registry.subjects.kept_copy import OpenCopy
 from registry.subjects.models import KeptCopy, Registry
 from registry.subjects.names import SubjectName
 from registry.subjects.plan_of_copy import Plan, Ways
 from registry.subjects.selectors.copies import CopyInfo, deleted_copies
 from registry.subjects.selectors.places import get_registry
-from registry.subjects.services.bringing import plan_copy
-from registry.subjects.services.keeping import RIGHTS, kept
+from registry.subjects.services.bringing import open_copy, plan_open
+from registry.subjects.services.keeping import RIGHTS
 
 ROWS: Final = 50
 #: versions, and other changes, that a plan draws
@@ -108,10 +108,11 @@ def moving_crumb(registry: str) -> Crumb:
 def copy_page(request: HttpRequest, registry: str, number: int) -> CopyPage:
     """A copy and its plan. Raises RegistryNotFound, CopyNotFound, NotAllowed."""
     actor = page_actor(request)
-    place, row = kept(registry, number, actor)
+    copy = open_copy(registry=registry, number=number, by=actor)
+    place, row = copy.place, copy.row
     ways, plan, problem = asked_ways(request), None, None
     try:
-        plan = plan_copy(registry=registry, number=number, ways=ways, by=actor)
+        plan = plan_open(copy, ways=ways, by=actor)
     except (Conflict, InvalidInput) as error:
         problem = Problem(what=error.placed, cure=gettext("Nothing was changed."))
     is_deleted = row.kind == KeptCopy.DELETED
@@ -119,7 +120,7 @@ def copy_page(request: HttpRequest, registry: str, number: int) -> CopyPage:
         frame=_frame(request, registry, row),
         is_deleted=is_deleted,
         about=row.name,
-        facts=_facts(row),
+        facts=_facts(copy),
         until=row.until,
         file_url=copy_url(registry, number, "copy_file"),
         forget=Action(
@@ -147,14 +148,15 @@ def _frame(request: HttpRequest, registry: str, row: KeptCopy) -> Frame:
     )
 
 
-def _facts(row: KeptCopy) -> tuple[Fact, ...]:
+def _facts(copy: OpenCopy) -> tuple[Fact, ...]:
+    row = copy.row
     found = [
         Fact(label=gettext("Versions"), value=f"{row.versions:,}"),
         Fact(label=gettext("Deleted by") if row.kind == KeptCopy.DELETED else gettext("Sent by"), value=row.made_by),
         Fact(label=gettext("At"), value=gettext("%(at)s UTC") % {"at": f"{row.made_at:%Y-%m-%d %H:%M}"}),
         Fact(label=gettext("Kept until"), value=gettext("%(at)s UTC") % {"at": f"{row.until:%Y-%m-%d %H:%M}"}),
     ]
-    owners = contents_of_copy(row).owners if row.kind == KeptCopy.DELETED else ()
+    owners = copy.contents.owners if row.kind == KeptCopy.DELETED else ()
     return (*found, *([Fact(label=gettext("Owned by"), value=listing(owners))] if owners else ()))
 
 

@@ -7,10 +7,11 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cached_property
 from typing import Any
 
 from registry.subjects.export_file import read_snapshot, version_of
-from registry.subjects.models import KeptCopy
+from registry.subjects.models import KeptCopy, Registry
 from registry.subjects.names import SubjectName, parse_subject
 from registry.subjects.selectors.effective import COLUMNS
 from registry.subjects.snapshot import NoteRecord, Scope, Snapshot
@@ -22,6 +23,19 @@ class Contents:
 
     snapshot: Snapshot
     owners: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class OpenCopy:
+    """A copy that somebody may bring in, with its registry; its contents are read once."""
+
+    place: Registry
+    row: KeptCopy
+
+    @cached_property
+    def contents(self) -> Contents:
+        """What is in it."""
+        return contents_of_copy(self.row)
 
 
 def contents_of_copy(row: KeptCopy) -> Contents:

@@ -16,6 +16,8 @@ from registry.subjects.selectors.versions import live, parse_version
 #: characters of text whose parsed forms are kept; those take some twenty times as many bytes
 CACHED_CHARACTERS = 3_000_000
 MAX_REFERENCE_DEPTH = 64
+#: a subject and a version of it, None for the latest
+Place = tuple[SubjectName, int | None]
 
 _cache = WeighedCache[ParsedSchema](CACHED_CHARACTERS, lambda schema: len(schema.text))
 
@@ -71,7 +73,7 @@ def _parse_plain(row: Schema) -> ParsedSchema:
 
 def parser_of(schemas: Sequence[Schema]) -> Callable[[Schema], ParsedSchema]:
     """Parses those schemas one by one as they are asked for; what they refer to is read at once."""
-    resolver = _Resolver(_reference_graph({schema.pk for schema in schemas}))
+    resolver = Resolver(_reference_graph({schema.pk for schema in schemas}))
 
     def parse(row: Schema) -> ParsedSchema:
         references = resolver.references_of(row.pk)
@@ -81,6 +83,22 @@ def parser_of(schemas: Sequence[Schema]) -> Callable[[Schema], ParsedSchema]:
 
 
 def _reference_graph(schema_pks: set[int]) -> dict[int, list[SchemaReference]]:
+    graph, is_whole = read_graph(schema_pks)
+    if not is_whole:
+        raise too_deep()
+    return graph
+
+
+def too_deep() -> InvalidReference:
+    """What is said of references that nobody follows to their end."""
+    return InvalidReference(f"References are nested more than {MAX_REFERENCE_DEPTH} deep.")
+
+
+def read_graph(schema_pks: set[int]) -> tuple[dict[int, list[SchemaReference]], bool]:
+    """What schemas refer to, and what that refers to, as deep as is followed; and whether that is all of it.
+
+    One query for each depth.
+    """
     graph: dict[int, list[SchemaReference]] = {}
     wanted = schema_pks
     for _ in range(MAX_REFERENCE_DEPTH):
@@ -93,11 +111,11 @@ def _reference_graph(schema_pks: set[int]) -> dict[int, list[SchemaReference]]:
             graph[row.schema_id].append(row)
         wanted = {row.target.schema_id for row in rows} - graph.keys()
         if not wanted:
-            return graph
-    raise InvalidReference(f"References are nested more than {MAX_REFERENCE_DEPTH} deep.")
+            return graph, True
+    return graph, False
 
 
-class _Resolver:
+class Resolver:
     """Resolves each schema of a graph once.
 
     A reference is to a version that was there before its referrer, so the graph has no cycle.
@@ -133,30 +151,34 @@ def resolve_references(
 
     With `deleted` a soft-deleted version will do, as one that is brought from elsewhere may refer to one. The number of queries grows with the depth of the references, not with their number.
     """
-    wanted = [
-        (item, (parse_subject(item.subject, context=context), parse_version(item.version))) for item in references
-    ]
+    wanted = wanted_of(references, context=context)
     if not wanted:
         return ()
-    targets = _targets(registry, {place for _, place in wanted}, deleted=deleted)
+    targets = targets_of(registry, {place for _, place in wanted}, deleted=deleted)
     for reference, place in wanted:
         if place not in targets:
-            raise InvalidReference(
-                f'No schema reference found for subject "{reference.subject}" and version {reference.version}'
-                f" (named {reference.name!r}): register that version first.",
-                reference=reference.name,
-            )
-    resolver = _Resolver(_reference_graph({row.schema_id for row in targets.values()}))
+            raise missing_reference(reference)
+    resolver = Resolver(_reference_graph({row.schema_id for row in targets.values()}))
     return tuple(
         (resolver.to(reference.name, reference.subject, targets[place]), targets[place]) for reference, place in wanted
     )
 
 
-#: a subject and a version of it, None for the latest
-_Place = tuple[SubjectName, int | None]
+def wanted_of(references: Iterable[Reference], *, context: str) -> list[tuple[Reference, Place]]:
+    """References with the places that they name. Raises InvalidName, InvalidVersion."""
+    return [(item, (parse_subject(item.subject, context=context), parse_version(item.version))) for item in references]
 
 
-def _targets(registry: Registry, places: set[_Place], *, deleted: bool) -> dict[_Place, SchemaVersion]:
+def missing_reference(reference: Reference) -> InvalidReference:
+    """What is said of a reference that leads nowhere."""
+    return InvalidReference(
+        f'No schema reference found for subject "{reference.subject}" and version {reference.version}'
+        f" (named {reference.name!r}): register that version first.",
+        reference=reference.name,
+    )
+
+
+def targets_of(registry: Registry, places: set[Place], *, deleted: bool) -> dict[Place, SchemaVersion]:
     """The live versions at those places (with `deleted` all); a place without one is left out."""
     rows = live(
         SchemaVersion.objects.filter(
@@ -165,7 +187,7 @@ def _targets(registry: Registry, places: set[_Place], *, deleted: bool) -> dict[
         deleted=deleted,
     )
     columns = ("pk", "subject__context__name", "subject__name", "version")
-    found: dict[_Place, int] = {}
+    found: dict[Place, int] = {}
     numbered = rows.filter(version__in={number for _, number in places})
     for pk, context, subject, version in numbered.values_list(*columns):
         found[SubjectName(context, subject), version] = pk

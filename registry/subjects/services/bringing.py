@@ -16,12 +16,13 @@ from django.utils import timezone
 
 from registry.access.roles import Actor, require
 from registry.audit.services import record
-from registry.errors import InvalidInput, OperationNotPermitted, PlanChanged, SchemadeskError
+from registry.errors import InvalidInput, OperationNotPermitted, PlanChanged
 from registry.subjects import gate
 from registry.subjects.export_file import write_snapshot
-from registry.subjects.kept_copy import contents_of_copy
+from registry.subjects.kept_copy import OpenCopy
 from registry.subjects.models import KeptCopy, Registry
 from registry.subjects.moving import Move, plan_move
+from registry.subjects.names import SubjectName
 from registry.subjects.plan_of_copy import Plan, Ways, make_plan, missing_of
 from registry.subjects.selectors.contents import contents_of
 from registry.subjects.selectors.effective import DEFAULT_LEVEL, DEFAULT_MODE, effective_mode
@@ -30,7 +31,7 @@ from registry.subjects.sent_file import COMMAND, read_sent, shown_name
 from registry.subjects.services import incoming
 from registry.subjects.services.keeping import RIGHTS, gone, kept
 from registry.subjects.services.locks import retried
-from registry.subjects.services.retiring import RESTORE, retire
+from registry.subjects.services.retiring import restore_each
 from registry.subjects.snapshot import Problem
 from registry.subjects.telling import REGISTERED, tell_of_many
 
@@ -74,9 +75,9 @@ def send_file(*, registry: str, data: bytes, name: str, by: Actor, size: int = 0
 
 def write_copy(*, registry: str, number: int, file: IO[bytes], by: Actor) -> str:
     """Write a copy as an export file; gives its name. Raises RegistryNotFound, CopyNotFound, NotAllowed."""
-    _, row = kept(registry, number, by)
-    write_snapshot(contents_of_copy(row).snapshot, file)
-    return row.name
+    copy = open_copy(registry=registry, number=number, by=by)
+    write_snapshot(copy.contents.snapshot, file)
+    return copy.row.name
 
 
 def plan_copy(*, registry: str, number: int, ways: Ways, by: Actor) -> Plan:
@@ -85,14 +86,23 @@ def plan_copy(*, registry: str, number: int, ways: Ways, by: Actor) -> Plan:
     Raises RegistryNotFound, CopyNotFound, NotAllowed, ReleaseRequired, OperationNotPermitted, and InvalidInput for more
     than can be brought at once.
     """
-    place, row = kept(registry, number, by)
-    _refuse_mirror(place)
-    return _look(place, row, _ways(row, ways), by)
+    return plan_open(open_copy(registry=registry, number=number, by=by), ways=ways, by=by)
+
+
+def open_copy(*, registry: str, number: int, by: Actor) -> OpenCopy:
+    """A copy, for whoever may bring it in. Raises RegistryNotFound, CopyNotFound, NotAllowed."""
+    return OpenCopy(*kept(registry, number, by))
+
+
+def plan_open(copy: OpenCopy, *, ways: Ways, by: Actor) -> Plan:
+    """`plan_copy` of one that was opened just now."""
+    _refuse_mirror(copy.place)
+    return _look(copy, _ways(copy.row, ways), by)
 
 
 @retried
-def _look(place: Registry, row: KeptCopy, ways: Ways, by: Actor) -> Plan:
-    plan = _do(place, row, ways, by)
+def _look(copy: OpenCopy, ways: Ways, by: Actor) -> Plan:
+    plan = _do(copy, ways, by)
     transaction.set_rollback(True)
     return plan
 
@@ -104,10 +114,11 @@ def bring_copy(*, registry: str, number: int, ways: Ways, digest: str, by: Actor
     Raises as `plan_copy` does, PlanChanged where the registry or the choice is another than the plan was made of, and
     OperationNotPermitted for a plan that can't be done as a whole.
     """
-    place, row = kept(registry, number, by)
+    copy = open_copy(registry=registry, number=number, by=by)
+    place, row = copy.place, copy.row
     _refuse_mirror(place)
     ways = _ways(row, ways)
-    plan = _do(place, row, ways, by)
+    plan = _do(copy, ways, by)
     if plan.digest != digest:
         raise PlanChanged(
             f"{place.name} changed since this was planned, or it was chosen otherwise: read the plan again."
@@ -143,12 +154,13 @@ def _refuse_mirror(place: Registry) -> None:
 # -- the change ---------------------------------------------------------------------------------------------------------
 
 
-def _do(place: Registry, row: KeptCopy, ways: Ways, by: Actor) -> Plan:
+def _do(copy: OpenCopy, ways: Ways, by: Actor) -> Plan:
     """Do it in the caller's transaction, and say what was done."""
+    place, row = copy.place, copy.row
     why = f"bring in {row.name[:200]}"
     incoming.hold(place, by=by, why=why)
     _refuse_readonly(place, row, by)
-    there = contents_of_copy(row).snapshot
+    there = copy.contents.snapshot
     names = {record.subject for record in there.versions} | set(there.notes)
     here = contents_of(place, names if len(names) <= NAMED else None, places=True)
     move = plan_move(there, here, defaults=(DEFAULT_LEVEL, DEFAULT_MODE))
@@ -188,14 +200,13 @@ def _bring(place: Registry, move: Move, by: Actor, why: str) -> list[Problem]:
 
 def _revive(place: Registry, move: Move, done: list[Problem], by: Actor) -> tuple[Problem, ...]:
     """Let the versions that came live again, each by the rules of restoring; what can't stays soft-deleted."""
-    failed, problems = {each.what for each in done}, list[Problem]()
-    ordered = sorted(move.bring, key=lambda item: item.version)
-    for item in ordered:
-        if item.title in failed or not item.deleted:
-            continue
-        try:
-            with transaction.atomic():
-                retire(registry=place.name, subject=item.subject, choice=RESTORE, version=item.version, by=by)
-        except SchemadeskError as error:
-            problems.append(Problem(item.title, error.message))
+    failed = {each.what for each in done}
+    deleted: dict[SubjectName, dict[int, str]] = {}
+    for item in move.bring:
+        if item.deleted and item.title not in failed:
+            deleted.setdefault(item.subject, {})[item.version] = item.title
+    problems = []
+    for name, titles in deleted.items():
+        errors = restore_each(registry=place.name, subject=name, versions=list(titles), by=by)
+        problems += [Problem(titles[number], error.message) for number, error in errors.items()]
     return tuple(problems)

@@ -8,48 +8,28 @@ killed leaves whole versions, and the next one goes on from there.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db import DataError, IntegrityError, transaction
-from django.db.models import Q
 from django.utils import timezone
 
 from registry.access.roles import Actor
 from registry.audit.services import record as record_audit
-from registry.errors import InvalidInput, OperationNotPermitted, SchemadeskError
+from registry.errors import InvalidInput, SchemadeskError
 from registry.subjects import gate
 from registry.subjects.models import Config, Mode, Registry, Schema, SchemaReference, SchemaVersion, Subject
-from registry.subjects.names import SubjectName, check_context, parse_subject
+from registry.subjects.names import SubjectName, check_context
 from registry.subjects.selectors.effective import COLUMNS
-from registry.subjects.selectors.parsed import parse_schema, resolve_references
-from registry.subjects.selectors.submission import Submission, refuse_too_large
 from registry.subjects.selectors.versions import MAX_VERSION
-from registry.subjects.services.locks import lock_context, lock_ids, lock_policy, lock_subject, pass_schema_id, retried
+from registry.subjects.services.incoming_versions import Brought, bring_together
+from registry.subjects.services.locks import lock_context, lock_ids, lock_policy, pass_schema_id, retried
 from registry.subjects.services.notes import bring_note
 from registry.subjects.services.policy import bring_config
-from registry.subjects.services.storing import schema_with_id
-from registry.subjects.snapshot import NoteRecord, Problem, Scope, VersionRecord, scope_title
+from registry.subjects.snapshot import NoteRecord, Place, Problem, Scope, VersionRecord, scope_title
 
 BATCH = 100
-
-
-@dataclass(frozen=True)
-class Brought:
-    """What became of a batch: versions that were new, whose deletion changed, that were there; and the problems."""
-
-    added: int = 0
-    changed: int = 0
-    same: int = 0
-    problems: tuple[Problem, ...] = ()
-
-    def __add__(self, other: Brought) -> Brought:
-        return Brought(
-            self.added + other.added,
-            self.changed + other.changed,
-            self.same + other.same,
-            self.problems + other.problems,
-        )
+#: versions that are written at once, and the characters of their texts
+AT_ONCE, CHARACTERS = 500, 8_000_000
 
 
 def batches(records: Sequence[VersionRecord]) -> Iterator[Sequence[VersionRecord]]:
@@ -62,19 +42,38 @@ def batches(records: Sequence[VersionRecord]) -> Iterator[Sequence[VersionRecord
 def bring_versions(*, registry: Registry, records: Iterable[VersionRecord], by: Actor, why: str) -> Brought:
     """Bring versions, each after those that it refers to. What can't be brought is told and changes nothing."""
     hold(registry, by=by, why=why)
-    done, subjects = Brought(), dict[SubjectName, Subject]()
-    for item in records:
-        try:
-            with transaction.atomic():
-                subject = subjects.get(item.subject) or _subject(registry, item)
-                done += _bring(registry, subject, item, by)
-            subjects[item.subject] = subject  # not before: what a problem undoes isn't there
-        except SchemadeskError as error:
-            done += Brought(problems=(Problem(item.title, error.message),))
-        except (IntegrityError, DataError) as error:
-            reason = str(error).partition("\n")[0][:200]
-            done += Brought(problems=(Problem(item.title, f"the database refuses it: {reason}"),))
+    done = Brought()
+    for piece in _pieces(records):
+        done += _bring(registry, piece, by)
     return done
+
+
+def _bring(registry: Registry, records: Sequence[VersionRecord], by: Actor) -> Brought:
+    """All of them at once; where the database refuses that, in halves, down to the one that it refuses."""
+    try:
+        with transaction.atomic():
+            return bring_together(registry, records, by)
+    except (IntegrityError, DataError) as error:
+        if len(records) == 1:
+            reason = str(error).partition("\n")[0][:200]
+            return Brought(problems=(Problem(records[0].title, f"the database refuses it: {reason}"),))
+    half = len(records) // 2
+    return _bring(registry, records[:half], by) + _bring(registry, records[half:], by)
+
+
+def _pieces(records: Iterable[VersionRecord]) -> Iterator[Sequence[VersionRecord]]:
+    """What is brought at once: of each place one, and not more text than is well sent in one statement."""
+    piece, places, characters = list[VersionRecord](), set[Place](), 0
+    for item in records:
+        is_full = len(piece) == AT_ONCE or characters + len(item.text) > CHARACTERS
+        if piece and (is_full or item.place in places):
+            yield piece
+            piece, places, characters = [], set(), 0
+        piece.append(item)
+        places.add(item.place)
+        characters += len(item.text)
+    if piece:
+        yield piece
 
 
 def hold(registry: Registry, *, by: Actor, why: str) -> None:
@@ -82,86 +81,6 @@ def hold(registry: Registry, *, by: Actor, why: str) -> None:
     record_audit(by=by, why=why)
     lock_policy(registry, exclusive=True)
     gate.ask("version.register", registry, "", by)
-
-
-def _subject(registry: Registry, item: VersionRecord) -> Subject:
-    check_context(item.subject.context)
-    if parse_subject(item.subject.qualified) != item.subject:
-        raise InvalidInput("its name would mean another subject.")
-    return lock_subject(lock_context(registry, item.subject.context), item.subject.subject)
-
-
-def _bring(registry: Registry, subject: Subject, item: VersionRecord, by: Actor) -> Brought:
-    submission = _submission(registry, item)
-    rows = list(
-        subject.versions.select_related("schema").filter(Q(version=item.version) | Q(schema__schema_id=item.schema_id))
-    )
-    there = next((row for row in rows if row.version == item.version), None)
-    if there is not None:
-        return _settle(there, item, submission)
-    try:
-        schema = schema_with_id(subject.context, submission, item.schema_id)
-    except OperationNotPermitted as error:
-        held = _holder(subject.context_id, item)
-        raise OperationNotPermitted(f"schema id {item.schema_id} stands for {held} here.") from error
-    row = SchemaVersion.objects.create(
-        subject=subject,
-        version=item.version,
-        schema=schema,
-        submitted=submission.submitted,
-        created_by=item.created_by or by.name,
-        door=item.door or by.door,
-        deleted_at=_deleted_at(item),
-        imported=True,
-    )
-    if item.created_at:
-        SchemaVersion.objects.filter(pk=row.pk).update(created_at=item.created_at)
-    return Brought(added=1)
-
-
-def _submission(registry: Registry, item: VersionRecord) -> Submission:
-    refuse_too_large(item.text)
-    context = item.subject.context
-    found = resolve_references(registry, item.references, context=context, deleted=True) if item.references else ()
-    resolved = tuple(reference for reference, _ in found)
-    schema = parse_schema(item.schema_type, item.text, resolved, is_new=False)
-    if item.submitted:  # then the text is what was kept, which may be the normalized one
-        schema = replace(schema, canonical=item.text)
-    return Submission(
-        schema=schema,
-        resolved=resolved,
-        targets=tuple(target for _, target in found),
-        submitted=item.submitted or item.text,
-        metadata=item.metadata,
-        rule_set=item.rule_set,
-    )
-
-
-def _settle(there: SchemaVersion, item: VersionRecord, submission: Submission) -> Brought:
-    """What a version that is there already needs: nothing, or its deletion as it is elsewhere."""
-    identity = submission.identity(submission.canonical(normalize=False)).digest
-    if there.schema.schema_id != item.schema_id:
-        raise OperationNotPermitted(f"here it has schema id {there.schema.schema_id}, there {item.schema_id}.")
-    if there.schema.identity != identity:
-        raise OperationNotPermitted(f"here it is another schema under the same id {item.schema_id}.")
-    if (there.deleted_at is not None) == item.deleted:
-        return Brought(same=1)
-    SchemaVersion.objects.filter(pk=there.pk).update(deleted_at=_deleted_at(item), imported=True)
-    return Brought(changed=1)
-
-
-def _holder(context_pk: int, item: VersionRecord) -> str:
-    row = (
-        SchemaVersion.objects.filter(schema__context=context_pk, schema__schema_id=item.schema_id)
-        .order_by("subject__name", "version")
-        .values_list("subject__name", "version")
-        .first()
-    )
-    return f"another schema ({row[0]} version {row[1]})" if row else "another schema"
-
-
-def _deleted_at(item: VersionRecord) -> Any:
-    return (item.deleted_at or timezone.now()) if item.deleted else None
 
 
 @retried

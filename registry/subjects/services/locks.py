@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Final, ParamSpec, TypeVar
 
 from django.db import OperationalError, connection, transaction
@@ -27,6 +27,7 @@ from registry.audit.services import RECORDING, recording
 from registry.subjects.models import Context, Registry, SchemaVersion, Subject
 from registry.subjects.names import SubjectName
 from registry.subjects.rows import columns_of, row_of, width_of
+from registry.subjects.selectors.fitting import among
 
 #: first key of the advisory locks that stand for a registry's configs and modes: rows that may not exist yet
 POLICY_LOCK = 7201
@@ -101,6 +102,41 @@ def lock_subject(context: Context, name: str) -> Subject:
     return found
 
 
+def lock_subjects(registry: Registry, names: Collection[SubjectName]) -> dict[SubjectName, Subject]:
+    """Those of the subjects that are there, with their contexts, locked in one order until the transaction ends."""
+    rows = Subject.objects.filter(among(names, ""), context__registry=registry).select_related("context")
+    held = rows.select_for_update(of=("self",)).order_by("pk")
+    return {SubjectName(row.context.name, row.name): row for row in held}
+
+
+_MAKE_SEVERAL: Final = f"""
+INSERT INTO subjects_subject AS s (context_id, name, created_at)
+SELECT w.context_id, w.name, %s FROM unnest(%s::bigint[], %s::text[]) AS w(context_id, name)
+RETURNING {columns_of(Subject, "s")}
+"""  # noqa: S608
+
+
+def make_subjects(registry: Registry, names: Collection[SubjectName]) -> dict[SubjectName, Subject]:
+    """New subjects, and their contexts where those are new; whoever calls this is alone in the registry."""
+    if not names:
+        return {}
+    contexts, made = _contexts(registry, {name.context for name in names}), {}
+    with connection.cursor() as cursor:
+        pairs = [contexts[name.context].pk for name in names], [name.subject for name in names]
+        cursor.execute(_MAKE_SEVERAL, [timezone.now(), *pairs])
+        by_pk = {row.pk: row for row in contexts.values()}
+        for values in cursor.fetchall():
+            row = row_of(Subject, values)
+            row.context = by_pk[row.context_id]
+            made[SubjectName(row.context.name, row.name)] = row
+    return made
+
+
+def _contexts(registry: Registry, names: set[str]) -> dict[str, Context]:
+    found = {row.name: row for row in Context.objects.filter(registry=registry, name__in=names)}
+    return found | {name: lock_context(registry, name) for name in sorted(names - found.keys())}
+
+
 def lock_referenced(rows: Iterable[SchemaVersion]) -> dict[int, SchemaVersion]:
     """The live rows among these, held against deletion, by primary key."""
     ids = sorted({row.pk for row in rows})
@@ -135,6 +171,22 @@ def lock_ids(context: Context) -> None:
 def pass_schema_id(context: Context, schema_id: int) -> None:
     """Let the counter stand above an id that was given by an import."""
     Context.objects.filter(pk=context.pk, next_schema_id__lte=schema_id).update(next_schema_id=schema_id + 1)
+
+
+_RAISE: Final = """
+WITH held AS MATERIALIZED (SELECT id FROM subjects_context WHERE id = ANY(%(contexts)s::bigint[]) ORDER BY id FOR UPDATE)
+UPDATE subjects_context c SET next_schema_id = w.following
+FROM held JOIN unnest(%(contexts)s::bigint[], %(following)s::bigint[]) AS w(id, following) USING (id)
+WHERE c.id = held.id AND c.next_schema_id < w.following
+"""
+
+
+def pass_schema_ids(newest: Mapping[int, int]) -> None:
+    """The same for several contexts: primary key → id. Their counters are held then as by `lock_ids`, so this comes last."""
+    column = Context._meta.get_field("next_schema_id")
+    following = [column.get_db_prep_save(schema_id + 1, connection) for schema_id in newest.values()]
+    with connection.cursor() as cursor:
+        cursor.execute(_RAISE, {"contexts": list(newest), "following": following})
 
 
 def retry_deadlocks(service: Callable[_P, _R]) -> Callable[_P, _R]:

@@ -18,7 +18,7 @@ from registry.subjects.selectors.contents import contents_in_pieces, contents_of
 from registry.subjects.selectors.effective import DEFAULT_LEVEL, DEFAULT_MODE, effective_mode
 from registry.subjects.selectors.places import get_registry
 from registry.subjects.services import incoming
-from registry.subjects.services.incoming import Brought
+from registry.subjects.services.incoming_versions import Brought
 from registry.subjects.services.locks import lock_policy
 from registry.subjects.services.policy import set_mode
 from registry.subjects.snapshot import Snapshot

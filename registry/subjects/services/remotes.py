@@ -31,7 +31,7 @@ from registry.subjects.selectors.effective import MIRROR_MODE
 from registry.subjects.selectors.places import get_registry
 from registry.subjects.selectors.remotes import QUEUED
 from registry.subjects.services import incoming
-from registry.subjects.services.incoming import Brought
+from registry.subjects.services.incoming_versions import Brought
 from registry.subjects.services.locks import lock_policy, retried
 from registry.subjects.services.registries import delete_registry, ensure_registry
 from registry.subjects.services.sync_queue import EVERY_SECONDS, get_mirror

@@ -12,19 +12,15 @@ from datetime import datetime
 from typing import Final
 
 from registry.access.roles import Actor, require
-from registry.audit.services import record
-from registry.errors import InvalidInput, InvalidReference, OperationNotPermitted, VersionInUse, VersionNotFound
-from registry.subjects import engines, gate
+from registry.errors import InvalidInput, SchemadeskError, VersionInUse, VersionNotFound
 from registry.subjects.evidence import Evidence, evidence_of
-from registry.subjects.models import SchemaReference, SchemaVersion, Subject
+from registry.subjects.models import SchemaVersion, Subject
 from registry.subjects.names import SubjectName
-from registry.subjects.selectors.comparison import LENIENT_POLICY, live_rows, of_group, parsed_history
-from registry.subjects.selectors.effective import config_and_settings, effective_mode
 from registry.subjects.selectors.places import get_registry, get_subject
+from registry.subjects.services import restoring
 from registry.subjects.services.deletion import delete_subject, delete_version
-from registry.subjects.services.locks import lock_policy, lock_referenced, retried
+from registry.subjects.services.locks import lock_policy, retried
 from registry.subjects.services.standing import set_standing
-from registry.subjects.telling import tell_of_restoring
 
 DEPRECATE, SOFT, HARD, RESTORE = "deprecate", "soft", "hard", "restore"
 CHOICES: Final = (DEPRECATE, SOFT, HARD, RESTORE)
@@ -86,12 +82,34 @@ def retire(
                 ends_at=ends_at, by=by,
             )  # fmt: skip
     elif choice == RESTORE:
-        _restore(row, rows, subject, by=by, force=force)
+        restoring.restore(row, rows, subject, by=by, force=force)
     else:
         if choice == HARD and all(each.deleted_at is not None for each in rows):  # others the deletion refuses itself
             _refuse_unknown(evidence_of(place, subject, done.versions), subject, by, place.name, force)
         _delete(place.name, subject, version, by=by, permanent=choice == HARD, force=force)
     return done
+
+
+@retried
+def restore_each(
+    *, registry: str, subject: SubjectName, versions: Sequence[int], by: Actor
+) -> dict[int, SchemadeskError]:
+    """Restore each of the soft-deleted versions, ascending, that may be and can be; gives what hinders the others."""
+    numbers = sorted(versions)
+    try:
+        place = get_registry(registry)
+        require(by, RIGHTS[RESTORE], registry=place.name, subject=subject.qualified)
+        lock_policy(place)
+        row = Subject.objects.select_for_update().get(pk=get_subject(place, subject, deleted=True).pk)
+        rows = {each.version: each for each in _meant(row, subject, RESTORE, None)}
+    except SchemadeskError as error:
+        return dict.fromkeys(numbers, error)
+    lost = {
+        number: InvalidInput(f"There is nothing of version {number} of {subject.qualified} to restore.")
+        for number in numbers
+        if number not in rows
+    }
+    return lost | restoring.restore_each(row, [rows[number] for number in numbers if number in rows], subject, by=by)
 
 
 def _meant(subject: Subject, name: SubjectName, choice: str, version: int | None) -> list[SchemaVersion]:
@@ -142,78 +160,3 @@ def _delete(
         delete_subject(registry=registry, subject=subject, by=by, permanent=permanent, force=force)
     else:
         delete_version(registry=registry, subject=subject, version=version, by=by, permanent=permanent, force=force)
-
-
-# -- taking back --------------------------------------------------------------------------------------------------------
-
-
-def _restore(subject: Subject, rows: Sequence[SchemaVersion], name: SubjectName, *, by: Actor, force: str) -> None:
-    """Soft-deleted versions live again, with their numbers and ids, where the rules of a new version let them.
-
-    What was registered since is held against them as well. Raises OperationNotPermitted, ReleaseRequired,
-    InvalidReference, InvalidInput, NotAllowed.
-    """
-    place = subject.context.registry
-    forced = f", forced: {force}" if force else ""
-    record(by=by, why=f"restore {name.qualified} in {place.name}{forced}")
-    passes = gate.ask("version.delete", place, name.qualified, by)
-    mode = effective_mode(place, name).mode
-    if gate.stops(mode, passes=passes):
-        raise OperationNotPermitted(f"{name.qualified} is in mode {mode}: nothing about it changes.", mode=mode)
-    _refuse_twice(subject, rows)
-    _refuse_lost(rows)
-    if force.strip():
-        require(by, "version.force", registry=place.name, subject=name.qualified)
-    SchemaVersion.objects.filter(pk__in=[row.pk for row in rows]).update(deleted_at=None)
-    if not force.strip():
-        _refuse_broken(subject, name, {row.version for row in rows})
-    tell_of_restoring(place, name, versions=[row.version for row in rows], by=by)
-
-
-def _refuse_twice(subject: Subject, rows: Sequence[SchemaVersion]) -> None:
-    """A schema that was registered again since has one live version, not two."""
-    live = dict(subject.versions.filter(deleted_at=None).values_list("schema_id", "version"))
-    twice = next((row for row in rows if row.schema_id in live), None)
-    if twice is not None:
-        raise InvalidInput(
-            f"Version {twice.version} has the schema of version {live[twice.schema_id]}, which is there: nothing is lost.",
-            field="version",
-        )
-
-
-def _refuse_lost(rows: Sequence[SchemaVersion]) -> None:
-    """What they refer to is there; it is held until they are."""
-    schemas = [row.schema_id for row in rows]
-    coming = {row.pk for row in rows}
-    links = SchemaReference.objects.filter(schema__in=schemas).select_related("target__subject__context")
-    targets = [link.target for link in links if link.target_id not in coming]
-    held = lock_referenced(targets)
-    lost = [target for target in targets if target.pk not in held]
-    if lost:
-        first = lost[0]
-        name = SubjectName(first.subject.context.name, first.subject.name).qualified
-        raise InvalidReference(
-            f"It refers to version {first.version} of {name}, which is deleted: restore that first.",
-        )
-
-
-def _refuse_broken(subject: Subject, name: SubjectName, restored: set[int]) -> None:
-    """The level between the restored versions and the others, as if each had come in its turn. Raises InvalidInput."""
-    config, scope = config_and_settings(subject.context.registry, name)
-    rows = live_rows(subject)
-    schemas = dict(parsed_history(rows))
-    for place, row in enumerate(rows):
-        before = of_group(rows[:place], group=scope.compatibility_group, like=row.schema.metadata)
-        history = [(each.version, schemas[each.version]) for each in before]
-        if not history or (row.version not in restored and restored.isdisjoint(each.version for each in before)):
-            continue
-        lenient = scope.compatibility_policy == LENIENT_POLICY
-        report = engines.check(schemas[row.version], history, config.level, profile=config.profile, lenient=lenient)
-        broken = [item for item in report.breaks if row.version in restored or item.against_version in restored]
-        if broken:
-            raise InvalidInput(
-                f"Restored, version {row.version} would break {config.level} against version"
-                f" {broken[0].against_version}: {broken[0].message} Register what is needed anew, or force it with a"
-                " reason.",
-                field="version",
-            )

@@ -64,7 +64,7 @@ def store_version(
     """
     if not is_known:
         lock_ids(context)
-    schema = _schema_of(context, submission, canonical)
+    schema = schema_of(submission, canonical, context)
     now = timezone.now()
     values = {
         **{name: getattr(schema, name) for name in ("schema_type", "canonical", "identity", "fingerprint", "guid")},
@@ -211,7 +211,7 @@ def _replace(
 def _create_schema(
     context: Context, submission: Submission, canonical: str, schema_id: int, *, imported: bool
 ) -> Schema:
-    schema = _schema_of(context, submission, canonical)
+    schema = schema_of(submission, canonical, context)
     schema.schema_id, schema.imported = schema_id, imported
     schema.save(force_insert=True)
     pairs = zip(submission.references, submission.targets, strict=True)
@@ -222,7 +222,7 @@ def _create_schema(
     return schema
 
 
-def _schema_of(context: Context, submission: Submission, canonical: str) -> Schema:
+def schema_of(submission: Submission, canonical: str, context: Context | None = None) -> Schema:
     """The schema that would be stored, without its id."""
     identity = submission.identity(canonical)
     return Schema(

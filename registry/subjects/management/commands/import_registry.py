@@ -20,7 +20,7 @@ from registry.subjects.remote import RemoteRegistry
 from registry.subjects.selectors.contents import contents_of
 from registry.subjects.selectors.places import get_registry
 from registry.subjects.services import ensure_registry
-from registry.subjects.services.incoming import Brought
+from registry.subjects.services.incoming_versions import Brought
 from registry.subjects.services.moving_in import DEFAULTS, import_snapshot
 from registry.subjects.snapshot import Problem, Snapshot
 
