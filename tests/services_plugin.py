@@ -78,6 +78,11 @@ class Services:
         except BaseException as error:  # noqa: BLE001 - told to the session by wait()
             self._failure = error
 
+    @property
+    def has_own_database(self) -> bool:
+        """Whether PostgreSQL is the session's own, and ends with it."""
+        return bool(self._superuser)
+
     def wait(self) -> None:
         """Returns when all parts are ready; ends the session when one failed."""
         if self._thread:
@@ -163,7 +168,7 @@ class Database:
     def django_db_setup(
         cls, request: pytest.FixtureRequest, django_test_environment: None, django_db_blocker: Any
     ) -> Iterator[None]:
-        """Makes and migrates the database, and drops it at the end."""
+        """Makes and migrates the database, and drops it at the end where its server stays."""
         from django.test import TransactionTestCase
         from django.test.utils import setup_databases, teardown_databases
 
@@ -177,6 +182,9 @@ class Database:
 
         with mock.patch.object(TransactionTestCase, "_fixture_teardown", empty_as_owner):
             yield
+        services = request.config.stash.get(SERVICES, None)
+        if services and services.has_own_database:
+            return  # it goes with its server; PostgreSQL would write all of it to the disk before it drops it
         with django_db_blocker.unblock(), as_owner():
             teardown_databases(made, verbosity=verbosity)
 

@@ -86,6 +86,7 @@ def test_the_top_level_and_the_packages_are_those_asked_for() -> None:
     assert [name for name in packages if not re.search(rf"^{name}==", locked, re.MULTILINE)] == []
 
 
+@pytest.mark.slow
 def test_the_web_process_loads_no_spark() -> None:
     """Scans run in workers; PySpark and what it brings would cost each web process a hundred megabytes."""
     loads = (

@@ -38,8 +38,8 @@ def migrate_command(layout: Layout) -> Command:
 
 
 def prepare_command(layout: Layout) -> Command:
-    """Makes what a fresh database needs besides its tables."""
-    return manage(layout, "prepare")
+    """Makes what a fresh database needs besides its tables; the settings were checked as it was migrated."""
+    return manage(layout, "prepare", "--skip-checks")
 
 
 def demo_command(layout: Layout) -> Command:
@@ -86,6 +86,12 @@ def _python(layout: Layout, *words: str, stop: str) -> Command:
     return Command([sys.executable, *words], environment, PROJECT, stop)
 
 
+def _celery(layout: Layout, *words: str, stop: str) -> Command:
+    """A worker or beat. Both start after the migration, which checked the settings: that loads every address and page."""
+    found = _python(layout, *CELERY, *words, stop=stop)
+    return replace(found, environment={**found.environment, "CELERY_SKIP_CHECKS": "true"})
+
+
 # What glibc keeps of large bodies that were read: few arenas, and large blocks are given back at once.
 THRIFTY = {"MALLOC_ARENA_MAX": "2", "MALLOC_MMAP_THRESHOLD_": "262144", "MALLOC_TRIM_THRESHOLD_": "262144"}
 
@@ -124,7 +130,7 @@ def worker_command(queue: str, threads: int) -> Callable[[Layout], Command]:
     def command(layout: Layout) -> Command:
         name = f"{queue}@schemadesk"
         words = ["worker", "--queues", queue, "--hostname", name, "--pool", "threads", "--concurrency", str(threads)]
-        return _python(layout, *CELERY, *words, *QUIET, stop=WORKER_STOP)
+        return _celery(layout, *words, *QUIET, stop=WORKER_STOP)
 
     return command
 
@@ -158,7 +164,7 @@ def beat_command(layout: Layout) -> Command:
     # Left by one that was killed; beat would refuse to start if another process has that number by now.
     pid_file.unlink(missing_ok=True)
     words = ["beat", "--schedule", str(folder / "schedule"), "--pidfile", str(pid_file)]
-    return _python(layout, *CELERY, *words, stop="TERM:3")
+    return _celery(layout, *words, stop="TERM:3")
 
 
 def beat_probe(layout: Layout) -> str | None:

@@ -229,6 +229,7 @@ def test_work_that_cannot_be_handed_on_fails_no_request(caplog: pytest.LogCaptur
     assert "scan waits for beat" in caplog.text
 
 
+@pytest.mark.slow
 def test_programs_connect_to_the_broker_in_even_steps_however_kombu_asks() -> None:
     """Kombu gives the pauses by place where it sends again, and not at all where it waits for the broker."""
     waited: list[float] = []

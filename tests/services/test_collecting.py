@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from dashboard.collecting import THRESHOLDS
 from tests.services.conftest import ROOT
 
@@ -32,6 +34,7 @@ print("dashboard.page_urls" in sys.modules)
 """
 
 
+@pytest.mark.slow
 def test_a_web_process_settles_at_its_start() -> None:
     done = subprocess.run(
         [sys.executable, "-c", _PROGRAM], cwd=ROOT, env={**os.environ, "SECRET_KEY": "k" * 50, "SCHEMADESK_HOT_PATH": "0"}, capture_output=True, text=True,

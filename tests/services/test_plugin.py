@@ -60,6 +60,7 @@ def rows_held() -> dict[str, int]:
     return {table: count for table, count in counts.items() if count}
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(("silent", "large"), [("true", "4000000"), ("true", "2"), ("false", "4000000")])
 def test_every_table_is_emptied_by_deleting_and_by_truncating(

@@ -55,6 +55,7 @@ def test_all_hazards_are_told(case: dict[str, Any], direction: str) -> None:
     assert all(item.severity == "warning" for item in found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("direction", DIRECTIONS)
 @pytest.mark.parametrize("case", CASES)
 def test_the_truth_stands_beside(case: dict[str, Any], direction: str) -> None:

@@ -252,6 +252,7 @@ def test_whatever_the_data_and_the_patterns_are_the_email_is_hidden(value: Any, 
     assert tags.covers("email")
 
 
+@pytest.mark.slow
 def test_hostile_patterns_cost_little_and_hide_rather_than_show() -> None:
     rows = [OutlineField(f"f{n}", f"R.{'a' * 50}{n}", "int", 0, True, None, "") for n in range(2_000)]
     patterns = {"*a" * 200 + str(number): ["PII"] for number in range(500)}
