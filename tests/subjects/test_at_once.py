@@ -18,6 +18,7 @@ from django.utils import timezone
 
 from registry.access.roles import Actor
 from registry.audit.models import AuditEvent
+from registry.audit.services import recorded
 from registry.formats.base import Reference
 from registry.search.models import StaleSubject
 from registry.subjects.models import (
@@ -123,7 +124,7 @@ def outcome(place: Registry, act: Callable[[], Any]) -> dict[str, Any]:
     with undone():
         begin = AuditEvent.objects.order_by("pk").values_list("pk", flat=True).last() or 0
         StaleSubject.objects.all().delete()
-        return {"given": act(), **_rows(place), "audit": _audit(begin)}
+        return {"given": act(), **_rows(place), "audit": _audit(begin), "why": recorded()}
 
 
 def _rows(place: Registry) -> dict[str, Any]:
@@ -224,6 +225,40 @@ def test_the_cases_are_mixed(place: Registry, system: Actor) -> None:
     assert min(done.values()) >= 8 and min(said.values()) >= 2, (done, said)
 
 
+INT, LONG = '"int"', '"long"'
+USES = VersionRecord(B, 1, 9, "AVRO", TEXTS[4], references=(Reference("R0", "a", -1),))
+#: what is there, and what comes
+CASES = {
+    "the newest of the batch": (
+        [],
+        [VersionRecord(A, number, number, "AVRO", record("R0", f"f{number}")) for number in (1, 3, 2)] + [USES],
+    ),
+    "the newest that is there": (
+        [VersionRecord(A, 7, 7, "AVRO", record("R0", "seven"))],
+        [VersionRecord(A, 1, 1, "AVRO", record("R0", "one")), USES],
+    ),
+    "an id that stands for what comes": (
+        [],
+        [VersionRecord(name, number, 1, "AVRO", text)
+         for name, number, text in ((B, 2, INT), (A, 3, INT), (A, 2, INT), (A, 4, LONG), (A, 1, INT), (A, 5, LONG))],
+    ),
+    "an id that stands for what is there and what comes": (
+        [VersionRecord(B, 1, 1, "AVRO", INT)],
+        [VersionRecord(A, number, 1, "AVRO", text) for number, text in ((4, LONG), (1, INT), (5, LONG))],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_comes_before_is_there_for_what_comes_after(place: Registry, system: Actor, case: str) -> None:
+    there, records = CASES[case]
+    more: dict[str, Any] = {"registry": place, "by": system, "why": "a test"}
+    bring_one_by_one(records=there, **more)
+    expected = outcome(place, lambda: bring_one_by_one(records=records, **more))
+    assert outcome(place, lambda: bring_versions(records=records, **more)) == expected
+    assert expected["given"].added >= 1
+
+
 @pytest.mark.parametrize("wrong", range(len(WRONG)))
 def test_one_that_is_wrong_hinders_no_other(place: Registry, system: Actor, wrong: int) -> None:
     records = [VersionRecord(A, number, number, "AVRO", record("R", f"f{number}")) for number in range(1, 8)]
@@ -300,6 +335,26 @@ def _restorable(random: Random, number: int) -> VersionRecord:
         return VersionRecord(A, number, 20, "AVRO", TEXTS[4], references=to, deleted=deleted)
     text = (record("R", "a"), record("R", "a", "b"), record("R", "b", "c"), '"int"', '"long"')[kind]
     return VersionRecord(A, number, kind + 1, "AVRO", text, deleted=deleted)
+
+
+def test_what_is_restored_first_is_there_for_what_refers_to_it(place: Registry, system: Actor) -> None:
+    """And where nothing can be restored, nothing is recorded."""
+    set_config(registry="dev", subject=None, level="NONE", by=system)
+    uses = {"text": TEXTS[4], "references": (Reference("R0", "a", 1),)}
+    records = [
+        VersionRecord(A, 1, 1, "AVRO", TEXTS[0], deleted=True),
+        VersionRecord(A, 2, 2, "AVRO", deleted=True, **uses),  # type: ignore[arg-type]
+    ]
+    bring_one_by_one(registry=place, records=records, by=system, why="a test")
+    for numbers in ([1, 2], [2]):
+        one: dict[str, Any] = {"registry": "dev", "subject": A, "versions": numbers, "by": system}
+        expected = outcome(place, lambda one=one: restore_one_by_one(**one))  # type: ignore[misc]
+        assert len(expected["given"]) == 2 - len(numbers)
+
+        def at_once(one: dict[str, Any] = one) -> dict[int, str]:
+            return {number: error.message for number, error in restore_each(**one).items()}
+
+        assert outcome(place, at_once) == expected
 
 
 def test_who_may_not_restore_restores_nothing(place: Registry, system: Actor) -> None:
