@@ -60,8 +60,14 @@ def people_page(
 
 
 def _person(info: PersonInfo) -> PersonRow:
-    do, label, tone = (
-        ("shut", gettext("Shut the account"), "danger") if info.active else ("open", gettext("Open again"), "plain")
+    do, label, loses = (
+        (
+            "shut",
+            gettext("Shut the account"),
+            gettext("They are signed out and can’t sign in, and their tokens are refused."),
+        )
+        if info.active
+        else ("open", gettext("Open again"), "")
     )
     return PersonRow(
         username=info.username,
@@ -71,7 +77,7 @@ def _person(info: PersonInfo) -> PersonRow:
         last_sign_in=info.last_sign_in,
         groups=info.groups,
         grants=_grants(info.grants),
-        switch=Change(label=label, do=do, values=(("username", info.username),), tone=tone),
+        switch=Change(label=label, do=do, values=(("username", info.username),), loses=loses),
     )
 
 
@@ -82,7 +88,14 @@ def _grants(infos: Iterable[GrantInfo], *, of_group: bool = False) -> tuple[Gran
             role=info.role,
             where=place_words(info.registry, info.subject_pattern),
             through="" if of_group else info.group,
-            remove=Change(label=gettext("Take away"), do=do, values=(("grant_id", str(info.grant_id)),))
+            remove=Change(
+                label=gettext("Take away"),
+                do=do,
+                values=(("grant_id", str(info.grant_id)),),
+                loses=gettext("All members lose what the role allows there.")
+                if of_group
+                else gettext("They lose what the role allows there."),
+            )
             if of_group or not info.group
             else None,
         )
@@ -94,12 +107,23 @@ def _group(info: GroupInfo) -> GroupRow:
     return GroupRow(
         name=info.name,
         members=tuple(
-            (name, Change(label=gettext("Take out"), do="leave", values=(("group", info.name), ("username", name))))
+            (
+                name,
+                Change(
+                    label=gettext("Take out"),
+                    do="leave",
+                    values=(("group", info.name), ("username", name)),
+                    loses=gettext("They lose the roles and subjects that they have through the group."),
+                ),
+            )
             for name in info.members
         ),
         grants=_grants(info.grants, of_group=True),
         remove=Change(
-            label=gettext("Remove the group"), do="remove group", values=(("name", info.name),), tone="danger"
+            label=gettext("Remove the group"),
+            do="remove group",
+            values=(("name", info.name),),
+            loses=gettext("Its members lose the roles that it has, and what it owns has that owner no more."),
         ),
     )
 
@@ -109,7 +133,12 @@ def _owner(info: OwnershipInfo) -> OwnerRow:
         owner=info.username or info.group,
         is_group=bool(info.group),
         where=place_words(info.registry, info.subject_pattern),
-        remove=Change(label=gettext("End"), do="disown", values=(("ownership_id", str(info.ownership_id)),)),
+        remove=Change(
+            label=gettext("End"),
+            do="disown",
+            values=(("ownership_id", str(info.ownership_id)),),
+            loses=gettext("They are no longer asked and told about these subjects."),
+        ),
     )
 
 
@@ -120,5 +149,10 @@ def _same(info: SamePersonInfo) -> SamePersonRow:
         reason=info.reason,
         by=info.stated_by,
         at=info.stated_at,
-        remove=Change(label=gettext("Count as two"), do="two", values=(("statement_id", str(info.id)),)),
+        remove=Change(
+            label=gettext("Count as two"),
+            do="two",
+            values=(("statement_id", str(info.id)),),
+            loses=gettext("Each account may then approve what the other asked for."),
+        ),
     )

@@ -121,6 +121,7 @@ def _version(found: SubjectRetirement, use: VersionUse, own: Sequence[Coverage])
         url=subject_url(found.use.registry, found.use.subject, version=use.version),
         verdict=verdict_of_retirement(found.versions[use.version]),
         data=tuple(_topic(item) for item in use.topics[:SHOWN_TOPICS]),
+        topics_hidden=max(0, len(use.topics) - SHOWN_TOPICS),
         state=_lines(evidence, "state"),
         clients=_lines(evidence, "clients"),
         messages=use.messages,

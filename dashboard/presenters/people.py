@@ -10,12 +10,15 @@ from dashboard.presenters.frame import Field, Frame, Problem, Search
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """A form with one button: what it does (`do`), and the values that go with it."""
+    """A form with one button: what it does (`do`), and the values that go with it.
+
+    `loses` says what is lost by it: then it is asked once more.
+    """
 
     label: str
     do: str
     values: tuple[tuple[str, str], ...]
-    tone: str = "plain"
+    loses: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 from dashboard.presenters.frame import Action, Field, Frame, Link, Problem
 from dashboard.presenters.looks import Shown
 from dashboard.texts import later
+
+#: topics of a version, and those that all rests on, that are seen without unfolding the others
+TOPICS: Final = 6
+COVERED: Final = 12
 
 
 class Retire(Shown):
@@ -92,7 +97,7 @@ class EvidenceLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VersionUsage:
-    """A version: its verdict, and the three kinds of evidence, kept apart. `data_as_of`: of the oldest topic's scan."""
+    """A version: its verdict, and the three kinds of evidence, kept apart; of its topics `topics_hidden` aren't drawn."""
 
     version: int
     schema_id: int
@@ -109,6 +114,17 @@ class VersionUsage:
     first_time: datetime | None = None
     last_time: datetime | None = None
     open: bool = False
+    topics_hidden: int = 0
+
+    @property
+    def data_shown(self) -> tuple[TopicUseRow, ...]:
+        """Those that are seen at once."""
+        return self.data[:TOPICS]
+
+    @property
+    def data_folded(self) -> tuple[TopicUseRow, ...]:
+        """Those that are unfolded."""
+        return self.data[TOPICS:]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,6 +189,16 @@ class UsagePage:
     asked_at: datetime | None = None
     data_as_of: datetime | None = None
     problems: tuple[Problem, ...] = ()
+
+    @property
+    def coverage_shown(self) -> tuple[CoverageRow, ...]:
+        """Those that are seen at once."""
+        return self.coverage[:COVERED]
+
+    @property
+    def coverage_folded(self) -> tuple[CoverageRow, ...]:
+        """Those that are unfolded."""
+        return self.coverage[COVERED:]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

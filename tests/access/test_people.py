@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable
 
@@ -265,6 +266,12 @@ def test_the_page_changes_people(person: Callable[[str], Actor], django_assert_m
         page = client.get("/ui/people").content.decode()
     for text in ("ann", "subjects a-* in dev", "through", "subjects orders-* in all registries"):
         assert text in page
+    asked = {
+        tuple(re.findall(r'name="do" value="([^"]+)"', each))
+        for each in re.findall(r"<details.*?</details>", page, re.S)
+    }
+    losing = {"revoke", "revoke from group", "leave", "disown", "remove group", "shut"}
+    assert {(each,) for each in losing} <= asked, "what takes something away says so, and is asked once more"
     assert do("disown", ownership_id=str(Ownership.objects.get().pk)) == 302
     assert do("revoke from group", grant_id=str(GroupGrant.objects.get().pk)) == 302
     assert do("revoke", grant_id=str(RoleGrant.objects.get(role="steward").pk)) == 302

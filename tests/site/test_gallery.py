@@ -233,3 +233,19 @@ def test_every_icon_is_in_the_sprite(pages: dict[str, tuple[str, Document]]) -> 
     drawn = set(re.findall(r'id="([\w-]+)"', sprite))
     used = {str(a["href"]).split("#")[1] for _, document in pages.values() for a in document.named("use")}
     assert used - drawn == set()
+
+
+def test_long_lists_of_use_are_folded_and_what_is_left_out_is_said() -> None:
+    html = rendered("usage")
+    first, _, folded = html.partition("3 more topics")
+    assert ">orders-5<" in first and ">orders-6<" not in first and ">orders-8<" in folded
+    assert "31 topics aren’t drawn here" in folded
+    lines, _, rest = folded.partition("The rest of 8")
+    assert "order-totals-4 " in lines and "order-totals-5 " not in lines and "order-totals-7 " in rest
+
+
+@pytest.mark.parametrize("key", ["finding", "finding-reader", "finding-resolved", "finding-state"])
+def test_the_row_of_a_findings_parts_leads_to_parts_that_are_there(key: str) -> None:
+    html = rendered(key)
+    places = re.findall(r'href="#([a-z]+)"', html.partition('<nav class="jump')[2].partition("</nav>")[0])
+    assert len(places) > 2 and all(html.count(f'id="{place}"') == 1 for place in places)

@@ -155,8 +155,13 @@ WEBHOOK_NEW = replace(
 )
 WEBHOOK_OFF = replace(WEBHOOK, state=OFF, disabled_reason="Every attempt of five days failed: " + HOSTILE)
 
-SHUT = Change(label="Shut", do="shut", values=(("username", "steward"),), tone="danger")
-DROP = Change(label="Remove", do="ungrant", values=(("grant", "7"),))
+SHUT = Change(
+    label="Shut",
+    do="shut",
+    values=(("username", "steward"),),
+    loses="They are signed out and can’t sign in, and their tokens are refused.",
+)
+DROP = Change(label="Take away", do="ungrant", values=(("grant", "7"),), loses="They lose what the role allows there.")
 GRANTS = (
     GrantRow(role="steward", where="everywhere", remove=DROP),
     GrantRow(role="approver", where="prod, orders-*", through=HOSTILE),
@@ -170,7 +175,7 @@ PEOPLE = PeoplePage(
     frame=own("People and groups"), search=Search(url="/ui/people", label="Search people"),
     people=(
         PersonRow(username="steward", email="steward@example.com", active=True, ways="password", last_sign_in=ago(hours=1), groups=("data office", ARABIC), grants=GRANTS, switch=SHUT),
-        PersonRow(username=HOSTILE, email=HOSTILE, active=False, ways="the identity provider", last_sign_in=None, groups=(), grants=(), switch=replace(SHUT, label="Open", tone="plain")),
+        PersonRow(username=HOSTILE, email=HOSTILE, active=False, ways="the identity provider", last_sign_in=None, groups=(), grants=(), switch=replace(SHUT, label="Open again", loses="")),
     ),
     same=(SamePersonRow(one="maria", other=HOSTILE, reason="She said so when her sign-on came.", by="admin", at=ago(days=3), remove=DROP),),
     groups=(GroupRow(name="data office", members=(("steward", DROP), (HOSTILE, DROP)), grants=GRANTS[:1], remove=DROP),),

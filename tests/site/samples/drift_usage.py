@@ -58,6 +58,12 @@ VERSIONS = (
     VersionUsage(version=2, schema_id=5, url="/gallery/subject", verdict=UNKNOWN, data=(), state=(), clients=(), shared_with=(f"{LONG} version 1",)),
     VersionUsage(version=1, schema_id=2, url="/gallery/subject", verdict=YES, data=(), state=(EvidenceLine(in_use=InUse.NO, sentence="No scanned state has its shape.", as_of=ago(hours=1)),), clients=(), deleted=True),
 )  # fmt: skip
+LONG_USE = VersionUsage(
+        version=5, schema_id=15, url="/gallery/subject", latest=True, verdict=NO, messages=1204, first_time=ago(days=9), last_time=ago(minutes=2), topics_hidden=31,
+        data=tuple(replace(ROW, topic=f"orders-{number}", partitions=()) for number in range(9)), referrers=tuple(f"invoices-{number}-value version 1" for number in range(14)),
+        state=tuple(EvidenceLine(in_use=InUse.YES, sentence=f"State variable totals of order-totals-{number} carries its shape since batch 5.") for number in range(8)),
+        clients=tuple(EvidenceLine(in_use=InUse.UNKNOWN, sentence=f"billing-{number} has not reported for 40 days.") for number in range(6)),
+    )  # fmt: skip
 WITHDRAW = Action(label="Withdraw", url="/gallery/usage", method="post", tone="danger")
 CLIENT = ClientRow(
     name="billing", does="reads", version="3", version_url="/gallery/subject", fields=("id", "amount_cents"), contact="#billing",
@@ -79,7 +85,7 @@ DECLARED = Clients(
 )  # fmt: skip
 USAGE = UsagePage(
     frame=frame("Use of orders-value", Section.SUBJECTS, Crumb(label="Subjects", url="/gallery/subjects"), Crumb(label="orders-value", url="/gallery/subject", code=True), part="Usage"),
-    subject="orders-value", subject_url="/gallery/subject", decode_url="/ui/decode", declared=DECLARED, retire_url="/gallery/retire", orphans_url="/gallery/orphans", versions=VERSIONS, whole=NO, asked_at=ago(seconds=4), data_as_of=ago(minutes=2),
+    subject="orders-value", subject_url="/gallery/subject", decode_url="/ui/decode", declared=DECLARED, retire_url="/gallery/retire", orphans_url="/gallery/orphans", versions=(LONG_USE, replace(VERSIONS[0], latest=False), *VERSIONS[1:]), whole=NO, asked_at=ago(seconds=4), data_as_of=ago(minutes=2),
     coverage=(
         CoverageRow(topic="orders", cluster="local", source="orders", keeps="7 days", known=True, sentence="orders was last scanned 2026-11-21 14:28 UTC: 5,120 messages in all."),
         CoverageRow(topic=HOSTILE, cluster="payments", source="all", keeps="compacted", known=False, sentence=f"{HOSTILE} couldn't be read by the last scan: Not authorized."),
