@@ -26,7 +26,8 @@ from registry.drift.selectors.seen import last_seen
 from registry.promotions import selectors
 from registry.promotions.selectors.ghosts import ASKED, QUARANTINED, UNDECIDED, GhostInfo, ghost_page
 
-PAGE_ROWS: Final = 50
+#: a row has two forms, which take a browser its time
+PAGE_ROWS: Final = 25
 STATES: Final = {
     "": later("Any decision"),
     UNDECIDED: later("Undecided"),
