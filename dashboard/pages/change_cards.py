@@ -33,9 +33,11 @@ from dashboard.presenters.proof import EvidenceNote
 from dashboard.presenters.text_diff import MAX_ROWS, TextDiff, laid_out_diff, text_diff
 from dashboard.texts import counted, later, listing
 from registry.access.roles import Actor
+from registry.formats.base import Difference
 from registry.formats.compatibility import LEVELS
 from registry.formats.report import DECISIVE, Profile, Report, ReportItem
 from registry.promotions.selectors import list_environments
+from registry.sandbox.cache import WeighedCache
 from registry.subjects import selectors
 
 WORST_FIRST = (Verdict.BREAKS, Verdict.CARE, Verdict.UNKNOWN, Verdict.OK)
@@ -101,14 +103,10 @@ def present_comparison(
     proved = found if isinstance(found, selectors.ProvedComparison) else None
     suspected = rename_views(proved.renames, proved.new_text, limit and MAX_RENAMES) if proved else ()
     renames = with_decisions(suspected, (old_registry, new_registry), found.new.subject, by=by)
-    weighed = [
-        _weighed(number, place, found.backward.profile, asked)
-        for number, place in enumerate(places_of(found, found.differences, found.backward, found.forward), start=1)
-    ]
-    counted_by = Counter(item.verdict for item in weighed)
-    count = {verdict: counted_by[verdict] for verdict in Verdict}
+    weighing = _weigh(found, found.differences, found.backward, found.forward, asked)
+    weighed, count = weighing.worst_first, weighing.count
     extras = extras_of(found.old, found.new)
-    drawn = [_card(item, notes) for item in sorted(weighed, key=lambda item: WORST_FIRST.index(item.verdict))[:limit]]
+    drawn = [_card(item, notes) for item in weighed[:limit]]
     return Comparison(
         old=sides[0],
         new=sides[1],
@@ -186,7 +184,7 @@ def _headline(backward: Report, forward: Report, *, any_change: bool, any_extra:
 
 
 def _sentence(
-    found: selectors.Comparison, count: dict[Verdict, int], extras: Sequence[ExtraChange], skipped: str
+    found: selectors.Comparison, count: Mapping[Verdict, int], extras: Sequence[ExtraChange], skipped: str
 ) -> str:
     total = sum(count.values())
     if not total:
@@ -204,7 +202,7 @@ def _sentence(
     return f"{said} {skipped}" if skipped else said
 
 
-def _told(count: dict[Verdict, int], total: int) -> str:
+def _told(count: Mapping[Verdict, int], total: int) -> str:
     """How many changes there are, of each verdict."""
     told = {
         Verdict.BREAKS: counted(count[Verdict.BREAKS], "%(n)s breaking", "%(n)s breaking"),
@@ -242,6 +240,41 @@ class _Weighed:
     backward: Verdict
     forward: Verdict
     verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class _Weighing:
+    """All places, worst first, and how many have each verdict; `of` are the parts of the comparison that they are of."""
+
+    worst_first: tuple[_Weighed, ...]
+    count: Mapping[Verdict, int]
+    of: tuple[object, ...]
+
+
+#: by what a comparison consists of, which is the same for as long as that is kept; what is held here can't be another's
+_weighings = WeighedCache[_Weighing](30_000, lambda found: len(found.worst_first) + 1)
+
+
+def _weigh(
+    found: selectors.Comparison,
+    differences: Sequence[Difference],
+    backward: Report,
+    forward: Report,
+    asked: Sequence[str],
+) -> _Weighing:
+    of = differences, backward, forward, found.renames if isinstance(found, selectors.ProvedComparison) else ()
+
+    def make() -> _Weighing:
+        places = places_of(found, differences, backward, forward)
+        weighed = [_weighed(number, place, backward.profile, asked) for number, place in enumerate(places, start=1)]
+        counted_by = Counter(item.verdict for item in weighed)
+        return _Weighing(
+            tuple(sorted(weighed, key=lambda item: WORST_FIRST.index(item.verdict))),
+            {verdict: counted_by[verdict] for verdict in Verdict},
+            of,
+        )
+
+    return _weighings.get((*map(id, of), *asked), make)
 
 
 def _weighed(number: int, place: Place, profile: Profile, asked: Sequence[str]) -> _Weighed:
