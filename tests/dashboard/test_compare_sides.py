@@ -97,7 +97,8 @@ def test_a_draft_of_somebody_else_is_not_there(look: Look, draft: int, who: str)
         for query in ("from=1&to=draft-{}", "from=prod:draft-{}&to=1", "from=1&to=draft-{}&as=markdown"):
             answer = browser.get(f"{COMPARE}?{query.format(number)}")
             assert answer.status_code == 404
-            said.add(re.sub(r"Page made \S+ \S+", "", read(answer)).replace(str(number), "#"))
+            text = re.sub(r"Page made \S+ \S+", "", read(answer))
+            said.add(re.sub(rf"(draft[ -]){number}\b", r"\1#", text))  # elsewhere the same digits may stand for others
             assert "tip" not in answer.content.decode()
         assert browser.get(f"{COMPARE}?to=draft-{number}&as=new").status_code == 404
         assert f"draft-{draft}" not in choices(browser.get(COMPARE))
