@@ -14,6 +14,8 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from dashboard.pages import change_cards
+from dashboard.presenters.looks import Verdict
 from registry.access.roles import Actor
 from registry.drift import data_evidence
 from registry.drift.models import Cluster, FieldStatistic, Finding, Source, Topic
@@ -335,3 +337,23 @@ def test_a_finding_of_something_else_compares_nothing(look: Browser, cast: Cast)
     Finding.objects.update(rule="NULL_SHARE_ROSE")
     page = look("reader").get(f"/ui/findings/{row.pk}").context["page"]
     assert (page.observed, page.observed_note) == (None, "")
+
+
+def test_what_is_weighed_once_counts_for_its_level_alone(
+    cast: Cast, look: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The places of a comparison are kept with it; another level asks for other directions."""
+    made, real = [], change_cards.places_of
+    monkeypatch.setattr(change_cards, "places_of", lambda *given: made.append(1) or real(*given))
+    set_config(registry="dev", subject=ORDERS, level="NONE", by=cast["steward"])
+    for schema in (V1, FILLED):
+        register(schema, cast["steward"])
+    verdicts = []
+    for level in ("BACKWARD", "FORWARD", "BACKWARD"):
+        set_config(registry="dev", subject=ORDERS, level=level, by=cast["steward"])
+        cards = cards_of(look("reader").get(f"{COMPARE}?from=1&to=2"))
+        verdicts.append([(card.verdict, card.new_reads_old, card.old_reads_new) for card in cards])
+    breaks, safe = Verdict.BREAKS, Verdict.OK
+    assert verdicts[0] == verdicts[2] == [(breaks, breaks, safe)]
+    assert verdicts[1] == [(Verdict.CARE, breaks, safe)]
+    assert len(made) == 2, "once for each level"
