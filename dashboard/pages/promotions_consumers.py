@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from django.utils.translation import gettext
 
-from dashboard.pages.promotions_decision import PLANNED, action
+from dashboard.pages.promotions_decision import action
 from dashboard.presenters.looks import Acknowledged
 from dashboard.presenters.promotions_page import ConsumerRow, TimelineEntry
 from registry.access.roles import Actor
 from registry.promotions.consumers import Hurt
+from registry.promotions.models import PromotionRequest
 from registry.promotions.reasons import no_speaker
 from registry.promotions.selectors import AcknowledgementInfo, RequestInfo
 from registry.promotions.selectors.consumers import Consumer, consumers_of
@@ -31,7 +32,7 @@ def _order(row: ConsumerRow) -> tuple[bool, bool]:
 
 def _row(consumer: Consumer, said: AcknowledgementInfo | None, info: RequestInfo, actor: Actor) -> ConsumerRow:
     counts = said is not None and said.counts
-    is_planned = info.state in PLANNED
+    is_planned = info.state in PromotionRequest.PLANNED_STATES
     waits = not counts and is_planned
     is_own = said is not None and counts and said.person_id == actor.user_id
     return ConsumerRow(

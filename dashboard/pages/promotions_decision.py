@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import Any, Final
+from typing import Any
 
 from django.urls import reverse
 from django.utils import timezone
@@ -33,9 +33,6 @@ from registry.promotions.reasons import (
 )
 from registry.promotions.selectors import EnvironmentInfo, RequestInfo, ReviewInfo
 
-#: states in which a plan is looked at again
-PLANNED: Final = PromotionRequest.PLANNED_STATES
-
 
 def action(
     info: RequestInfo, name: str, label: str, reason: str = "", *, tone: str = "plain", icon: str = ""
@@ -59,7 +56,7 @@ def is_typed(info: RequestInfo, environment: EnvironmentInfo) -> bool:
 
 def review_form(info: RequestInfo, actor: Actor, environment: EnvironmentInfo) -> ReviewForm | None:
     """The form of the review, with what is in the way of each button; None where there is nothing to review."""
-    if info.state not in PLANNED:
+    if info.state not in PromotionRequest.PLANNED_STATES:
         return None
     mine, base = review_of(info, actor), no_reviewer(info, actor)
     against = approving(info, actor)
@@ -152,7 +149,7 @@ def submit_action(info: RequestInfo, actor: Actor) -> Action | None:
 
 def recheck_action(info: RequestInfo, actor: Actor) -> Action | None:
     """The button that runs the checks again."""
-    if info.state not in (PromotionRequest.DRAFT, *PLANNED):
+    if info.state not in (PromotionRequest.DRAFT, *PromotionRequest.PLANNED_STATES):
         return None
     names = [item.subject.qualified for item in info.items] or [info.subject.qualified]
     reason = refused(actor, "promotion.request", info, names)
@@ -161,7 +158,7 @@ def recheck_action(info: RequestInfo, actor: Actor) -> Action | None:
 
 def withdraw_action(info: RequestInfo, actor: Actor) -> Action | None:
     """The button that takes the request back; only its requester and administrators see it."""
-    if info.state not in (PromotionRequest.DRAFT, *PLANNED):
+    if info.state not in (PromotionRequest.DRAFT, *PromotionRequest.PLANNED_STATES):
         return None
     if actor.user_id != info.requested_by_id and not may(actor, "registry.manage", registry=info.target):
         return None
@@ -219,7 +216,7 @@ def unschedule_action(info: RequestInfo, actor: Actor) -> Action | None:
 
 def glass_link(info: RequestInfo, actor: Actor, environment: EnvironmentInfo) -> Link | None:
     """The way around a request that can't go on as it is, for who may open it; None for others and for an open target."""
-    is_stuck = info.state in PLANNED and bool(info.failing or info.needed.nobody_can)
+    is_stuck = info.state in PromotionRequest.PLANNED_STATES and bool(info.failing or info.needed.nobody_can)
     if not is_stuck or not environment.is_closed or not may(actor, "registry.manage", registry=info.target):
         return None
     return Link(

@@ -28,8 +28,6 @@ _COMPATIBILITY: Final = "compatibility"
 #: discussions that are named one by one
 _NAMED: Final = 5
 _APPROVED: Final = (PromotionRequest.APPROVED, PromotionRequest.SCHEDULED)
-#: states in which a plan is looked at again
-_PLANNED: Final = PromotionRequest.PLANNED_STATES
 _ASKING: Final = "promotion.request"
 _ASK: Final = "Ask somebody who has the right, or for the right itself."
 
@@ -126,7 +124,7 @@ def no_reviewer(info: RequestInfo, by: Actor) -> Condition | None:
 
 def no_speaker(info: RequestInfo, consumer: Consumer, by: Actor) -> str:
     """Why somebody can't acknowledge the request for a client that it hurts, as a sentence; "" for one who can."""
-    if info.state not in _PLANNED:
+    if info.state not in PromotionRequest.PLANNED_STATES:
         return f"The request is {info.state}: it isn't acknowledged any more."
     if by.user_id is None:
         return by.past or "Sign in to acknowledge it."

@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from registry.access.roles import Actor
 from registry.api.product.base import ProductView
 from registry.api.product.compatibility import ReferenceSerializer
-from registry.api.product.promotion_bodies import MAX_NUMBER, again_field, references_of, text_field
+from registry.api.product.promotion_bodies import again_field, number_field, references_of, text_field
 from registry.errors import NotSignedIn
 from registry.promotions import selectors, services
 from registry.promotions.services.drafts import MAX_ORIGIN, require_author
@@ -36,7 +36,7 @@ class DraftSerializer(serializers.Serializer[Any]):
     reason = text_field()
     origin = serializers.CharField(required=False, default="", allow_blank=True, max_length=MAX_ORIGIN)
     seen = serializers.CharField(required=False, default=None, allow_null=True, allow_blank=True, max_length=40)
-    finding = serializers.IntegerField(required=False, default=None, allow_null=True, min_value=1, max_value=MAX_NUMBER)
+    finding = number_field()
     again_of = again_field()
 
 

@@ -25,16 +25,16 @@ def text_field(**more: Any) -> serializers.CharField:
     return serializers.CharField(required=False, allow_blank=True, max_length=MAX_TEXT, **{"default": "", **more})
 
 
+def number_field(**more: Any) -> serializers.IntegerField:
+    """The number of something that may be left out."""
+    return serializers.IntegerField(
+        required=False, default=None, allow_null=True, min_value=1, max_value=MAX_NUMBER, **more
+    )
+
+
 def again_field() -> serializers.IntegerField:
     """The number of the request that is asked for again."""
-    return serializers.IntegerField(
-        required=False,
-        default=None,
-        allow_null=True,
-        min_value=1,
-        max_value=MAX_NUMBER,
-        help_text="the request, rejected or withdrawn, that this one asks for again",
-    )
+    return number_field(help_text="the request, rejected or withdrawn, that this one asks for again")
 
 
 def labels_field(**more: Any) -> serializers.ListField:
@@ -48,20 +48,13 @@ class PageSerializer(serializers.Serializer[Any]):
     state = serializers.ChoiceField(choices=STATES, required=False, default="", allow_blank=True)
     target = serializers.CharField(max_length=255, required=False, default="", allow_blank=True)
     subject = serializers.CharField(max_length=1280, required=False, default="", allow_blank=True)
-    finding = serializers.IntegerField(
-        required=False,
-        default=None,
-        allow_null=True,
-        min_value=1,
-        max_value=MAX_NUMBER,
-        help_text="the drift finding that they answer",
-    )
+    finding = number_field(help_text="the drift finding that they answer")
     label = serializers.CharField(  # type: ignore[assignment]  # a filter, not DRF's
         max_length=MAX_LABEL, required=False, default="", allow_blank=True
     )
     mine = serializers.BooleanField(required=False, default=False)
     waiting = serializers.BooleanField(required=False, default=False, help_text="for one's own review")
-    after = serializers.IntegerField(required=False, default=None, allow_null=True, min_value=1, max_value=MAX_NUMBER)
+    after = number_field()
     limit = serializers.IntegerField(required=False, default=100, min_value=1, max_value=200)
 
 
@@ -103,10 +96,8 @@ class ProposalSerializer(serializers.Serializer[Any]):
     schemaType = serializers.CharField(max_length=16, required=False, default="AVRO")  # noqa: N815 - the API's name
     references = serializers.ListField(child=ReferenceSerializer(), required=False, max_length=MAX_REFERENCES)
     reason = text_field(default=None, allow_null=True)
-    draft_id = serializers.IntegerField(
-        required=False, default=None, allow_null=True, min_value=1, max_value=MAX_NUMBER
-    )
-    finding = serializers.IntegerField(required=False, default=None, allow_null=True, min_value=1, max_value=MAX_NUMBER)
+    draft_id = number_field()
+    finding = number_field()
     again_of = again_field()
     labels = labels_field(required=False)
 

@@ -17,7 +17,7 @@ from registry.promotions.acknowledged import counted_anew
 from registry.promotions.consumers import TAKEN_BACK, Hurt
 from registry.promotions.models import PromotionRequest, Review
 from registry.promotions.selectors.consumers import Consumer, consumers_of_row
-from registry.promotions.services.current import PLANNED, locked_for, person, refuse_by_token, with_current_plan, words
+from registry.promotions.services.current import locked_for, person, refuse_by_token, with_current_plan, words
 from registry.promotions.services.reviewing import require_reviewer
 from registry.promotions.telling import tell
 
@@ -61,7 +61,7 @@ def take_back(*, request_id: int, subject: str, client: str, by: Actor) -> bool:
     request, hurt = locked_for(request_id, by), Hurt(subject, client)
     user_id = person(by)
     refuse_by_token(by, _ACTION, registry=request.target.registry.name, subjects=[subject])
-    if request.state not in PLANNED:
+    if request.state not in PromotionRequest.PLANNED_STATES:
         raise WrongState(f"Request {request.pk} is {request.state}.", state=request.state)
     said = request.acknowledgements.filter(subject=subject, client=client, plan_hash=request.plan_hash)
     found = said.select_related("person").first()

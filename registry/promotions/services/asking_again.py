@@ -16,7 +16,9 @@ from registry.promotions.services.rolling_back import request_roll_back
 
 
 def ask_again(*, request_id: int, by: Actor, reason: str = "") -> int:
-    """Ask for what an earlier request asked for, with its labels, and its reason where none is given; gives the new request's number.
+    """Ask for what an earlier request asked for, with its labels, and its reason where none is given.
+
+    Gives the new request's number.
 
     What may be asked for is judged anew, as is the plan. Raises WrongState for a request that was neither rejected nor
     withdrawn, and where a version has another schema since; and what its kind of request raises.

@@ -67,8 +67,6 @@ TRANSITIONS: Final[Mapping[str, frozenset[str]]] = {
 }
 #: in these its schemas can't be asked for again; a draft isn't asked for yet
 HOLDING: Final = frozenset(PromotionRequest.OPEN_STATES) - {PromotionRequest.DRAFT}
-#: in these a plan is looked at again, and may move
-PLANNED: Final = frozenset(PromotionRequest.PLANNED_STATES)
 MAX_TEXT: Final = 10_000
 ASKED_ALREADY: Final = "A request for this schema in {target} is open already."
 
@@ -226,7 +224,7 @@ def with_current_plan(
     moved = lacking = ""
     with transaction.atomic():
         request = locked_for(request_id, by)
-        if request.state not in PLANNED:
+        if request.state not in PromotionRequest.PLANNED_STATES:
             raise WrongState(f"Request {request.pk} is {request.state}.", state=request.state)
         record(by=by, why=why)
         moved = refresh(request, by)

@@ -26,7 +26,6 @@ from registry.promotions.selectors.answers import finding_behind
 from registry.promotions.services.current import (
     ASKED_ALREADY,
     HOLDING,
-    PLANNED,
     asked_subjects,
     locked_for,
     move,
@@ -49,7 +48,7 @@ from registry.subjects.services.locks import retried
 MAX_ITEMS: Final = 200
 MAX_REFERENCES: Final = 200
 #: from these a requester can take it back; one of which a part is written is given up instead
-WITHDRAWABLE: Final = frozenset({PromotionRequest.DRAFT, *PLANNED})
+WITHDRAWABLE: Final = frozenset({PromotionRequest.DRAFT, *PromotionRequest.PLANNED_STATES})
 Asked = tuple[SubjectName, int | str]
 
 

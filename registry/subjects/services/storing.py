@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from django.db import connection
@@ -10,6 +11,7 @@ from django.utils import timezone
 
 from registry.access.roles import Actor
 from registry.errors import OperationNotPermitted
+from registry.formats.base import Reference, ResolvedReference
 from registry.subjects.models import Context, Schema, SchemaReference, SchemaVersion, Subject, VersionStanding
 from registry.subjects.names import SubjectName
 from registry.subjects.selectors.submission import Submission
@@ -214,12 +216,16 @@ def _create_schema(
     schema = schema_of(submission, canonical, context)
     schema.schema_id, schema.imported = schema_id, imported
     schema.save(force_insert=True)
-    pairs = zip(submission.references, submission.targets, strict=True)
-    SchemaReference.objects.bulk_create(
-        SchemaReference(schema=schema, position=position, name=ref.name, subject_name=ref.subject, target=target)
-        for position, (ref, target) in enumerate(pairs)
-    )
+    SchemaReference.objects.bulk_create(links_of(schema, zip(submission.references, submission.targets, strict=True)))
     return schema
+
+
+def links_of(
+    schema: Schema, found: Iterable[tuple[Reference | ResolvedReference, SchemaVersion]]
+) -> Iterator[SchemaReference]:
+    """What a stored schema refers to, as it is stored; `found` are its references with the versions that they lead to."""
+    for position, (to, target) in enumerate(found):
+        yield SchemaReference(schema=schema, position=position, name=to.name, subject_name=to.subject, target=target)
 
 
 def schema_of(submission: Submission, canonical: str, context: Context | None = None) -> Schema:

@@ -11,6 +11,7 @@ from registry.subjects.models import Registry, Schema, SchemaReference, SchemaVe
 from registry.subjects.names import SubjectName
 from registry.subjects.selectors.resolving import Found
 from registry.subjects.services.locks import make_subjects, pass_schema_ids
+from registry.subjects.services.storing import links_of
 
 # Django's own way would put the time of now into each.
 _ADD: Final = """
@@ -49,11 +50,7 @@ def add_versions(
     for name, row in versions:
         row.subject, row.schema = there[name], row.schema
     _insert([row for _, row in versions])
-    SchemaReference.objects.bulk_create(
-        SchemaReference(schema=schema, position=position, name=to.name, subject_name=to.subject, target=target)
-        for _, schema, found in schemas
-        for position, (to, target) in enumerate(found)
-    )
+    SchemaReference.objects.bulk_create(link for _, schema, found in schemas for link in links_of(schema, found))
 
 
 def _insert(rows: Sequence[SchemaVersion]) -> None:
