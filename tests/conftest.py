@@ -13,7 +13,7 @@ import pytest
 from django.test import Client, override_settings
 
 from registry.access.roles import Actor, system_actor
-from tests import weights
+from tests import toolchains, weights
 from tests.runner import QUICK
 
 if TYPE_CHECKING:
@@ -324,3 +324,8 @@ def middleware_once(quick_passwords: None) -> Iterator[None]:
 
     with mock.patch.object(ClientHandler, "load_middleware", load_once):
         yield
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Says last which tests were not run for want of a toolchain."""
+    toolchains.report_not_run(terminalreporter)

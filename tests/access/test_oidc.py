@@ -21,7 +21,7 @@ from registry.access.services import grant_to_group, make_group
 from registry.audit.models import AuditEvent
 from tests.access.issuer import CLIENT_SECRET, running
 from tests.browsing import TIMEOUT
-from tests.clients.serving import require_tools
+from tests.toolchains import require_tools
 
 pytestmark = [
     pytest.mark.browser,

@@ -1,4 +1,4 @@
-"""A server of ours on loopback for clients of other languages, and what is said where one of them can't run."""
+"""A server of ours on loopback for clients of other languages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.core.signals import request_started
 
 from registry.api.raw_path import raw_path
 from tests.clients.programs import LANGUAGES
-from tests.clients.serving import REQUIRED, Program, Server, available
+from tests.clients.serving import Program, Server, available
 
 
 @pytest.fixture
@@ -58,15 +58,3 @@ def go(server: Server) -> Program:
 def rust(server: Server) -> Program:
     """The Rust client's program."""
     return available("rust", server)
-
-
-def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Says last which tests of other languages' clients were not run, and why."""
-    skipped = [report for report in terminalreporter.stats.get("skipped", []) if "clients" in report.keywords]
-    if not skipped:
-        return
-    reasons = sorted({str(report.longrepr[2]).removeprefix("Skipped: ") for report in skipped})
-    terminalreporter.section("clients of other languages that were not run")
-    for reason in reasons:
-        terminalreporter.line(reason)
-    terminalreporter.line(f"{len(skipped)} tests in all. {REQUIRED}=1 makes a missing toolchain a failure.")

@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from dashboard.services.folders import cache_folder
+from tests import toolchains
 
 HERE = Path(__file__).parent
 SCHEMAS = HERE / "schemas"
@@ -31,20 +32,6 @@ LONGEST_RUN = 120
 #: what running the tools by hand leaves in the folders
 NOT_SOURCES = ("node_modules", "target", "clients", "Cargo.lock")
 KEPT_SECONDS = 7 * 24 * 3600
-#: What the tools and programs are given of this process's environment: where tools, caches and certificates are.
-KEPT = ("PATH", "HOME", "LANG", "TMPDIR", "XDG_CACHE_HOME", "SSL_CERT_FILE", "SSL_CERT_DIR")
-KEPT_PREFIXES = (
-    "CARGO_",
-    "RUSTUP_",
-    "GO",
-    "NPM_CONFIG_",
-    "npm_config_",
-    "NODE_",
-    "HTTP",
-    "http",
-    "NO_PROXY",
-    "no_proxy",
-)
 
 
 class ProgramFailed(Exception):
@@ -92,12 +79,6 @@ LANGUAGES = {
     "go": Language("franz-go's sr", ("go",), _build_go, lambda at: [f"{at}/clients"]),
     "rust": Language("schema_registry_converter", ("cc", "cargo", "rustc"), _build_rust, lambda at: [f"{at}/clients"]),
 }  # fmt: skip
-
-
-def missing_tools(tools: Iterable[str]) -> str:
-    """What this machine lacks of them, in words; empty where nothing is missing."""
-    missing = [tool for tool in tools if shutil.which(tool) is None]
-    return f"{' and '.join(missing)} not on PATH" if missing else ""
 
 
 @cache
@@ -153,12 +134,11 @@ def run(name: str, *words: str, **environment: str) -> list[dict[str, Any]]:
 
 
 def _run(command: list[str], folder: Path, *, seconds: int = LONGEST_BUILD, **environment: str) -> str:
-    kept = {name: value for name, value in os.environ.items() if name in KEPT or name.startswith(KEPT_PREFIXES)}
     try:
         done = subprocess.run(
             command,
             cwd=folder,
-            env=kept | environment,
+            env=toolchains.environment() | environment,
             capture_output=True,
             encoding="utf-8",
             timeout=seconds,

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-import pytest
-
-from tests.clients.programs import LANGUAGES, missing_tools, run
-
-#: set to 1 where a missing toolchain has to fail instead of being said
-REQUIRED = "REQUIRE_CLIENTS"
+from tests.clients.programs import LANGUAGES, run
+from tests.toolchains import require_tools
 
 
 @dataclass
@@ -48,15 +43,6 @@ class Program:
     def all_steps(self, phase: str, schema_type: str, **place: str) -> list[dict[str, Any]]:
         """The same as a list, for steps that come more than once."""
         return run(self.name, phase, schema_type, **self.server.environment(**place))
-
-
-def require_tools(what: str, tools: Iterable[str]) -> None:
-    """Skips the test where tools are missing that `what` is run with, or fails it where REQUIRE_CLIENTS is 1."""
-    if missing := missing_tools(tools):
-        said = f"{what} was not run: {missing}"
-        if os.environ.get(REQUIRED) == "1":
-            pytest.fail(said)
-        pytest.skip(said)
 
 
 def available(name: str, server: Server) -> Program:

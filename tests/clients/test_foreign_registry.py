@@ -24,7 +24,7 @@ from registry.subjects.selectors.effective import effective_config, effective_mo
 from registry.subjects.selectors.places import get_registry
 from registry.subjects.services.remotes import SyncResult, add_remote_registry, sync_registry
 from tests.clients.programs import LANGUAGES, built
-from tests.clients.serving import require_tools
+from tests.toolchains import require_tools
 
 pytestmark = [pytest.mark.clients, pytest.mark.slow, pytest.mark.requirement("GOO-1", "CARD-1")]
 

@@ -1,17 +1,15 @@
-"""The programs' lock files pin everything and name no address; what a machine lacks is said, or fails."""
+"""The programs' lock files pin everything and name no address; a program that fails is reported with its output."""
 
 from __future__ import annotations
 
 import json
 import os
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
-from tests.clients import conftest, programs, serving
-from tests.clients.programs import HERE, LANGUAGES, missing_tools
+from tests.clients import programs
+from tests.clients.programs import HERE
 
 
 def test_every_program_has_its_lock() -> None:
@@ -27,36 +25,6 @@ def test_every_program_has_its_lock() -> None:
     required = [line.split() for line in (HERE / "go" / "go.mod").read_text().splitlines() if line.startswith("\t")]
     assert required
     assert [name for name, version, *_ in required if f"{name} {version} h1:" not in sums] == []
-
-
-@pytest.mark.parametrize("name", sorted(LANGUAGES))
-def test_a_missing_toolchain_is_named(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    missing = missing_tools(LANGUAGES[name].tools)
-    assert missing.endswith("not on PATH")
-    assert all(tool in missing for tool in LANGUAGES[name].tools)
-    monkeypatch.delenv(serving.REQUIRED, raising=False)
-    with pytest.raises(pytest.skip.Exception, match=f"was not run: {missing}"):
-        serving.available(name, None)  # type: ignore[arg-type]
-    monkeypatch.setenv(serving.REQUIRED, "1")
-    with pytest.raises(pytest.fail.Exception, match=f"was not run: {missing}"):
-        serving.available(name, None)  # type: ignore[arg-type]
-
-
-def test_what_was_not_run_is_said_last() -> None:
-    lines: list[str] = []
-    reports = [
-        SimpleNamespace(keywords={"clients": 1}, longrepr=("file", 1, "Skipped: franz-go's sr was not run: no go")),
-        SimpleNamespace(keywords={"slow": 1}, longrepr=("file", 1, "Skipped: something else")),
-    ]
-    reporter: Any = SimpleNamespace(stats={"skipped": reports}, section=lines.append, line=lines.append)
-    conftest.pytest_terminal_summary(reporter)
-    assert "franz-go's sr was not run: no go" in lines
-    assert not [line for line in lines if "something else" in line]
-    lines.clear()
-    reporter.stats = {}
-    conftest.pytest_terminal_summary(reporter)
-    assert lines == []
 
 
 def test_a_program_that_fails_is_told_with_its_last_words(tmp_path: Path) -> None:

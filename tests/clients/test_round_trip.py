@@ -15,8 +15,9 @@ from registry.subjects.selectors.places import get_registry
 from registry.subjects.selectors.versions import VersionInfo, get_version, list_versions
 from registry.subjects.services import delete_subject
 from tests.clients.expected import CUSTOMERS, FORMATS, VALUE, Format, is_refused
-from tests.clients.programs import LANGUAGES, ProgramFailed, missing_tools
+from tests.clients.programs import LANGUAGES, ProgramFailed
 from tests.clients.serving import Program
+from tests.toolchains import missing_tools
 
 pytestmark = [pytest.mark.clients, pytest.mark.slow, pytest.mark.requirement("GOO-1")]
 

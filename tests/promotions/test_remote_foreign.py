@@ -21,7 +21,6 @@ from registry.subjects.models import Registry
 from registry.subjects.names import SubjectName
 from registry.subjects.services import set_config
 from tests.clients.programs import LANGUAGES, built
-from tests.clients.serving import require_tools
 from tests.clients.test_foreign_registry import Foreign
 from tests.promotions.elsewhere import proxy_to
 from tests.promotions.remote_parts import (
@@ -33,6 +32,7 @@ from tests.promotions.remote_parts import (
     releases_of,
     states_of,
 )
+from tests.toolchains import require_tools
 
 Cast = Callable[[str], Actor]
 pytestmark = [

@@ -14,6 +14,7 @@ import yaml
 
 from registry.checkpoints.plans import StateCheck, StatePlan, check_state, read_plan
 from tests.state.restarts import PREFIX, run_rows
+from tests.toolchains import require_tools
 
 HERE = Path(__file__).parent
 MATRIX: list[dict[str, Any]] = yaml.safe_load((HERE / "matrix.yaml").read_text())
@@ -97,8 +98,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]
     """What the Spark that is installed did with the rows of the selection, by name; its folder keeps each checkpoint as
     it was before.
     """
-    if shutil.which("java") is None:
-        pytest.skip("no java on the PATH")
+    require_tools("restarts of Spark's state", ("java",))
     folder = tmp_path_factory.mktemp("restarts")
     numbers = [number for number, row in enumerate(MATRIX) if row["name"] in IN_CI]
     found = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 from pathlib import Path
 from typing import IO, Any
@@ -12,12 +11,6 @@ from typing import IO, Any
 from tests.api.spring.parts import HERE, OPENED, class_path
 
 SOURCES = ("java/SpringClients.java", "java/desk/User.java")
-
-
-def missing_tools() -> str:
-    """What these tests need and this machine lacks, in words; empty where nothing is."""
-    missing = [name for name in ("java", "javac") if shutil.which(name) is None]
-    return f"{' and '.join(missing)} not on PATH" if missing else ""
 
 
 def compiled(folder: Path) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,18 +11,11 @@ import pytest
 from django.core.signals import request_started
 
 from tests.api.spring.asking import RECORDED
-from tests.api.spring.conversation import Conversation, compiled, missing_tools
+from tests.api.spring.conversation import Conversation, compiled
 from tests.api.spring.record import record
-from tests.clients.serving import REQUIRED
+from tests.toolchains import JAVA, require_tools
 
-pytestmark = [
-    pytest.mark.clients,
-    pytest.mark.slow,
-    pytest.mark.skipif(
-        bool(missing_tools()) and os.environ.get(REQUIRED) != "1",
-        reason=f"Spring's clients were not run: {missing_tools()}",
-    ),
-]
+pytestmark = [pytest.mark.clients, pytest.mark.slow]
 
 V1 = json.dumps({"type": "record", "name": "User", "namespace": "desk", "fields": [{"name": "name", "type": "string"}]})
 V2 = json.dumps(
@@ -59,6 +51,7 @@ class Requests:
 @pytest.fixture(scope="module")
 def talk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Conversation]:
     """One process for all tests; each begins with a client of its own."""
+    require_tools("Spring's clients", JAVA)
     folder = tmp_path_factory.mktemp("java")
     with (folder / "log").open("wb") as log:
         conversation = Conversation(compiled(folder), log)
@@ -224,6 +217,7 @@ def test_what_one_client_registers_the_other_fetches(server: str, talk: Conversa
 
 @pytest.mark.requirement("SCS-1")
 def test_the_released_server_answers_as_recorded() -> None:
+    require_tools("Spring's schema server", JAVA)
     recorded = json.loads(RECORDED.read_text())
     for scenario, answers in record().items():
         for now, then in zip(answers, recorded["scenarios"][scenario], strict=True):

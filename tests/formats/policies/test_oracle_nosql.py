@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from registry.formats.avro import AVRO
 from registry.formats.base import Incompatibility, ParsedSchema, ResolvedReference
 from registry.formats.policies import POLICIES, PolicyReport
 from registry.formats.policies.oracle_nosql.rules import EVOLVE_RULES
+from tests.toolchains import JAVA, require_tools
 
 FOLDER = Path(__file__).parent / "cases" / "oracle_nosql"
 VARIANTS = {"document": POLICIES["oracle_nosql"], "product": POLICIES["oracle_nosql_lenient"]}
@@ -188,8 +188,8 @@ def test_depth_and_recursion_cost_no_more_than_their_size() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(shutil.which("java") is None, reason="no java on the PATH")
 def test_the_lenient_variant_equals_the_products_checker(capsys: pytest.CaptureFixture[str]) -> None:
+    require_tools("the comparison with Oracle NoSQL's checker", JAVA)
     from tests.formats.policies import compare
 
     try:

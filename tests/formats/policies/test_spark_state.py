@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from registry.formats.policies.spark_state import (
     why_no_avro,
 )
 from tests.amounts import how_many
+from tests.toolchains import JAVA, require_tools
 from tests.waiting import costs_little
 
 FOLDER = Path(__file__).parent / "cases" / "spark_state"
@@ -245,9 +245,9 @@ def test_a_deep_schema_is_refused_and_a_wide_one_is_quick() -> None:
 
 @pytest.mark.slow
 @pytest.mark.requirement("DBX-2", "DBX-3", "DBX-5")
-@pytest.mark.skipif(shutil.which("java") is None, reason="no java on the PATH")
 def test_verdicts_ids_and_avro_forms_equal_sparks(capsys: pytest.CaptureFixture[str]) -> None:
     """`SCHEMADESK_LONG=1` asks for 300 (see amounts.py)."""
+    require_tools("the comparison with Spark's rules", JAVA)
     from tests.formats.policies import compare_spark
 
     code = compare_spark.main(how_many("restarts of random Spark state"), 5_000_000)
