@@ -15,6 +15,8 @@ from dashboard.services.errors import ServiceError
 # A Unix socket's address has 108 bytes on Linux and 104 on macOS, with the final NUL.
 SOCKET_PATH_LIMIT = 103
 LONGEST_SOCKET_NAME = ".s.PGSQL.65535.lock"
+# 64 characters: Django's `check --deploy` asks for 50 of the key that signs.
+SECRET_BYTES = 48
 
 
 def default_data_folder() -> Path:
@@ -89,12 +91,12 @@ def write_private(path: Path, text: str) -> None:
 
 
 def kept_secret(path: Path) -> str:
-    """The secret in `path`; made at the first call (43 characters, mode 0600) and the same ever after."""
+    """The secret in `path`; made at the first call (`SECRET_BYTES` random bytes, mode 0600) and the same ever after."""
     try:
         if found := path.read_text(encoding="utf-8").strip():
             return found
     except FileNotFoundError:
         pass
-    fresh = secrets.token_urlsafe(32)
+    fresh = secrets.token_urlsafe(SECRET_BYTES)
     write_private(path, fresh + "\n")
     return fresh

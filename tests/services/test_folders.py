@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 
 import pytest
+from django.core.checks.security.base import check_secret_key
+from django.test import override_settings
 
 from dashboard.services import folders
 from dashboard.services.errors import ServiceError
@@ -66,7 +68,7 @@ def test_sockets_fit_whatever_the_data_folder_is_called(tmp_path: Path) -> None:
 
 def test_a_secret_is_made_once_and_private(tmp_path: Path) -> None:
     first = kept_secret(tmp_path / "key")
-    assert len(first) >= 43
+    assert len(first) >= 50
     assert kept_secret(tmp_path / "key") == first
     assert (tmp_path / "key").stat().st_mode & 0o777 == 0o600
     assert [path.name for path in tmp_path.iterdir()] == ["key"]
@@ -74,7 +76,17 @@ def test_a_secret_is_made_once_and_private(tmp_path: Path) -> None:
 
 def test_an_empty_secret_is_none(tmp_path: Path) -> None:
     (tmp_path / "key").write_text("\n")
-    assert len(kept_secret(tmp_path / "key")) >= 43
+    assert len(kept_secret(tmp_path / "key")) >= 50
+
+
+def test_a_generated_key_passes_the_check_of_deployments(tmp_path: Path) -> None:
+    with override_settings(SECRET_KEY=kept_secret(tmp_path / "django")):
+        assert check_secret_key(None) == []
+
+
+def test_a_short_key_of_an_earlier_version_is_kept(tmp_path: Path) -> None:
+    (tmp_path / "django").write_text("k" * 43 + "\n")
+    assert kept_secret(tmp_path / "django") == "k" * 43
 
 
 def test_a_log_that_grew_is_emptied_and_its_writer_goes_on(tmp_path: Path) -> None:
