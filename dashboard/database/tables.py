@@ -50,6 +50,7 @@ BESIDE: Final = frozenset(
         "account_emailaddress",
         "account_emailconfirmation",
         "audit_auditevent",
+        "audit_chainhead",
         "auth_group_permissions",
         "auth_permission",
         "django_content_type",

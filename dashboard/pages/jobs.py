@@ -234,19 +234,21 @@ def _sealing(request: HttpRequest) -> tuple[list[JobRow], str]:
     (waiting, oldest), head = sealing.tail(), sealing.head()
     late = oldest is not None and timezone.now() - oldest > SEALED_WITHIN
     said = counted(waiting, "%(n)s event isn’t sealed yet", "%(n)s events aren’t sealed yet")
+    problem = sealing.truncation()
+    if not problem and late and oldest is not None:
+        problem = gettext(
+            "The oldest waits since %(at)s UTC: no worker seals. Look whether the worker and beat run."
+        ) % {"at": f"{oldest:%Y-%m-%d %H:%M}"}
     return [
         JobRow(
             name=gettext("Seals of the audit"),
-            state=JobState.FAILED if late else JobState.WAITING if waiting else JobState.WELL,
+            state=JobState.FAILED if problem else JobState.WAITING if waiting else JobState.WELL,
             url=reverse("ui:audit"),
             about=_joined(
                 [gettext("sealed up to position %(position)s") % {"position": f"{head.position:,}"}]
                 + ([said] if waiting else [])
             ),
-            error=gettext("The oldest waits since %(at)s UTC: no worker seals. Look whether the worker and beat run.")
-            % {"at": f"{oldest:%Y-%m-%d %H:%M}"}
-            if late
-            else "",
+            error=problem,
         )
     ], ""
 

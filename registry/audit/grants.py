@@ -14,6 +14,8 @@ GRANTS = (
     "GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA public TO {role}",
     "REVOKE ALL ON audit_auditevent FROM {role}",
     "GRANT SELECT ON audit_auditevent TO {role}",
+    "REVOKE ALL ON audit_chainhead FROM {role}",
+    "GRANT SELECT ON audit_chainhead TO {role}",
     "GRANT EXECUTE ON FUNCTION audit_seal(integer) TO {role}",
     "REVOKE INSERT, UPDATE, DELETE ON django_migrations FROM {role}",
 )

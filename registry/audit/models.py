@@ -51,3 +51,20 @@ class AuditEvent(models.Model):
 
     def __str__(self) -> str:
         return f"{self.at:%Y-%m-%d %H:%M} {self.actor} {self.operation} {self.table} {self.row_id}"
+
+
+class ChainHead(models.Model):
+    """The one row that says how far the chain of seals goes; written by the function that seals, and by nothing else.
+
+    A chain whose last events were deleted still verifies link by link. This row says that it went further.
+    """
+
+    position = models.BigIntegerField()
+    seal = models.CharField(max_length=64)
+    sealed_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.CheckConstraint(condition=models.Q(pk=1), name="one_head_of_the_chain")]
+
+    def __str__(self) -> str:
+        return f"{self.position}:{self.seal}"

@@ -2,20 +2,24 @@
 
 An event that is changed, removed or slipped in later breaks the chain from there on. Events get their place in the
 chain after their transaction has committed, in the order in which the sealing finds them; those that still wait are the
-unsealed tail. Who owns the database could make the whole chain anew: so its head is written to the worker's log at every
-sealing, and `verify` holds the chain against a head that was noted elsewhere.
+unsealed tail.
+
+A chain that lost its last events is whole link by link. So the function that seals records how far the chain goes
+(`ChainHead`), in a row that the application's role can't write, and goes on from that record: events that are missing
+leave a gap that no later sealing closes. Whoever owns the database can rewrite the record too. So the head is written to
+the worker's log at every sealing, and `verify` compares the chain with a head that was kept elsewhere.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import connection, transaction
 
-from registry.audit.models import AuditEvent
+from registry.audit.models import AuditEvent, ChainHead
 
 BATCH = 5_000
 
@@ -28,11 +32,15 @@ SEAL_FUNCTION = f"""
 CREATE OR REPLACE FUNCTION audit_seal(most integer) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 DECLARE
-    event record; place bigint; head text; number integer := 0;
+    event record; place bigint; head text; number integer := 0; has_record boolean;
 BEGIN
     PERFORM pg_advisory_xact_lock(hashtext('schemadesk: the chain of the audit'));
-    SELECT position, seal INTO place, head FROM audit_auditevent
-        WHERE position IS NOT NULL ORDER BY position DESC LIMIT 1;
+    SELECT position, seal INTO place, head FROM audit_chainhead WHERE id = 1;
+    has_record := FOUND;
+    IF NOT has_record THEN
+        SELECT position, seal INTO place, head FROM audit_auditevent
+            WHERE position IS NOT NULL ORDER BY position DESC LIMIT 1;
+    END IF;
     FOR event IN SELECT id, {EVENT_TEXT} AS text FROM audit_auditevent
         WHERE position IS NULL ORDER BY id LIMIT most
     LOOP
@@ -41,6 +49,11 @@ BEGIN
         UPDATE audit_auditevent SET position = place, seal = head WHERE id = event.id;
         number := number + 1;
     END LOOP;
+    IF number > 0 AND has_record THEN
+        UPDATE audit_chainhead SET position = place, seal = head, sealed_at = clock_timestamp() WHERE id = 1;
+    ELSIF number > 0 AND place = number THEN
+        INSERT INTO audit_chainhead (id, position, seal, sealed_at) VALUES (1, place, head, clock_timestamp());
+    END IF;
     RETURN number;
 END $$;
 REVOKE ALL ON FUNCTION audit_seal(integer) FROM PUBLIC;
@@ -102,20 +115,56 @@ def head() -> Head:
     return Head(row.position or 0, row.seal) if row else Head(0, "")
 
 
+def recorded_head() -> Head | None:
+    """How far the chain goes, by the record of the sealing; None where nothing was ever sealed."""
+    row = ChainHead.objects.first()
+    return Head(row.position, row.seal) if row else None
+
+
+def truncation() -> str:
+    """What the last link says against the record, as a sentence; "" where they agree. Two rows are read."""
+    recorded = recorded_head()
+    return _against_record(head(), recorded, recorded_head())
+
+
 def tail() -> tuple[int, datetime | None]:
     """How many events aren't sealed yet, and since when the oldest of them waits; two queries of their own index."""
     unsealed = AuditEvent.objects.filter(position=None).order_by("id")
     return unsealed.count(), unsealed.values_list("at", flat=True).first()
 
 
-def verify(expected: Head | None = None) -> Chain:
-    """Make every seal again from the events as they are now, and compare; `expected` is a head that was noted earlier."""
+def verify(*expected: Head) -> Chain:
+    """Make every seal again from the events as they are now, and compare; `expected` are heads that were noted earlier.
+
+    The last link is compared with the record of the sealing, so that events missing at the end are noticed.
+    """
     number, oldest = tail()
-    last, problem = _walk(expected)
-    return Chain(last, number, oldest, problem)
+    recorded = recorded_head()
+    last, problem = _walk({noted.position: noted.seal for noted in expected if noted.position})
+    problem = problem or _contradiction(expected)
+    return Chain(last, number, oldest, problem or _against_record(last, recorded, recorded_head()))
 
 
-def _walk(expected: Head | None) -> tuple[Head, str]:
+def _against_record(last: Head, before: Head | None, after: Head | None) -> str:
+    """What is wrong with the end of the chain, by the records from before and after it was read; "" for nothing."""
+    if before is None:
+        if after is None and last.position:
+            return f"The record of the chain's head is missing, and {last.position} events are sealed: somebody removed it."
+        return ""
+    if last.position < before.position:
+        missing = before.position - last.position
+        return (
+            f"The chain ends at position {last.position}, and {before.position} events were sealed:"
+            f" the last {missing} {'is' if missing == 1 else 'are'} missing."
+        )
+    if last.position == before.position and last.seal != before.seal:
+        return f"Position {last.position} has another seal than the one that the sealing recorded."
+    if after is None or last.position > after.position:
+        return f"The chain goes on to position {last.position}, beyond the head that the sealing recorded."
+    return ""
+
+
+def _walk(expected: Mapping[int, str]) -> tuple[Head, str]:
     """The last link that holds, and what is wrong with the one after it; empty where all hold."""
     last = Head(0, "")
     for position, number, seal, text in _links():
@@ -124,11 +173,21 @@ def _walk(expected: Head | None) -> tuple[Head, str]:
         if hashlib.sha256((last.seal + text).encode()).hexdigest() != seal:
             return last, f"Event {number} at position {position} isn't the one that was sealed."
         last = Head(position, seal)
-        if expected is not None and position == expected.position and seal != expected.seal:
+        if expected.get(position, seal) != seal:
             return last, f"Position {position} has another seal than the one that was noted."
-    if expected is not None and last.position < expected.position:
-        return last, f"The chain ends before position {expected.position}."
+    furthest = max(expected, default=0)
+    if last.position < furthest:
+        return last, f"The chain ends before position {furthest}."
     return last, ""
+
+
+def _contradiction(expected: Iterable[Head]) -> str:
+    """Two noted heads that can't both be right, as a sentence."""
+    seals: dict[int, str] = {}
+    for noted in expected:
+        if seals.setdefault(noted.position, noted.seal) != noted.seal:
+            return f"Two different seals were noted for position {noted.position}: the chain was made anew in between."
+    return ""
 
 
 def _links() -> Iterator[tuple[int, int, str, str]]:

@@ -17,6 +17,7 @@ GOVERNED_BESIDES = {"auth_group", "access_user_groups", "socialaccount_socialacc
 #: what is bookkeeping, or governed by the row it hangs on
 NOT_GOVERNED = {
     "audit_auditevent",
+    "audit_chainhead",
     "drift_scan",
     "drift_topic",
     "drift_schemause",

@@ -8,6 +8,7 @@ import json
 import threading
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -60,6 +61,15 @@ def test_later_events_are_the_unsealed_tail_and_continue_the_chain(some_changes:
         ("UPDATE audit_auditevent SET after = after || '{\"x\": 1}' WHERE position = 2", "position 2 isn't"),
         ("DELETE FROM audit_auditevent WHERE position = 3", "lacks position 3"),
         ("UPDATE audit_auditevent SET position = position + 1000 WHERE position = 4", "lacks position 4"),
+        (
+            "DELETE FROM audit_auditevent WHERE position > (SELECT max(position) - 2 FROM audit_auditevent)",
+            "the last 2 are missing",
+        ),
+        ("DELETE FROM audit_auditevent WHERE position IS NOT NULL", "The chain ends at position 0"),
+        ("TRUNCATE audit_auditevent", "The chain ends at position 0"),
+        ("DELETE FROM audit_chainhead", "record of the chain's head is missing"),
+        ("UPDATE audit_chainhead SET position = position - 1", "beyond the head"),
+        ("UPDATE audit_chainhead SET seal = repeat('0', 64)", "another seal than the one that the sealing recorded"),
     ],
 )
 def test_whatever_the_owner_changes_shows(some_changes: None, statement: str, said: str) -> None:
@@ -72,12 +82,73 @@ def test_whatever_the_owner_changes_shows(some_changes: None, statement: str, sa
 
 
 @pytest.mark.django_db(transaction=True)
+def test_events_missing_at_the_end_stay_noticed_when_sealing_goes_on(some_changes: None, system: Actor) -> None:
+    seal_events()
+    end = sealing.head().position
+    with as_owner(), connection.cursor() as cursor:
+        cursor.execute("DELETE FROM audit_auditevent WHERE position > %s", [end - 2])
+    assert sealing.truncation() == sealing.verify().problem != ""
+    set_config(registry="dev", subject=None, level="FULL", by=system)
+    seal_events()
+    assert f"lacks position {end - 1}" in sealing.verify().problem
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_record_that_was_removed_is_not_made_again_in_silence(some_changes: None, system: Actor) -> None:
+    seal_events()
+    with as_owner(), connection.cursor() as cursor:
+        cursor.execute("DELETE FROM audit_chainhead")
+    set_config(registry="dev", subject=None, level="FULL", by=system)
+    seal_events()
+    assert "record of the chain's head is missing" in sealing.verify().problem
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE audit_chainhead SET position = 1",
+        "DELETE FROM audit_chainhead",
+        "TRUNCATE audit_chainhead",
+        "INSERT INTO audit_chainhead (id, position, seal, sealed_at) VALUES (1, 1, 'x', now())",
+    ],
+)
+def test_the_applications_role_cannot_change_the_record(some_changes: None, statement: str) -> None:
+    seal_events()
+    with pytest.raises(ProgrammingError, match="permission denied"), transaction.atomic():
+        connection.cursor().execute(statement)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_anchors_of_a_file_show_a_chain_that_its_owner_made_anew(some_changes: None, tmp_path: Path) -> None:
+    anchors = tmp_path / "anchors.jsonl"
+    call_command("verify_audit", "--seal", "--anchors", str(anchors))
+    call_command("verify_audit", "--anchors", str(anchors))
+    (first, second) = anchors.read_text().splitlines()
+    assert json.loads(first)["head"] == json.loads(second)["head"] == str(sealing.head())
+    with as_owner(), connection.cursor() as cursor:
+        cursor.execute("UPDATE audit_auditevent SET actor = 'nobody', position = NULL, seal = ''")
+        cursor.execute("DELETE FROM audit_chainhead")
+    seal_events()
+    assert sealing.verify().problem == ""
+    with pytest.raises(CommandError, match="another seal"):
+        call_command("verify_audit", "--anchors", str(anchors))
+    assert len(anchors.read_text().splitlines()) == 2
+
+
+def test_a_file_that_holds_no_anchors_is_refused(some_changes: None, tmp_path: Path) -> None:
+    (tmp_path / "anchors.jsonl").write_text("seals\n")
+    with pytest.raises(CommandError, match="Line 1 of"):
+        call_command("verify_audit", "--anchors", str(tmp_path / "anchors.jsonl"))
+
+
+@pytest.mark.django_db(transaction=True)
 def test_a_chain_that_was_made_anew_or_cut_is_not_the_noted_one(some_changes: None) -> None:
     seal_events()
     noted = sealing.head()
     with as_owner(), connection.cursor() as cursor:
         cursor.execute("UPDATE audit_auditevent SET actor = 'nobody' WHERE position = 1")
         cursor.execute("UPDATE audit_auditevent SET position = NULL, seal = ''")
+        cursor.execute("DELETE FROM audit_chainhead")
     seal_events()
     assert sealing.verify().problem == ""
     assert "another seal" in sealing.verify(noted).problem

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from argparse import ArgumentParser, ArgumentTypeError
+from pathlib import Path
 
 from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
 
 from registry.audit.sealing import Head, seal_events, verify
 
@@ -18,25 +21,51 @@ def head_of(text: str) -> Head:
     return Head(int(found[1]), found[2])
 
 
+def anchors_of(path: Path) -> list[Head]:
+    """The heads of a file with one JSON object a line; none where the file doesn't exist yet. Raises CommandError."""
+    if not path.exists():
+        return []
+    heads = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        try:
+            heads.append(head_of(str(json.loads(line)["head"])))
+        except (ValueError, KeyError, TypeError, ArgumentTypeError) as error:
+            raise CommandError(f"Line {number} of {path} is no anchor: it is a JSON object with a head.") from error
+    return heads
+
+
 class Command(BaseCommand):
     """Makes every seal again and compares."""
 
-    help = "Verify the audit's chain of seals; ends with 1 where an event was changed, removed or slipped in."
+    help = (
+        "Verify the audit's chain of seals. Ends with 1 if an event was changed, inserted or removed, at the end of the"
+        " chain too."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """--expect and --seal."""
+        """--expect, --anchors and --seal."""
         parser.add_argument("--expect", type=head_of, metavar="HEAD", help="a head that was noted earlier")
+        parser.add_argument(
+            "--anchors", type=Path, metavar="FILE",
+            help="compare with every head in this file, then append the present one; keep it out of the database's reach",
+        )  # fmt: skip
         parser.add_argument("--seal", action="store_true", help="seal what waits first")
 
     def handle(self, *args: object, **options: object) -> None:
         """Print the head and the unsealed tail."""
+        path = options["anchors"]
+        expected = anchors_of(path) if isinstance(path, Path) else []
+        if isinstance(options["expect"], Head):
+            expected.append(options["expect"])
         if options["seal"]:
             while seal_events():
                 pass
-        expected = options["expect"]
-        chain = verify(expected if isinstance(expected, Head) else None)
+        chain = verify(*expected)
         if chain.problem:
             raise CommandError(f"{chain.problem} Everything before is as it was sealed (head {chain.head}).")
+        if isinstance(path, Path):
+            with path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps({"head": str(chain.head), "at": timezone.now().isoformat()}) + "\n")
         self.stdout.write(f"{chain.head.position} events are as they were sealed. Head: {chain.head}")
         if chain.unsealed:
             self.stdout.write(
