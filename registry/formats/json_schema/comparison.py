@@ -82,11 +82,13 @@ class Comparison:
 
     def _combinations(self, pair: Pair) -> None:
         writer, reader = pair.writer, pair.reader
-        ours, theirs = writer.all_parts(), reader.all_parts()
         before, after = writer.label, reader.label
-        if not _criteria_fit(writer.criterion, len(ours), reader.criterion, len(theirs)):
+        # The established check counts members as written where it asks for a single one, and equal ones once after that.
+        sizes = len(writer.all_parts()), len(reader.all_parts())
+        if not _criteria_fit(writer.criterion, sizes[0], reader.criterion, sizes[1]):
             self.note(pair, "COMBINED_TYPE_CHANGED", before=before, after=after)
             return
+        ours, theirs = writer.distinct_parts(), reader.distinct_parts()
         if len(ours) < len(theirs) and reader.criterion == "allOf":
             self.note(pair, "PRODUCT_TYPE_EXTENDED", before=before, after=after)
         elif len(ours) > len(theirs) and writer.criterion != "allOf":

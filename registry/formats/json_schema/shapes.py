@@ -89,8 +89,12 @@ class Shape:
         return self.owner.at(self.child(*tokens))
 
     def all_parts(self) -> tuple[Shape, ...]:
-        """The shapes that a combined one consists of."""
+        """The shapes that a combined one consists of, in the order of the text; equal members count each."""
         return self.owner.parts(self)
+
+    def distinct_parts(self) -> tuple[Shape, ...]:
+        """The same without members that are written like an earlier one."""
+        return self.owner.distinct_parts(self)
 
     def child(self, *tokens: str | int) -> Place:
         """The place of something inside."""
@@ -104,6 +108,7 @@ class Shapes:
         self.model = model
         self._shapes: dict[Place, Shape] = {}
         self._parts_of: dict[int, tuple[Shape, ...]] = {}
+        self._distinct_parts_of: dict[int, tuple[Shape, ...]] = {}
         self._interning = Interning()
 
     def at(self, place: Place) -> Shape:
@@ -133,6 +138,16 @@ class Shapes:
         if key not in self._parts_of:
             self._parts_of[key] = tuple(part for item in shape.parts for part in self._part(item))
         return self._parts_of[key]
+
+    def distinct_parts(self, shape: Shape) -> tuple[Shape, ...]:
+        """The shapes that a combined shape consists of, each member once that is written alike."""
+        key = id(shape)
+        if key not in self._distinct_parts_of:
+            members: dict[object, Shape | Place] = {}
+            for item in shape.parts:
+                members.setdefault(self.signature(item) if isinstance(item, Place) else item, item)
+            self._distinct_parts_of[key] = tuple(part for item in members.values() for part in self._part(item))
+        return self._distinct_parts_of[key]
 
     def _part(self, item: Shape | Place) -> tuple[Shape, ...]:
         if isinstance(item, Shape):
@@ -223,13 +238,13 @@ class Shapes:
             yield Shape("combined", place, self, schema, "anyOf", parts, type_name=" or ".join(names))
 
     def _combined(self, place: Place, schema: Mapping[str, Any], criterion: str) -> Shape:
-        """A written combination; members that are written alike are taken once."""
-        members: dict[int, Place] = {}
-        for index, member in enumerate(schema[criterion]):
-            if is_schema(member):
-                at = Place(place.document, join(place.pointer, criterion, index))
-                members.setdefault(self._interning.number(member), at)
-        return Shape("combined", place, self, schema, criterion, tuple(members.values()))
+        """A written combination, with all its members."""
+        members = tuple(
+            Place(place.document, join(place.pointer, criterion, index))
+            for index, member in enumerate(schema[criterion])
+            if is_schema(member)
+        )
+        return Shape("combined", place, self, schema, criterion, members)
 
 
 def _knows(draft: Draft, keyword: str) -> bool:
