@@ -138,7 +138,9 @@ def agreement(question: dict[str, str], answer: dict[str, Any]) -> str:
     except InvalidSchema:
         return "both refuse to parse" if "failure" in answer else "explained: Avro 1.12's parser is stricter"
     if not all(_is_record(text) for text in question.values()):
-        return "explained: the store takes records alone, its checker is not asked about others"
+        if "Not a record" not in answer.get("failure", "Not a record"):
+            return f"THE CHECKER FAILS: {answer['failure'][:80]}"
+        return "same: no record, refused" if _is_refused(question) else "A CHANGE FROM OR TO NO RECORD IS ACCEPTED"
     if "failure" in answer:
         return _explained_failure(answer["failure"])
     theirs = product_items(answer)
@@ -147,6 +149,13 @@ def agreement(question: dict[str, str], answer: dict[str, Any]) -> str:
     if theirs < ours and "DEFAULT_INVALID" in {rule for _, rule, _ in theirs} and "old" not in question:
         return "explained: the checker doesn't look into a field whose default is wrong"
     return "OTHER ITEMS"
+
+
+def _is_refused(question: dict[str, str]) -> bool:
+    """Whether our policy rejects a change, whoever forces it."""
+    history = [(1, AVRO.parse(question["old"], validate_defaults=False))] if "old" in question else []
+    new = AVRO.parse(question["new"], validate_defaults=False)
+    return POLICIES["oracle_nosql_lenient"].check(new, history).verdict == "rejected"
 
 
 def _is_record(text: str) -> bool:

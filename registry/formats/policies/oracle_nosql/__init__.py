@@ -20,6 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, Literal
 
 from registry.formats.avro.differences import Place
+from registry.formats.avro.findings import root_path
 from registry.formats.avro.model import Field, Record, Schema, type_label
 from registry.formats.base import Incompatibility, ParsedSchema, Severity
 from registry.formats.policies.base import History, PolicyItem, PolicyReport, PolicyRule, Weight
@@ -64,13 +65,17 @@ class OracleNosql:
 
     def _items(self, new: ParsedSchema, history: History) -> Iterator[PolicyItem]:
         if not _is_record(new):
-            label = type_label(new.model.root) if isinstance(new.model, Schema) else f"of the format {new.schema_type}"
-            yield from self._named(None, [Found("NOT_A_RECORD", Place("", "", ""), after=label, only_new=True)])
+            found = Found("NOT_A_RECORD", Place("", "", ""), after=_root_label(new), only_new=True)
+            yield from self._named(None, [found])
             return
         yield from self._named(None, self._alone(new, history))
         for version, old in reversed(history):
             if _is_record(old):
                 yield from self._named(version, evolution(old.model.root, new.model.root))
+            else:
+                place = Place(root_path(new.model.root), "", "")
+                found = Found("VERSION_NOT_A_RECORD", place, before=_root_label(old), after=_root_label(new))
+                yield from self._named(version, [found])
 
     def _alone(self, new: ParsedSchema, history: History) -> Iterator[Found]:
         """What is to say of the new schema, whatever was before."""
@@ -102,6 +107,11 @@ class OracleNosql:
 
 def _is_record(schema: ParsedSchema) -> bool:
     return isinstance(schema.model, Schema) and isinstance(schema.model.root, Record)
+
+
+def _root_label(schema: ParsedSchema) -> str:
+    """What the schema is as a whole, for a sentence."""
+    return type_label(schema.model.root) if isinstance(schema.model, Schema) else f"of the format {schema.schema_type}"
 
 
 def _of_field(rule: str, record: Record, field: Field, path: str, detail: str = "") -> Found:

@@ -44,6 +44,15 @@ _ROWS: Final = (
         "make the schema a record with one field that holds this type",
     ),
     _row(
+        "VERSION_NOT_A_RECORD",
+        "refusal",
+        "refusal",
+        "ORA-3",
+        "the version is {before}, not an Avro record, and the schema is {after}",
+        "The store keeps records alone: data of another type can't be read as a record.",
+        "register the record under a subject of its own",
+    ),
+    _row(
         "RECORD_RENAMED",
         "refusal",
         "refusal",
