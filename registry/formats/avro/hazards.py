@@ -42,8 +42,8 @@ def logical_hazard(reader: AvroType, writer: AvroType) -> str | None:
     if ours == theirs or reader.kind in ("union", "null") or writer.kind in ("union", "null"):
         return None
     if ours is None or theirs is None:
-        named = ours or theirs
-        return None if named is not None and named.name == "uuid" else "LOGICAL_TYPE_CHANGED"
+        is_text_as_uuid = reader.kind == "string" and ours is not None and ours.name == "uuid"
+        return "STRING_READ_AS_UUID" if is_text_as_uuid else "LOGICAL_TYPE_CHANGED"
     if ours.name == theirs.name:
         if ours.scale != theirs.scale:
             return "LOGICAL_TYPE_REINTERPRETED"

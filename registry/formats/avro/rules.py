@@ -167,6 +167,15 @@ _ROWS: Final = (
         "write UTF-8 alone",
     ),
     Rule(
+        "STRING_READ_AS_UUID",
+        "",
+        "warning",
+        "the writer's {writer} is read as {reader}, and not every text is a UUID",
+        "Avro passes any text; a reader that converts it to a UUID, as generated Java classes do, stops at other texts.",
+        "keep {writer}, or add a new field of type {reader}",
+        "write UUIDs alone, and declare the field as {reader}",
+    ),
+    Rule(
         "LOGICAL_TYPE_REINTERPRETED",
         "",
         "value loss",

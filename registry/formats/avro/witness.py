@@ -15,6 +15,7 @@ from registry.formats.base import Incompatibility, Truth, Witness
 # Why a finding of the rule may have no datum that breaks or changes.
 _NO_WITNESS: Final[Mapping[str, str]] = {
     "LOGICAL_TYPE_CHANGED": "the value stays what it is; only its logical type is another",
+    "STRING_READ_AS_UUID": "Avro decodes any text; what refuses one that is no UUID comes after the decoder",
     "DECIMAL_PRECISION_NARROWED": "Avro decodes a decimal whatever its precision; what refuses it comes after the decoder",
     "FIELD_ALIAS_ACROSS_NAMESPACES": "fastavro applies a field's alias to a record of another namespace, Java's decoder "
     "doesn't",
