@@ -241,7 +241,7 @@ def api(token: Callable[[str], str]) -> Callable[[str], Client]:
     """A client of the REST APIs with the token of one of the cast."""
 
     def make(name: str) -> Client:
-        return RawClient(headers={"authorization": f"Bearer {token(name)}"})
+        return RawClient(headers={"authorization": f"Bearer {token(name)}", "accept": "*/*"})
 
     return make
 

@@ -64,6 +64,52 @@ def test_an_incompatible_schema_is_refused_with_all_reasons_and_changes_nothing(
     assert send(steward, "/subjects/orders-value/versions", V2).json()["id"] == 2, "the refusal used up an id"
 
 
+HEADER = "confluent-accept-unknown-properties"
+WHOLE = {"id", "version", "guid", "schema", "ts"}
+#: headers and query of a registration → the properties of its answer
+TAKES = {
+    "nothing said, as @kafkajs and srclient": ({}, "", {"id"}),
+    "a media type": ({"accept": CONTENT}, "", WHOLE),
+    "any media type, as curl": ({"accept": "*/*"}, "", WHOLE),
+    "a later parameter, as Go": ({}, "?normalize=false", WHOLE),
+    "the header": ({HEADER: "true"}, "", WHOLE),
+    "the header says no": ({"accept": CONTENT, HEADER: "false"}, "?normalize=false", {"id"}),
+}
+
+
+@pytest.mark.parametrize("name", TAKES)
+def test_a_registration_answers_as_much_as_the_client_takes(steward: Client, name: str) -> None:
+    headers, query, properties = TAKES[name]
+    del steward.defaults["HTTP_ACCEPT"]
+    for _ in range(2):  # a new version, and the one that is there
+        data = json.dumps({"schema": json.dumps(V1)})
+        answer = steward.post(f"/subjects/s/versions{query}", data, content_type=CONTENT, headers=headers)
+        assert (answer.status_code, set(answer.json()), answer.json()["id"]) == (200, properties, 1)
+
+
+def test_a_wrong_header_is_named(steward: Client) -> None:
+    data = json.dumps({"schema": json.dumps(V1)})
+    answer = steward.post("/subjects/s/versions", data, content_type=CONTENT, headers={HEADER: "yes"})
+    assert answer.status_code == 422
+    assert "Confluent-Accept-Unknown-Properties is 'yes'; it takes true or false" in answer.json()["message"]
+    assert steward.get("/subjects").json() == []
+
+
+def test_a_descriptor_goes_back_as_a_descriptor(steward: Client) -> None:
+    text = 'syntax = "proto3";\npackage demo;\n\nmessage Order {\n  int64 id = 1;\n}\n'
+    data = json.dumps({"schema": text, "schemaType": "PROTOBUF"})
+    written = steward.post("/subjects/p/versions", data, content_type=CONTENT).json()
+    assert "message Order" in written["schema"]
+    encoded = steward.get("/schemas/ids/1?format=serialized").json()["schema"]
+    data = json.dumps({"schema": encoded, "schemaType": "PROTOBUF"})
+    for path in ("/subjects/p/versions", "/subjects/p"):
+        assert steward.post(path, data, content_type=CONTENT).json() == {
+            **written,
+            "schema": encoded,
+            **({"subject": "p"} if path == "/subjects/p" else {}),
+        }
+
+
 def test_whitespace_makes_no_version(steward: Client) -> None:
     send(steward, "/subjects/orders-value/versions", V1)
     spaced = json.dumps({"schema": json.dumps(V1, indent=4)})

@@ -308,3 +308,32 @@ def test_without_associations_the_clients_take_the_topics_name(connect: Callable
     )
     (found,) = client.get_associations_by_resource_name("orders", "lkc-1")
     assert (found.subject, found.resource_type, found.frozen) == ("orders-value", "topic", False)
+
+
+def round_trip(client: SchemaRegistryClient, schema_type: str, conf: dict[str, Any]) -> Any:
+    """What one object that both serializes and deserializes gets back of `{"id": 7}`, or of the city of a customer."""
+    if schema_type == "AVRO":
+        return AvroDeserializer(client)(AvroSerializer(client, ORDER, conf=conf)({"id": 7}, VALUE), VALUE)
+    if schema_type == "JSON":
+        text = json.dumps(ORDER_JSON)
+        written = JSONSerializer(text, client, conf=conf)({"id": 7}, VALUE)
+        return JSONDeserializer(None, schema_registry_client=client)(written, VALUE)
+    address, customer = messages()
+    old_format = {"use.deprecated.format": False}
+    written = ProtobufSerializer(customer, client, conf={**old_format, **conf})(
+        customer(home=address(city="Wien")), VALUE
+    )
+    return ProtobufDeserializer(customer, old_format, client)(written, VALUE).home.city
+
+
+@pytest.mark.parametrize("conf", [{}, {"normalize.schemas": True}, {"auto.register.schemas": False}], ids=str)
+@pytest.mark.parametrize("schema_type", ["AVRO", "JSON", "PROTOBUF"])
+def test_one_object_serializes_and_deserializes(
+    connect: Callable[[], SchemaRegistryClient], schema_type: str, conf: dict[str, Any]
+) -> None:
+    client = connect()
+    if not conf.get("auto.register.schemas", True):
+        round_trip(connect(), schema_type, {})
+    expected = "Wien" if schema_type == "PROTOBUF" else {"id": 7}
+    assert round_trip(client, schema_type, conf) == expected
+    assert round_trip(client, schema_type, conf) == expected

@@ -12,6 +12,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -131,6 +132,32 @@ def run(name: str, *words: str, **environment: str) -> list[dict[str, Any]]:
     """What the program says, a dictionary a step. Raises ProgramFailed."""
     output = _run([*built(name), *words], HERE, seconds=LONGEST_RUN, SCHEMAS=str(SCHEMAS), **environment)
     return [json.loads(line) for line in output.splitlines()]
+
+
+def run_python(release: str, *words: str, **environment: str) -> list[dict[str, Any]]:
+    """The same of the Python program with a release of its client, in this environment's Python. Raises ProgramFailed."""
+    command = [sys.executable, "-P", str(HERE / "python" / "main.py"), *words]
+    output = _run(command, HERE, seconds=LONGEST_RUN, PYTHONPATH=str(python_release(release)), **environment)
+    return [json.loads(line) for line in output.splitlines()]
+
+
+@cache
+def python_release(release: str) -> Path:
+    """The folder that the release of confluent-kafka is installed into, alone. Raises ProgramFailed."""
+    lock = HERE / "python" / "releases" / f"{release}.txt"
+    base = cache_folder() / "clients"
+    base.mkdir(parents=True, exist_ok=True)
+    folder = base / f"python-{release}-{hashlib.sha256(lock.read_bytes()).hexdigest()[:16]}"
+    with _only_one_at_a_time(base / "python.lock"):
+        if not folder.exists():
+            fresh = Path(tempfile.mkdtemp(prefix="new-python-", dir=base))
+            try:
+                wanted = ["--only-binary", ":all:", "--no-deps", "--require-hashes", "-r", str(lock)]
+                _run(["pip", "--python", sys.executable, "install", "--quiet", "--target", str(fresh), *wanted], HERE)
+                fresh.rename(folder)
+            finally:
+                shutil.rmtree(fresh, ignore_errors=True)
+    return folder
 
 
 def _run(command: list[str], folder: Path, *, seconds: int = LONGEST_BUILD, **environment: str) -> str:

@@ -139,6 +139,19 @@ def flag(request: Request, name: str) -> bool:
     return text == "true"
 
 
+def takes_more_than_the_id(request: Request) -> bool:
+    """Whether a registration's answer may have more than the id. Raises InvalidInput.
+
+    The established server answered `{"id": …}` alone until 7.4 (to 7.9 where it changed nothing), and the whole version
+    from 8.0 on; as a service it asks for a header. So the header decides; without it, a client that neither says what
+    it accepts nor uses a parameter that came later expects the oldest answer.
+    """
+    asked = request.headers.get("Confluent-Accept-Unknown-Properties", "").strip().lower()
+    if asked not in ("", "true", "false"):
+        raise InvalidInput(f"The header Confluent-Accept-Unknown-Properties is {asked[:40]!r}; it takes true or false.")
+    return asked == "true" if asked else bool(request.headers.get("Accept")) or bool(request.query_params)
+
+
 def page(request: Request, rows: list[Any]) -> list[Any]:
     """The rows between `offset` and `limit`; all where the limit isn't above 0. Raises InvalidInput."""
     offset, limit = window(request)

@@ -10,16 +10,24 @@ from rest_framework.response import Response
 from registry.api.confluent.answers import registered_answer, version_answer
 from registry.api.confluent.base import ConfluentView
 from registry.api.confluent.negotiation import RENDERERS, TextRenderer
-from registry.api.confluent.requests import flag, page, schema_body, subject_prefix, window
+from registry.api.confluent.requests import (
+    flag,
+    page,
+    schema_body,
+    subject_prefix,
+    takes_more_than_the_id,
+    window,
+)
 from registry.api.confluent.schema_views import found_tags, in_form, raw_text
 from registry.api.standing import marked
 from registry.errors import InvalidSchema, SchemaNotFound, SubjectNotFound, VersionNotFound
+from registry.formats.protobuf.encoded import is_encoded
 from registry.subjects import selectors
 from registry.subjects.evidence import in_use_header
 from registry.subjects.selectors.listing import ALL_CONTEXTS
 from registry.subjects.selectors.places import get_subject
 from registry.subjects.selectors.submission import look_up, prepare
-from registry.subjects.selectors.versions import VersionInfo, get_version, list_versions, version_infos
+from registry.subjects.selectors.versions import SchemaInfo, VersionInfo, get_version, list_versions, version_infos
 from registry.subjects.services import RegisteredVersion, delete_subject, delete_version, register_version
 
 
@@ -65,7 +73,8 @@ class SubjectView(ConfluentView):
             row = look_up(self.registry, name, submission, normalize=normalize, deleted=deleted)
             if row is not None:
                 info = version_infos([row])[0]
-                return marked(Response(version_answer(info, **in_form(self, info.schema))), info.standing)
+                answer = version_answer(info, **in_submitted_form(self, info.schema, body.text))
+                return marked(Response(answer), info.standing)
         get_subject(self.registry, self.named_subject, deleted=deleted)
         raise SchemaNotFound("Schema not found")
 
@@ -116,7 +125,7 @@ class Versions(ConfluentView):
 
     def post(self, request: Request, **address: Any) -> Response:
         """Register a schema; one that the subject has already keeps its id and version."""
-        body = schema_body(request)
+        body, whole = schema_body(request), takes_more_than_the_id(request)
         done = register_version(
             registry=self.registry,
             subject=self.named_subject,
@@ -134,14 +143,28 @@ class Versions(ConfluentView):
             tags_to_remove=body.tags_to_remove,
             propagate_tags=body.propagate_tags,
         )
-        return registered(self, done)
+        return registered(self, done, whole=whole, submitted=body.text)
 
 
-def registered(view: ConfluentView, done: RegisteredVersion) -> Response:
-    """The answer to a registration."""
+def registered(view: ConfluentView, done: RegisteredVersion, *, whole: bool, submitted: str = "") -> Response:
+    """The answer to a registration: the `whole` version, in the form that was `submitted`, or the id alone."""
     info = done.info or get_version(view.registry, view.named_subject, done.version)
-    answer = Response(registered_answer(info, **in_form(view, info.schema), id=done.schema_id))
-    return marked(answer, info.standing)
+    if not whole:
+        return marked(Response({"id": done.schema_id}), info.standing)
+    changed = in_submitted_form(view, info.schema, submitted)
+    return marked(Response(registered_answer(info, **changed, id=done.schema_id)), info.standing)
+
+
+def in_submitted_form(view: ConfluentView, schema: SchemaInfo, submitted: str) -> dict[str, Any]:
+    """What `in_form` changes; without `format`, a Protobuf schema that came as base64 goes back as base64.
+
+    A client that sends descriptors keeps the answer's schema and reads it as a descriptor when it decodes with the same
+    object (docs/how-to/clients.md).
+    """
+    changed = in_form(view, schema)
+    if "schema" not in changed and schema.schema_type == "PROTOBUF" and is_encoded(submitted):
+        changed["schema"] = selectors.text_in_form(view.registry, schema, "serialized")
+    return changed
 
 
 class VersionView(ConfluentView):

@@ -7,7 +7,7 @@ from typing import Any
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from registry.api.confluent.requests import number_between, object_body, read_tags, typed
+from registry.api.confluent.requests import number_between, object_body, read_tags, takes_more_than_the_id, typed
 from registry.api.confluent.subject_views import VersionView, registered
 from registry.errors import InvalidInput, InvalidRuleSet
 from registry.subjects.contracts import (
@@ -29,7 +29,7 @@ class Tags(VersionView):
 
     def post(self, request: Request, version: str, **address: Any) -> Response:
         """Register the version's schema again with other tags and another contract."""
-        body = object_body(request)
+        body, whole = object_body(request), takes_more_than_the_id(request)
         following = number_between(body, "newVersion", 0)
         metadata, rules = read_metadata(body.get("metadata")), self._rules(body, following)
         schema = self.version(version).schema
@@ -46,7 +46,7 @@ class Tags(VersionView):
             tags_to_add=read_tags(body, "tagsToAdd"),
             tags_to_remove=read_tags(body, "tagsToRemove"),
         )
-        return registered(self, done)
+        return registered(self, done, whole=whole)
 
     def _rules(self, body: dict[str, Any], following: int) -> Contract | None:
         """The rule set that is asked for: whole, or as changes of the version before. Raises InvalidRuleSet."""
