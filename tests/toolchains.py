@@ -30,6 +30,7 @@ PASSED_ON_PREFIXES = (
     "NPM_CONFIG_",
     "npm_config_",
     "NODE_",
+    "PIP_",
     "HTTP",
     "http",
     "NO_PROXY",
@@ -54,6 +55,7 @@ TOOLS = {
     "javac": Tool(oldest=17),
     "node": Tool(),
     "npm": Tool(),
+    "pip": Tool(oldest=23),  # from there on it installs for another Python
     "rustc": Tool(),
 }
 #: what compiles and starts a Java source; `java Source.java` needs the compiler too

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.clients.programs import HERE, run_python
-from tests.clients.serving import Server, require_tools
+from tests.clients.serving import Server
+from tests.toolchains import require_tools
 
 pytestmark = [pytest.mark.clients, pytest.mark.slow, pytest.mark.requirement("GOO-1")]
 
