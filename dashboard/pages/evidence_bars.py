@@ -20,7 +20,6 @@ COUNTED: Final = {
     "types": (later("Message types"), later("Type")),
     "kinds": (later("Types seen"), later("Type")),
     "values": (later("Values seen"), later("Value")),
-    "parsed": (later("What the bytes are"), later("Bytes")),
 }
 #: of these, what is told in the order of time
 IN_TIME: Final = frozenset({"ids_by_hour", "ids_over_time"})

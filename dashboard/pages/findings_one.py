@@ -12,12 +12,13 @@ from django.utils.translation import gettext
 
 from dashboard.links import subject_url
 from dashboard.pages.comparison_sides import OBSERVED
-from dashboard.pages.evidence import evidence_facts, evidence_tables
 from dashboard.pages.evidence_bars import bar_tables
+from dashboard.pages.finding_evidence import evidence_facts, evidence_tables
 from dashboard.pages.finding_row import finding_row
 from dashboard.pages.findings_affected import affected
 from dashboard.pages.findings_deployed import deployed_by_hour
 from dashboard.pages.findings_observed import observed
+from dashboard.pages.findings_state import before_after, state_links
 from dashboard.pages.findings_suspected import suspected
 from dashboard.pages.frame import make_frame, page_actor
 from dashboard.pages.promotions import request_row
@@ -70,9 +71,9 @@ def finding_page(request: HttpRequest, finding_id: int) -> FindingPage:
         ),
         finding=finding_row(info, order, (one.id for one in answers.requests if _is_under_way(one))),
         remedies=tuple(part.strip() for part in info.remedy.split("\n") if part.strip()),
-        evidence=evidence_tables(info.evidence),
-        facts=(*evidence_facts(info.evidence), *_hidden(actor, info)),
-        related=_related(info, source, sees_source=sees_source),
+        evidence=evidence_tables(info.rule, info.evidence),
+        facts=(*evidence_facts(info.rule, info.evidence), *_hidden(actor, info)),
+        related=_related(info, source, actor, sees_source=sees_source),
         acknowledge=_post(gettext("Acknowledge"), "finding_acknowledge", info, decide, tone="primary")
         if is_open
         else None,
@@ -114,6 +115,7 @@ def finding_page(request: HttpRequest, finding_id: int) -> FindingPage:
         observed_all_url="" if is_whole else f"{reverse('ui:finding', args=[info.id])}?all=1",
         observed_note=observed_note,
         affected=affected(info, sees_queries=sees_source),
+        before_after=before_after(info),
         clean_scans=gettext("%(seen)s of %(needed)s") % {"seen": info.clean_scans, "needed": source.clean_scans}
         if info.state != "resolved"
         else "",
@@ -174,11 +176,12 @@ def _pattern(info: FindingInfo) -> str:
     return f"{info.topic}:*" if info.topic and info.location.startswith(f"{info.topic}:") else ""
 
 
-def _related(info: FindingInfo, source: SourceInfo, *, sees_source: bool) -> tuple[Link, ...]:
+def _related(info: FindingInfo, source: SourceInfo, actor: Actor, *, sees_source: bool) -> tuple[Link, ...]:
     links = []
     if sees_source:
         label = gettext("Source %(source_name)s") % {"source_name": info.source_name}
         links.append(Link(label=label, url=reverse("ui:source", args=[info.source_id])))
+        links += state_links(info, actor)
     if info.subject:
         links.append(
             Link(

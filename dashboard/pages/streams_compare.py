@@ -76,15 +76,19 @@ def compare_page(request: HttpRequest, query_id: int, variable_id: int) -> State
 
 def ddl_lines(version: SchemaInfo) -> str:
     """Value and keys of a version as DDL, a column a line."""
-    try:
-        fields = json.loads(version.value_schema)["fields"]
-        value = [ddl(json.dumps({"type": "struct", "fields": [each]})) for each in fields]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        value = [version.value_schema]
+    value = fields_as_ddl(version.value_schema)
     keys = [gettext("key: %(ddl)s") % {"ddl": ddl(version.key_schema)}]
     if version.map_key_schema:
         keys.append(gettext("map key: %(ddl)s") % {"ddl": ddl(version.map_key_schema)})
     return "\n".join([*keys, *value])
+
+
+def fields_as_ddl(schema: str) -> list[str]:
+    """Each field of a struct as DDL; the text itself where it isn't a struct."""
+    try:
+        return [ddl(json.dumps({"type": "struct", "fields": [each]})) for each in json.loads(schema)["fields"]]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return [schema]
 
 
 def _sentence(variable: VariableInfo, old: SchemaInfo, new: SchemaInfo, changes: int) -> str:

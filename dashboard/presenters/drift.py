@@ -11,6 +11,7 @@ from dashboard.presenters.drift_parts import (
     AdviceLine,
     Affected,
     BarTable,
+    BeforeAfter,
     ClusterHead,
     Command,
     ConnectorView,
@@ -285,7 +286,7 @@ class FindingPage:
     The row's sentence says what is wrong, `remedies` are what to do, one sentence each; `related` are links (the subject,
     the schema id's owner, the compare page). `commands` fetch the messages. `assign` and `reopen` as `acknowledge`.
     `drafts` of the reader and `requests` were begun from it; `released` are the versions that came of them.
-    `affected` are the clients and queries that it concerns.
+    `affected` are the clients and queries that it concerns; `before_after` is a state variable's value, of state findings.
     `observed` is the shape that the data have against what is declared, `observed_note` what is to say of it and
     `observed_all_url` the page with all of it.
     """
@@ -325,3 +326,4 @@ class FindingPage:
     observed_note: str = ""
     observed_all_url: str = ""
     affected: Affected | None = None
+    before_after: BeforeAfter | None = None

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from dashboard.presenters.frame import Action, Environment, Fact, Field, Frame, Link, Paging, Problem, Search
 from dashboard.presenters.looks import FindingState, ScanState, Severity, Shown
+from dashboard.presenters.text_diff import TextDiff
 from dashboard.texts import later
 
 
@@ -330,3 +331,12 @@ class SuspectedList:
 
     began: datetime
     rows: tuple[Suspected, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BeforeAfter:
+    """The value of a state variable before and after a batch, as DDL line by line; `batch` None where it isn't known."""
+
+    variable: str
+    batch: int | None
+    text: TextDiff

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from registry.drift.evidence import read_evidence
 from registry.drift.judge.declared import declared_fields
 from registry.drift.judge.declaring import Declared
 from registry.drift.judge.fields import parent_of
@@ -49,7 +50,11 @@ def cured(answers: int | None, target: Registry, steps: Sequence[Step], rows: It
     step = next((step for step in steps if step.adds and step.subject == origin.subject), None)
     if step is None or origin.registry != target.name or origin.rule != UNDECLARED:
         return frozenset()
-    same = [row for row in rows if row.source_id == origin.source_id and _messages(row.evidence) is not None]
+    same = [
+        row
+        for row in rows
+        if row.source_id == origin.source_id and _messages(read_evidence(row.rule, row.evidence)) is not None
+    ]
     same = [row for row in same if _place(row) == (origin.topic, _messages(origin.evidence))]
     if any(row.rule in _OF_VALUES for row in same):
         return frozenset()
@@ -66,14 +71,14 @@ def _messages(evidence: Mapping[str, Any]) -> tuple[str, str, str] | None:
 
 
 def _place(row: Finding) -> tuple[str, tuple[str, str, str] | None]:
-    return (row.topic.name if row.topic else "", _messages(row.evidence))
+    return (row.topic.name if row.topic else "", _messages(read_evidence(row.rule, row.evidence)))
 
 
 def _is_of_more_fields(row: Finding) -> bool:
     """Whether the messages can't be read for fields beside the declared ones, and for nothing else that is known."""
     if row.rule != UNDECODABLE:
         return False
-    reasons = [str(each.get("reason", "")) for each in row.evidence.get("offsets") or ()]
+    reasons = [each["reason"] for each in read_evidence(row.rule, row.evidence).get("offsets", ())]
     return bool(reasons) and all(
         reason.startswith(_REFUSED) and reason.rpartition(" ")[2].rpartition("/")[2] in _BESIDE for reason in reasons
     )

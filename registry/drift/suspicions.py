@@ -15,6 +15,7 @@ from typing import Any, Final, Literal
 from django.db.models import Q
 
 from registry.audit.models import AuditEvent
+from registry.drift.evidence import read_evidence
 from registry.drift.known_versions import environment_of
 from registry.drift.models import Finding
 from registry.drift.selectors.deployments import Concerned, deployments_about
@@ -91,7 +92,7 @@ def suspicions_of(finding_id: int) -> Suspicions:
     row = Finding.objects.select_related("source__registry__environment", "topic").filter(pk=finding_id).first()
     if row is None:
         raise FindingNotFound(f"There is no finding {finding_id}.", finding=finding_id)
-    began = began_at(row.first_seen, row.evidence)
+    began = began_at(row.first_seen, read_evidence(row.rule, row.evidence))
     events = AuditEvent.objects.filter(table__in=_TABLES, at__gt=began - WINDOW, at__lte=began).order_by("-at", "-pk")
     columns = ("at", "operation", "table", "row_id", "before", "after")
     listed = list(events.values(*columns)[:MAX_LOOKED_AT])

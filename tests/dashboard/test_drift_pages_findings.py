@@ -14,7 +14,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from dashboard.pages.evidence import evidence_tables
+from dashboard.pages.finding_evidence import evidence_tables
 from registry.access.models import User
 from registry.access.roles import Actor
 from registry.drift.models import Cluster, Finding, Mute, Scan, Source, Topic
@@ -94,8 +94,8 @@ def find(source: Source) -> Callable[..., Finding]:
 
 
 EVIDENCE = {
-    "topic": "or'ders; rm", "side": "value", "schema_id": 900001, "messages": 3, "version": 2, "newer": 3,
-    "kinds": {"string": 41, NASTY: 4959},
+    "topic": "or'ders; rm", "side": "value", "of_messages_read": 900001, "messages": 3, "version": 2, "newer": 3,
+    "ids_over_time": {"2026-11-21 09:00": 41, NASTY: 4959},
     "partitions": [
         {"partition": 0, "messages": 2, "first_offset": 17, "last_offset": 19, "first_time": 1780000000000, "last_time": 1780000900000},
         {"partition": 4, "messages": 1, "first_offset": 5, "last_offset": 5, "first_time": 1780001000000, "last_time": 1780001000000},
@@ -106,12 +106,12 @@ EVIDENCE = {
 def test_finding_pages_show_evidence_cause_and_commands(
     browser: Callable[[str], Client], find: Callable[..., Finding], django_assert_num_queries: Any
 ) -> None:
-    row = find(evidence=EVIDENCE, cause="Most likely version 3.")
+    row = find(rule="OLD_VERSION_WRITTEN", evidence=EVIDENCE, cause="Most likely version 3.")
     client = browser("steward")
     with django_assert_num_queries(QUERIES["drift: one finding"]):
         answer = client.get(f"/ui/findings/{row.pk}")
     text, raw = seen(answer), answer.content.decode()
-    words = ["17", "19", "900001", "Most likely version 3.", "Find the producer.", "4,959", "Scan the source again", "Mute findings like it", "Clean scans 0 of 2"]  # fmt: skip
+    words = ["17", "19", "900,001", "Most likely version 3.", "Find the producer.", "4,959", "Scan the source again", "Mute findings like it", "Clean scans 0 of 2"]  # fmt: skip
     assert [word for word in words if word not in text] == []
     # What a shell reads: the topic quoted, the password left to the reader.
     assert "-t 'or'\"'\"'ders; rm' -p 0 -o 17 -c 3" in text
@@ -147,7 +147,7 @@ def test_a_finding_names_the_clients_and_the_queries_that_it_concerns(
             [(row.name, row.sentence) for row in shown.clients], [row.sentence for row in shown.queries], seen(answer)
         )  # fmt: skip
 
-    clients, queries, text = told(evidence={"version": 1})
+    clients, queries, text = told(rule="OLD_VERSION_WRITTEN", evidence={"version": 1})
     assert clients == [
         ("or billing", "reads version 1, the one that was seen"), ("or sender", "writes version 1, the one that was seen"),
         ("or quiet", "reads version 1, the one that was seen"),
@@ -389,10 +389,10 @@ def test_a_byte_that_no_text_of_the_database_holds_breaks_no_form(
 def test_rows_whose_times_are_not_known_are_shown_without_them() -> None:
     known = {"partition": 0, "first_offset": 1, "last_offset": 9, "messages": 9, "first_time": 0, "last_time": 60_000}
     bare = {"partition": 1, "first_offset": 1, "last_offset": 2, "messages": 2}
-    (table,) = evidence_tables({"partitions": [known, bare]})
+    (table,) = evidence_tables("UNKNOWN_SCHEMA_ID", {"partitions": [known, bare]})
     assert [row[-2:] for row in table.rows] == [("1970-01-01 00:00:00 UTC", "1970-01-01 00:01:00 UTC"), ("–", "–")]
     assert table.spans == ()
-    (table,) = evidence_tables({"partitions": [bare]})
+    (table,) = evidence_tables("UNKNOWN_SCHEMA_ID", {"partitions": [bare]})
     assert [column.label for column in table.columns] == ["Partition", "First offset", "Last offset", "Messages"]
-    (table,) = evidence_tables({"partitions": [known]})
+    (table,) = evidence_tables("UNKNOWN_SCHEMA_ID", {"partitions": [known]})
     assert table.spans == ((0, 100),)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from registry.drift.debezium.rules import RULES
+from registry.drift.evidence import make_evidence
 from registry.drift.judge.model import JudgedFinding, fingerprint_of
 from registry.drift.rule import Severity
 
@@ -38,7 +39,7 @@ def finding(
         remedy=row.remedy.format_map(names).strip(),
         location=location,
         count=max(1, count),
-        evidence=dict(evidence),
+        evidence=make_evidence(rule, evidence),
         topic=topic,
         subject=subject,
     )

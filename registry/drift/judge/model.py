@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
 
+from registry.drift.evidence import make_evidence
 from registry.drift.judge.declared import Declared
 from registry.drift.rules import RULES, Severity
 from registry.observations import Framing, Side
@@ -273,7 +274,7 @@ def make_finding(
         remedy=storable(row.remedy.format_map(names)),
         location=storable(location),
         count=count,
-        evidence=storable(evidence),
+        evidence=storable(make_evidence(rule, evidence)),
         topic=topic,
         subject=subject,
         cause=cause,

@@ -162,7 +162,13 @@ def _unreleased(facts: QueryFacts, variable: VariableFacts) -> Iterable[JudgedFi
             "subjects": ", ".join(subjects[:5]),
         }
         names["began"] = moment(new.written_at)
-        more = {"versions": [old.version, new.version], "subjects": subjects[:50]}
+        more = {
+            "versions": [old.version, new.version],
+            "subjects": subjects[:50],
+            "changes": [{"field": each.path, "before": each.before, "after": each.after} for each in changes],
+            "old_schema": old.value,
+            "new_schema": new.value,
+        }
         yield _of_variable("STATE_EVOLVED_UNRELEASED", variable, names, (str(new.version),), more, subjects[0])
 
 
@@ -191,8 +197,8 @@ def _keys(variable: VariableFacts, subject: SubjectVersion) -> Iterable[JudgedFi
             for name, held in names_and_types(struct).items():
                 wanted = declared.get(name, held)
                 if wanted != held and "unknown" not in wanted:
-                    names = {"path": name, "before": held, "after": wanted, "subject": subject.subject}
-                    names["version"] = str(subject.version)
+                    names: dict[str, Any] = {"path": name, "before": held, "after": wanted}
+                    names |= {"subject": subject.subject, "version": subject.version}
                     key = (subject.subject, path, name)
                     yield _of_variable("STATE_KEY_AT_RISK", variable, names, key, None, subject.subject)
 

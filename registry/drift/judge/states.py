@@ -70,13 +70,19 @@ def _evolution(
     types = {each.path: each.after or "" for each in found if each.before is None}
     names = {"operator": new.operator, "variable": new.variable, "batch": new.batch}
     place = (str(new.operator), new.variable, str(new.version))
-    evidence = {**names, "kind": new.kind, "encoding": new.encoding, "versions": [old.version, new.version]}
+    evidence = {
+        **names,
+        "kind": new.kind,
+        "encoding": new.encoding,
+        "versions": [old.version, new.version],
+        "old_schema": old.value_schema,
+        "new_schema": new.value_schema,
+    }
     if newest:
         listed = "; ".join(map(change_words, changes))
         fields = [{"field": change.path, "before": change.before, "after": change.after} for change in changes]
-        schemas = {"old_schema": old.value_schema, "new_schema": new.value_schema}
         yield _state_finding(
-            "STATE_SCHEMA_EVOLVED", {**names, "changes": listed}, place, {**evidence, "changes": fields, **schemas}
+            "STATE_SCHEMA_EVOLVED", {**names, "changes": listed}, place, {**evidence, "changes": fields}
         )
     for dropped, added in renames:
         lost, shares = _loss(new, dropped, nulls)
@@ -108,6 +114,7 @@ def _values_changed(
             names = {"operator": new.operator, "variable": new.variable, "batch": new.batch, **named, "why": change.why}
             evidence: dict[str, Any] = {key: value for key, value in names.items() if key != "why"}
             evidence |= {"field": change.path, "kind": new.kind, "versions": [old.version, new.version]}
+            evidence |= {"old_schema": old.value_schema, "new_schema": new.value_schema}
             yield _state_finding(
                 rule, names, (str(new.operator), new.variable, str(new.version), change.path), evidence
             )

@@ -12,6 +12,7 @@ from django.db.models import Case, Count, F, IntegerField, Q, QuerySet, Value, W
 
 from registry.access.extent import extent_of, require_extent
 from registry.access.roles import Actor, may
+from registry.drift.evidence import read_evidence
 from registry.drift.hints import OnePartition, one_partition
 from registry.drift.models import SEVERITIES, Finding, Mute
 from registry.drift.personal import masked_samples, tags_of_subjects
@@ -278,6 +279,7 @@ def _shows_all(info: FindingInfo, by: Actor | None) -> bool:
 
 def finding_info(row: Finding) -> FindingInfo:
     """A finding with all of its evidence, samples too: for what shows none of it, or hides them."""
+    evidence = read_evidence(row.rule, row.evidence)
     return FindingInfo(
         id=row.pk,
         source_id=row.source_id,
@@ -291,7 +293,7 @@ def finding_info(row: Finding) -> FindingInfo:
         remedy=row.remedy,
         location=row.location,
         subject=row.subject_name,
-        evidence=row.evidence,
+        evidence=evidence,
         cause=row.cause,
         state=row.state,
         count=row.count,
@@ -307,5 +309,5 @@ def finding_info(row: Finding) -> FindingInfo:
         resolved_at=row.resolved_at,
         detector=row.detector,
         rebaselined_from=row.rebaselined_from,
-        producer_hint=one_partition(row.evidence, row.topic.partitions) if row.topic else None,
+        producer_hint=one_partition(evidence, row.topic.partitions) if row.topic else None,
     )

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from dashboard.pages.evidence import SHOWN_ROWS, evidence_tables
+from dashboard.pages.evidence import SHOWN_ROWS
+from dashboard.pages.finding_evidence import evidence_tables
 from registry.drift.debezium.judging import judge_debezium
 from registry.drift.debezium.rules import RULES
 from registry.drift.debezium.summary import summary_of
@@ -24,11 +25,11 @@ CASES: list[dict[str, Any]] = [
 ]
 
 
-def places_are_read(evidence: dict[str, Any]) -> None:
+def places_are_read(rule: str, evidence: dict[str, Any]) -> None:
     """What names partitions names them as all readers of evidence take them: keeping, the page, and what is suspected."""
     places = evidence.get("partitions", [])
     assert len(without_hours(places)) == len(places)
-    shown = [row for table in evidence_tables(evidence) for row in table.rows]
+    shown = [row for table in evidence_tables(rule, evidence) for row in table.rows]
     assert len(shown) >= len(places[:SHOWN_ROWS])
     seen = datetime.now(UTC)
     assert began_at(seen, evidence) <= seen
@@ -51,7 +52,7 @@ def test_case(case: dict[str, Any]) -> None:
         assert not {"{", "}", "None"} & set(finding.sentence.split()), finding.sentence
         assert "{" not in finding.sentence + finding.remedy
         json.dumps(finding.evidence, allow_nan=False)
-        places_are_read(finding.evidence)
+        places_are_read(finding.rule, finding.evidence)
     assert len({finding.fingerprint for finding in found}) == len(found)
     shown = summary_of(given)
     json.dumps(shown, allow_nan=False)

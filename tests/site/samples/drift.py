@@ -21,6 +21,7 @@ from dashboard.presenters.drift import (
 from dashboard.presenters.drift_parts import (
     Affected,
     AffectedRow,
+    BeforeAfter,
     ClusterHead,
     FieldGroup,
     Suspected,
@@ -42,6 +43,7 @@ from dashboard.presenters.frame import (
     Section,
 )
 from dashboard.presenters.looks import FindingState, ScanState, Severity, SourceKind
+from dashboard.presenters.text_diff import text_diff
 from tests.site.samples.cast import DEV, HOSTILE, LONG, NOW, PROD, ago, frame
 
 SCAN = Action(label="Scan now", url="/ui/sources/1/scan", method="post", icon="refresh-cw")
@@ -307,6 +309,7 @@ FINDING_STATE = replace(
     ),
     acknowledge=Action(label="Acknowledge", url="", allowed=False, reason="Your role is reader: stewards and admins acknowledge findings."),
     reason=None,
+    before_after=BeforeAfter(variable=HOSTILE, batch=5, text=text_diff("`total` BIGINT\n`status` STRING", f"`amount` BIGINT\n{HOSTILE}")),
 )  # fmt: skip
 FINDING_DONE = replace(
     FINDING, finding=FINDINGS[5], acknowledge=None, reason=None, acknowledged_by=HOSTILE, acknowledged_reason=HOSTILE, resolved_at=ago(hours=1), evidence=(),

@@ -1,0 +1,55 @@
+"""The evidence of findings: one typed form for each rule, made and read here alone. Pure.
+
+`forms` has the form of each rule, `rows` what their lists hold, `shapes` compares a JSON value with a type. A finding is
+made through `make_evidence`, which refuses what isn't of its rule's form; what the database has kept is read through
+`read_evidence`, which never fails: findings outlive the release that wrote them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from registry.drift.evidence.forms import FORMS
+from registry.drift.evidence.shapes import fields_of, mismatch
+
+__all__ = ["FORMS", "UNREADABLE", "fields_of_rule", "make_evidence", "mismatch", "read_evidence"]
+
+#: in what `read_evidence` returns: the names of what an earlier release kept in another form, which is left out
+UNREADABLE: Final = "unreadable"
+
+
+def fields_of_rule(rule: str) -> dict[str, Any]:
+    """The names and types that evidence of a rule may have; empty for a rule that isn't in the tables any more."""
+    form = FORMS.get(rule)
+    return {} if form is None else {name: kind for name, (kind, _) in fields_of(form).items()}
+
+
+def make_evidence(rule: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """`values` as the evidence of a finding.
+
+    Raises TypeError where they aren't of the rule's form, with the field: that is a mistake in the code that judges.
+    """
+    problem = mismatch(dict(values), FORMS[rule])
+    if problem:
+        raise TypeError(f"The evidence of {rule} isn't of its form: {problem}.")
+    return dict(values)
+
+
+def read_evidence(rule: str, stored: object) -> dict[str, Any]:
+    """What the database keeps of a finding, each field of the type that the rule's form gives it.
+
+    Fields of another type are left out and named under UNREADABLE. Of a rule that isn't in the tables any more the
+    texts and numbers remain, since nothing says what the rest means.
+    """
+    if not isinstance(stored, Mapping):
+        return {}
+    kinds = fields_of_rule(rule)
+    read, unreadable = {}, []
+    for name, value in stored.items():
+        kind = kinds.get(name) if kinds else str | int | float | None
+        if kind is None or mismatch(value, kind):
+            unreadable.append(str(name))
+        else:
+            read[name] = value
+    return read | {UNREADABLE: sorted(unreadable)} if unreadable else read

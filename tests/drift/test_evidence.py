@@ -1,0 +1,96 @@
+"""The form of evidence: every rule has one, its judge makes it, and what an older release kept is still readable."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NotRequired, TypedDict
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from registry.drift.evidence import FORMS, UNREADABLE, fields_of_rule, make_evidence, mismatch, read_evidence
+from registry.drift.rules import RULES
+from tests.drift.real_findings import findings_by_rule
+
+pytestmark = pytest.mark.requirement("CARD-3")
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def test_every_rule_has_a_form_and_a_finding_of_its_own_judge() -> None:
+    assert set(FORMS) == set(RULES)
+    assert set(RULES) - set(findings_by_rule()) == set(), "a rule without a case that its judge makes a finding of"
+
+
+@pytest.mark.parametrize("rule", sorted(RULES))
+def test_what_a_judge_makes_comes_back_whole_from_the_database(rule: str) -> None:
+    evidence = findings_by_rule()[rule].evidence
+    assert mismatch(evidence, FORMS[rule]) == ""
+    stored = json.loads(json.dumps(evidence))
+    for row in stored.get("partitions", ()):
+        row.pop("hours", None)  # a scan's counts by hour are kept once for all partitions
+    assert read_evidence(rule, stored) == stored
+
+
+def test_changes_of_a_state_variable_are_rows() -> None:
+    evidence = findings_by_rule()["STATE_EVOLVED_UNRELEASED"].evidence
+    assert evidence["changes"]
+    assert all(set(row) == {"field", "before", "after"} for row in evidence["changes"])
+    assert json.loads(evidence["old_schema"]) != json.loads(evidence["new_schema"])
+
+
+class Inner(TypedDict):
+    number: int
+
+
+class Form(TypedDict):
+    name: str
+    rows: NotRequired[list[Inner]]
+    counts: NotRequired[dict[str, float]]
+    empty: NotRequired[int | None]
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        ({"name": "x"}, ""),
+        ({"name": "x", "rows": [{"number": 1}], "counts": {"a": 1, "b": 0.5}, "empty": None}, ""),
+        ({}, "Form needs name"),
+        ({"name": "x", "more": 1}, "Form has no field more"),
+        ({"name": 1}, "name: 1 is no str"),
+        ({"name": "x", "rows": "a: b"}, "rows: 'a: b' is no list"),
+        ({"name": "x", "rows": [{"number": 1}, {"number": True}]}, "rows: [1] number: True is no int"),
+        ({"name": "x", "counts": {"a": "b"}}, "counts: a: 'b' is no float"),
+        ({"name": "x", "empty": "b"}, "empty: 'b' is no int"),
+        ([], "[] is no object"),
+    ],
+)
+def test_what_is_not_of_a_form_is_named(value: Any, says: str) -> None:
+    assert mismatch(value, Form) == says
+
+
+def test_a_judge_cannot_make_evidence_of_another_form() -> None:
+    evidence = findings_by_rule()["STATE_EVOLVED_UNRELEASED"].evidence
+    with pytest.raises(TypeError, match=r"STATE_EVOLVED_UNRELEASED.*changes: 'status' is no list"):
+        make_evidence("STATE_EVOLVED_UNRELEASED", evidence | {"changes": "status"})
+
+
+def test_what_an_older_release_kept_in_another_form_is_left_out_and_named() -> None:
+    stored = {"operator": 0, "variable": "totals", "changes": "status was added", "own": 1}
+    assert read_evidence("STATE_EVOLVED_UNRELEASED", stored) == {
+        "operator": 0, "variable": "totals", UNREADABLE: ["changes", "own"],
+    }  # fmt: skip
+    assert read_evidence("A_RULE_OF_THE_PAST", {"a": 1, "b": ["x"]}) == {"a": 1, UNREADABLE: ["b"]}
+    assert read_evidence("UNKNOWN_SCHEMA_ID", None) == {}
+
+
+@given(st.sampled_from(sorted(RULES)), st.data())
+def test_any_stored_value_is_read_without_an_error(rule: str, data: st.DataObject) -> None:
+    names = st.sampled_from([*sorted(fields_of_rule(rule)), "other"])
+    read = read_evidence(rule, data.draw(st.dictionaries(names, JSON, max_size=6)))
+    kinds = fields_of_rule(rule)
+    assert all(mismatch(value, kinds[name]) == "" for name, value in read.items() if name != UNREADABLE)
