@@ -48,6 +48,8 @@
         menu.open = false;
         menu.querySelector("summary").focus();
       }
+    // A search box keeps its text.
+    if (event.key === "Escape" && event.target.dataset?.search === "") event.preventDefault(event.target.blur());
     if (!keys.checked || event.ctrlKey || event.metaKey || event.altKey || typing(event.target)) return;
     if (event.key === "/") {
       const box = document.querySelector("main [data-search]") ?? document.querySelector("[data-search]");
@@ -76,14 +78,14 @@
     }
   };
 
-  // On a narrow screen the navigation scrolls: show where we are. With the first frame, which is laid out anyway.
+  // A narrow navigation scrolls to where we are, in the first frame.
   const here = document.querySelector(".nav [aria-current]");
   if (here)
     requestAnimationFrame(() => {
       here.parentElement.scrollLeft = here.offsetLeft - here.parentElement.clientWidth / 2 + here.offsetWidth / 2;
     });
 
-  // n and p go through the changes of a comparison.
+  // n and p: changes of a comparison.
   const step = (by) => {
     const changes = [...document.querySelectorAll("[data-change]")];
     if (!changes.length) return;
@@ -93,7 +95,7 @@
     next.scrollIntoView({ block: "center" });
   };
 
-  // j and k go through the rows of a list, by what each of them opens; Enter is the link's own.
+  // j and k: rows of a list, by what each opens.
   const row = (by) => {
     const rows = [...document.querySelectorAll("[data-rows] tbody tr")];
     const at = rows.indexOf(document.activeElement.closest("[data-rows] tr"));

@@ -93,7 +93,8 @@ def form_sent(request: HttpRequest) -> Form:
     return Form(
         registry=given_text(posted, "registry"),
         subject=given_text(posted, "subject"),
-        text=posted.get("schema", "").replace("\r\n", "\n"),
+        # a suggested fix takes the place of what stands in the editor
+        text=(posted.get("fixed") or posted.get("schema", "")).replace("\r\n", "\n"),
         schema_type=posted.get("format", "AVRO"),
         rows=rows,
         reason=given_text(posted, "reason"),
@@ -111,7 +112,7 @@ def with_file(request: HttpRequest, form: Form) -> Form:
     Raises InvalidInput for a file that is too large or no text.
     """
     file = request.FILES.get("file")
-    if file is None:
+    if file is None or request.POST.get("fixed"):
         return form
     most, size = settings.SCHEMA_MAX_BYTES, file.size or 0
     if size > most:

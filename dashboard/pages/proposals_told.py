@@ -12,12 +12,14 @@ from dashboard.links import subject_url
 from dashboard.pages.against_latest import against_latest
 from dashboard.pages.lint import lint_groups
 from dashboard.pages.promotions_plan import check_rows, worst
+from dashboard.pages.proofs import edit_view
 from dashboard.pages.proposals_form import Form
 from dashboard.pages.report_result import level_results
 from dashboard.presenters.comparison import Comparison
 from dashboard.presenters.frame import Action, Link, Problem
 from dashboard.presenters.looks import Verdict, format_name
-from dashboard.presenters.proposals import ChangeLine, LivePart, ProposalResult, ProposalTold
+from dashboard.presenters.proof import EditView
+from dashboard.presenters.proposals import ChangeLine, Fix, LivePart, ProposalResult, ProposalTold
 from dashboard.presenters.report import SyntaxProblem, snippet
 from dashboard.texts import counted
 from registry.access.roles import Actor
@@ -30,6 +32,8 @@ from registry.subjects.selectors.places import get_registry
 
 #: changes that stand beside the editor; all of them stand below it
 SHOWN_CHANGES: Final = 6
+#: likely renames whose edit is offered
+SHOWN_RENAMES: Final = 3
 _WORST_FIRST: Final = (Verdict.BREAKS, Verdict.CARE, Verdict.UNKNOWN, Verdict.OK)
 
 
@@ -121,7 +125,38 @@ def _told(form: Form, plan: Plan, actor: Actor, *, is_whole: bool) -> ProposalTo
         lint=lint_groups(found.lint),
         comparison=comparison,
         changes=_changes(comparison),
+        fixes=_fixes(form) if plan.failing and plan.has_work else (),
     )
+
+
+def _fixes(form: Form) -> tuple[Fix, ...]:
+    """Edits that the report suggests under the level that counts: of likely renames first, then all that makes it pass."""
+    found = subjects.report_proposal(
+        get_registry(form.registry),
+        parse_subject(form.subject),
+        text=form.text,
+        schema_type=form.schema_type,
+        references=form.references(),
+    ).assessment
+    renames = sorted((item for item in found.renames if item.edit), key=lambda item: -item.score)[:SHOWN_RENAMES]
+    fixes = [
+        Fix(
+            titles=(item.edit.title,),
+            edit=_edit(f"fix-rename-{number}", item.edit.title, form, item.edit.text),
+            passes=None,
+        )
+        for number, item in enumerate(renames, start=1)
+        if item.edit
+    ]
+    if found.patch and found.patch.text != form.text:
+        title = "; ".join(found.patch.titles)
+        edit = _edit("fix-all", title, form, found.patch.text)
+        fixes.append(Fix(titles=found.patch.titles, edit=edit, passes=found.patch.passes))
+    return tuple(fixes)
+
+
+def _edit(anchor: str, title: str, form: Form, text: str) -> EditView:
+    return edit_view(anchor, title, form.text, text)
 
 
 def _changes(comparison: Comparison | None) -> tuple[ChangeLine, ...]:

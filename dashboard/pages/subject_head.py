@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 from collections.abc import Mapping, Sequence
 from typing import Final
 from urllib.parse import urlencode
@@ -20,6 +19,7 @@ from dashboard.presenters.frame import Action
 from dashboard.presenters.subject_life import LifeMark, LifeState
 from dashboard.presenters.subjects import TopicLink, TopicLinks
 from dashboard.texts import counted, later, listing
+from registry.access.patterns import pattern_of
 from registry.access.roles import Actor, may, refusal
 from registry.drift.carrying import CarryingTopic, carrying_topics
 from registry.formats.compatibility import LEVELS
@@ -91,7 +91,7 @@ def more_actions(
 
 def subscribe_url(registry: str, name: SubjectName) -> str:
     """The form of a new subscription to this subject; its name is taken as it is, not as a pattern."""
-    given = {"registry_pattern": glob.escape(registry), "subject_pattern": glob.escape(name.qualified)}
+    given = {"registry_pattern": pattern_of(registry), "subject_pattern": pattern_of(name.qualified)}
     return f"{reverse('ui:subscriptions')}?{urlencode(given)}#subscribe"
 
 

@@ -10,6 +10,7 @@ from dashboard.presenters.drift_parts import FindingOrigin
 from dashboard.presenters.frame import Action, Choice, Environment, Field, Frame, Link, Problem
 from dashboard.presenters.looks import Verdict
 from dashboard.presenters.promotions import CheckRow, RequestRow
+from dashboard.presenters.proof import EditView
 from dashboard.presenters.report import LevelResult, LintGroup, ReferenceField, SyntaxProblem
 
 
@@ -63,7 +64,7 @@ class ProposalTold:
 
     Either `syntax` or `problem` says why nothing more is told, or `parsed` that the text can be read. `equal` says that a
     version has this meaning already: nothing would be registered. `levels` are all seven. `comparison` is the text
-    against the newest version, None where none is, and `changes` are the first of it.
+    against the newest version, None where none is, and `changes` are the first of it. `fixes` are edits that the editor takes.
     """
 
     said: str
@@ -76,6 +77,19 @@ class ProposalTold:
     lint: tuple[LintGroup, ...] = ()
     comparison: Comparison | None = None
     changes: tuple[ChangeLine, ...] = ()
+    fixes: tuple[Fix, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fix:
+    """Edits that make a refused text pass, or part of it; the editor takes the whole text of `edit`.
+
+    `passes` says whether the level would be passed then; None where that isn't known.
+    """
+
+    titles: tuple[str, ...]
+    edit: EditView
+    passes: bool | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import glob
-
 from django.contrib import messages
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
@@ -17,6 +15,7 @@ from dashboard.pages.frame import page_actor
 from dashboard.pages.sources_words import given_text
 from dashboard.pages.subjects import subject_page
 from dashboard.texts import counted
+from registry.access.patterns import pattern_of
 from registry.access.roles import Actor, require
 from registry.access.services import add_owner
 from registry.errors import Conflict, InvalidInput, NotFound
@@ -82,4 +81,4 @@ def _apply(request: HttpRequest, registry: str, actor: Actor) -> None:
 def _own(registry: str, names: list[SubjectName], actor: Actor, **owner: str) -> None:
     """One rule a subject, with what patterns mean by a sign taken literally; all or none."""
     for name in names:
-        add_owner(subject_pattern=glob.escape(name.qualified), registry=registry, by=actor, **owner)
+        add_owner(subject_pattern=pattern_of(name.qualified), registry=registry, by=actor, **owner)

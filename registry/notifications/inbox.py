@@ -8,6 +8,7 @@ from typing import Any, Final
 from django.db import transaction
 from django.utils import timezone
 
+from registry.access.patterns import checked_pattern
 from registry.access.roles import Actor, require
 from registry.audit.services import record
 from registry.errors import InvalidInput, NotFound
@@ -15,7 +16,6 @@ from registry.notifications.events import ANY, SUBSCRIBABLE
 from registry.notifications.models import InboxEntry, Subscription
 from registry.notifications.selectors import person_of
 
-MAX_PATTERN: Final = 255
 MAX_SUBSCRIPTIONS: Final = 100  # of one person: each is matched with every change
 
 
@@ -67,8 +67,4 @@ def unsubscribe(*, subscription_id: int, by: Actor) -> None:
 
 def checked_patterns(registry_pattern: str, subject_pattern: str) -> tuple[str, str]:
     """Both patterns without blanks around them; empty ones mean all. Raises InvalidInput."""
-    given = ("registry", registry_pattern.strip() or "*"), ("subject", subject_pattern.strip() or "*")
-    for what, pattern in given:
-        if len(pattern) > MAX_PATTERN or not pattern.isprintable():
-            raise InvalidInput(f"The {what} pattern has up to {MAX_PATTERN} printable characters, such as orders-*.")
-    return given[0][1], given[1][1]
+    return checked_pattern(registry_pattern, "registry"), checked_pattern(subject_pattern, "subject")

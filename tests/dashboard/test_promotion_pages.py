@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import html
 import json
 import re
 from collections.abc import Callable
@@ -488,6 +489,32 @@ def test_break_glass_that_nobody_confirmed_is_red_for_good(browser: Browser, cas
 
 
 # --- proposals ---------------------------------------------------------------------------------------------------
+
+
+def test_the_editor_takes_the_suggested_fix(browser: Browser, cast: Cast, versions: None) -> None:
+    client, address = browser("steward"), "/ui/proposals/new"
+    refused = json.loads(json.dumps(V2))
+    refused["fields"].append({"name": "city", "type": "string"})
+    form = {
+        "registry": "dev",
+        "subject": "orders-value",
+        "format": "AVRO",
+        "schema": json.dumps(refused),
+        "do": "check",
+    }
+    page = client.post(address, form).content.decode()
+    fixes = [html.unescape(text) for text in re.findall(r'<button[^>]* name="fixed" value="([^"]+)"', page)]
+    assert fixes, "a refused text has a fix that the editor takes"
+    file = SimpleUploadedFile("other.avsc", b"not this")
+    answer = client.post(address, {**form, "fixed": fixes[-1], "file": file})
+    text = text_of(answer)
+    assert answer.status_code == 200
+    assert "dev would take it" in text
+    (city,) = [field for field in json.loads(fixes[-1])["fields"] if field["name"] == "city"]
+    assert "default" in city
+    held = re.search(r'<textarea[^>]* name="schema"[^>]*>(.*?)</textarea>', answer.content.decode(), re.DOTALL)
+    assert held is not None
+    assert json.loads(html.unescape(held[1])) == json.loads(fixes[-1])
 
 
 def test_a_proposal_from_a_version_to_a_request(

@@ -245,7 +245,7 @@ def test_subscriptions_are_bounded_and_belong_to_people(cast: dict[str, Actor], 
     for number in range(inbox.MAX_SUBSCRIPTIONS):
         inbox.subscribe(event="*", subject_pattern=f"s{number}", by=cast["reader"])
     with pytest.raises(InvalidInput, match="100 subscriptions"):
-        inbox.subscribe(event="*", subject_pattern="one more", by=cast["reader"])
+        inbox.subscribe(event="*", subject_pattern="one-more", by=cast["reader"])
     inbox.subscribe(event="*", subject_pattern="s1", wanted=False, by=cast["reader"])
     assert Subscription.objects.count() == inbox.MAX_SUBSCRIPTIONS
     with pytest.raises(NotSignedIn):

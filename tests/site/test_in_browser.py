@@ -71,6 +71,10 @@ def test_keyboard(page: Page, address: str) -> None:
     assert page.evaluate("document.activeElement.id") == "main"
     page.keyboard.press("/")
     assert page.evaluate("document.activeElement.id") == "search"
+    page.keyboard.type("orders")
+    page.keyboard.press("Escape")
+    assert page.evaluate("document.activeElement.tagName") == "BODY", "Escape leaves the box"
+    assert page.locator("#search").input_value() == "orders", "and keeps what is written"
     page.goto(f"{address}/gallery/compare")
     for key, expected in (("n", "c-1"), ("n", "c-2"), ("p", "c-1"), ("p", "c-1")):
         page.keyboard.press(key)

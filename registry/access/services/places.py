@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from registry.access.patterns import MAX_LENGTH, checked_pattern
 from registry.access.roles import ROLES
 from registry.errors import InvalidInput
-
-MAX_LENGTH = 255
 
 
 def checked_place(registry: str, subject_pattern: str) -> tuple[str, str]:
@@ -13,11 +12,10 @@ def checked_place(registry: str, subject_pattern: str) -> tuple[str, str]:
 
     The pattern is one of a shell (`orders-*`, `?`, `[ab]`) and is held against the qualified name of the subject.
     """
-    registry, subject_pattern = registry.strip(), subject_pattern.strip() or "*"
-    for what, text in (("registry", registry), ("subject pattern", subject_pattern)):
-        if len(text) > MAX_LENGTH or not text.isprintable():
-            raise InvalidInput(f"The {what} has at most {MAX_LENGTH} characters, and none that doesn't show.")
-    return registry, subject_pattern
+    registry = registry.strip()
+    if len(registry) > MAX_LENGTH or not registry.isprintable():
+        raise InvalidInput(f"The registry has at most {MAX_LENGTH} characters, and none that doesn't show.")
+    return registry, checked_pattern(subject_pattern, "subject")
 
 
 def checked_role(role: str) -> str:

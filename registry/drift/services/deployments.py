@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from django.db import transaction
 from django.utils import timezone
 
+from registry.access.patterns import checked_pattern
 from registry.access.roles import Actor, require
 from registry.audit.services import record
 from registry.drift.deployment_model import MAX_LABEL, MAX_URL, Deployment
@@ -26,7 +27,6 @@ TOLD_AGAIN: Final = timedelta(minutes=10)
 #: how far a program's clock may be ahead of ours
 AHEAD: Final = timedelta(minutes=5)
 AT_A_TIME: Final = 5_000
-_MAX_STARS: Final = 10
 
 
 @dataclass(frozen=True)
@@ -133,11 +133,7 @@ def _text(text: str, what: str, most: int) -> str:
 
 def _pattern(text: str, what: str, most: int) -> str:
     """A shell pattern; one of everything is the empty one."""
-    found = text.strip()
-    if len(found) > most or found.count("*") > _MAX_STARS or not found.isprintable():
-        raise InvalidInput(
-            f"The pattern of {what} has up to {most} characters, and at most ten '*' among them.", field=what
-        )
+    found = checked_pattern(text, what, longest=most, field=what)
     return "" if found == "*" else found
 
 

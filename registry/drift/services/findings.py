@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from registry.access.extent import require_extent
 from registry.access.models import User
+from registry.access.patterns import checked_pattern
 from registry.access.roles import Actor, require
 from registry.audit.services import record
 from registry.drift.life_cycle import MutePattern, is_muted
@@ -94,6 +95,9 @@ def mute(
     patterns = {"rule": rule.strip(), "subject": subject.strip(), "location": location.strip()}
     if not any(patterns.values()):
         raise InvalidInput("Name a rule, a subject or a place: a mute of everything would hide all drift.")
+    for name in ("rule", "subject"):
+        if patterns[name]:
+            checked_pattern(patterns[name], name, longest=MAX_PATTERN[name], field=name)
     for name, pattern in patterns.items():
         longest = MAX_PATTERN[name]
         if len(pattern) > longest or pattern.count("*") > MAX_STARS or not pattern.isprintable():

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from django.db import IntegrityError, transaction
 
+from registry.access.patterns import checked_pattern
 from registry.access.roles import ROLES, Actor, may_somewhere, require
 from registry.audit.services import record
 from registry.errors import EnvironmentPartNotFound, InvalidInput, NotSignedIn, RegistryNotFound, WrongState
@@ -102,7 +103,7 @@ def add_review_rule(
     require(by, MANAGE, registry=environment)
     row = locked_environment(environment)
     values = {
-        "subject_pattern": readable(subject_pattern, "subject_pattern", limit=MAX_PATTERN),
+        "subject_pattern": checked_pattern(subject_pattern, "subject", longest=MAX_PATTERN),
         "verdict": one_of(verdict, "verdict", (ReviewRule.ANY, ReviewRule.BREAKING)),
         "reviewers": one_of(reviewers, "reviewers", (ReviewRule.OWNERS, ReviewRule.ROLE, ReviewRule.GROUP)),
         "name": _reviewers_name(reviewers, name),
