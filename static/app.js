@@ -35,7 +35,7 @@
         if (!menu.contains(event.target)) menu.open = false;
     });
 
-  // Keys of one letter can be turned off, as dictating presses them.
+  // Dictating presses keys of one letter: they can be off.
   const keys = document.querySelector("[data-turn-keys] input") ?? {};
   keys.checked = localStorage.getItem("keys") !== "off";
   document.addEventListener("change", (event) => {
@@ -67,7 +67,7 @@
     if (event.key === "c") comment(event);
   });
 
-  // c comments on the change that has the focus, or on the whole.
+  // c: comment on the focused change, or on the whole.
   const comment = (event) => {
     const link = document.activeElement?.closest("[data-change]")?.querySelector("[data-comment]");
     const field = document.querySelector("#comment textarea");
@@ -102,7 +102,7 @@
     rows[Math.min(Math.max(at < 0 && by < 0 ? rows.length - 1 : at + by, 0), rows.length - 1)]?.querySelector(".primary")?.focus();
   };
 
-  // What is chosen in a list stays so on other pages, and is sent with its form.
+  // What is chosen in a list stays so on other pages.
   const keep = (root) => {
     const form = root.querySelector("[data-kept]");
     if (!form) return;
