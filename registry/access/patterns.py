@@ -37,7 +37,7 @@ def _problem(pattern: str, longest: int) -> str:
     if len(pattern) > longest:
         return f"has {len(pattern)} characters, and {longest} are allowed"
     if pattern.count("*") > MAX_STARS:
-        return f"has more than {MAX_STARS} '*'"
+        return f"has {pattern.count('*')} '*', and at most ten are allowed"
     for position, sign in enumerate(pattern, start=1):
         if sign.isspace():
             return f"has a blank at position {position}: '?' stands for one character"

@@ -41,7 +41,7 @@ BAD = "bad value!! %%"
         ("orders-[ab", "'[' at position 8 that isn't closed"),
         ("orders-[]", "isn't closed"),
         ("orders-[z-a]", "the empty range z-a"),
-        ("*" * 11, "more than 10 '*'"),
+        ("*" * 11, "11 '*', and at most ten"),
         ("a" * 256, "256 characters, and 255 are allowed"),
     ],
 )
