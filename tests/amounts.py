@@ -13,6 +13,7 @@ IS_LONG: Final = os.environ.get("SCHEMADESK_LONG") == "1"
 #: what is counted → of every run, of a long one
 AMOUNTS: Final[dict[str, tuple[int, int]]] = {
     "pairs of random Avro schemas": (8_000, 20_000),
+    "pairs of Avro schemas that Java decodes": (1_000, 8_000),
     "requests to three servers at once": (3_000, 10_000),
     "versions that move in": (1_500, 10_000),
     "hostile schemas of the second round": (9, 99),

@@ -20,6 +20,8 @@ DIRECTIONS: Final = {"BACKWARD": later("New reader, old data"), "FORWARD": later
 _PARTED: Final[dict[tuple[Answer, Answer], str]] = {
     ("yes", "no"): later("The rules accept it, the data change"),
     ("yes", "unknown"): later("The rules accept it, the data don’t prove it"),
+    ("yes", "differs"): later("The rules accept it, and decoders differ"),
+    ("no", "differs"): later("The rules refuse it, and decoders differ"),
     ("no", "yes"): later("The rules refuse it, no datum breaks"),
     ("no", "unknown"): later("The rules refuse it, the data don’t prove it"),
 }

@@ -61,7 +61,12 @@ _POLICY: Final = {
     "rejected": (Verdict.BREAKS, later("Rejected")),
 }
 _HEAVIEST: Final = ("refusal", "force", "advice")
-_ANSWERS: Final = {"yes": Verdict.OK, "no": Verdict.BREAKS, "unknown": Verdict.UNKNOWN}
+_ANSWERS: Final = {
+    "yes": Verdict.OK,
+    "no": Verdict.BREAKS,
+    "unknown": Verdict.UNKNOWN,
+    "differs": Verdict.BREAKS,
+}
 _Key = tuple[str, int, str, str, str | None]
 #: the same problem of several versions: one finding
 _Same = list[ReportItem]
@@ -164,6 +169,9 @@ def _sentence(proposal: Proposal) -> str:
             else gettext("nothing breaks.")
         )
         said = gettext("Checked against %(asked)s: %(found)s") % {"asked": asked, "found": found}
+        if report.verdict == "differs":
+            differs = gettext("It depends on the decoder: one reads all data unchanged, another doesn’t.")
+            said = f"{said} {differs}"
     if proposal.policy and not proposal.policy.is_accepted():
         return gettext("%(said)s The policy %(policy)s says: %(verdict)s.") % {
             "said": said,

@@ -56,6 +56,7 @@ class Parting:
             "yes": "all data are read unchanged",
             "no": "data are lost or can't be read",
             "unknown": "the data don't decide it",
+            "differs": "it depends on the decoder",
         }
         return f"Whether {reading}: the established rules {rules} it; {said[self.by_data]} ({self.how})."
 

@@ -18,7 +18,7 @@ from registry.formats.tags import EntityTags, TagChange
 
 Severity = Literal["break", "value loss", "warning"]
 DifferenceKind = Literal["added", "removed", "changed", "renamed", "moved"]
-Answer = Literal["yes", "no", "unknown"]
+Answer = Literal["yes", "no", "unknown", "differs"]
 Outcome = Literal["kept", "filled", "dropped", "converted"]
 
 
@@ -143,7 +143,8 @@ class Incompatibility:
     `rule` is the finest name of the case, `kind` the reference implementation's name for it, `location` the place
     as that implementation writes it, `detail` its message. `before` is the writer's side, `after` the reader's.
     `causes` says why each candidate was refused, where the reader offered several. `example` is a value that a hazard
-    changes, as a sentence. `witness` is given where it was looked for.
+    changes, as a sentence. `witness` is given where it was looked for. `decoders` names the decoders that it is about,
+    where others read the same data unchanged; empty if it is about all of them.
     """
 
     rule: str
@@ -165,6 +166,7 @@ class Incompatibility:
     causes: tuple[Incompatibility, ...] = ()
     example: str = ""
     witness: Witness | None = None
+    decoders: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +189,7 @@ class Truth:
     `no` has at least one finding of severity "break" (it can't be read) or "value loss" (it is read as another
     value), each with a witness that was found. `yes` means that no counterexample exists among the data that cover
     the writer's schema, or that one was proved not to exist; `how` says which. `unknown` says in `how` what hindered.
+    `differs` means that it depends on the decoder: one reads all of it unchanged, and for another there is a finding.
     """
 
     answer: Answer

@@ -195,6 +195,12 @@ class Checker:
             versions=tuple(versions),
             upgrade_order=level.upgrade_order,
             old_schemas={version: self._by_version[version].canonical for version in versions},
+            differing=tuple(
+                (version, direction)
+                for version in versions
+                for direction in level.directions
+                if self.found(version, direction).answer == "differs"
+            ),
         )
 
     def strip(self) -> LevelStrip:

@@ -62,7 +62,7 @@ def assessment_markdown(assessment: Assessment, *, title: str = "Compatibility r
 
 
 def _verdict(report: Report) -> str:
-    verdict = "compatible" if report.is_compatible else "incompatible"
+    verdict = "depends on the decoder, so not compatible" if report.verdict == "differs" else report.verdict
     profile = "" if report.profile == "confluent" else f" (profile {report.profile})"
     asked = ", ".join(map(str, report.versions))
     checked = f", checked against version {asked}" if asked else "; nothing to check"

@@ -13,6 +13,7 @@ from registry.formats.protobuf import messages as protobuf
 
 Direction = Literal["BACKWARD", "FORWARD"]
 Profile = Literal["confluent", "semantic"]
+Verdict = Literal["compatible", "incompatible", "differs"]
 
 #: which severities decide the verdict: the reference's rules know no loss of values, the data do
 DECISIVE: Final[Mapping[Profile, frozenset[Severity]]] = {
@@ -40,7 +41,8 @@ class ReportItem:
 
     `before` and `json_pointer_old` are of the version, `after` and `json_pointer_new` of the new schema, whichever of
     the two reads. `line` and `column` (from 1) are in the new schema's text, `old_line` and `old_column` in the
-    version's; None where the place is in a referenced schema. `remedy` is a change of the new schema.
+    version's; None where the place is in a referenced schema. `remedy` is a change of the new schema. `decoders` names
+    those that it is about, where others read the same data unchanged; empty if it is about all.
     """
 
     rule: str
@@ -65,6 +67,7 @@ class ReportItem:
     causes: tuple[ReportItem, ...] = ()
     example: str = ""
     witness: Witness | None = None
+    decoders: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The item as JSON values."""
@@ -89,6 +92,7 @@ class ReportItem:
             "location": self.location,
             "detail": self.detail,
             "example": self.example,
+            "decoders": list(self.decoders),
             "witness": self.witness.to_dict() if self.witness else None,
             "causes": [cause.to_dict() for cause in self.causes],
         }
@@ -108,7 +112,8 @@ class ReportItem:
 class Report:
     """The verdict of one level, with every finding against every version that the level names, newest first.
 
-    `versions` are those checked; `old_schemas` their canonical texts.
+    `versions` are those checked; `old_schemas` their canonical texts. `differing` are the readings whose result depends
+    on the decoder.
     """
 
     level: str
@@ -118,11 +123,20 @@ class Report:
     versions: tuple[int, ...] = ()
     upgrade_order: str = ""
     old_schemas: Mapping[int, str] = field(default_factory=dict, repr=False)
+    differing: tuple[tuple[int, Direction], ...] = ()
 
     @property
     def breaks(self) -> tuple[ReportItem, ...]:
         """The items that decide the verdict."""
         return tuple(item for item in self.items if item.severity in DECISIVE[self.profile])
+
+    @property
+    def verdict(self) -> Verdict:
+        """`differs` where each reading that isn't safe for all decoders is safe for one of them."""
+        if self.is_compatible:
+            return "compatible"
+        pairs = {(item.against_version, item.direction) for item in self.breaks}
+        return "differs" if pairs <= set(self.differing) else "incompatible"
 
     @property
     def hazards(self) -> tuple[ReportItem, ...]:
@@ -135,6 +149,7 @@ class Report:
             "level": self.level,
             "profile": self.profile,
             "is_compatible": self.is_compatible,
+            "verdict": self.verdict,
             "versions": list(self.versions),
             "upgrade_order": self.upgrade_order,
             "items": [item.to_dict() for item in self.items],
@@ -196,6 +211,7 @@ def item_from(
         detail=found.detail,
         example=found.example,
         witness=found.witness,
+        decoders=found.decoders,
         causes=tuple(item_from(format, cause, direction, version, new, old) for cause in found.causes),
     )
 

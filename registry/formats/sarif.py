@@ -25,6 +25,7 @@ def assessment_sarif(assessment: Assessment, *, subject: str = "", file: str = "
         "level": report.level,
         "profile": report.profile,
         "isCompatible": report.is_compatible,
+        "verdict": report.verdict,
         "versions": list(report.versions),
         "levels": {name: found.is_compatible for name, found in assessment.strip.reports.items()},
     }

@@ -139,3 +139,29 @@ def test_a_schema_that_breaks_everywhere_gets_no_patch() -> None:
     found = assessed(new, old)
     assert len(found.report.breaks) == 21
     assert found.patch is None
+
+
+@pytest.mark.requirement("ORA-6")
+def test_where_decoders_differ_the_report_says_so_and_nothing_passes() -> None:
+    old, new = (
+        '{"type": "record", "name": "R", "fields": [{"name": "a", "type": "int"}, {"name": "b", "type": "int"}]}',
+        '{"type": "record", "name": "R", "fields": [{"name": "b", "type": "int", "aliases": ["a"]}, '
+        '{"name": "a", "type": "int", "aliases": ["b"]}]}',
+    )
+    found = assess(AVRO, AVRO.parse(new), [(1, AVRO.parse(old))], "BACKWARD", parse=AVRO.parse, profile="semantic")
+    assert (found.report.is_compatible, found.report.verdict) == (False, "differs")
+    assert {item.decoders for item in found.report.breaks} == {("Java",)}
+    assert all(
+        "Java's decoder alone: fastavro reads the same data unchanged" in item.message for item in found.report.breaks
+    )
+    assert found.strip.matrix[0].is_backward is False
+    told = found.to_dict()
+    assert (told["verdict"], told["items"][0]["decoders"]) == ("differs", ["Java"])
+    assert "depends on the decoder, so not compatible" in assessment_markdown(found)
+    by_rules = assess(AVRO, AVRO.parse(new), [(1, AVRO.parse(old))], "BACKWARD", parse=AVRO.parse)
+    assert by_rules.report.verdict == "incompatible"
+    assert [(item.by_rules, item.by_data) for item in by_rules.partings if item.direction == "BACKWARD"] == [
+        ("no", "differs")
+    ]
+    for report in (told, by_rules.to_dict()):
+        assert DOCUMENTED.is_valid(report)

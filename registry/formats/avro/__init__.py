@@ -99,7 +99,7 @@ class AvroFormat:
         return self.judge(reader, writer).breaks
 
     def truth(self, reader: ParsedSchema, writer: ParsedSchema) -> Truth:
-        """What the covering data of the writer say, decoded with the reader by fastavro."""
+        """What the covering data of the writer say, decoded with the reader by fastavro and as Java's decoder does it."""
         return truth_of(_model(reader), _model(writer))
 
     def witness(self, reader: ParsedSchema, writer: ParsedSchema, found: Incompatibility | None = None) -> Witness:

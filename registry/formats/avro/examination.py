@@ -16,6 +16,8 @@ from registry.formats.avro.covering import MAX_DEPTH, Coverage, TooMuchData
 from registry.formats.avro.datum import datum_to_json, plain
 from registry.formats.avro.findings import findings_of, inside, option_place, root_path
 from registry.formats.avro.isolation import record_of, with_this_alone
+from registry.formats.avro.java_decoder import JavaDecoder, TooManySteps
+from registry.formats.avro.java_names import JavaStops
 from registry.formats.avro.model import (
     AvroType,
     Record,
@@ -31,6 +33,9 @@ from registry.formats.base import Incompatibility, Judgement, Witness
 MAX_WORK: Final = 1_500_000
 _MAX_SHOWN_FIELDS: Final = 200
 
+FASTAVRO: Final = "fastavro"
+JAVA: Final = "Java"
+
 _BY_ORDER: Final[Reason] = ("UNION_BRANCH_ORDER", "", None, ())
 
 Key = tuple[str, str | None, str | None, str | None, str | None]
@@ -44,14 +49,19 @@ class Examination:
     """The evidence of one pair of schemas, gathered when it is made; not changed afterwards.
 
     `found` has each break and each loss with its witness, in the order in which they were met; `inner` has those inside
-    of a union's branches that are causes of the union's own, `parted` those where decoders do different things: fastavro
-    does what the specification says, Java's decoder keeps the data. `hindrance` says why not all data were looked at.
+    of a union's branches that are causes of the union's own, `parted` those where fastavro goes by the order of a
+    union's branches, and `java` those of data that fastavro keeps and Java's decoder doesn't. `decoders` says for each
+    whom it is about, `is_kept` for each decoder whether it reads all data unchanged. `hindrance` says why not all data
+    were looked at.
     """
 
     def __init__(self, reader: Schema, writer: Schema) -> None:
         self.found: dict[Key, Incompatibility] = {}
         self.inner: dict[Key, Incompatibility] = {}
         self.parted: dict[Key, Incompatibility] = {}
+        self.java: dict[Key, Incompatibility] = {}
+        self.decoders: dict[Key, set[str]] = {}
+        self.is_kept = {FASTAVRO: True, JAVA: True}
         self.hindrance = ""
         self.count = 0
         resolution = Resolution(reader.root, writer.root)
@@ -65,6 +75,10 @@ class Examination:
         self._told_now: dict[Key, Witness] = {}
         self._findings: dict[tuple[int, str, str, str | None], Incompatibility] = {}
         self._open: list[Pair] = []
+        self._java = JavaDecoder(reader.root, writer.root)
+        # Of the parts of the datum at hand that are being looked at, whether Java's decoder keeps each.
+        self._java_keeps: list[bool] = []
+        self._is_changed_now = False
         self._gather(resolution.root, reader, writer)
 
     def _gather(self, root: Pair, reader: Schema, writer: Schema) -> None:
@@ -80,18 +94,63 @@ class Examination:
                 self.hindrance = "no finite datum of the writer's schema exists"
             for datum in coverage.data():
                 self.count += 1
-                self._told_now.clear()
-                if not self._examine(root, place, datum, is_inner=False):
-                    self._widen(root, datum)
+                self._look_at(root, place, datum)
             if coverage.is_cut:
                 self.hindrance = f"the data end {MAX_DEPTH} levels deep, and the schema goes on"
-        except (TooMuchData, _CodecRefused) as limit:
+        except (TooMuchData, TooManySteps, _CodecRefused) as limit:
             self.hindrance = str(limit)
         except RecursionError:
             self.hindrance = "the covering data are nested too deep"
 
+    def _look_at(self, root: Pair, place: Place, datum: Any) -> None:
+        """Notes what each decoder makes of a datum of the whole schema."""
+        self._told_now.clear()
+        self._is_changed_now = False
+        by_java = self._by_java(root, place, datum)
+        self._java_keeps.append(not by_java)
+        is_read = self._examine(root, place, datum, is_inner=False)
+        self._java_keeps.pop()
+        if not is_read:
+            self._widen(root, datum)
+        self.is_kept[FASTAVRO] &= is_read and not self._is_changed_now
+        self.is_kept[JAVA] &= not by_java
+        if is_read and not self._is_changed_now:
+            for told in by_java:
+                key = key_of(told)
+                self.decoders.setdefault(key, set()).add(JAVA)
+                self.java.setdefault(key, told)
+
+    def _by_java(self, pair: Pair, place: Place, datum: Any) -> list[Incompatibility]:
+        """What Java's decoder stops at or changes in a datum, each with its witness; empty if it keeps the datum."""
+        try:
+            value = self._java.decode(pair.reader, pair.writer, datum, place)
+            reading = Reading(pair.reader, pair.writer, datum, value, place, decoder=self._java)
+        except JavaStops as stop:
+            told = finding(stop.reason, stop.pair, stop.place)
+            witness = Witness(True, datum_to_json(datum), self._codec(pair.writer).encode(datum).hex(), str(stop))
+            return [replace(self._known.get(key_of(told), told), severity="break", witness=witness)]
+        if not reading.losses:
+            return []
+        encoded, read = self._codec(pair.writer).encode(datum).hex(), datum_to_json(reading.value)
+        return [
+            replace(
+                finding(loss.reason, loss.pair, loss.place),
+                severity="value loss",
+                example=loss.note,
+                witness=Witness(True, datum_to_json(datum), encoded, read=read, reason=loss.note),
+            )
+            for loss in reading.losses
+        ]
+
     def _examine(self, pair: Pair, place: Place, datum: Any, *, is_inner: bool) -> bool:
-        """Whether the datum can be decoded; what breaks or changes is noted."""
+        """Whether fastavro decodes the datum; what breaks or changes is noted, and whether Java's decoder does so too."""
+        self._java_keeps.append(self._java_keeps[-1] or not self._by_java(pair, place, datum))
+        try:
+            return self._examine_by_fastavro(pair, place, datum, is_inner=is_inner)
+        finally:
+            self._java_keeps.pop()
+
+    def _examine_by_fastavro(self, pair: Pair, place: Place, datum: Any, *, is_inner: bool) -> bool:
         write, read = self._codec(pair.writer), self._codec(pair.reader)
         encoded = write.encode(datum)
         self._spend(write.weight + read.weight + len(encoded))
@@ -133,9 +192,11 @@ class Examination:
             reading = Reading(pair.reader, pair.writer, datum, value, place)
         except UnexpectedReading as odd:
             witness = Witness(True, datum_to_json(datum), encoded.hex(), reason=str(odd), read=plain(value))
+            self._is_changed_now = True
             told = replace(self._finding(("NOT_DECODED", "", None, ()), pair, place), severity="value loss")
             self._note(told, witness, is_inner)
             return
+        self._is_changed_now = self._is_changed_now or bool(reading.losses)
         for loss in reading.losses:
             read = datum_to_json(reading.value)
             witness = Witness(True, datum_to_json(datum), encoded.hex(), read=read, reason=loss.note)
@@ -200,6 +261,7 @@ class Examination:
     def _note(self, told: Incompatibility, witness: Witness, is_inner: bool) -> None:
         """Keeps the first witness of each finding; one that the rules tell too is told in their words."""
         key = key_of(told)
+        self.decoders.setdefault(key, set()).update({FASTAVRO} if self._java_keeps[-1] else {FASTAVRO, JAVA})
         store = self.inner if is_inner else self.found
         if told.rule == _BY_ORDER[0]:
             store = self.parted

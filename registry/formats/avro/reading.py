@@ -1,7 +1,7 @@
 """What became of a datum that a reader decoded: each field's outcome, the value in the reader's terms, and every loss.
 
-The walk goes over the datum and the value that fastavro made of it, side by side, and takes a reader's branches and
-fields as fastavro takes them: the first branch that matches, a field by its name before its aliases.
+The walk goes over the datum and the value that a decoder made of it, side by side, and takes a reader's branches and
+fields as that decoder takes them.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from registry.formats.avro.codec import branch_name
 from registry.formats.avro.datum import branch_position, datum_from_default, plain, stored
@@ -92,15 +92,58 @@ def field_sources(reader: Record, writer: Record) -> dict[str, Field]:
     return sources
 
 
+class Decoder(Protocol):
+    """What a decoder takes of a reader's schema for a writer's type: the branch of a union, the source of a field."""
+
+    def branch(
+        self, reader: Union, writer: AvroType, around: tuple[Union, int] | None = None
+    ) -> tuple[int, AvroType] | None:
+        """The reader's branch, None if there is none; `around` is the writer's union and the position in it."""
+
+    def sources(self, reader: Record, writer: Record) -> Mapping[str, Field]:
+        """For each field of the reader that is filled from the data: the writer's field."""
+
+    def is_taken_by_order(self, reader: AvroType, writer: AvroType) -> bool:
+        """Whether the branch that is taken depends on the order of the branches, although one has the same type."""
+
+
+class Fastavro:
+    """fastavro's choices, which are those of the specification."""
+
+    def branch(
+        self, reader: Union, writer: AvroType, around: tuple[Union, int] | None = None
+    ) -> tuple[int, AvroType] | None:
+        """The first branch that matches."""
+        return first_match(reader, writer)
+
+    def sources(self, reader: Record, writer: Record) -> Mapping[str, Field]:
+        """A field by its name before its aliases."""
+        return field_sources(reader, writer)
+
+    def is_taken_by_order(self, reader: AvroType, writer: AvroType) -> bool:
+        """Whether a branch of another type comes before the one of the same type."""
+        return is_taken_by_order(reader, writer)
+
+
 class Reading:
     """Compares one datum with what the reader got; `value` is that in the form of a datum of the reader.
 
-    With `is_general` the paths of outcomes have no indexes and no keys of maps, which are data too.
+    `decoder` says how the reader's branches and fields were taken. With `is_general` the paths of outcomes have no
+    indexes and no keys of maps, which are data too.
     """
 
     def __init__(
-        self, reader: AvroType, writer: AvroType, written: Any, read: Any, place: Place, *, is_general: bool = False
+        self,
+        reader: AvroType,
+        writer: AvroType,
+        written: Any,
+        read: Any,
+        place: Place,
+        *,
+        decoder: Decoder | None = None,
+        is_general: bool = False,
     ) -> None:
+        self._decoder = decoder or Fastavro()
         self._is_general = is_general
         self.fields: list[FieldOutcome] = []
         self.losses: list[Loss] = []
@@ -113,9 +156,12 @@ class Reading:
         if isinstance(writer, Union):
             position = branch_position(writer, written[0])
             there = inside(Pair(reader, writer), Edge(_NO_PAIR, branch=position), place)
-            return self._value(reader, writer.branches[position], written[1], read, there, path)
+            branch = writer.branches[position]
+            if isinstance(reader, Union):
+                return self._in_union(reader, branch, written[1], read, there, path, (writer, position))
+            return self._value(reader, branch, written[1], read, there, path)
         if isinstance(reader, Union):
-            return self._in_union(reader, writer, written, read, place, path)
+            return self._in_union(reader, writer, written, read, place, path, None)
         pair = Pair(reader, writer)
         if isinstance(reader, Record) and isinstance(writer, Record):
             return self._record(reader, writer, written, _as(dict, read), pair, place, path)
@@ -138,15 +184,24 @@ class Reading:
     def _step(self, path: str, sign: str, item: object) -> str:
         return path + sign if self._is_general else f"{path}{sign[0]}{item}{sign[1]}"
 
-    def _in_union(self, reader: Union, writer: AvroType, written: Any, read: Any, place: Place, path: str) -> Any:
-        found = first_match(reader, writer)
+    def _in_union(
+        self,
+        reader: Union,
+        writer: AvroType,
+        written: Any,
+        read: Any,
+        place: Place,
+        path: str,
+        around: tuple[Union, int] | None,
+    ) -> Any:
+        found = self._decoder.branch(reader, writer, around)
         if found is None:
             raise UnexpectedReading(f"{path}: no branch of the reader matches")
         position, branch = found
         before = len(self.losses)
         there = option_place(Pair(reader, writer), position, place)
         value = self._value(branch, writer, written, read, there, path)
-        if len(self.losses) > before and is_taken_by_order(reader, writer):
+        if len(self.losses) > before and self._decoder.is_taken_by_order(reader, writer):
             last = self.losses[-1]
             reason: Reason = ("UNION_BRANCH_ORDER", "", None, ())
             self.losses[before:] = [Loss(reason, Pair(reader, writer), place, last.written, last.read, last.note)]
@@ -162,7 +217,7 @@ class Reading:
         place: Place,
         path: str,
     ) -> dict[str, Any]:
-        sources = field_sources(reader, writer)
+        sources = self._decoder.sources(reader, writer)
         value = {}
         for field in reader.fields:
             here = f"{path}.{field.name}"
@@ -203,6 +258,8 @@ class Reading:
         if name is not None and plain(written[name]) != plain(value):
             fields = [item for item in _fields(pair.reader) if name in (item.name, *item.aliases)]
             reason: Reason = ("FIELD_ALIASED_TWICE", "", field, (name, fields))
+            if len(fields) == 1:
+                reason = ("FIELD_ALIAS_ACROSS_NAMESPACES", "", field, ())
             note = f'"{field.name}" gets its default, not what the writer has as "{name}"'
             self.losses.append(Loss(reason, pair, place, plain(written[name]), plain(value), note))
         return value
@@ -239,6 +296,8 @@ def _change(reader: AvroType, writer: AvroType, written: Any, read: Any) -> tupl
             return f"{written} is read as {digits}", "WIDENING_LOSES_PRECISION"
         note, rule = _logical_change(reader, writer, written, read)
         return (note, rule) if rule else (f"widened from {writer.kind} to {reader.kind}", "")
+    if isinstance(read, str) and isinstance(written, bytes) and read.encode("utf-8", "replace") != written:
+        return "bytes that are no UTF-8 are read as replacement characters", "BYTES_READ_AS_STRING"
     note, rule = _logical_change(reader, writer, written, read)
     if not rule and reader.kind != writer.kind:
         return f"{writer.kind} read as {reader.kind}", ""

@@ -119,7 +119,7 @@ class Resolution:
         elif reader.kind == writer.kind:
             self._expand_same_kind(pair)
         elif writer.kind not in READS.get(reader.kind, ()):
-            pair.reasons.append((_mismatch_rule(reader, writer), "", None, ()))
+            pair.reasons.append((mismatch_rule(reader, writer), "", None, ()))
         if reader is not writer:
             self._note_hazard(pair)
 
@@ -287,7 +287,8 @@ def _missing_field(field: Field) -> Reason:
     return ("FIELD_WITHOUT_DEFAULT", f"/fields/{field.position}", field, ())
 
 
-def _mismatch_rule(reader: AvroType, writer: AvroType) -> str:
+def mismatch_rule(reader: AvroType, writer: AvroType) -> str:
+    """The rule of two types of which the one is never read as the other."""
     if writer.kind == "null":
         return "NULL_NOT_ACCEPTED"
     return "TYPE_NARROWED" if reader.kind in _WIDER.get(writer.kind, ()) else "TYPE_CHANGED"

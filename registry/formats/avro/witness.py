@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Final
 
 from registry.formats.avro.codec import codec, plain_error
 from registry.formats.avro.covering import Coverage, TooMuchData
 from registry.formats.avro.datum import datum_to_json
-from registry.formats.avro.examination import Examination, examination, key_of
+from registry.formats.avro.examination import FASTAVRO, JAVA, Examination, Key, examination, key_of
 from registry.formats.avro.model import Schema
 from registry.formats.base import Incompatibility, Truth, Witness
 
+_NAMES: Final[Mapping[str, str]] = {FASTAVRO: "fastavro", JAVA: "Java's decoder"}
 # Why a finding of the rule may have no datum that breaks or changes.
 _NO_WITNESS: Final[Mapping[str, str]] = {
     "LOGICAL_TYPE_CHANGED": "the value stays what it is; only its logical type is another",
@@ -29,26 +31,54 @@ _NO_WITNESS: Final[Mapping[str, str]] = {
 def truth_of(reader: Schema, writer: Schema) -> Truth:
     """What the covering data of the writer say: every break and every loss, each with its witness."""
     seen = examination(reader, writer)
-    findings = tuple(seen.found.values())
+    findings = tuple(_of_decoders(item, seen) for item in _decisive(seen))
     if findings:
-        return Truth("no", findings, _how(seen))
+        return Truth("differs" if any(seen.is_kept.values()) else "no", findings, _how(seen))
     return Truth("unknown" if seen.hindrance else "yes", (), _how(seen))
+
+
+def _decisive(seen: Examination) -> Iterator[Incompatibility]:
+    """What breaks or changes data under any decoder, each once."""
+    known: set[Key] = set()
+    for key, item in (*seen.found.items(), *seen.parted.items(), *seen.java.items()):
+        if key not in known and item.witness is not None:
+            known.add(key)
+            yield replace(item, severity="break" if item.witness.error else "value loss")
+
+
+def _of_decoders(found: Incompatibility, seen: Examination) -> Incompatibility:
+    """A finding that says so where it is about one decoder alone."""
+    decoders = seen.decoders.get(key_of(found), set())
+    if len(decoders) != 1:
+        return found
+    (alone,) = decoders
+    other = next(name for name in seen.is_kept if name != alone)
+    message = f"{found.message} ({_NAMES[alone]} alone: {_NAMES[other]} reads the same data unchanged)"
+    return replace(found, message=message, decoders=(alone,))
 
 
 def _how(seen: Examination) -> str:
     """In a few sentences what was looked at, what hindered it, and where the rules of Java say something else."""
-    parts = [f"{seen.count:,} covering data were encoded with the writer and decoded with the reader by fastavro."]
+    parts = [
+        f"{seen.count:,} covering data were encoded with the writer, decoded with the reader by fastavro, and followed "
+        "through the rules of Java's decoder (Avro 1.12)."
+    ]
     if seen.hindrance:
         parts.append(f"Not all were looked at: {seen.hindrance}.")
-    if seen.parted:
-        places = ", ".join(sorted({item.path for item in seen.parted.values()})[:10])
+    kept = [name for name, is_kept in seen.is_kept.items() if is_kept]
+    if len(kept) == 1 and seen.count:
+        other = next(name for name in seen.is_kept if name not in kept)
+        alone = [item for item in _decisive(seen) if other in seen.decoders.get(key_of(item), ())]
+        places = ", ".join(sorted({item.path for item in alone})[:10])
         parts.append(
-            f"Decoders part at {places}: the specification and fastavro take the first branch that matches, "
-            "Java's decoder the one of the same type."
+            f"Decoders differ at {places}: {_NAMES[kept[0]]} reads all of it unchanged, {_NAMES[other]} doesn't."
         )
-    unproved = _rules(item for item in seen.judgement.breaks if key_of(item) not in seen.found)
+    unproved = _rules(
+        item for item in seen.judgement.breaks if key_of(item) not in (seen.found.keys() | seen.java.keys())
+    )
     if unproved and not seen.hindrance:
-        parts.append(f"Java's rules also refuse {unproved}, which fastavro reads.")
+        reading = "both decoders read" if all(seen.is_kept.values()) else "fastavro reads"
+        parts.append(f"Java's rules also refuse {unproved}, which {reading}.")
     return " ".join(parts)
 
 
@@ -60,7 +90,7 @@ def witness_of(reader: Schema, writer: Schema, found: Incompatibility) -> Witnes
     """The datum that shows one finding, of the established rules or of the data; why there is none otherwise."""
     seen = examination(reader, writer)
     key = key_of(found)
-    proved = seen.found.get(key) or seen.inner.get(key) or seen.parted.get(key)
+    proved = seen.found.get(key) or seen.inner.get(key) or seen.parted.get(key) or seen.java.get(key)
     if proved is None and found.rule == "UNION_BRANCH_AMBIGUOUS":
         proved = seen.parted.get(("UNION_BRANCH_ORDER", *key[1:]))
     if proved is not None and proved.witness is not None:

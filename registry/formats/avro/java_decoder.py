@@ -1,0 +1,254 @@
+"""What Java's decoder makes of a datum: the rules of `GenericDatumReader` in Avro 1.12, followed without Java.
+
+The two decoders in wide use, Java's and fastavro, resolve schemas differently in three things. Java first renames the
+writer's types and fields by all aliases of the reader, whatever else has the new name, and stops if two fields then have
+one name. It never compares the names of two records outside a union. And in a reader's union it takes the branch of the
+same type, of the same full name or, for a record, of a structure that fits, before one that needs a promotion; two
+unions that are written alike are matched by position.
+
+Source: `Schema`, `Resolver` and `FastReaderBuilder` of org.apache.avro; tests hold this module against them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from registry.formats.avro.datum import branch_position, datum_from_default, stored
+from registry.formats.avro.findings import inside, option_place
+from registry.formats.avro.java_names import JavaStops, RenamedWriter, simple_name
+from registry.formats.avro.model import Array, AvroType, Enum, Field, Fixed, Map, Named, Record, Union
+from registry.formats.avro.resolution import READS, Edge, Pair, Reason, mismatch_rule
+from registry.formats.avro.sides import Place
+
+MAX_STEPS: Final = 2_000_000
+_NO_PAIR: Final = Pair(Union((), "", None), Union((), "", None))
+
+
+class TooManySteps(Exception):
+    """Following Java's decoder through the data takes too long."""
+
+
+class JavaDecoder:
+    """Java's decoder for one reader and one writer; also says, as Reading asks, which branch and which field it takes.
+
+    `refusal` is what it stops at before any datum, None where it begins to read.
+    """
+
+    def __init__(self, reader: AvroType, writer: AvroType) -> None:
+        self._steps_left = MAX_STEPS
+        self._sources: dict[tuple[int, int], dict[str, Field]] = {}
+        self._equal: dict[tuple[int, int], bool] = {}
+        self._names = RenamedWriter(reader, writer)
+        self.refusal = self._names.refusal
+
+    def sources(self, reader: Record, writer: Record) -> Mapping[str, Field]:
+        """For each field of the reader that is filled from the data: the writer's field that it takes."""
+        key = (id(reader), id(writer))
+        if key not in self._sources:
+            names = dict(zip(self._names.fields_of(writer), writer.fields, strict=True))
+            self._sources[key] = {name: field for name, field in names.items() if name in reader.by_name}
+        return self._sources[key]
+
+    def branch(
+        self, reader: Union, writer: AvroType, around: tuple[Union, int] | None = None
+    ) -> tuple[int, AvroType] | None:
+        """The reader's branch for a type, None if there is none; `around` is the writer's union and the position in it."""
+        if around is not None and self._is_equivalent(around[0], reader):
+            return around[1], reader.branches[around[1]]
+        fits: int | None = None
+        for position, branch in enumerate(reader.branches):
+            self._step()
+            if branch.kind != writer.kind:
+                continue
+            if not isinstance(branch, Named) or not isinstance(writer, Named):
+                return position, branch
+            name = self._names.name_of(writer)
+            if branch.full_name == name:
+                return position, branch
+            if isinstance(branch, Record) and isinstance(writer, Record) and self._fits(branch, writer):
+                fits = position if fits is None or branch.simple == simple_name(name) else fits
+        if fits is not None:
+            return fits, reader.branches[fits]
+        promoted = (
+            (position, branch)
+            for position, branch in enumerate(reader.branches)
+            if branch.kind != writer.kind and writer.kind in READS.get(branch.kind, ())
+        )
+        return next(promoted, None)
+
+    def is_taken_by_order(self, reader: AvroType, writer: AvroType) -> bool:
+        """Never: a branch of the same type comes before others, wherever it stands."""
+        return False
+
+    def decode(self, reader: AvroType, writer: AvroType, datum: Any, place: Place) -> Any:
+        """The value that the reader gets, without the names of branches; raises JavaStops, or TooManySteps."""
+        self._step()
+        if self.refusal is not None:
+            raise self.refusal
+        if isinstance(writer, Union):
+            position = branch_position(writer, datum[0])
+            there = inside(Pair(reader, writer), Edge(_NO_PAIR, branch=position), place)
+            branch = writer.branches[position]
+            if isinstance(reader, Union):
+                return self._in_union(reader, branch, datum[1], there, (writer, position))
+            return self.decode(reader, branch, datum[1], there)
+        if isinstance(reader, Union):
+            return self._in_union(reader, writer, datum, place, None)
+        reason = self._error(reader, writer)
+        if reason is not None:
+            raise _stops(reason, Pair(reader, writer), place)
+        return self._value(reader, writer, datum, place)
+
+    def _in_union(
+        self, reader: Union, writer: AvroType, datum: Any, place: Place, around: tuple[Union, int] | None
+    ) -> Any:
+        found = self.branch(reader, writer, around)
+        if found is None:
+            raise _stops(("UNION_BRANCH_MISSING", "", None, ()), Pair(reader, writer), place)
+        return self.decode(found[1], writer, datum, option_place(Pair(reader, writer), found[0], place))
+
+    def _value(self, reader: AvroType, writer: AvroType, datum: Any, place: Place) -> Any:
+        """The value of two types between which nothing stops."""
+        pair = Pair(reader, writer)
+        if isinstance(reader, Record) and isinstance(writer, Record):
+            sources = self.sources(reader, writer)
+            value = {}
+            for field in reader.fields:
+                source = sources.get(field.name)
+                if source is None:
+                    if _is_default_refused(field):
+                        raise _stops(("NOT_DECODED", "", field, ()), pair, place)
+                    value[field.name] = _without_branches(datum_from_default(field.type, field.default))
+                else:
+                    there = inside(pair, Edge(_NO_PAIR, field, source), place)
+                    value[field.name] = self.decode(field.type, source.type, datum[source.name], there)
+            return value
+        if isinstance(reader, Array) and isinstance(writer, Array):
+            there = inside(pair, Edge(_NO_PAIR), place)
+            return [self.decode(reader.items, writer.items, item, there) for item in datum]
+        if isinstance(reader, Map) and isinstance(writer, Map):
+            there = inside(pair, Edge(_NO_PAIR), place)
+            return {key: self.decode(reader.values, writer.values, item, there) for key, item in datum.items()}
+        if isinstance(reader, Enum) and isinstance(writer, Enum):
+            if datum in reader.symbol_set:
+                return datum
+            if reader.default is None:
+                missing = sorted(writer.symbol_set - reader.symbol_set)
+                raise _stops(("ENUM_SYMBOL_MISSING", "/symbols", None, (missing,)), pair, place)
+            return reader.default
+        if reader.kind == "string" and isinstance(datum, bytes):
+            return datum.decode("utf-8", "replace")  # Java doesn't check the bytes of a string
+        if reader.kind == "bytes" and isinstance(datum, str):
+            return datum.encode("utf-8")
+        return stored(reader, float(datum) if reader.kind in ("float", "double") else datum)
+
+    def _error(self, reader: AvroType, writer: AvroType) -> Reason | None:
+        """What stops the decoder at two types that are no unions, whatever the datum."""
+        if reader.kind != writer.kind:
+            is_read = writer.kind in READS.get(reader.kind, ())
+            return None if is_read else (mismatch_rule(reader, writer), "", None, ())
+        if isinstance(reader, Record) and isinstance(writer, Record):
+            sources = self.sources(reader, writer)
+            missing = next((item for item in reader.fields if item.name not in sources and not item.has_default), None)
+            if missing is None:
+                return None
+            rule = "FIELD_WITHOUT_DEFAULT"
+            if any(name in writer.by_name for name in (missing.name, *missing.aliases)):
+                rule = "FIELD_ALIAS_ACROSS_NAMESPACES"
+            return rule, f"/fields/{missing.position}", missing, ()
+        if isinstance(reader, (Enum, Fixed)) and isinstance(writer, Named):
+            if simple_name(self._names.name_of(writer)) != reader.simple:
+                return "NAME_CHANGED", "/name", None, ()
+            if isinstance(reader, Fixed) and isinstance(writer, Fixed) and reader.size != writer.size:
+                return "FIXED_SIZE_CHANGED", "/size", None, ()
+        return None
+
+    def _fits(self, reader: Record, writer: Record) -> bool:
+        """Whether a record can be read as another one, going by it and its fields alone."""
+        if self._error(reader, writer) is not None:
+            return False
+        return not any(
+            self._is_error(reader.by_name[name].type, source.type)
+            for name, source in self.sources(reader, writer).items()
+        )
+
+    def _is_error(self, reader: AvroType, writer: AvroType) -> bool:
+        if isinstance(writer, Union):
+            return False
+        if isinstance(reader, Union):
+            return self.branch(reader, writer) is None
+        return self._error(reader, writer) is not None
+
+    def _is_equivalent(self, writer: AvroType, reader: AvroType) -> bool:
+        """Whether two unions are matched by position: they are written alike, going by simple names."""
+        self._step()
+        if writer.kind != reader.kind:
+            return False
+        if isinstance(writer, Named) and isinstance(reader, Named):
+            if simple_name(self._names.name_of(writer)) != reader.simple:
+                return False
+            if isinstance(writer, Record) and isinstance(reader, Record):
+                return self._are_equivalent_records(writer, reader)
+            if isinstance(writer, Enum) and isinstance(reader, Enum):
+                return writer.symbols == reader.symbols
+            return not isinstance(writer, Fixed) or not isinstance(reader, Fixed) or writer.size == reader.size
+        if isinstance(writer, Array) and isinstance(reader, Array):
+            return self._is_equivalent(writer.items, reader.items)
+        if isinstance(writer, Map) and isinstance(reader, Map):
+            return self._is_equivalent(writer.values, reader.values)
+        if isinstance(writer, Union) and isinstance(reader, Union):
+            return len(writer.branches) == len(reader.branches) and all(
+                self._is_equivalent(ours, theirs) for ours, theirs in zip(writer.branches, reader.branches, strict=True)
+            )
+        return True
+
+    def _are_equivalent_records(self, writer: Record, reader: Record) -> bool:
+        key = (id(writer), id(reader))
+        if key not in self._equal:
+            self._equal[key] = True  # until shown otherwise, so that recursion ends
+            names = tuple(field.name for field in reader.fields)
+            self._equal[key] = self._names.fields_of(writer) == names and all(
+                self._is_equivalent(ours.type, theirs.type)
+                for ours, theirs in zip(writer.fields, reader.fields, strict=True)
+            )
+        return self._equal[key]
+
+    def _step(self) -> None:
+        self._steps_left -= 1
+        if self._steps_left < 0:
+            raise TooManySteps("following Java's decoder through the data takes too long")
+
+
+def _stops(reason: Reason, pair: Pair, place: Place) -> JavaStops:
+    names = [type_.full_name if isinstance(type_, Named) else type_.kind for type_ in (pair.writer, pair.reader)]
+    message = f"AvroTypeException: Found {names[0]}, expecting {names[1]}"
+    if reason[2] is not None:
+        message += f", missing required field {reason[2].name}"
+    if reason[0] == "ENUM_SYMBOL_MISSING":
+        message = f"AvroTypeException: No match for a symbol of {names[0]} in {names[1]}"
+    return JavaStops(message, reason, pair, place)
+
+
+def _is_default_refused(field: Field) -> bool:
+    """Whether Avro 1.12.1 accepts a default and fails to make its value.
+
+    An empty array in a union is made of the union's type, and a text goes to a union's first branch that is a text or an
+    enum, whatever its symbols.
+    """
+    if not isinstance(field.type, Union):
+        return False
+    if field.default == []:
+        return True
+    texts = (branch for branch in field.type.branches if branch.kind in ("string", "bytes", "fixed", "enum"))
+    branch = next(texts, None)
+    return isinstance(field.default, str) and isinstance(branch, Enum) and field.default not in branch.symbol_set
+
+
+def _without_branches(value: Any) -> Any:
+    """A datum as a decoder gives it: a union's value alone."""
+    if isinstance(value, tuple):
+        return _without_branches(value[1])
+    if isinstance(value, dict):
+        return {key: _without_branches(item) for key, item in value.items()}
+    return [_without_branches(item) for item in value] if isinstance(value, list) else value

@@ -1,0 +1,191 @@
+"""The writer's names as Java's decoder has them, after the aliases of the reader.
+
+Java renames the types and fields of the writer's schema before it compares anything, and does so twice (once for the
+decoder, once for the resolver), unless the two schemas are equal by then. So an alias is followed into another alias,
+and two fields that swap names may be swapped or not. A renamed schema that is none (two fields of one name, two branches
+of one name in a union) stops it before any datum.
+
+Source: `Schema.applyAliases` of org.apache.avro 1.12, called by `FastReaderBuilder` and again by `Resolver`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from registry.formats.avro.findings import root_path
+from registry.formats.avro.model import Array, AvroType, Enum, Field, Fixed, Map, Named, Record, Union
+from registry.formats.avro.resolution import Pair, Reason
+from registry.formats.avro.sides import Place
+
+_ROUNDS: Final = 2
+
+
+class JavaStops(Exception):
+    """Java's decoder stops at a place of a datum, or (with `is_whole`) at the schemas before any datum."""
+
+    def __init__(self, message: str, reason: Reason, pair: Pair, place: Place, *, is_whole: bool = False) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.pair = pair
+        self.place = place
+        self.is_whole = is_whole
+
+
+class RenamedWriter:
+    """The names of a writer's types and fields for a reader; `refusal` is what stops Java at them, None if nothing."""
+
+    def __init__(self, reader: AvroType, writer: AvroType) -> None:
+        self.refusal: JavaStops | None = None
+        self._names: dict[int, str] = {}
+        self._fields: dict[int, tuple[str, ...]] = {}
+        aliases = _Aliases(reader)
+        for _ in range(_ROUNDS):
+            if self.refusal is not None or aliases.are_none or self._is_equal(writer, reader):
+                return
+            self._rename(writer, aliases)
+            self.refusal = next(self._refusals(reader, writer), None)
+
+    def name_of(self, writer: Named) -> str:
+        """The full name of a writer's type."""
+        return self._names.get(id(writer), writer.full_name)
+
+    def fields_of(self, writer: Record) -> tuple[str, ...]:
+        """The names of the fields of a writer's record, in its order."""
+        return self._fields.get(id(writer)) or tuple(field.name for field in writer.fields)
+
+    def _rename(self, writer: AvroType, aliases: _Aliases) -> None:
+        for type_ in types_of(writer):
+            if not isinstance(type_, Named):
+                continue
+            name = self._names[id(type_)] = aliases.names.get(self.name_of(type_), self.name_of(type_))
+            if isinstance(type_, Record):
+                renamed = aliases.fields.get(name, {})
+                self._fields[id(type_)] = tuple(renamed.get(field, field) for field in self.fields_of(type_))
+
+    def _refusals(self, reader: AvroType, writer: AvroType) -> Iterator[JavaStops]:
+        """What makes the renamed schema none."""
+        readers = {type_.full_name: type_ for type_ in types_of(reader) if isinstance(type_, Record)}
+        for type_ in types_of(writer):
+            if isinstance(type_, Record):
+                yield from self._doubled_fields(reader, type_, readers.get(self.name_of(type_)))
+            elif isinstance(type_, Union):
+                names = [self.name_of(item) for item in type_.branches if isinstance(item, Named)]
+                if len(set(names)) < len(names):
+                    place = Place("", root_path(reader), reader.pointer, type_.pointer, reader.source, type_.source)
+                    reason: Reason = ("UNION_BRANCH_AMBIGUOUS", "", None, ())
+                    message = "two branches of the writer's union have one name after the reader's aliases"
+                    yield JavaStops(message, reason, Pair(reader, type_), place, is_whole=True)
+
+    def _doubled_fields(self, root: AvroType, writer: Record, reader: Record | None) -> Iterator[JavaStops]:
+        by_name: dict[str, list[Field]] = {}
+        for name, field in zip(self.fields_of(writer), writer.fields, strict=True):
+            by_name.setdefault(name, []).append(field)
+        for name, fields in by_name.items():
+            if len(fields) < 2:
+                continue
+            target = reader.by_name.get(name) if reader is not None else None
+            own = reader if reader is not None else root
+            place = Place("", root_path(own), own.pointer, writer.pointer, own.source, writer.source)
+            suffix = "" if target is None else f"/fields/{target.position}"
+            reason: Reason = ("ALIAS_AMBIGUOUS", suffix, target, (fields,))
+            shown = ", ".join(f'"{item.name}"' for item in fields)
+            message = f"the writer's fields {shown} are all called \"{name}\" after the reader's aliases"
+            yield JavaStops(message, reason, Pair(own, writer), place, is_whole=True)
+
+    def _is_equal(self, writer: AvroType, reader: AvroType) -> bool:
+        """Whether Java takes the two schemas for one by now: equal but for docs and aliases."""
+        seen: set[tuple[int, int]] = set()
+        stack = [(writer, reader)]
+        while stack:
+            ours, theirs = stack.pop()
+            if (id(ours), id(theirs)) in seen:
+                continue
+            seen.add((id(ours), id(theirs)))
+            if self._own_parts(ours) != _own_parts(theirs) or len(_inner(ours)) != len(_inner(theirs)):
+                return False
+            stack.extend(zip(_inner(ours), _inner(theirs), strict=True))
+        return True
+
+    def _own_parts(self, writer: AvroType) -> list[object]:
+        name = self.name_of(writer) if isinstance(writer, Named) else ""
+        return _own_parts(writer, name, self.fields_of(writer) if isinstance(writer, Record) else ())
+
+
+class _Aliases:
+    """What the reader's aliases rename: types by full name, and the fields of a type by name; a later one counts."""
+
+    def __init__(self, reader: AvroType) -> None:
+        self.names: dict[str, str] = {}
+        self.fields: dict[str, dict[str, str]] = {}
+        self._collect(reader)
+
+    @property
+    def are_none(self) -> bool:
+        """Whether the reader has no alias at all."""
+        return not self.names and not self.fields
+
+    def _collect(self, reader: AvroType) -> None:
+        """In the order of Java's walk: the names of a record, its fields and all below, then those fields by its aliases."""
+        seen: set[int] = set()
+        stack: list[tuple[AvroType, bool]] = [(reader, False)]
+        while stack:
+            type_, is_walked = stack.pop()
+            if is_walked:
+                assert isinstance(type_, Record)
+                if type_.full_name in self.fields:
+                    self.fields.update(dict.fromkeys(type_.aliases, self.fields[type_.full_name]))
+                continue
+            if isinstance(type_, Named):
+                self.names.update(dict.fromkeys(type_.aliases, type_.full_name))
+            if isinstance(type_, Record):
+                if id(type_) in seen:
+                    continue
+                seen.add(id(type_))
+                for field in type_.fields:
+                    for alias in field.aliases:
+                        self.fields.setdefault(type_.full_name, {})[alias] = field.name
+                stack.append((type_, True))
+            stack.extend((inner, False) for inner in reversed(_inner(type_)))
+
+
+def simple_name(full_name: str) -> str:
+    """A name without its namespace."""
+    return full_name.rpartition(".")[2]
+
+
+def types_of(root: AvroType) -> Iterator[AvroType]:
+    """A type and all below it, each once."""
+    seen: set[int] = set()
+    stack = [root]
+    while stack:
+        type_ = stack.pop()
+        if id(type_) not in seen:
+            seen.add(id(type_))
+            yield type_
+            stack.extend(reversed(_inner(type_)))
+
+
+def _inner(type_: AvroType) -> tuple[AvroType, ...]:
+    if isinstance(type_, Record):
+        return tuple(field.type for field in type_.fields)
+    if isinstance(type_, Union):
+        return type_.branches
+    if isinstance(type_, Array):
+        return (type_.items,)
+    return (type_.values,) if isinstance(type_, Map) else ()
+
+
+def _own_parts(type_: AvroType, name: str = "", field_names: tuple[str, ...] = ()) -> list[object]:
+    """What of a type decides equality besides the types inside; the names are those by now."""
+    parts: list[object] = [type_.kind, type_.logical, repr(dict(type_.props))]
+    if isinstance(type_, Named):
+        parts.append(name or type_.full_name)
+    if isinstance(type_, Record):
+        parts.append(field_names or tuple(field.name for field in type_.fields))
+        parts += [(item.order, repr(item.default), repr(dict(item.props))) for item in type_.fields]
+    elif isinstance(type_, Enum):
+        parts.append(type_.symbols)
+    elif isinstance(type_, Fixed):
+        parts.append(type_.size)
+    return parts
