@@ -22,7 +22,7 @@ from dashboard.texts import later
 from registry.formats.compatibility import LEVELS
 from registry.promotions.can_promote import Reason
 from registry.promotions.changing import CONFIG, MODE, Changing, changing
-from registry.subjects.models import MODES, POLICIES, PROFILES, Registry
+from registry.subjects.models import FORWARD, MODES, POLICIES, PROFILES, Registry
 from registry.subjects.names import DEFAULT_CONTEXT, SubjectName
 from registry.subjects.selectors.effective import DEFAULT_LEVEL, DEFAULT_MODE, OwnConfig
 from registry.subjects.selectors.places import get_registry
@@ -219,7 +219,8 @@ def _config_form(registry: str, place: PolicyPlace, held: Changing) -> ChangeFor
 
 
 def _mode_form(registry: str, place: PolicyPlace, held: Changing) -> ChangeForm:
-    values = {name: f"{name}: {MODE_SENTENCES[name]}" for name in MODES}
+    offered = [name for name in MODES if name != FORWARD or place.kind == "registry"]
+    values = {name: f"{name}: {MODE_SENTENCES[name]}" for name in offered}
     fields = (_select("mode", gettext("Mode"), place.own_mode, values, _inherits(place, "mode")),)
     reasons = held.reasons(MODE, place.scope, place.mode.mode)
     return _form(gettext("What may be done here"), "mode", fields, reasons, registry, own=place.own_mode is not None)

@@ -28,6 +28,7 @@ MODE_SENTENCES: Final = {
     "READONLY": later("Nothing can be registered here but by a release."),
     "READONLY_OVERRIDE": later("Nothing can be registered here, releases included."),
     "IMPORT": later("Only versions with given ids can be registered."),
+    "FORWARD": later("Another registry writes here: only versions with given ids can be registered."),
 }
 
 

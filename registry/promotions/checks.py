@@ -10,7 +10,6 @@ from registry.errors import InvalidSchema, SchemaTooCostly
 from registry.formats import compatibility as levels
 from registry.formats.base import ParsedSchema
 from registry.formats.report import Report, ReportItem
-from registry.promotions.ids import IMPORT
 from registry.promotions.plan import (
     ADOPT,
     FAIL,
@@ -30,6 +29,7 @@ from registry.promotions.plan import (
 )
 from registry.subjects import engines
 from registry.subjects.contracts import Contract, property_of
+from registry.subjects.models import MODES_WITH_IDS
 from registry.subjects.selectors.comparison import LENIENT_POLICY, check_fields
 from registry.subjects.selectors.effective import MIRROR_MODE, NO_POLICY
 from registry.subjects.selectors.parsed import parse_schema
@@ -59,12 +59,12 @@ def mode(subject: str, state: TargetState, step: Step, *, can_bring_id: bool) ->
     if state.mode == MIRROR_MODE:
         said = f"The target is in mode {state.mode}, which stops releases too."
         return Check("mode", name, FAIL, said, "Set the target to READONLY or READWRITE.", subject=subject)
-    if state.mode == IMPORT and step.kind == REPEAT:
-        said = "The target is in mode IMPORT, which takes versions as they come and can't number a repeated one."
+    if state.mode in MODES_WITH_IDS and step.kind == REPEAT:
+        said = f"The target is in mode {state.mode}, which takes versions as they come and can't number a repeated one."
         return Check("mode", name, FAIL, said, "Set the target to READONLY or READWRITE.", subject=subject)
-    if state.mode == IMPORT and not can_bring_id:
+    if state.mode in MODES_WITH_IDS and not can_bring_id:
         taken = "has no id to bring" if step.source_id is None else f"brings id {step.source_id}, which is taken there"
-        said = f"The target is in mode IMPORT, which takes versions with their ids alone; this one {taken}."
+        said = f"The target is in mode {state.mode}, which takes versions with their ids alone; this one {taken}."
         return Check("mode", name, FAIL, said, "Set the target to READONLY or READWRITE.", subject=subject)
     said = f"The target is in mode {state.mode}; a release may write version {step.target_version}."
     return Check("mode", name, PASS, said, subject=subject)
@@ -92,7 +92,7 @@ def well_formed(item: Wanted, schema: ParsedSchema, state: TargetState) -> list[
 
     No check for a text that it takes.
     """
-    if state.mode == IMPORT or state.settings.validate_new_schemas is False:
+    if state.mode in MODES_WITH_IDS or state.settings.validate_new_schemas is False:
         return []
     try:
         parse_schema(item.schema_type, item.text, engines.references_of(schema))

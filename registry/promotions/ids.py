@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from registry.promotions.plan import GIVEN_ID, OTHER_ID, SAME_ID, UNKNOWN_ID, IdOutlook, Ids
+from registry.subjects.models import MODES_WITH_IDS
 
 #: the mode that takes ids as they come
-IMPORT = "IMPORT"
 
 
 class IdBook:
@@ -26,7 +26,7 @@ class IdBook:
     def expect(self, context: str, identity: str, source_id: int | None, mode: str) -> tuple[int | None, IdOutlook]:
         """The id that a definition gets, and how it stands to the source's; a remote registry's next id isn't known."""
         known, taken = self._known.setdefault(context, {}), self._stands_for.setdefault(context, {})
-        if mode == IMPORT:
+        if mode in MODES_WITH_IDS:
             if source_id is None or not self.is_free_for(context, source_id, identity):
                 return None, UNKNOWN_ID
             known[identity], taken[source_id] = source_id, identity

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from registry.formats.base import ParsedSchema, Reference
 from registry.formats.report import Report
 from registry.promotions import checks as say
-from registry.promotions.ids import IMPORT, IdBook, compared
+from registry.promotions.ids import IdBook, compared
 from registry.promotions.plan import (
     ADOPT,
     CONFIG,
@@ -35,6 +35,7 @@ from registry.subjects.contracts import (
     without_version,
 )
 from registry.subjects.identity import identify
+from registry.subjects.models import MODES_WITH_IDS
 from registry.subjects.names import parse_subject
 
 #: kind of a request → the kind of step that brings a wanted version
@@ -221,13 +222,13 @@ def _same(item: Wanted, held: Held, state: TargetState) -> bool:
 def _contract(item: Wanted, step: Step, state: TargetState) -> tuple[Contract | None, Contract | None]:
     """The metadata and rule set that are stored with the new version, as a registration at the target makes them."""
     metadata, rule_set = _merged(item, state)
-    if state.mode != IMPORT and (step.kind == REPEAT or version_in(metadata) is not None):
+    if state.mode not in MODES_WITH_IDS and (step.kind == REPEAT or version_in(metadata) is not None):
         metadata = with_version(metadata, step.target_version)
     return metadata, rule_set
 
 
 def _merged(item: Wanted, state: TargetState) -> tuple[Contract | None, Contract | None]:
-    if state.mode == IMPORT:
+    if state.mode in MODES_WITH_IDS:
         return item.metadata, item.rule_set
     previous = state.history[-1] if state.history else None
     metadata = previous.metadata if item.metadata is None and previous else item.metadata

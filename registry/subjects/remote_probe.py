@@ -15,6 +15,7 @@ from registry.access.credentials import authorization
 from registry.access.egress import Connection, EgressPolicy, current_policy, parse_connection
 from registry.access.outgoing import Answer, Limits, OutgoingClient
 from registry.errors import InvalidSecret, RemoteUnavailable, SchemadeskError
+from registry.subjects.models.policy import MODES_WITH_IDS
 from registry.subjects.models.schemas import SCHEMA_TYPES
 
 LIMITS: Final = Limits(connect_seconds=4.0, read_seconds=6.0, total_seconds=8.0, max_bytes=16 * 1024 * 1024)
@@ -166,8 +167,8 @@ class _Test:
         mode = value.get("mode") if isinstance(value, dict) else None
         if answer.status != 200 or not isinstance(mode, str):
             return Capability(IMPORT, False, "It doesn't know GET /mode, so versions can't be given their ids there.")
-        if mode == "IMPORT":
-            return Capability(IMPORT, True, "It is in the mode IMPORT.")
+        if mode in MODES_WITH_IDS:
+            return Capability(IMPORT, True, f"It is in the mode {mode}.")
         said = f"Its mode is {mode[:40]}. Whether it takes IMPORT shows when that is set; most take it while they are empty."
         return Capability(IMPORT, None, said)
 

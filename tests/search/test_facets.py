@@ -118,7 +118,7 @@ def test_a_number_is_what_choosing_the_value_leaves(dev: Registry, chosen: dict[
         "attention": ("drift", "pending", "unowned"),
         "tag": ("pii", "t1", "t3"),
         "owner": ("group:team", "user:reader"),
-        "mode": ("READWRITE", "READONLY", "READONLY_OVERRIDE", "IMPORT"),
+        "mode": ("READWRITE", "READONLY", "READONLY_OVERRIDE", "IMPORT", "FORWARD"),
         "level_from": ("own", "inherited"),
         "references": ("refers", "referred"),
         "use": ("unused",),

@@ -180,13 +180,13 @@ def test_a_broken_server_is_one_error(path: str, told: Told, why: str) -> None:
 def test_settings_that_are_not_known_are_told() -> None:
     config = {"compatibilityLevel": "FULL", "somethingNew": 1}
     snapshot, problems = read(
-        answering([entry("a")], **{"/config": config, "/mode": {"mode": "FORWARD"}, "/config/a": 7})
+        answering([entry("a")], **{"/config": config, "/mode": {"mode": "SIDEWAYS"}, "/config/a": 7})
     )
     assert snapshot.configs == {None: {"level": "FULL"}}
     assert [str(problem) for problem in problems] == [
         "config of the registry: somethingNew: no such setting here.",
         "config of a: it is no object.",
-        "mode of the registry: 'FORWARD' is no mode here; the modes are READWRITE, READONLY, READONLY_OVERRIDE, IMPORT.",
+        "mode of the registry: 'SIDEWAYS' is no mode here; the modes are READWRITE, READONLY, READONLY_OVERRIDE, IMPORT, FORWARD.",
     ]
 
 

@@ -19,7 +19,8 @@ from registry.errors import (
     SubjectNotFound,
 )
 from registry.subjects import selectors
-from registry.subjects.names import SubjectName, parse_scope
+from registry.subjects.models import FORWARD
+from registry.subjects.names import GLOBAL_CONTEXT, SubjectName, parse_scope
 from registry.subjects.remote_answers import SETTINGS
 from registry.subjects.selectors.effective import DEFAULT_LEVEL, config_and_settings
 from registry.subjects.selectors.places import get_registry
@@ -105,6 +106,9 @@ class ModeView(PolicyView):
             return Response({})
         if not isinstance(mode, str):
             raise InvalidMode('Send {"mode": MODE}.')
+        if mode.upper() == FORWARD and self.kwargs.get("subject") != f":{GLOBAL_CONTEXT}:":
+            # The established server takes it under this name alone; `/mode` is the default context there.
+            raise InvalidMode("Forward mode only supported on global level", mode=mode)
         set_mode(registry=self.registry.name, subject=self.subject, by=self.actor, mode=mode, force=force)
         return Response({"mode": mode})
 

@@ -13,6 +13,7 @@ from registry.api.google.requests import CONFIG, MODE, flag, read
 from registry.api.google.wire import COMPATIBILITY_TYPES, MODE_TYPES, enum
 from registry.errors import InvalidCompatibility, InvalidMode
 from registry.subjects import selectors
+from registry.subjects.models import MODES_WITH_IDS
 from registry.subjects.names import SubjectName
 from registry.subjects.services import delete_config, delete_mode, set_config, set_mode
 
@@ -95,6 +96,6 @@ class Mode(PolicyView):
         return self._answer(delete_mode(registry=self.resource.key, subject=self.scope, by=self.actor))
 
     def _answer(self, mode: str) -> Response:
-        # READONLY_OVERRIDE is another dialect's; here it is the mode that it has the effect of.
-        shown = mode if mode in MODE_TYPES else "READONLY"
+        # READONLY_OVERRIDE and FORWARD are another dialect's; here they are the modes that they have the effect of.
+        shown = mode if mode in MODE_TYPES else ("IMPORT" if mode in MODES_WITH_IDS else "READONLY")
         return Response({"mode": enum(self.request, shown, MODE_TYPES)})

@@ -6,13 +6,24 @@ from registry.subjects.models.clients import Client
 from registry.subjects.models.copies import KeptCopy
 from registry.subjects.models.notes import SubjectNote
 from registry.subjects.models.places import Context, Registry, Subject
-from registry.subjects.models.policy import LEVELS, MODES, POLICIES, PROFILES, Config, Mode
+from registry.subjects.models.policy import (
+    FORWARD,
+    LEVELS,
+    MODES,
+    MODES_WITH_IDS,
+    POLICIES,
+    PROFILES,
+    Config,
+    Mode,
+)
 from registry.subjects.models.schemas import Schema, SchemaReference, SchemaVersion
 from registry.subjects.models.standing import VersionStanding
 
 __all__ = [
+    "FORWARD",
     "LEVELS",
     "MODES",
+    "MODES_WITH_IDS",
     "POLICIES",
     "PROFILES",
     "Association",

@@ -9,7 +9,11 @@ from registry.subjects.models.places import Context, Registry
 LEVELS = ("NONE", "BACKWARD", "BACKWARD_TRANSITIVE", "FORWARD", "FORWARD_TRANSITIVE", "FULL", "FULL_TRANSITIVE")
 PROFILES = ("confluent", "semantic")
 POLICIES = ("none", "oracle_nosql", "oracle_nosql_lenient")
-MODES = ("READWRITE", "READONLY", "READONLY_OVERRIDE", "IMPORT")
+MODES = ("READWRITE", "READONLY", "READONLY_OVERRIDE", "IMPORT", "FORWARD")
+#: takes what another registry writes, like IMPORT and without being empty first; only a registry as a whole has it
+FORWARD = "FORWARD"
+#: these take versions with their ids, as they come and unchecked, and no others
+MODES_WITH_IDS = frozenset({"IMPORT", FORWARD})
 
 
 class Scoped(models.Model):
@@ -79,6 +83,9 @@ class Mode(Scoped):
         constraints = [
             *Scoped.Meta.constraints,
             models.CheckConstraint(condition=models.Q(mode__in=MODES), name="known_mode"),
+            models.CheckConstraint(
+                condition=~models.Q(mode=FORWARD) | models.Q(context__isnull=True), name="forward_is_of_a_registry"
+            ),
         ]
 
     def __str__(self) -> str:

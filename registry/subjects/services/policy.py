@@ -13,6 +13,7 @@ from registry.errors import InvalidCompatibility, InvalidInput, InvalidMode, Ope
 from registry.subjects import gate
 from registry.subjects.contracts import read_metadata, read_rule_set
 from registry.subjects.models import (
+    FORWARD,
     LEVELS,
     MODES,
     POLICIES,
@@ -195,14 +196,17 @@ def set_mode(
     """Set the mode of a registry, a context or a subject.
 
     IMPORT takes ids and versions as they come, so it needs a place without live versions, unless it is forced; what is
-    soft-deleted there goes for ever. `release` as for `set_config`.
+    soft-deleted there goes for ever. FORWARD takes them so too, for a registry as a whole that another one writes to,
+    and leaves what is there. `release` as for `set_config`.
     Raises InvalidMode, OperationNotPermitted, ReleaseRequired, ReferenceExists, NotAllowed.
     """
     wanted = mode.upper()
     if wanted not in MODES:
         raise InvalidMode(
-            "Invalid mode. Valid values are READWRITE, READONLY, READONLY_OVERRIDE and IMPORT.", mode=mode[:40]
+            "Invalid mode. Valid values are READWRITE, READONLY, READONLY_OVERRIDE, IMPORT and FORWARD.", mode=mode[:40]
         )
+    if wanted == FORWARD and subject is not None:
+        raise InvalidMode("Forward mode only supported on global level", mode=wanted)
     place, context = _begin_mode(registry, subject, by, f"set mode {wanted}", release=release)
     if wanted == IMPORT and not force and effective_mode(place, subject).mode != IMPORT:
         _clear_for_import(place, subject)

@@ -7,7 +7,7 @@ from registry.formats.base import ParsedSchema
 from registry.formats.compatibility import level_named
 from registry.formats.reserved import ReservedReport
 from registry.subjects import engines, gate
-from registry.subjects.models import Registry, SchemaVersion
+from registry.subjects.models import MODES_WITH_IDS, Registry, SchemaVersion
 from registry.subjects.names import SubjectName
 from registry.subjects.selectors.associations import owned_subjects
 from registry.subjects.selectors.comparison import (
@@ -22,8 +22,6 @@ from registry.subjects.selectors.comparison import (
 from registry.subjects.selectors.effective import NO_POLICY
 from registry.subjects.selectors.submission import Submission
 from registry.subjects.services.holding import Asked, Held
-
-IMPORT = "IMPORT"
 
 
 def refuse_by_rules(held: Held, submission: Submission, asked: Asked) -> None:
@@ -54,8 +52,8 @@ def refuse_by_mode(held: Held, asked: Asked, *, passes: bool) -> None:
     registry, subject, mode = held.registry, held.subject, held.mode
     if registry.kind == Registry.REMOTE:
         raise OperationNotPermitted(f"Registry {registry.name} is a mirror of {registry.url}; register there.")
-    wanted = "READWRITE" if asked.schema_id is None else IMPORT
-    if mode == wanted or (passes and asked.schema_id is None and mode == gate.READONLY):
+    wanted = {"READWRITE"} if asked.schema_id is None else MODES_WITH_IDS
+    if mode in wanted or (passes and asked.schema_id is None and mode == gate.READONLY):
         return
     state = "import" if asked.schema_id is not None else "read-write"
     said = "in read-only mode" if mode.startswith("READONLY") else f"not in {state} mode"

@@ -12,7 +12,7 @@ from registry.formats.base import Reference
 from registry.formats.tags import EntityTags
 from registry.subjects import engines
 from registry.subjects.contracts import Contract, read_metadata, read_rule_set, version_in
-from registry.subjects.models import Registry, SchemaVersion
+from registry.subjects.models import MODES_WITH_IDS, Registry, SchemaVersion
 from registry.subjects.names import SubjectName
 from registry.subjects.selectors.effective import OwnConfig, config_and_settings
 from registry.subjects.selectors.parsed import parse_stored
@@ -31,7 +31,6 @@ from registry.subjects.selectors.versions import MAX_VERSION, VersionInfo, info_
 from registry.subjects.services.holding import LATEST, Asked, Held, adds_to_contracts, ask, hold
 from registry.subjects.services.locks import lock_referenced, retried
 from registry.subjects.services.refusing import (
-    IMPORT,
     refuse_by_mode,
     refuse_by_rules,
     refuse_lost_references,
@@ -83,7 +82,7 @@ def register_version(
 
     `registry` is its name, or its row where the call has read that. An empty text repeats the latest version's schema. `metadata` and `rule_set` are the previous version's where they
     are None. `version` is the next one (0), the latest where that has the schema (-1), or the number that the next one
-    must have. `schema_id` is for the mode IMPORT, which takes ids and versions as they come, unchecked.
+    must have. `schema_id` is for the modes IMPORT and FORWARD, which take ids and versions as they come, unchecked.
     `release` is set by an approved promotion alone: it passes READONLY, not READONLY_OVERRIDE. `force` is the
     reason of somebody with the right to pass the level (ORA-1); it stands in the audit.
     `tags_to_add` and `tags_to_remove` change the tags inside the text: that is a new version with its number in the
@@ -171,7 +170,7 @@ def _register(
         targets = lock_referenced(submission.targets)
     refuse_lost_references(submission, targets)
     refuse_owned_references(submission)
-    if held.mode == IMPORT:
+    if held.mode in MODES_WITH_IDS:
         done, created = import_version(held.context, held.row, submission, asked.schema_id, asked.version, by)
         return _registered(done, created=created)
     if asked.propagate_tags and previous is not None:

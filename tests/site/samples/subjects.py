@@ -222,7 +222,7 @@ SEARCH = Search(
     ),
     rarer=words_filters(
         ("level_from", "Where the level is set", ("Own or inherited level", "Level set here", "Level inherited")),
-        ("mode", "Mode", ("Any mode", "READWRITE", "READONLY", "READONLY_OVERRIDE", "IMPORT")),
+        ("mode", "Mode", ("Any mode", "READWRITE", "READONLY", "READONLY_OVERRIDE", "IMPORT", "FORWARD")),
         ("references", "References", ("With or without references", "Refers to others", "Others refer to it")),
         ("use", "Need", ("Needed or not", "Nothing needs it")),
     ),
