@@ -36,6 +36,7 @@ from registry.subjects.selectors.associations import (
     associations_of_subject,
 )
 from registry.subjects.selectors.versions import VersionInfo, get_version
+from registry.subjects.selectors.visible import require_visible
 from registry.subjects.services.associations import associate, dissociate
 
 MULTI_STATUS = 207
@@ -67,11 +68,18 @@ class Associations(ConfluentView):
 class AssociationsOfId(ConfluentView):
     """`/associations/resources/{id}`."""
 
+    def authorize(self) -> None:
+        """Reading is also for who may read some subjects alone: of these it answers."""
+        if self.request.method in ("GET", "HEAD"):
+            require_visible(self.registry, self.actor)
+        else:
+            super().authorize()
+
     def get(self, request: Request, resource_id: str, **address: Any) -> Response:
         """What the resource of that id uses."""
         wanted = filters(request)
         found = associations_of_id(self.registry, resource_id, **vars(wanted))
-        return listed(request, found)
+        return listed(request, visible(self, found))
 
     def put(self, request: Request, resource_id: str, **address: Any) -> Response:
         """Add associations to a resource that is there."""
@@ -93,12 +101,14 @@ class AssociationsOfId(ConfluentView):
 
 
 class AssociationsOfName(ConfluentView):
-    """`/associations/resources/{namespace}/{name}`."""
+    """`/associations/resources/{namespace}/{name}`, which serializers ask for the subject of a topic."""
+
+    reads_parts = True
 
     def get(self, request: Request, namespace: str, name: str, **address: Any) -> Response:
         """What the resources of that name use; `-` is any namespace, or any name."""
         wanted = filters(request)
-        return listed(request, associations_of_name(self.registry, name, namespace, **vars(wanted)))
+        return listed(request, visible(self, associations_of_name(self.registry, name, namespace, **vars(wanted))))
 
 
 class AssociationsOfSubject(ConfluentView):
@@ -161,6 +171,8 @@ class BatchOfChanges(ConfluentView):
 class BatchOfLookUps(ConfluentView):
     """`/associations:batchGet`."""
 
+    reads_parts = True
+
     def post(self, request: Request, **address: Any) -> Response:
         """What many resources use; with `includeSchemas` along with the latest versions."""
         with_schemas = flag(request, "includeSchemas")
@@ -174,6 +186,7 @@ class BatchOfLookUps(ConfluentView):
             found = associations_of_id(self.registry, resource.id, **vars(wanted))
         else:
             found = associations_of_name(self.registry, resource.name, resource.namespace or "-", **vars(wanted))
+        found = visible(self, found)
         first = found[0].resource if found else resource
         versions = self._latest(found) if with_schemas else {}
         named = Resource(
@@ -207,6 +220,11 @@ def put(view: ConfluentView, request: Request, resource_id: str | None) -> Respo
         dry_run=dry_run(request),
     )
     return Response(associated_answer(done.resource, done.associations, done.versions))
+
+
+def visible(view: ConfluentView, found: list[AssociationInfo]) -> list[AssociationInfo]:
+    """Those whose subject the caller may read."""
+    return [item for item in found if view.visible.has_subject(item.subject)]
 
 
 def listed(request: Request, found: list[AssociationInfo]) -> Response:

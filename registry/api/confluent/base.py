@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from registry.access.roles import Actor, may, require
+from registry.access.roles import Actor, require
 from registry.api.authentication import TokenAuthentication
 from registry.api.confluent.errors import handle
 from registry.api.confluent.negotiation import PARSERS, RENDERERS
@@ -23,6 +23,7 @@ from registry.errors import InvalidName
 from registry.subjects.names import DEFAULT_CONTEXT, SubjectName, check_context, parse_subject
 from registry.subjects.selectors.places import Registry, get_registry, get_registry_and_subject
 from registry.subjects.selectors.versions import elsewhere
+from registry.subjects.selectors.visible import READ, Visible, require_visible
 
 HEADERS = {"Cache-Control": "no-cache, no-store, must-revalidate", "X-XSS-Protection": "1; mode=block"}
 
@@ -38,10 +39,13 @@ class ConfluentView(APIView):
     http_method_names = ["get", "post", "put", "delete", "head"]
     #: an answer that stays as it is carries an ETag, and a client that has it gets 304
     has_etag = False
+    #: whether the address is also for who may read some subjects alone; the view answers as far as that goes
+    reads_parts = False
 
     registry: Registry
     context: str
     subject: SubjectName | None
+    visible: Visible
 
     def get_exception_handler(self) -> Any:
         """This dialect's error table."""
@@ -70,10 +74,18 @@ class ConfluentView(APIView):
         self.context = check_context(kwargs["context"]) if "context" in kwargs else DEFAULT_CONTEXT
         self.subject = self.read_subject(kwargs["subject"]) if "subject" in kwargs else None
         self.find(kwargs.get("registry", ""))
-        name = self.subject.qualified if self.subject else ""
-        require(self.actor, "schema.read", registry=self.registry.name, subject=name)
+        self.visible = Visible(self.registry, self.actor)
+        self.authorize()
         # What is answered here follows from the request and the database; nothing but the token ends by itself.
         allow_replay(request.META, until=self.actor.limit.expires_at if self.actor.limit else None)
+
+    def authorize(self) -> None:
+        """Refuse who may not read the subject of the address, or the registry. Raises NotSignedIn, NotAllowed."""
+        if self.reads_parts and self.subject is None:
+            require_visible(self.registry, self.actor)
+            return
+        name = self.subject.qualified if self.subject else ""
+        require(self.actor, READ, registry=self.registry.name, subject=name)
 
     def read_subject(self, text: str) -> SubjectName | None:
         """The subject that the address names, which has a name of its own. Raises InvalidName."""
@@ -105,7 +117,7 @@ class ConfluentView(APIView):
         yield subject
         if self.names_no_context:
             for name in elsewhere(self.registry, subject):
-                if may(self.actor, "schema.read", registry=self.registry.name, subject=name.qualified):
+                if self.visible.has_subject(name):
                     yield name
 
     def finalize_response(self, request: Request, response: Response, *args: Any, **kwargs: Any) -> Response:

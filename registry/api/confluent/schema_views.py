@@ -24,6 +24,7 @@ from registry.subjects import selectors
 from registry.subjects.names import DEFAULT_CONTEXT, SubjectName, parse_subject
 from registry.subjects.selectors.places import get_registry_and_subject
 from registry.subjects.selectors.versions import SchemaInfo, VersionInfo
+from registry.subjects.selectors.visible import visible_schema, visible_schemas_of_guid, visible_versions_of_schema
 
 #: the most versions of one page of `GET /schemas`, and how many come if no limit is given
 MOST_SCHEMAS = 1000
@@ -31,6 +32,8 @@ MOST_SCHEMAS = 1000
 
 class Schemas(ConfluentView):
     """`GET /schemas`."""
+
+    reads_parts = True
 
     def get(self, request: Request, **address: Any) -> Response:
         """Versions by the beginning of their subjects' names."""
@@ -53,6 +56,7 @@ class Schemas(ConfluentView):
             associations=wanted,
             offset=offset,
             limit=limit,
+            visible=self.visible,
         )
         return Response(
             [
@@ -67,7 +71,12 @@ class Schemas(ConfluentView):
 
 
 class SchemaIdView(ConfluentView):
-    """What is asked of an id, in the context or the subject that the parameter `subject` names."""
+    """What is asked of an id, in the context or the subject that the parameter `subject` names.
+
+    A subject that the caller may not read counts as one that isn't there.
+    """
+
+    reads_parts = True
 
     def find(self, registry: str) -> None:
         """Find the registry and, where the parameter names one, the subject or what its alias names."""
@@ -95,21 +104,23 @@ class SchemaIdView(ConfluentView):
         A subject without a context that hasn't the id is looked for in the other contexts; then the id alone counts.
         """
         if self.asked is None:
-            return selectors.get_schema(self.registry, self.schema_id, context=self.context), None
+            return visible_schema(self.visible, self.schema_id, context=self.context), None
         for name in self.and_elsewhere(self.asked):
+            if not self.visible.has_subject(name):
+                continue
             found = selectors.get_version_of_schema(self.registry, self.schema_id, name)
             if found is not None:
                 return found.schema, found
         if self.asked.context != DEFAULT_CONTEXT:
             raise SchemaNotFound(f"Schema {self.schema_id} not found")
-        return selectors.get_schema(self.registry, self.schema_id), None
+        return visible_schema(self.visible, self.schema_id), None
 
     def versions(self) -> list[VersionInfo]:
         """The versions that have the definition. Raises SchemaNotFound."""
         schema, _ = self.definition() if self.asked else (None, None)
         context = schema.context if schema else self.context
-        return selectors.versions_of_schema(
-            self.registry, self.schema_id, context=context, deleted=flag(self.request, "deleted")
+        return visible_versions_of_schema(
+            self.visible, self.schema_id, context=context, deleted=flag(self.request, "deleted")
         )
 
 
@@ -124,7 +135,7 @@ class SchemaById(SchemaIdView):
         more = in_form(self, schema) | found_tags(self, schema)
         if version is not None:
             more |= {"subject": version.subject.qualified, "version": version.version}
-        if flag(request, "fetchMaxId"):
+        if flag(request, "fetchMaxId") and self.visible.is_whole:  # it tells how many other schemas there are
             more["maxId"] = selectors.last_schema_id(self.registry, schema.context)
         return marked(Response(schema_answer(schema, **more)), version.standing if version else schema.standing)
 
@@ -163,19 +174,22 @@ class SchemaByGuid(ConfluentView):
     """`/schemas/guids/{guid}`."""
 
     has_etag = True
+    reads_parts = True
 
     def get(self, request: Request, guid: str, **address: Any) -> Response:
         """The definition, which is the same in every context that has it."""
-        schema = selectors.schemas_of_guid(self.registry, guid)[0]
+        schema = visible_schemas_of_guid(self.visible, guid)[0]
         return marked(Response(schema_answer(schema, **in_form(self, schema))), schema.standing)
 
 
 class IdsOfGuid(ConfluentView):
     """`/schemas/guids/{guid}/ids`."""
 
+    reads_parts = True
+
     def get(self, request: Request, guid: str, **address: Any) -> Response:
         """The ids that it has, by context."""
-        found = selectors.schemas_of_guid(self.registry, guid)
+        found = visible_schemas_of_guid(self.visible, guid)
         return Response([{"context": schema.context, "id": schema.schema_id} for schema in found])
 
 

@@ -28,11 +28,14 @@ from registry.subjects.selectors.listing import ALL_CONTEXTS
 from registry.subjects.selectors.places import get_subject
 from registry.subjects.selectors.submission import look_up, prepare
 from registry.subjects.selectors.versions import SchemaInfo, VersionInfo, get_version, list_versions, version_infos
+from registry.subjects.selectors.visible import require_references, require_visible
 from registry.subjects.services import RegisteredVersion, delete_subject, delete_version, register_version
 
 
 class Subjects(ConfluentView):
     """`GET /subjects`."""
+
+    reads_parts = True
 
     def get(self, request: Request, **address: Any) -> Response:
         """Qualified names, of every context unless the address or `subjectPrefix` names one."""
@@ -47,6 +50,7 @@ class Subjects(ConfluentView):
             deleted_only=flag(request, "deletedOnly"),
             offset=offset,
             limit=limit,
+            visible=self.visible,
         )
         return Response(names)
 
@@ -60,6 +64,7 @@ class SubjectView(ConfluentView):
         normalize = flag(request, "normalize") or None
         deleted = flag(request, "deleted") or flag(request, "lookupDeletedSchema")
         for name in self.and_elsewhere(self.named_subject) if body.text.strip() else ():
+            require_references(self.visible, body.references, context=name.context)
             submission = prepare(
                 self.registry,
                 name,
@@ -170,6 +175,16 @@ def in_submitted_form(view: ConfluentView, schema: SchemaInfo, submitted: str) -
 class VersionView(ConfluentView):
     """A version of a subject; one without a context is looked for in the other contexts too."""
 
+    def authorize(self) -> None:
+        """A version that a readable one refers to is read as well, by its number."""
+        number = str(self.kwargs["version"])
+        is_read = self.request.method in ("GET", "HEAD") and number.isascii() and number.isdigit()
+        if is_read and not self.visible.is_whole and len(number) < 10:
+            require_visible(self.registry, self.actor)
+            if self.visible.has_version(self.named_subject, int(number)):
+                return
+        super().authorize()
+
     def version(self, version: str) -> VersionInfo:
         """The version. Raises InvalidVersion, SubjectNotFound, VersionNotFound."""
         missing: SubjectNotFound | VersionNotFound | None = None
@@ -224,7 +239,9 @@ class ReferencedBy(ConfluentView):
 
     def get(self, request: Request, version: str, **address: Any) -> Response:
         """Ids of the schemas that refer to it."""
-        ids = selectors.referenced_by(self.registry, self.named_subject, version, deleted=flag(request, "deleted"))
+        ids = selectors.referenced_by(
+            self.registry, self.named_subject, version, deleted=flag(request, "deleted"), visible=self.visible
+        )
         return Response(page(request, ids))
 
 
@@ -239,6 +256,7 @@ class Compatibility(ConfluentView):
         try:
             if not body.text.strip():
                 raise InvalidSchema("Empty schema")
+            require_references(self.visible, body.references, context=self.named_subject.context)
             verdict = selectors.check_proposal(
                 self.registry,
                 self.named_subject,

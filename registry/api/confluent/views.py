@@ -21,6 +21,8 @@ from registry.subjects.services import delete_context
 class Root(ConfluentView):
     """`GET /`."""
 
+    reads_parts = True
+
     def get(self, request: Request, **address: Any) -> Response:
         """An empty object, by which clients see that the server is there."""
         return Response({})
@@ -33,6 +35,8 @@ class Root(ConfluentView):
 class SchemaTypes(ConfluentView):
     """`GET /schemas/types`."""
 
+    reads_parts = True
+
     def get(self, request: Request, **address: Any) -> Response:
         """The formats that can be registered."""
         return Response(sorted(FORMATS))
@@ -41,10 +45,12 @@ class SchemaTypes(ConfluentView):
 class Contexts(ConfluentView):
     """`GET /contexts`."""
 
+    reads_parts = True
+
     def get(self, request: Request, **address: Any) -> Response:
         """The contexts' names, `.` among them."""
         prefix = request.query_params.get("contextPrefix", "")
-        names = [name for name in selectors.list_contexts(self.registry) if name.startswith(prefix)]
+        names = [name for name in selectors.list_contexts(self.registry, self.visible) if name.startswith(prefix)]
         return Response(page(request, names))
 
 
@@ -60,6 +66,8 @@ class ContextView(ConfluentView):
 class ClusterId(ConfluentView):
     """`GET /v1/metadata/id`."""
 
+    reads_parts = True
+
     def get(self, request: Request, **address: Any) -> Response:
         """Which registry this is: clients tell servers apart by it."""
         clusters = {
@@ -72,6 +80,8 @@ class ClusterId(ConfluentView):
 class ServerVersion(ConfluentView):
     """`GET /v1/metadata/version`."""
 
+    reads_parts = True
+
     def get(self, request: Request, **address: Any) -> Response:
         """The product's version."""
         return Response({"version": product_version(), "commitId": settings.COMMIT_ID})
@@ -79,6 +89,8 @@ class ServerVersion(ConfluentView):
 
 class Deployment(ConfluentView):
     """`GET /v1/metadata/deployment`."""
+
+    reads_parts = True
 
     def get(self, request: Request, **address: Any) -> Response:
         """Nothing is told of how it is deployed."""

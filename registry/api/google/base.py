@@ -8,15 +8,17 @@ from typing import Any
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
+from registry.access.extent import require_extent
 from registry.access.roles import Actor, require
 from registry.api.authentication import TokenAuthentication
 from registry.api.google.errors import handle
 from registry.api.google.names import parse_context
 from registry.api.google.wire import PARSERS, RENDERERS, AlwaysJson
-from registry.errors import InvalidName
+from registry.errors import InvalidName, RegistryNotFound
 from registry.subjects.names import DEFAULT_CONTEXT, SubjectName, parse_subject
 from registry.subjects.selectors.places import Registry
 from registry.subjects.selectors.resources import RegistryResource, find_registry, meant_subject
+from registry.subjects.selectors.visible import READ, Visible
 
 
 class GoogleView(APIView):
@@ -56,10 +58,13 @@ class RegistryView(GoogleView):
 
     #: whether a subject that is an alias stands for the other one
     follows_alias = True
+    #: whether the address is also for who may read some subjects alone; the view answers as far as that goes
+    reads_parts = False
     registry: Registry
     resource: RegistryResource
     context: str
     subject: SubjectName | None
+    visible: Visible
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Authenticate, then read the address. Raises NotSignedIn, RegistryNotFound, InvalidName, NotAllowed."""
@@ -69,12 +74,27 @@ class RegistryView(GoogleView):
         request.user = actor_at(request.user, self.resource)  # type: ignore[arg-type, assignment]
         self.context = parse_context(kwargs["context"]) if "context" in kwargs else DEFAULT_CONTEXT
         self.subject = parse_subject(kwargs["subject"], context=self.context) if kwargs.get("subject") else None
-        name = self.subject.qualified if self.subject else ""
-        require(self.actor, "schema.read", registry=self.resource.name, subject=name)
-        self.registry = find_registry(**place, name=kwargs["registry"])
+        if not self.reads_parts:
+            self._require_name()
+        require_extent(self.actor, READ, registry=self.resource.name)
+        try:
+            self.registry = find_registry(**place, name=kwargs["registry"])
+        except RegistryNotFound:
+            self._require_name()
+            raise
+        self.visible = Visible(self.registry, self.actor)
         if self.subject and self.follows_alias:
             self.subject = meant_subject(self.registry, self.subject)
-            require(self.actor, "schema.read", registry=self.resource.name, subject=self.subject.qualified)
+        self.authorize()
+
+    def authorize(self) -> None:
+        """Refuse who may not read what the address names; by then it is known. Raises NotSignedIn, NotAllowed."""
+        if self.subject is not None or not self.reads_parts:
+            self._require_name()
+
+    def _require_name(self) -> None:
+        name = self.subject.qualified if self.subject else ""
+        require(self.actor, READ, registry=self.resource.name, subject=name)
 
     @property
     def named_subject(self) -> SubjectName:

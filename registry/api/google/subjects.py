@@ -20,6 +20,7 @@ from registry.subjects import selectors
 from registry.subjects.names import SubjectName, parse_subject
 from registry.subjects.selectors.standing import Standing
 from registry.subjects.selectors.versions import SchemaInfo, VersionInfo
+from registry.subjects.selectors.visible import require_references, visible_schema, visible_versions_of_schema
 from registry.subjects.services import delete_subject, delete_version
 from registry.subjects.services.registration import submission_identity
 from registry.subjects.services.registries import create_version
@@ -29,6 +30,8 @@ TEXT = "text/plain; charset=utf-8"
 
 class Subjects(RegistryView):
     """`…/subjects`."""
+
+    reads_parts = True
 
     def get(self, request: Request, **address: Any) -> Any:
         """Names, sorted: of the context of the address, or (`subjectPrefix`) of one; otherwise of all contexts."""
@@ -41,7 +44,7 @@ class Subjects(RegistryView):
             context = self.context
         parse_subject(prefix or "")  # a prefix is a name, or its beginning
         names = selectors.list_subjects(
-            self.registry, context=context, prefix=prefix or "", deleted=flag(request, "deleted")
+            self.registry, context=context, prefix=prefix or "", deleted=flag(request, "deleted"), visible=self.visible
         )
         return http_body(request, [subject_label(parse_subject(text), self.context) for text in names])
 
@@ -55,6 +58,7 @@ class SubjectByName(RegistryView):
         deleted = body.pop("deleted", False)
         selectors.list_versions(self.registry, self.named_subject, deleted=deleted)
         normalize = _normalize(request, body)
+        require_references(self.visible, body.get("references", ()), context=self.named_subject.context)
         for way in (normalize, False):
             identity = submission_identity(self.registry, self.named_subject, **{**body, "normalize": way})
             found = selectors.find_version(self.registry, self.named_subject, identity, deleted=deleted)
@@ -103,7 +107,20 @@ class Versions(RegistryView):
         return marked(Response({"id": done.schema_id}), done.standing)
 
 
-class Version(RegistryView):
+class VersionView(RegistryView):
+    """A version of a subject; one that a readable one refers to is read as well, by its number."""
+
+    reads_parts = True
+
+    def authorize(self) -> None:
+        """Refuse who may read the version neither by its subject nor by a reference."""
+        number = str(self.kwargs["version"])
+        is_read = self.request.method in ("GET", "HEAD") and number.isascii() and number.isdigit() and len(number) < 10
+        if not is_read or not self.visible.has_version(self.named_subject, int(number)):
+            super().authorize()
+
+
+class Version(VersionView):
     """`…/subjects/{subject}/versions/{version}`."""
 
     def get(self, request: Request, version: str, **address: Any) -> Response:
@@ -123,7 +140,7 @@ class Version(RegistryView):
         return http_body(request, number)
 
 
-class VersionText(RegistryView):
+class VersionText(VersionView):
     """`…/subjects/{subject}/versions/{version}/schema`."""
 
     def get(self, request: Request, version: str, **address: Any) -> Any:
@@ -137,11 +154,14 @@ class ReferencedBy(RegistryView):
 
     def get(self, request: Request, version: str, **address: Any) -> Any:
         """Ids of the schemas that refer to it."""
-        return http_body(request, selectors.referenced_by(self.registry, self.named_subject, version))
+        ids = selectors.referenced_by(self.registry, self.named_subject, version, visible=self.visible)
+        return http_body(request, ids)
 
 
 class SchemaTypes(RegistryView):
     """`…/schemas/types`."""
+
+    reads_parts = True
 
     def get(self, request: Request, **address: Any) -> Any:
         """The formats that can be registered."""
@@ -151,6 +171,7 @@ class SchemaTypes(RegistryView):
 class SchemaView(RegistryView):
     """A call about a schema's id, which belongs to the context of the address or of the parameter `subject`."""
 
+    reads_parts = True
     wanted: SubjectName
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
@@ -160,15 +181,15 @@ class SchemaView(RegistryView):
 
     def found(self, schema: str, *, deleted: bool) -> list[VersionInfo]:
         """The versions that have the schema, of the wanted subject. Raises SchemaNotFound, InvalidInput."""
-        infos = selectors.versions_of_schema(
-            self.registry, schema_id(schema), context=self.wanted.context, deleted=deleted
+        infos = visible_versions_of_schema(
+            self.visible, schema_id(schema), context=self.wanted.context, deleted=deleted
         )
         return [info for info in infos if self.wanted.subject in ("", info.subject.subject)]
 
     def info(self, schema: str) -> SchemaInfo:
         """The definition. Raises SchemaNotFound, InvalidInput."""
         if not self.wanted.subject:
-            return selectors.get_schema(self.registry, schema_id(schema), context=self.wanted.context)
+            return visible_schema(self.visible, schema_id(schema), context=self.wanted.context)
         found = self.found(schema, deleted=True)
         if not found:
             raise SchemaNotFound(f"Subject '{self.wanted.qualified}' has no schema {schema}.", schema_id=schema)
@@ -227,6 +248,7 @@ class Compatibility(RegistryView):
         if not self.named_subject.subject:
             raise InvalidName("The address names no subject.", field="name")
         verbose = body.pop("verbose", False) or flag(request, "verbose")
+        require_references(self.visible, body.get("references", ()), context=self.named_subject.context)
         verdict = selectors.check_proposal(self.registry, self.named_subject, version=version, **body)
         answer: dict[str, Any] = {"is_compatible": verdict.is_compatible}
         return Response({**answer, "messages": verdict.messages} if verbose else answer)

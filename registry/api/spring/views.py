@@ -9,7 +9,7 @@ from django.conf import settings
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from registry.access.roles import may_somewhere, require
+from registry.access.roles import require
 from registry.api.spring.base import SpringView
 from registry.api.spring.equality import equality_key
 from registry.api.spring.errors import deletion_refused, no_mapping
@@ -25,6 +25,7 @@ from registry.subjects.selectors.by_version_id import (
 )
 from registry.subjects.selectors.parsed import parse_schema
 from registry.subjects.selectors.versions import VersionInfo
+from registry.subjects.selectors.visible import require_visible
 from registry.subjects.services import register_version
 from registry.subjects.services.removal import remove_subject, remove_version
 
@@ -85,10 +86,10 @@ class SchemaOfId(SpringView):
         number = integer(text)
         if number is None:
             raise SchemaNotFound("Schema not found")
-        if not may_somewhere(self.actor, "schema.read"):  # or the status would tell a stranger which ids there are
-            require(self.actor, "schema.read", registry=self.registry.name)
+        visible = require_visible(self.registry, self.actor)
         found = version_by_id(self.registry, number)
-        require(self.actor, "schema.read", registry=self.registry.name, subject=found.subject.qualified)
+        if not visible.has_subject(found.subject):
+            raise SchemaNotFound(f"Schema {number} not found", schema_id=number)  # as one that isn't there
         return found
 
 

@@ -34,6 +34,7 @@ from registry.subjects.models import (
 from registry.subjects.names import DEFAULT_CONTEXT, SubjectName
 from registry.subjects.selectors.effective import DEFAULT_LEVEL
 from registry.subjects.selectors.narrowing import ALL, Narrowing, narrowed
+from registry.subjects.selectors.visible import Visible
 
 ALL_CONTEXTS = ":*:"
 _CURSOR: Final = re.compile(r"(?P<microseconds>[0-9]{1,17})\.(?P<subject>[0-9]{1,18})")
@@ -119,9 +120,12 @@ def has_subjects() -> bool:
     return SubjectActivity.objects.exists()
 
 
-def list_contexts(registry: Registry) -> list[str]:
-    """`.` and the other contexts, sorted."""
-    names = Context.objects.filter(registry=registry).values_list("name", flat=True)
+def list_contexts(registry: Registry, visible: Visible | None = None) -> list[str]:
+    """`.` and the other contexts, sorted; those with readable subjects alone for who may `visible` not read all."""
+    rows = Context.objects.filter(registry=registry)
+    if visible is not None and not visible.is_whole:
+        rows = rows.filter(pk__in=visible.narrowed(Subject.objects.filter(context__in=rows)).values("context"))
+    names = rows.values_list("name", flat=True)
     return sorted({DEFAULT_CONTEXT, *names})
 
 

@@ -15,6 +15,7 @@ from registry.subjects.names import SubjectName, parse_subject
 from registry.subjects.selectors.associations import AssociationInfo, associations_by_subject
 from registry.subjects.selectors.names import by_qualified_name
 from registry.subjects.selectors.versions import JOINED, VersionInfo, infos_of, live
+from registry.subjects.selectors.visible import Visible
 
 
 @dataclass(frozen=True)
@@ -51,21 +52,22 @@ def search_versions(
     associations: AssociationFilter | None = None,
     offset: int = 0,
     limit: int,
+    visible: Visible | None = None,
 ) -> list[FoundVersion]:
     """The versions in the order of qualified subject and number; a constant number of queries.
 
     `context` None means every context. With `aliases` also those of subjects that an alias of a found name leads to.
     `rule_type` keeps those alone whose rule set has a rule of that type. With `associations` each version comes with
-    the associations of its subject that made it stay.
+    the associations of its subject that made it stay. `visible` leaves what may be read.
     """
-    names = _aliases(registry, context, prefix) if aliases else {}
+    names = _aliases(registry, context, prefix, visible) if aliases else {}
     path = "" if latest_only else "subject__"
     here, order = by_qualified_name(registry, None if names else context, path)
     wanted = here & _named(context if names else None, prefix, names, path)
     if associations is not None:
         wanted &= _used(registry, associations, f"{path}pk")
     ordered = _newest if latest_only else _all
-    infos = _infos(list(ordered(wanted, order, rule_type, deleted=deleted)[offset : offset + limit]))
+    infos = _infos(list(ordered(wanted, order, rule_type, visible, deleted=deleted)[offset : offset + limit]))
     used = _associations(registry, infos, associations) if associations is not None else {}
     return [FoundVersion(info, tuple(names.get(info.subject, ())), tuple(used.get(info.subject, ()))) for info in infos]
 
@@ -80,18 +82,24 @@ def _named(context: str | None, prefix: str, names: Collection[SubjectName], pat
     return wanted
 
 
-def _all(wanted: Q, order: Combinable, rule_type: str, *, deleted: bool) -> QuerySet[Any, int]:
+def _all(wanted: Q, order: Combinable, rule_type: str, visible: Visible | None, *, deleted: bool) -> QuerySet[Any, int]:
     """The numbers of the rows of all versions."""
     rows = _with_rules(live(SchemaVersion.objects.filter(wanted), deleted=deleted), rule_type)
+    if visible is not None:
+        rows = visible.narrowed(rows, "subject__")
     return rows.order_by(order, "version").values_list("pk", flat=True)
 
 
-def _newest(wanted: Q, order: Combinable, rule_type: str, *, deleted: bool) -> QuerySet[Any, int]:
+def _newest(
+    wanted: Q, order: Combinable, rule_type: str, visible: Visible | None, *, deleted: bool
+) -> QuerySet[Any, int]:
     """The numbers of the rows of newest versions that have a rule of the type; the condition is on subjects."""
     rows = live(SchemaVersion.objects.filter(subject=OuterRef("pk")), deleted=deleted)
     newest: Any = Subquery(rows.order_by("-version").values("pk")[:1])
     subjects: QuerySet[Any] = Subject.objects.filter(wanted).annotate(newest=newest)
     subjects = subjects.filter(newest__isnull=False)
+    if visible is not None:
+        subjects = visible.narrowed(subjects)
     if rule_type:
         of_type = _with_rules(SchemaVersion.objects.filter(pk=OuterRef("newest")), rule_type)
         subjects = subjects.filter(Exists(of_type))
@@ -139,13 +147,16 @@ def _with_rules(rows: QuerySet[SchemaVersion], rule_type: str) -> QuerySet[Schem
     return rows.filter(has_rule)
 
 
-def _aliases(registry: Registry, context: str | None, prefix: str) -> dict[SubjectName, list[str]]:
+def _aliases(
+    registry: Registry, context: str | None, prefix: str, visible: Visible | None
+) -> dict[SubjectName, list[str]]:
     """Subject → the qualified names whose alias it is."""
     rows = Config.objects.filter(registry=registry, subject_name__startswith=prefix, alias__gt="")
     if context is not None:
         rows = rows.filter(context__name=context)
     found: dict[SubjectName, list[str]] = {}
     for place, name, alias in rows.order_by("subject_name").values_list("context__name", "subject_name", "alias"):
-        target = parse_subject(str(alias), context=str(place))
-        found.setdefault(target, []).append(SubjectName(str(place), str(name)).qualified)
+        target, alias_name = parse_subject(str(alias), context=str(place)), SubjectName(str(place), str(name))
+        if visible is None or visible.has_subject(alias_name):
+            found.setdefault(target, []).append(alias_name.qualified)
     return found

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from django.db.models import QuerySet
+
 from registry.errors import InvalidInput
 from registry.subjects.models import Registry, SchemaVersion, VersionStanding
 from registry.subjects.names import SubjectName
@@ -93,15 +95,18 @@ def list_standings(
     ]
 
 
-def standings_of_schemas(schema_pks: Collection[int]) -> Mapping[int, Standing]:
-    """What stands of whole definitions, by their rows; one query.
+def standings_of_schemas(
+    schema_pks: Collection[int], versions: QuerySet[SchemaVersion] | None = None
+) -> Mapping[int, Standing]:
+    """What stands of whole definitions, by their rows; one query. `versions` are those that count (None: all).
 
     A definition is told of only where no live version that has it (of soft-deleted ones where none is live) is in good
     standing: a client that reads by id may be of any of them. What is told is the mildest of the standings, with the
     latest end where each has one.
     """
     found: dict[int, list[tuple[bool, Standing | None]]] = {}
-    rows = SchemaVersion.objects.filter(schema__in=schema_pks).select_related("standing").defer("submitted")
+    every = SchemaVersion.objects.all() if versions is None else versions
+    rows = every.filter(schema__in=schema_pks).select_related("standing").defer("submitted")
     for row in rows.order_by("pk"):
         found.setdefault(row.schema_id, []).append((row.deleted_at is None, joined_standing(row)))
     told = {pk: _together(versions) for pk, versions in found.items()}

@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.db.models import Exists, F, OuterRef, QuerySet
 
@@ -24,6 +24,9 @@ from registry.subjects.models import (
 from registry.subjects.names import DEFAULT_CONTEXT, SubjectName
 from registry.subjects.selectors.places import get_subject
 from registry.subjects.selectors.standing import Standing, joined_standing, standings_of_schemas
+
+if TYPE_CHECKING:
+    from registry.subjects.selectors.visible import Visible
 
 LATEST = ("latest", "-1")
 MAX_VERSION = 2**31 - 1
@@ -275,10 +278,21 @@ def versions_of_schema(
     return infos_of(list(rows.order_by("subject__name", "version")))
 
 
-def referenced_by(registry: Registry, subject: SubjectName, version: int | str, *, deleted: bool = False) -> list[int]:
-    """Ids of the schemas that refer to a version, ascending. Raises as get_version does."""
+def referenced_by(
+    registry: Registry,
+    subject: SubjectName,
+    version: int | str,
+    *,
+    deleted: bool = False,
+    visible: Visible | None = None,
+) -> list[int]:
+    """Ids of the schemas that refer to a version, ascending; `visible` leaves what may be read.
+
+    Raises as get_version does.
+    """
     row = version_row(get_subject(registry, subject, deleted=True), parse_version(version), deleted=True)
     referrers = Schema.objects.filter(references__target=row)
     if not deleted:
         referrers = referrers.filter(versions__deleted_at=None)
-    return sorted(set(referrers.values_list("schema_id", flat=True)))
+    found = set(referrers.values_list("pk", "schema_id"))
+    return sorted({number for pk, number in found if visible is None or visible.has_schema(pk)})

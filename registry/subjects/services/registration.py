@@ -28,6 +28,7 @@ from registry.subjects.selectors.submission import (
     with_tags,
 )
 from registry.subjects.selectors.versions import MAX_VERSION, VersionInfo, info_of_new, parse_version
+from registry.subjects.selectors.visible import Visible, require_references
 from registry.subjects.services.holding import LATEST, Asked, Held, adds_to_contracts, ask, hold
 from registry.subjects.services.locks import lock_referenced, retried
 from registry.subjects.services.refusing import (
@@ -96,6 +97,8 @@ def register_version(
     place = get_registry(registry)
     require(by, "promotion.apply" if release else "version.register", registry=place.name, subject=subject.qualified)
     asked = _asked(schema_id, version, normalize, release=release, force=force)
+    if not release:  # what a release brings was read where it comes from
+        require_references(Visible(place, by), references, context=subject.context)
     contract = read_metadata(metadata), read_rule_set(rule_set)
     config, scope = config_and_settings(place, subject)
     is_new = schema_id is None and scope.validate_new_schemas is not False
