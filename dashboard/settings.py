@@ -13,6 +13,8 @@ SECRET_KEY_FILE, SECRET_KEY the key that signs sessions; the file wins
 SCHEMADESK_DATA             folder of what `up` keeps
 SCHEMADESK_UP               "1" under `up` on one's own machine: what is open there stays closed elsewhere
 SCHEMADESK_HOSTS            comma-separated host names the site answers to
+SCHEMADESK_TRUSTED_PROXIES  comma-separated addresses and networks of the proxies in front, or how many there are: their
+                            X-Forwarded-For and X-Forwarded-Proto are believed (none)
 SCHEMADESK_CHECKPOINT_ROOTS colon-separated folders below which checkpoints may be read
 SCHEMADESK_CHECKPOINT_PROTOCOLS comma-separated file systems that checkpoints may be on: `file` (the default), `s3`
 SCHEMADESK_CHECKPOINT_ADDRESSES comma-separated addresses (s3://bucket/folder) below which checkpoints may be read
@@ -56,6 +58,7 @@ from django.conf.locale import LANG_INFO
 from django.core.exceptions import ImproperlyConfigured
 from psycopg.conninfo import conninfo_to_dict
 
+from dashboard.client_address import TrustedProxies
 from dashboard.database import reach
 from dashboard.redis_url import celery_form
 
@@ -206,6 +209,7 @@ INSTALLED_APPS = [
     "dashboard",
 ]
 MIDDLEWARE = [
+    "dashboard.client_address.ClientAddressMiddleware",
     "registry.api.raw_path.RawPathMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -249,8 +253,11 @@ ACCOUNT_ADAPTER = "dashboard.accounts.ClosedAdapter"
 ACCOUNT_LOGIN_METHODS = {"username"}
 ACCOUNT_SIGNUP_FIELDS = ["username*", "password1*"]
 ACCOUNT_EMAIL_VERIFICATION = "none"
-# Five wrong passwords for one name, or thirty from one address, lock it out for five minutes.
-ACCOUNT_RATE_LIMITS = {"login_failed": "30/5m/ip,5/5m/key", "login": "60/m/ip"}
+# What is counted of failed sign-ins: dashboard/sign_in_limits.py. One that succeeds isn't counted: nobody may use it up
+# for others who share an address.
+ACCOUNT_RATE_LIMITS = {"login_failed": "", "login": ""}
+# The proxies whose word is taken for where a request comes from (dashboard/client_address.py).
+TRUSTED_PROXIES = TrustedProxies.parse(os.environ.get("SCHEMADESK_TRUSTED_PROXIES", ""))
 SOCIALACCOUNT_ADAPTER = "dashboard.oidc.IssuerAccounts"
 SOCIALACCOUNT_STORE_TOKENS = False
 SOCIALACCOUNT_EMAIL_AUTHENTICATION = False
