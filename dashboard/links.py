@@ -34,6 +34,12 @@ def subject_url(registry: str, subject: str, page: str = "", **query: object) ->
     return f"{path}?{urlencode(given, doseq=True)}" if given else path
 
 
+def switch_url(registry: str, subject: str, page: str = "") -> str:
+    """From a subject's page in one registry to the same page in another, or to that registry's list if it isn't there."""
+    base, _, _ = subject_url(registry, subject).rpartition("/")
+    return f"{base}/switch?{urlencode({'page': page})}" if page else f"{base}/switch"
+
+
 def subjects_url(registry: str) -> str:
     """The address of the list of a registry's subjects."""
     return _subjects_url(registry, get_script_prefix(), settings.ROOT_URLCONF)

@@ -111,6 +111,7 @@ urlpatterns = [
     path("registries/<segment:registry>/subjects/<segment:subject>/renames", renames.decide, name="rename"),
     path("registries/<segment:registry>/subjects/<segment:subject>/describe", notes.describe, name="describe"),
     path("registries/<segment:registry>/subjects/<segment:subject>/", subjects.subject_page, name="subject"),
+    path("registries/<segment:registry>/subjects/<segment:subject>/switch", subjects.switch, name="subject_switch"),
     path("registries/<segment:registry>/subjects/<segment:subject>/compare", subjects.compare, name="compare"),
     path(
         "registries/<segment:registry>/subjects/<segment:subject>/report", subjects.compatibility_report, name="report"

@@ -29,7 +29,7 @@ _PLACES: Final = frozenset({PARAMETER, "after", "before", "cursor", "offset"})
 _MOST_HIDDEN: Final = 20
 _LONGEST: Final = 1_300
 #: pages with the mark, as links name them
-_TRAVELLING: Final = r"/ui/(?:audit|environments(?:/[^/\"?#]+)?|promotions(?:/\d+)?|ghosts|fields|registries/[^/\"?#]+/(?:policy|subjects|subjects/[^/\"?#]+/(?:compare|references|report)?))"
+_TRAVELLING: Final = r"/ui/(?:audit|environments(?:/[^/\"?#]+)?|promotions(?:/\d+)?|ghosts|fields|registries/[^/\"?#]+/(?:policy|subjects|subjects/[^/\"?#]+/(?:compare|references|report|switch)?))"
 _LINK: Final = re.compile(rf'(?<!data-now )\b(href|hx-get)="({_TRAVELLING})((?:\?[^"#]*)?)((?:#[^"]*)?)"')
 _FORM: Final = re.compile(rf'<form\b(?=[^>]*\baction="{_TRAVELLING}[?"])(?![^>]*\bmethod="post")[^>]*>')
 
@@ -82,8 +82,8 @@ def carried(response: HttpResponse, moment: str) -> HttpResponse:
 
 
 def after_it(moment: datetime) -> str:
-    """The moment to ask for to see what a change has left, its whole transaction included."""
-    return f"{(moment.astimezone(UTC) + timedelta(seconds=1)).replace(microsecond=0):%Y-%m-%dT%H:%M:%SZ}"
+    """The moment to ask for to see what a change has left: a second later at least, as its transaction may go on."""
+    return f"{(moment.astimezone(UTC) + timedelta(seconds=2)).replace(microsecond=0):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def then_url(url: str, moment: datetime) -> str:

@@ -14,7 +14,7 @@ from django.db.models import Q
 from django.urls import reverse
 
 from dashboard.links import subject_url
-from registry.access.roles import Actor
+from registry.access.roles import Actor, may_somewhere
 from registry.audit.selectors import AuditEntry, columns_of_rows
 from registry.drift.models import Cluster, Finding, Source
 from registry.notifications.models import Webhook
@@ -72,6 +72,8 @@ _PAGES: Final = {
     "promotions_sameperson": "people",
     "access_apitoken": "tokens",
 }
+#: of these, what a page takes beyond reading
+_NEEDS: Final = {"people": "people.manage"}
 _SETTINGS: Final = ("subjects_config", "subjects_mode")
 _COLUMNS: Final = (
     "registry_id", "context_id", "subject_name", "subject_id", "schema_id", "version_id", "environment_id", "request_id",
@@ -105,7 +107,11 @@ def links_of(entries: Sequence[AuditEntry], actor: Actor) -> dict[int, str]:
     found = _addresses(wanted, actor)
     settings = [entry.id for entry in entries if entry.table in _SETTINGS]
     return {
-        **{entry.id: reverse(f"ui:{_PAGES[entry.table]}") for entry in entries if entry.table in _PAGES},
+        **{
+            entry.id: reverse(f"ui:{page}")
+            for entry in entries
+            if (page := _PAGES.get(entry.table)) and may_somewhere(actor, _NEEDS.get(page, "schema.read"))
+        },
         **{event: found[what] for event, what in about.items() if what in found},
         **_of_settings({event: columns[event] for event in settings if event in columns}),
     }

@@ -8,7 +8,7 @@ from typing import Final
 from django.http import HttpRequest
 from django.utils.translation import gettext
 
-from dashboard.links import subject_url
+from dashboard.links import subject_url, switch_url
 from dashboard.pages.change_cards import MAX_CARDS, present_comparison
 from dashboard.pages.comparison_address import Sides, other_subject, place_choices, sides_of
 from dashboard.pages.comparison_settings import settings_changes
@@ -75,7 +75,7 @@ def compare_page(request: HttpRequest, registry: str, subject: str) -> ComparePa
             registry=registry,
             crumbs=subject_crumbs(registry, name),
             parts=subject_parts(registry, name, "compare"),
-            url_in=lambda place: subject_url(place, name.qualified),
+            url_in=lambda place: switch_url(place, name.qualified),
         ),
         registry=registry,
         subject=name.qualified,

@@ -73,7 +73,7 @@ def finding_page(request: HttpRequest, finding_id: int) -> FindingPage:
         remedies=tuple(part.strip() for part in info.remedy.split("\n") if part.strip()),
         evidence=evidence_tables(info.rule, info.evidence),
         facts=(*evidence_facts(info.rule, info.evidence), *_hidden(actor, info)),
-        related=_related(info, source, actor, sees_source=sees_source),
+        related=_related(info, source, actor, sees_source=sees_source, is_comparable=comparison is not None),
         acknowledge=_post(gettext("Acknowledge"), "finding_acknowledge", info, decide, tone="primary")
         if is_open
         else None,
@@ -105,7 +105,7 @@ def finding_page(request: HttpRequest, finding_id: int) -> FindingPage:
         mute=_mute(actor, info),
         scan=scan_action(request, source, gettext("Scan the source again")),
         history=_history(actor, info),
-        propose=_propose(actor, info) if can_propose(info) else None,
+        propose=_propose(actor, info, "" if comparison else observed_note) if can_propose(info) else None,
         drafts=tuple(draft_row(draft, order) for draft in answers.drafts),
         requests=tuple(request_row(one, order) for one in answers.requests),
         released=_released(answers),
@@ -142,9 +142,14 @@ def _hidden(actor: Actor, info: FindingInfo) -> tuple[Fact, ...]:
     )
 
 
-def _propose(actor: Actor, info: FindingInfo) -> Action:
-    """The editor with a schema that has what was seen; it is the reader's to correct and to submit."""
-    reason = "" if may_somewhere(actor, "promotion.request") else refusal(actor, "promotion.request")
+def _propose(actor: Actor, info: FindingInfo, problem: str) -> Action:
+    """The editor with a schema that has what was seen; it is the reader's to correct and to submit.
+
+    `problem` says why none can be made, where that is known.
+    """
+    reason = (
+        problem if problem else "" if may_somewhere(actor, "promotion.request") else refusal(actor, "promotion.request")
+    )
     url = f"{reverse('ui:propose')}?{urlencode({'from': f'finding:{info.id}'})}"
     return Action(
         label=gettext("Propose a schema from this"), url=url, allowed=not reason, reason=reason, icon="pencil"
@@ -176,7 +181,9 @@ def _pattern(info: FindingInfo) -> str:
     return f"{info.topic}:*" if info.topic and info.location.startswith(f"{info.topic}:") else ""
 
 
-def _related(info: FindingInfo, source: SourceInfo, actor: Actor, *, sees_source: bool) -> tuple[Link, ...]:
+def _related(
+    info: FindingInfo, source: SourceInfo, actor: Actor, *, sees_source: bool, is_comparable: bool
+) -> tuple[Link, ...]:
     links = []
     if sees_source:
         label = gettext("Source %(source_name)s") % {"source_name": info.source_name}
@@ -201,7 +208,7 @@ def _related(info: FindingInfo, source: SourceInfo, actor: Actor, *, sees_source
                     url=url,
                 )
             )
-        if can_propose(info):
+        if is_comparable:
             seen = subject_url(info.registry, info.subject, "compare", to=f"{OBSERVED}-{info.id}")
             links.append(Link(label=gettext("Compare what the data hold with any version"), url=seen))
     if source.cluster and sees_source:

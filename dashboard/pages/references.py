@@ -9,7 +9,7 @@ from typing import Final
 from django.http import HttpRequest
 from django.utils.translation import gettext
 
-from dashboard.links import subject_url
+from dashboard.links import subject_url, switch_url
 from dashboard.pages.frame import make_frame, page_actor
 from dashboard.pages.sources_words import given_text
 from dashboard.pages.subject_parts import subject_crumbs, subject_parts
@@ -51,7 +51,7 @@ def references_page(request: HttpRequest, registry: str, subject: str) -> Refere
             registry=registry,
             crumbs=subject_crumbs(registry, name),
             parts=subject_parts(registry, name, "references"),
-            url_in=lambda other: subject_url(other, name.qualified, "references"),
+            url_in=lambda other: switch_url(other, name.qualified, "references"),
             mirror=mirror_of(place),
         ),
         subject=name.qualified,

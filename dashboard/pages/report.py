@@ -11,7 +11,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext
 
-from dashboard.links import subject_url
+from dashboard.links import subject_url, switch_url
 from dashboard.pages.against_latest import against_latest
 from dashboard.pages.data_evidence import by_finding, data_evidence
 from dashboard.pages.frame import make_frame, page_actor
@@ -105,7 +105,7 @@ def report_page(request: HttpRequest, registry: str, subject: str) -> ReportPage
             registry=registry,
             crumbs=subject_crumbs(registry, name),
             parts=subject_parts(registry, name, "report"),
-            url_in=lambda other: subject_url(other, name.qualified, "report"),
+            url_in=lambda other: switch_url(other, name.qualified, "report"),
             order=order,
         ),
         registry=registry,

@@ -10,7 +10,7 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.utils.translation import gettext
 
-from dashboard.links import subject_url
+from dashboard.links import subject_url, switch_url
 from dashboard.pages.frame import environment_of, make_frame, page_actor
 from dashboard.pages.numbers import whole_number
 from dashboard.pages.sources_words import given_text
@@ -192,7 +192,7 @@ def retire_frame(request: HttpRequest, place: Registry, name: SubjectName) -> Fr
         registry=place.name,
         crumbs=subject_crumbs(place.name, name),
         parts=subject_parts(place.name, name, "retire"),
-        url_in=lambda other: subject_url(other, name.qualified, "retire"),
+        url_in=lambda other: switch_url(other, name.qualified, "retire"),
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from django.http import HttpRequest
 from django.utils.translation import gettext
 
-from dashboard.links import subject_url
+from dashboard.links import subject_url, switch_url
 from dashboard.pages.frame import make_frame
 from dashboard.pages.numbers import whole_number
 from dashboard.pages.simulator_parts import modify_part, read_part
@@ -65,7 +65,7 @@ def _empty(request: HttpRequest, registry: str, name: SubjectName, part: str, ki
             registry=registry,
             crumbs=subject_crumbs(registry, name),
             parts=subject_parts(registry, name, "simulate"),
-            url_in=lambda other: subject_url(other, name.qualified, "simulate"),
+            url_in=lambda other: switch_url(other, name.qualified, "simulate"),
         ),
         registry=registry,
         subject=name.qualified,

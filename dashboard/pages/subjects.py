@@ -11,7 +11,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext
 
-from dashboard.links import subject_url
+from dashboard.links import subject_url, switch_url
 from dashboard.pages.frame import make_frame, page_actor
 from dashboard.pages.notes import note_part
 from dashboard.pages.references import reference_lists
@@ -135,7 +135,7 @@ def subject_page(request: HttpRequest, registry: str, subject: str, *, given: No
             code=True,
             crumbs=(subjects_crumb(registry),),
             parts=subject_parts(registry, name, ""),
-            url_in=lambda other: subject_url(other, name.qualified),
+            url_in=lambda other: switch_url(other, name.qualified),
             mirror=mirror_of(place),
             order=order,
         ),

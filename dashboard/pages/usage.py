@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext
 
-from dashboard.links import subject_url
+from dashboard.links import subject_url, switch_url
 from dashboard.pages.clients import clients_part
 from dashboard.pages.frame import make_frame
 from dashboard.pages.sources_words import lasting
@@ -69,7 +69,7 @@ def usage_page(
             registry=place.name,
             crumbs=subject_crumbs(place.name, name),
             parts=subject_parts(place.name, name, "usage"),
-            url_in=lambda other: usage_url(other, name.qualified),
+            url_in=lambda other: switch_url(other, name.qualified, "usage"),
         ),
         subject=name.qualified,
         subject_url=subject_url(place.name, name.qualified),

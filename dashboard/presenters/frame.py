@@ -285,6 +285,23 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RemovedPage:
+    """What stood at an address until it was removed: its name, who removed it, when, and the reason in the audit.
+
+    `nearest` is what there is instead, `links` lead to others of its kind and to the audit.
+    """
+
+    frame: Frame
+    name: str
+    who: str
+    at: datetime
+    why: str = ""
+    facts: tuple[Fact, ...] = ()
+    nearest: tuple[Link, ...] = ()
+    links: tuple[Link, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MessagePage:
     """A page with nothing but a message: errors by status, "not found", "not allowed".
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from urllib.parse import urlencode
 
 from django.conf import settings
@@ -15,12 +16,13 @@ from django.utils.translation import gettext
 from dashboard.pages.asking import cure_of
 from dashboard.pages.frame import make_frame, page_actor
 from dashboard.pages.nearest import nearest
+from dashboard.pages.removed import removed_page
 from dashboard.presenters.frame import Frame, Link, MessagePage, Problem
 from dashboard.texts import later
 from dashboard.views.away import PAGES, away_answer
 from registry.access.roles import may_somewhere
 from registry.api.product.errors import status_of
-from registry.errors import InvalidSchema, NotSignedIn, SchemadeskError
+from registry.errors import InvalidSchema, NotFound, NotSignedIn, SchemadeskError
 
 TITLES = {
     400: later("Bad request"),
@@ -44,6 +46,9 @@ def error_page(request: HttpRequest, error: Exception) -> HttpResponse | None:
         return None
     if isinstance(error, NotSignedIn) and request.method == "GET":
         return HttpResponseRedirect(f"{settings.LOGIN_URL}?{urlencode({'next': request.get_full_path()})}")
+    if isinstance(error, NotFound) and (removed := removed_page(request)) is not None:
+        page = replace(removed, nearest=nearest(request, error))
+        return render(request, "errors/removed.html", {"page": page}, status=410)
     where = (
         gettext("line %(line)s, column %(column)s") % {"line": error.line, "column": error.column}
         if isinstance(error, InvalidSchema) and error.line

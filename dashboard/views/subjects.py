@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlencode
+
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_http_methods, require_safe
 
+from dashboard.links import PAGES, subject_url, subjects_url
 from dashboard.pages import comparison, references, report, simulator, subjects
 from dashboard.pages.frame import page_actor
 from dashboard.pages.subject_list import subject_list as list_page
 from dashboard.pages.subject_list import subject_numbers
 from dashboard.presenters.comparison_markdown import comparison_markdown
 from dashboard.texts import for_everybody
-from dashboard.travel import travels
+from dashboard.travel import PARAMETER, travels
 from dashboard.views.parts import VARIES, render_page
-from registry.access.roles import require
+from registry.access.roles import may, require
 from registry.subjects.names import parse_subject
+from registry.subjects.selectors.places import get_registry
+from registry.subjects.selectors.presence import is_registered
 
 
 def _require_read(request: HttpRequest, registry: str, subject: str = "") -> None:
@@ -35,6 +40,23 @@ def subject_list(request: HttpRequest, registry: str) -> HttpResponse:
         patch_vary_headers(answer, VARIES)
         return answer
     return render_page(request, "subjects/list.html", list_page(request, registry), {"list": "list"})
+
+
+@require_safe
+@travels
+def switch(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
+    """The same page of a subject in another registry; where it isn't there, that registry's list for its name.
+
+    A subject that they may not read there is as one that isn't there.
+    """
+    name, actor = parse_subject(subject), page_actor(request)
+    page = request.GET.get("page", "")
+    moment = {PARAMETER: request.GET[PARAMETER]} if PARAMETER in request.GET else {}
+    place = get_registry(registry)
+    if may(actor, "schema.read", registry=place.name, subject=name.qualified) and is_registered(place, name):
+        return redirect(subject_url(place.name, name.qualified, page if page in PAGES else "", **moment))
+    _require_read(request, registry)
+    return redirect(f"{subjects_url(place.name)}?{urlencode({'q': name.qualified, **moment})}")
 
 
 @require_safe

@@ -320,6 +320,7 @@ SAMPLES: dict[str, Sample] = {
     "propose-reader": Sample("proposals/propose.html", states.PROPOSE_READER),
     "webhooks-reader": Sample("notifications/webhooks.html", states.WEBHOOKS_READER),
     "message-not-found": Sample("errors/message.html", home.NOT_FOUND),
+    "message-removed": Sample("errors/removed.html", home.REMOVED),
     "message-no-role": Sample("errors/message.html", home.NO_ROLE),
     "message-forbidden": Sample("errors/message.html", home.FORBIDDEN, signed_in=False),
     "login": Sample("account/login.html", None, signed_in=False),

@@ -114,6 +114,13 @@ def terms_of(config: EffectiveConfig, settings: OwnConfig) -> Terms:
     return Terms(config.level, config.profile, lenient=lenient, policy=config.policy)
 
 
+def is_registered(registry: Registry, subject: SubjectName) -> bool:
+    """Whether the registry has a version of the subject, soft-deleted ones too: then it has a page; one query."""
+    return SchemaVersion.objects.filter(
+        subject__context__registry=registry, subject__context__name=subject.context, subject__name=subject.subject
+    ).exists()
+
+
 def presence_of(registry: Registry, subject: SubjectName) -> SubjectPresence:
     """Where the subject is; one query."""
     rows = SchemaVersion.objects.filter(

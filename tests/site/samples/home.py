@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import date
 
-from dashboard.presenters.frame import Action, Link, MessagePage, Problem, Section
+from dashboard.presenters.frame import Action, Fact, Link, MessagePage, Problem, RemovedPage, Section
 from dashboard.presenters.home import ActivityItem, FirstStep, HealthItem, HealthLine, HomePage, Tried
 from dashboard.presenters.looks import Health, ScanState
 from tests.site.samples.cast import HOSTILE, ago, frame
@@ -95,6 +95,11 @@ NOT_FOUND = MessagePage(
     frame=frame("That subject isn’t there", Section.SUBJECTS), status=404, request_id="7c1f0a",
     problem=Problem(what="There is no subject of that name in dev", where=HOSTILE, cure="Check the name: it is case-sensitive. It may be in another environment."),
     nearest=(Link(label="orders-value", url="/gallery/subject"), Link(label=HOSTILE, url="/gallery/subject")),
+)  # fmt: skip
+REMOVED = RemovedPage(
+    frame=frame("The source was removed", Section.NONE), name=HOSTILE, who=HOSTILE, at=ago(hours=3), why=HOSTILE,
+    facts=(Fact(label="Kind", value=HOSTILE),), nearest=(Link(label=HOSTILE, url="/ui/sources/2"),),
+    links=(Link(label="Sources", url="/ui/sources"), Link(label="Its events in the audit", url="/ui/audit?table=drift_source&row_id=1")),
 )  # fmt: skip
 NO_ROLE = MessagePage(
     frame=frame("Not allowed", Section.NONE), status=403, home=False, problem=Problem(what="newcomer may not read schemas; it takes the role admin or approver or reader or steward.", cure="Your account has no role yet, so that no page is open to it. Ask an admin to give it one, for a registry or for some subjects, and load this page again."),
