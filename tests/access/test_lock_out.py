@@ -151,7 +151,7 @@ def test_a_proxy_that_is_not_trusted_locks_nobody_out(reader: User, monkeypatch:
     assert sign_in_limits.LIMITS["shared address"] == "300/5m/key"
     monkeypatch.setitem(sign_in_limits.CONFIG, "shared_address", "3/5m/key")
     for number in range(3):
-        through_the_proxy(f"nobody{number}", "wrong", f"203.0.113.{number}")
+        through_the_proxy(f"other{number}", "wrong", f"203.0.113.{number}")
     assert not through_the_proxy("reader", PASSWORD, "198.51.100.7"), "a limit there is"
 
 
