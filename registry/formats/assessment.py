@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from registry.errors import InvalidSchema
 from registry.formats.base import Answer, Difference, Edit, Incompatibility, ParsedSchema, SchemaFormat, Witness
@@ -25,6 +25,8 @@ MAX_COMPARED_WITH_DATA: Final = 50
 MAX_EDITS: Final = 20
 #: fields that are compared again for the edits of suspected renames: each edit takes as many as the schema has
 MAX_FIELDS_EDITED: Final = 2_000
+#: how safe an edit is for the data, the safest first
+Safety = Literal["rename", "kept", "invented"]
 _DIRECTIONS: Final[tuple[Direction, ...]] = ("BACKWARD", "FORWARD")
 
 
@@ -321,15 +323,26 @@ def renames_of(
 def _patch(
     format: SchemaFormat, new: ParsedSchema, history: History, report: Report, checker: Checker, parse: Parse
 ) -> Patch | None:
-    """Edits until the level is passed, or no edit is known; None if not even one, or with too many places to edit."""
+    """Edits until the level is passed, or no edit is known; None if not even one, or with too many places to edit.
+
+    The safest come first: what makes a likely rename known, then what keeps all data, and last what invents a value.
+    """
     schema, seen = new, {new.text}
     titles: list[str] = []
+    safety: list[Safety] = ["rename", "kept", "invented"]
     if len({(item.rule, item.named_path) for item in report.breaks}) > MAX_EDITS:
         return None
     while len(titles) < MAX_EDITS and not report.is_compatible:
-        step = _next_edit(format, checker, report, schema, parse, seen)
+        step = (
+            _next_rename(format, report, schema, history, parse, seen)
+            if safety[0] == "rename"
+            else _next_edit(format, checker, report, schema, parse, seen, may_invent=safety[0] == "invented")
+        )
         if step is None:
-            break
+            safety.pop(0)
+            if not safety:
+                break
+            continue
         title, schema = step
         seen.add(schema.text)
         titles.append(title)
@@ -340,17 +353,45 @@ def _patch(
     return Patch(tuple(titles), schema.text, _unified(new.text, schema.text), report.is_compatible)
 
 
-def _next_edit(
-    format: SchemaFormat, checker: Checker, report: Report, schema: ParsedSchema, parse: Parse, seen: set[str]
+def _next_rename(
+    format: SchemaFormat, report: Report, schema: ParsedSchema, history: History, parse: Parse, seen: set[str]
 ) -> tuple[str, ParsedSchema] | None:
-    """The first edit for a finding that decides, and the schema after it."""
+    """The edit of the likeliest rename that leaves fewer problems, and the schema after it.
+
+    Where readers still need the old name, the field must come back under it, and a rename would double its data.
+    """
+    for rename in _renames(format, schema, history):
+        if rename.edit is None or rename.edit.text in seen:
+            continue
+        try:
+            changed = parse(rename.edit.text)
+        except InvalidSchema:
+            continue
+        after = Checker(format, changed, history, report.profile).report(level_named(report.level))
+        needs_old_name = any(item.named_path.rpartition(".")[2] == rename.before for item in after.breaks)
+        if len(after.breaks) < len(report.breaks) and not needs_old_name:
+            return rename.edit.title, changed
+    return None
+
+
+def _next_edit(
+    format: SchemaFormat,
+    checker: Checker,
+    report: Report,
+    schema: ParsedSchema,
+    parse: Parse,
+    seen: set[str],
+    *,
+    may_invent: bool,
+) -> tuple[str, ParsedSchema] | None:
+    """The first edit for a finding that decides, and the schema after it; one that invents values only if it may."""
     for item, found in zip(report.items, _findings_of(checker, report), strict=True):
         if item.severity not in DECISIVE[report.profile] or found.kind == "SCHEMA_TYPE_CHANGED":
             continue
         reader, writer = checker.sides(item.against_version, item.direction)
         other = writer if item.direction == "BACKWARD" else reader
         edit = format.repair(schema, other, found, is_reader=item.direction == "BACKWARD")
-        if edit is None or edit.text in seen:
+        if edit is None or edit.text in seen or (edit.is_invented and not may_invent):
             continue
         try:
             return edit.title, parse(edit.text)

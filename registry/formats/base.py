@@ -225,10 +225,14 @@ class Resolution:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A concrete change of a schema, for people to take over: what it does, and the whole text after it."""
+    """A concrete change of a schema, for people to take over: what it does, and the whole text after it.
+
+    `is_invented` says that readers then get a value that nobody wrote in place of data; its title says which.
+    """
 
     title: str
     text: str = field(repr=False)
+    is_invented: bool = False
 
 
 @dataclass(frozen=True, slots=True)

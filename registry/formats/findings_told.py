@@ -20,6 +20,8 @@ _SYNTAX_CURE: Final = "mend the text at the place that is named"
 CLIENT_RULE: Final = "CLIENT_BREAKS"
 _CLIENT_WHY: Final = "A declared client goes on with the version that it has until its people bring it to another one."
 _CLIENT_CURE: Final = "talk to its people, and bring it to a version that goes with the new schema first"
+RENAME_RULE: Final = "FIELD_RENAME_SUSPECTED"
+_RENAME_WHY: Final = "Readers take a renamed field for one dropped and one added: they lose its data in silence."
 _DEPENDANT_WHY: Final = "A subject that refers to this one is read with its newest version before long."
 _DEPENDANT_CURE: Final = "let the other subject go on referring to an earlier version, or change both"
 
@@ -45,6 +47,17 @@ def told_of(assessment: Assessment) -> tuple[Told, ...]:
     broken = [item for item in assessment.dependants if item.answer == "no"]
     return (
         *(_item(report, item) for item in report.items),
+        *(
+            Told(
+                RENAME_RULE,
+                "warning",
+                rename.message,
+                path=rename.path,
+                why=_RENAME_WHY,
+                cure=rename.edit.title if rename.edit else "",
+            )
+            for rename in assessment.renames
+        ),
         *(
             Told(CLIENT_RULE, "warning", client.sentence, why=_CLIENT_WHY, cure=_CLIENT_CURE, version=client.version)
             for client in assessment.clients

@@ -12,6 +12,7 @@ from registry.errors import InvalidCompatibility, InvalidSchema
 from registry.formats.assessment import Assessment, ClientAnswer, Dependant, assess
 from registry.formats.avro import AVRO
 from registry.formats.compatibility import LEVELS
+from registry.formats.findings_told import told_of
 from registry.formats.rendering import assessment_markdown, assessment_text
 from registry.formats.report import Profile
 from tests.formats.random_schemas import random_pair
@@ -165,3 +166,68 @@ def test_where_decoders_differ_the_report_says_so_and_nothing_passes() -> None:
     ]
     for report in (told, by_rules.to_dict()):
         assert DOCUMENTED.is_valid(report)
+
+
+EMAIL, MAIL = {"name": "email", "type": "string"}, {"name": "mail", "type": "string"}
+
+
+@pytest.mark.requirement("ORA-5")
+def test_of_a_likely_rename_the_alias_comes_first_and_keeps_the_data() -> None:
+    found = assessed(record(ID, MAIL, {"name": "zip", "type": "string"}), record(ID, EMAIL))
+    assert found.patch is not None
+    assert found.patch.titles == (
+        'add the alias "email"',
+        'give "zip" the default "": readers get "" for all data written without it',
+    )
+    assert found.patch.passes
+    datum = AVRO.resolve(AVRO.parse(found.patch.text), AVRO.parse(record(ID, EMAIL)), {"id": 1, "email": "a@b"})
+    assert datum.value == {"id": 1, "mail": "a@b", "zip": ""}
+    assert [item.remedy.split(":")[0] for item in found.report.items if item.named_path == "Order.mail"] == [
+        'add the alias "email" to "mail", which looks like the same field'
+    ]
+    told = [item for item in told_of(found) if item.rule == "FIELD_RENAME_SUSPECTED"]
+    assert [(item.level, item.path, item.cure) for item in told] == [("warning", "Order.mail", 'add the alias "email"')]
+
+
+@pytest.mark.requirement("ORA-5")
+def test_a_rename_that_passes_by_its_default_is_told_all_the_same() -> None:
+    found = assessed(record(ID, {**MAIL, "default": ""}), record(ID, EMAIL))
+    assert found.is_compatible
+    assert "FIELD_RENAME_SUSPECTED" in [item.rule for item in told_of(found) if item.level == "warning"]
+
+
+def test_where_old_readers_need_the_old_name_the_field_comes_back_and_nothing_is_doubled() -> None:
+    found = assessed(record(ID, MAIL), record(ID, EMAIL), level="FULL")
+    assert found.patch is not None
+    assert found.patch.passes
+    assert found.patch.titles[0] == 'restore the field "email"'
+    judged = AVRO.judge(AVRO.parse(found.patch.text), AVRO.parse(record(ID, EMAIL)))
+    assert (judged.breaks, judged.hazards) == ((), ())
+
+
+def test_edits_that_invent_values_come_after_those_that_keep_data() -> None:
+    old = record(NOTE, {"name": "state", "type": {"type": "enum", "name": "S", "symbols": ["NEW", "PAID"]}})
+    new = record(
+        {"name": "added", "type": "int"}, {"name": "state", "type": {"type": "enum", "name": "S", "symbols": ["NEW"]}}
+    )
+    found = assessed(new, old)
+    assert found.patch is not None
+    assert [title.split(":")[0] for title in found.patch.titles] == [
+        "restore the symbols PAID",
+        'give "added" the default 0',
+    ]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_patch_never_adds_problems_and_names_what_it_invents(seed: int) -> None:
+    try:
+        old, new = (AVRO.parse(text) for text in random_pair(seed + 500_000))
+    except InvalidSchema:
+        return
+    found = assess(AVRO, new, [(1, old)], "FULL", parse=AVRO.parse)
+    if found.patch is None:
+        return
+    after = assess(AVRO, AVRO.parse(found.patch.text), [(1, old)], "FULL", parse=AVRO.parse)
+    assert len(after.report.breaks) < len(found.report.breaks)
+    given = [title for title in found.patch.titles if " the default " in title and "read unknown" not in title]
+    assert all("readers get" in title for title in given)

@@ -93,7 +93,7 @@ def edited(rule: str, *, is_reader: bool = True) -> tuple[str, str]:
 
 def test_formatting_and_comments_around_an_edit_survive() -> None:
     title, text = edited("FIELD_WITHOUT_DEFAULT")
-    assert title == 'give "note" the default ""'
+    assert title == 'give "note" the default "": readers get "" for all data written without it'
     assert text == COMMENTED.replace('"type": "string"} // free', '"type": "string", "default": ""} // free')
     title, text = edited("ENUM_SYMBOL_MISSING")
     assert title == "restore the symbols SENT"
@@ -109,6 +109,32 @@ def test_the_writers_side_gets_the_field_back_on_a_line_of_its_own() -> None:
     lines = text.splitlines()
     assert lines[3] == '  {"name": "note", "type": "string"}'
     assert lines[2].endswith("},")
+
+
+def test_every_edit_that_invents_a_value_says_what_readers_get_and_no_other_does() -> None:
+    invented: Counter[str] = Counter()
+    for _, reader, writer, found in FOUND:
+        edit = AVRO.repair(reader, writer, found, is_reader=True)
+        if edit is not None and edit.is_invented:
+            invented[found.rule] += 1
+            assert any(word in edit.title for word in ("readers get", "read unknown symbols as")), edit.title
+        elif edit is not None:
+            assert "default" not in edit.title.replace("and its default", "").replace("without a default", "")
+        if edit is not None and AVRO.repair(writer, reader, found, is_reader=False) is not None:
+            own = AVRO.repair(writer, reader, found, is_reader=False)
+            assert own is None or not own.is_invented
+    assert invented.keys() >= {"FIELD_WITHOUT_DEFAULT"}
+
+
+@pytest.mark.requirement("ORA-5")
+def test_a_default_in_place_of_renamed_data_names_them() -> None:
+    old = AVRO.parse('{"type": "record", "name": "R", "fields": [{"name": "email", "type": "string"}]}')
+    new = AVRO.parse('{"type": "record", "name": "R", "fields": [{"name": "mail", "type": "string"}]}')
+    (found,) = AVRO.incompatibilities(new, old)
+    assert found.remedy_in_reader.startswith('add the alias "email" to "mail"')
+    edit = AVRO.repair(new, old, found, is_reader=True)
+    assert edit is not None
+    assert edit.title == 'give "mail" the default "": readers get "" in place of the data of "email"'
 
 
 @pytest.mark.requirement("ORA-5")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
-from registry.formats.avro.model import AvroType, Field, Union, type_label
+from registry.formats.avro.model import AvroType, Field, Record, Union, type_label
 from registry.formats.likeness import SUSPICION, rename_score, words_of
 
 _MAX_CANDIDATES: Final = 12
@@ -37,6 +38,17 @@ def suspected_renames(removed: Sequence[Field], added: Sequence[Field]) -> list[
         scored.extend(rename for rename in compared if rename.score >= SUSPICION)
     scored.sort(key=lambda rename: (-rename.score, rename.old.position, rename.new.position))
     return _each_once(scored)
+
+
+@lru_cache(maxsize=64)
+def likely_sources(reader: Record, writer: Record) -> Mapping[str, Field]:
+    """For the fields that only the reader has, by name: the field that only the writer has and that looks like it."""
+    names = {name for field in reader.fields for name in (field.name, *field.aliases)}
+    added = [
+        field for field in reader.fields if not any(name in writer.by_name for name in (field.name, *field.aliases))
+    ]
+    removed = [field for field in writer.fields if field.name not in names]
+    return {rename.new.name: rename.old for rename in suspected_renames(removed, added)}
 
 
 class _Candidates:

@@ -13,7 +13,7 @@ from registry.formats.avro.model import Schema
 from registry.formats.avro.parse import parse_schema
 from registry.formats.avro.places import field_at
 from registry.formats.avro.repair_case import Case, Step
-from registry.formats.avro.repair_steps import IN_READER, IN_WRITER
+from registry.formats.avro.repair_steps import IN_READER, IN_WRITER, INVENTING
 from registry.formats.base import Difference, Edit, Incompatibility, Judgement, ParsedSchema, ResolvedReference
 from registry.formats.json_edit import NoSuchPlace, TextEdit, json_source
 
@@ -47,7 +47,7 @@ def repair(schema: ParsedSchema, other: ParsedSchema, found: Incompatibility, *,
         tries_left -= 1
         after = _judge(changed, theirs, is_reader)
         if len(after.breaks) <= len(before.breaks) and _is_gone((found, item), after, is_reader):
-            return Edit(title, edit.text)
+            return Edit(title, edit.text, is_invented=step in INVENTING)
     return None
 
 

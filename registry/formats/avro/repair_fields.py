@@ -9,6 +9,7 @@ from registry.formats.avro.canonical import field_source
 from registry.formats.avro.initial import initial_value
 from registry.formats.avro.model import Field, Record, Union
 from registry.formats.avro.places import field_at
+from registry.formats.avro.renames import likely_sources
 from registry.formats.avro.repair_case import Case, pretty
 from registry.formats.json_edit import NoSuchPlace, TextEdit, json_source
 from registry.formats.pointer import without_comments
@@ -19,9 +20,9 @@ _MAX_REMOVED_SINGLY: Final = 20
 def add_default(case: Case, edit: TextEdit) -> str:
     """Gives the field a default of its type: null where that is allowed, else an empty value."""
     _, field = case.own_field()
-    value = initial_value(field.type)
-    edit.set_member(case.pointer, "default", json_source(value))
-    return f'give "{field.name}" the default {json_source(value)}'
+    value = json_source(initial_value(field.type))
+    edit.set_member(case.pointer, "default", value)
+    return f'give "{field.name}" the default {value}: {_instead(case, field, value)}'
 
 
 def make_optional(case: Case, edit: TextEdit) -> str:
@@ -32,7 +33,15 @@ def make_optional(case: Case, edit: TextEdit) -> str:
         raise NoSuchPlace(place)
     edit.replace(place, f'["null", {edit.source(place)}]')
     edit.set_member(case.pointer, "default", "null")
-    return f'make "{field.name}" nullable with the default null'
+    return f'make "{field.name}" nullable with the default null: {_instead(case, field, "null")}'
+
+
+def _instead(case: Case, field: Field, value: str) -> str:
+    """What readers get by an invented default, and in place of what."""
+    own, other = case.own_field()[0], case.other().type
+    source = likely_sources(own, other).get(field.name) if isinstance(other, Record) else None
+    lost = f'in place of the data of "{source.name}"' if source is not None else "for all data written without it"
+    return f"readers get {value} {lost}"
 
 
 def restore_field(case: Case, edit: TextEdit) -> str:
@@ -92,7 +101,7 @@ def leave_alias_to_one_with_defaults(case: Case, edit: TextEdit) -> str:
     ]
     for field in filled if case.found.before in record.by_name else filled[1:]:
         edit.set_member(field.pointer, "default", json_source(initial_value(field.type)))
-    return f"{title} and give it a default" if title else ""
+    return f"{title} and give it a default, which readers get in place of the writer's data" if title else ""
 
 
 def _remove_aliases(edit: TextEdit, field: Field, aliases: list[str]) -> None:

@@ -36,6 +36,11 @@ from registry.formats.avro.repair_types import (
 
 _RESTORE: Final[tuple[Step, ...]] = (restore_type, restore_definition, restore_type_and_default)
 
+#: the steps after which readers get a value that nobody wrote in place of data
+INVENTING: Final[frozenset[Step]] = frozenset(
+    {add_default, make_optional, leave_alias_to_one_with_defaults, add_enum_default}
+)
+
 IN_READER: Final[Mapping[str, tuple[Step, ...]]] = {
     "FIELD_WITHOUT_DEFAULT": (add_default, make_optional),
     "TYPE_NARROWED": (*_RESTORE, add_branch),

@@ -18,7 +18,8 @@ _ROWS: Final = (
         "break",
         "the reader's field \"{name}\" has no default and the writer doesn't write it",
         "A field that the data doesn't hold is filled from its default; without one the reader stops with an error.",
-        'give "{name}" a default, or an alias if the writer has it under another name',
+        'give "{name}" a default, which readers get for all data written without it, or an alias if the writer has it under '
+        "another name",
         'keep "{name}" in the schema: the reader needs it',
     ),
     Rule(
@@ -202,6 +203,12 @@ _ROWS: Final = (
         "keep the precision of {writer}",
         "keep the precision of {reader}",
     ),
+)
+
+#: the cure of FIELD_WITHOUT_DEFAULT where the writer seems to have the field under another name
+RENAMED_IN_READER: Final = (
+    'add the alias "{old}" to "{name}", which looks like the same field: readers get the data of "{old}"; with a default '
+    "instead they get the default in place of these data"
 )
 
 RULES: Final[Mapping[str, Rule]] = {rule.id: rule for rule in _ROWS}

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from registry.formats.avro.examples import example
-from registry.formats.avro.model import Enum, Field, Fixed, Named, type_label
+from registry.formats.avro.model import Enum, Field, Fixed, Named, Record, type_label
+from registry.formats.avro.renames import likely_sources
 from registry.formats.avro.resolution import Pair, Reason
-from registry.formats.avro.rules import RULES
+from registry.formats.avro.rules import RENAMED_IN_READER, RULES
 from registry.formats.base import Incompatibility
+from registry.formats.rule import Rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +48,23 @@ def finding(reason: Reason, pair: Pair, place: Place, causes: tuple[Incompatibil
         location=(place.location + suffix) or "/",
         detail=_detail(kind, pair, field, sides),
         why=rule.why.format_map(names),
-        remedy_in_reader=rule.in_reader.format_map(names),
+        remedy_in_reader=_cure_in_reader(rule, pair, field, names),
         remedy_in_writer=rule.in_writer.format_map(names),
         reader_source=place.reader_source if own_reader == place.reader_pointer else pair.reader.source,
         writer_source=place.writer_source if own_writer == place.writer_pointer else pair.writer.source,
         causes=causes,
         example=example(rule_id, pair.reader, pair.writer),
     )
+
+
+def _cure_in_reader(rule: Rule, pair: Pair, field: Field | None, names: dict[str, str]) -> str:
+    """The rule's cure; for a field that the writer seems to have under another name, the alias first."""
+    reader, writer = pair.reader, pair.writer
+    if rule.id == "FIELD_WITHOUT_DEFAULT" and isinstance(reader, Record) and isinstance(writer, Record) and field:
+        source = likely_sources(reader, writer).get(field.name)
+        if source is not None:
+            return RENAMED_IN_READER.format_map({**names, "old": source.name})
+    return rule.in_reader.format_map(names)
 
 
 def _pointers(pair: Pair, place: Place, rule_id: str, field: Field | None) -> tuple[str, str]:
