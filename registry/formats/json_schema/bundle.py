@@ -35,6 +35,15 @@ def bundled(
     return _Bundler(documents, targets, dynamic, draft).bundle()
 
 
+def bundle_with_formats(model: Model) -> Bundle:
+    """The bundle in the newest draft with the formats of texts, which decide nothing, for data that look real."""
+    if "modern with formats" not in model.cache:
+        bundler = _Bundler(model.documents, model.targets, model.dynamic, NEWEST_DRAFT, with_formats=True)
+        model.cache["modern with formats"] = bundler.bundle()
+    found: Bundle = model.cache["modern with formats"]
+    return found
+
+
 def modern_bundle(model: Model) -> Bundle:
     """The bundle in the newest draft, for comparing schemas of different drafts."""
     if model.bundle.draft is NEWEST_DRAFT:
@@ -55,7 +64,10 @@ class _Bundler:
         targets: Mapping[Place, Place | str],
         dynamic: Mapping[str, tuple[Place, ...]],
         draft: Draft,
+        *,
+        with_formats: bool = False,
     ) -> None:
+        self._with_formats = with_formats
         self._documents = documents
         self._targets = targets
         self._dynamic = dynamic
@@ -97,7 +109,7 @@ class _Bundler:
             if key in APPLICATORS[draft.number]:
                 if key not in _DEFINITIONS:
                     written[key] = self._applied(place, key, held, draft)
-            elif key in ASSERTIONS[draft.number]:
+            elif key in ASSERTIONS[draft.number] or (key == "format" and self._with_formats and isinstance(held, str)):
                 written[key] = held
         if refs:
             written["$ref"] = self._ref(place, refs[0])

@@ -11,15 +11,15 @@ import jsonschema_rs
 
 from registry.errors import InvalidDatum
 from registry.formats.base import FieldOutcome, Resolution
-from registry.formats.json_schema.bundle import modern_bundle
+from registry.formats.json_schema.bundle import bundle_with_formats, modern_bundle
 from registry.formats.json_schema.instances import Instances
-from registry.formats.json_schema.model import Model, Place
+from registry.formats.json_schema.model import Bundle, Model, Place
 from registry.formats.json_schema.outline import behind
 from registry.formats.json_schema.paths import root_path
 from registry.formats.json_schema.refusals import data_path, refusals_of
 from registry.formats.json_schema.text import compact
 from registry.formats.json_schema.unfolding import MAX_UNFOLDED, unfolded
-from registry.formats.json_schema.validators import plain, validator_of
+from registry.formats.json_schema.validators import keeps_formats, plain, validator_of
 from registry.formats.json_schema.values import to_plain
 from registry.formats.pointer import join
 
@@ -40,12 +40,20 @@ def example_of(model: Model) -> Any:
     for value in listed:
         if is_valid(validator, value):
             return to_plain(value)
-    value = modern_bundle(model).value
-    instances = Instances(value, True, lambda _value, _schema: True, lambda _value, _schema: False, is_full_first=True)
-    found = [item for item in islice(instances.candidates(), _TRIES) if is_valid(validator, item)][:_ENOUGH]
+    found = [item for item in _instances(bundle_with_formats(model)) if is_valid(validator, item)]
+    keeping = [item for item in found if keeps_formats(model, item)][:_ENOUGH]
+    found = keeping or found or [item for item in _instances(modern_bundle(model)) if is_valid(validator, item)]
     if not found:
         raise InvalidDatum("no datum of the schema was found: it may allow none")
-    return to_plain(max(found, key=_fullness))
+    return to_plain(max(found[:_ENOUGH], key=_fullness))
+
+
+def _instances(bundle: Bundle) -> Iterator[Any]:
+    """Values to try, the fullest first."""
+    instances = Instances(
+        bundle.value, True, lambda _value, _schema: True, lambda _value, _schema: False, is_full_first=True
+    )
+    return islice(instances.candidates(), _TRIES)
 
 
 def resolve_datum(reader: Model, writer: Model, datum: Any) -> Resolution:

@@ -60,9 +60,9 @@ def refusals_of(validator: jsonschema_rs.Validator, datum: Any) -> list[Refusal]
     return found
 
 
-def witness_of(datum: Any, message: str) -> Witness:
-    """The proof: the datum, its JSON bytes in hexadecimal, and the validator's message."""
-    return Witness(True, to_plain(datum), compact(datum).encode().hex(), message)
+def witness_of(datum: Any, message: str, reason: str = "") -> Witness:
+    """The proof: the datum, its JSON bytes in hexadecimal, the validator's message, and what is special about it."""
+    return Witness(True, to_plain(datum), compact(datum).encode().hex(), message, reason)
 
 
 def finding_of(refusal: Refusal, reader: Model, writer: Model, witness: Witness) -> Incompatibility:

@@ -8,6 +8,7 @@ from math import ceil
 from typing import Any, Final
 
 from registry.formats.json_schema.conjunction import Facts
+from registry.formats.json_schema.format_samples import format_samples
 from registry.formats.json_schema.strings import matching_strings
 
 _MAX_LENGTH: Final = 20_000
@@ -44,7 +45,7 @@ def numbers(facts: Facts, hints: list[Mapping[str, Any]], *, is_whole: bool) -> 
 
 
 def texts(facts: Facts, hints: list[Mapping[str, Any]], seed: int) -> Iterator[str]:
-    """Strings of every length that matters, and some that the patterns match."""
+    """Strings of the formats, of every length that matters, and some that the patterns match."""
     lengths: dict[int, None] = {}
     patterns: dict[str, None] = {}
     listed: dict[str, None] = {}
@@ -55,6 +56,9 @@ def texts(facts: Facts, hints: list[Mapping[str, Any]], seed: int) -> Iterator[s
         if isinstance(hint.get("pattern"), str):
             patterns[hint["pattern"]] = None
         listed.update(dict.fromkeys(value for value in _listed(hint) if isinstance(value, str)))
+    formats = dict.fromkeys(hint["format"] for hint in (*facts.items, *hints) if isinstance(hint.get("format"), str))
+    for format in formats:
+        yield from format_samples(format, (length for length in lengths if 0 <= length <= _MAX_LENGTH))
     built = [text for pattern in patterns for text in matching_strings(pattern, seed, 6)]
     yield from built
     for length in lengths:

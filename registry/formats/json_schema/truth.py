@@ -11,14 +11,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Final
 
 import jsonschema_rs
 from jsonschema_rs import canonical as canonical_module
 
 from registry.formats.base import Incompatibility, Truth, Witness
-from registry.formats.json_schema.bundle import modern_bundle
+from registry.formats.json_schema.bundle import bundle_with_formats, modern_bundle
 from registry.formats.json_schema.conjunction import Schema
 from registry.formats.json_schema.cost import DEFAULT_COST_LIMIT, cost_of
 from registry.formats.json_schema.drafts import ASSERTIONS, NEWEST_DRAFT
@@ -27,7 +27,7 @@ from registry.formats.json_schema.model import Bundle, Model
 from registry.formats.json_schema.proof import Proof
 from registry.formats.json_schema.refusals import distinct, finding_of, refusals_of, witness_of
 from registry.formats.json_schema.unfolding import MAX_UNFOLDED, unfolded
-from registry.formats.json_schema.validators import canonicalized, compiled, plain, validator_of
+from registry.formats.json_schema.validators import canonicalized, compiled, keeps_formats, plain, validator_of
 
 MAX_CANDIDATES: Final = 3_000
 MAX_FINDINGS: Final = 40
@@ -50,7 +50,7 @@ def truth_of(reader: Model, writer: Model, cost_limit: int = DEFAULT_COST_LIMIT)
         return Truth("unknown", how=pair.hindrance)
     if pair.is_proved():
         return Truth("yes", how="proved keyword by keyword: whatever the writer's schema allows, the reader's does")
-    found = distinct(pair.findings(pair.candidates()))
+    found = distinct(found for search in pair.searches() for found in search)
     if found:
         return _no(found)
     return pair.contained(cost_limit)
@@ -67,7 +67,7 @@ def find_witness(reader: Model, writer: Model, wanted: Incompatibility | None = 
     if pair.is_proved():
         return Witness(False, reason="every datum of the writer is proved to be valid under the reader")
     others = 0
-    for found in pair.findings(pair.candidates()):
+    for found in chain.from_iterable(pair.searches()):
         if found.witness is not None and (wanted is None or _is_meant(found, wanted)):
             return found.witness
         others += 1
@@ -100,6 +100,9 @@ _INDEX: Final = re.compile(r"\[\d+\]")
 _OF_PARENT: Final = frozenset({"required", "additionalProperties", "unevaluatedProperties"})
 
 
+_NO_FORMAT: Final = "a text of it isn't of its format, which is an annotation unless a validator is set to check it"
+
+
 def _no(found: tuple[Incompatibility, ...]) -> Truth:
     return Truth("no", found, "witnesses were found: valid under the writer, invalid under the reader")
 
@@ -115,7 +118,7 @@ class _Pair:
     _gives: jsonschema_rs.Validator = field(init=False)
     _reader_modern: Bundle = field(init=False)
     _writer_modern: Bundle = field(init=False)
-    _parts: dict[tuple[int, bool], tuple[Schema, jsonschema_rs.Validator | None]] = field(default_factory=dict)
+    _parts: dict[tuple[int, bool, bool], tuple[Schema, jsonschema_rs.Validator | None]] = field(default_factory=dict)
     _is_proved: bool | None = None
 
     def __post_init__(self) -> None:
@@ -143,15 +146,32 @@ class _Pair:
             self._is_proved = is_exact and proof.holds()
         return self._is_proved
 
-    def candidates(self, schema: Schema | None = None) -> Iterator[Any]:
-        """Instances to try, of the writer's schema or of a given one."""
-        start = self._writer_modern.value if schema is None else schema
-        instances = Instances(start, self._reader_modern.value, self._part_gives, self._part_refuses)
-        return islice(instances.candidates(), MAX_CANDIDATES)
-
-    def findings(self, candidates: Iterable[Any]) -> Iterator[Incompatibility]:
-        """One finding for each place of the reader that refuses a datum of the writer."""
+    def searches(self) -> Iterator[Iterator[Incompatibility]]:
+        """Searches for data that break: among those of their formats first, then, where that matters, among others."""
         seen: set[tuple[str, str]] = set()
+        if self._has_formats:
+            yield self.findings(self.candidates(with_formats=True), seen)
+        yield self.findings(self.candidates(), seen)
+
+    def candidates(self, schema: Schema | None = None, *, with_formats: bool = False) -> Iterator[Any]:
+        """Instances to try, of the writer's schema or of a given one; `with_formats` those alone that keep its formats."""
+        start = self._writer_modern.value if schema is None else schema
+        if with_formats:
+            start = bundle_with_formats(self.writer).value
+        gives = self._part_gives_with_formats if with_formats else self._part_gives
+        instances = Instances(start, self._reader_modern.value, gives, self._part_refuses)
+        found = islice(instances.candidates(), MAX_CANDIDATES)
+        return (value for value in found if keeps_formats(self.writer, value)) if with_formats else found
+
+    @property
+    def _has_formats(self) -> bool:
+        return "'format'" in str(bundle_with_formats(self.writer).value)
+
+    def findings(
+        self, candidates: Iterable[Any], seen: set[tuple[str, str]] | None = None
+    ) -> Iterator[Incompatibility]:
+        """One finding for each place of the reader that refuses a datum of the writer, but for those seen before."""
+        seen = set() if seen is None else seen
         left = MAX_CANDIDATES
         for value in candidates:
             left -= 1
@@ -167,7 +187,8 @@ class _Pair:
                 if refusal.key not in seen:
                     seen.add(refusal.key)
                     left = min(left, _CANDIDATES_AFTER)
-                    yield finding_of(refusal, self.reader, self.writer, witness_of(value, refusal.message))
+                    reason = _NO_FORMAT if self._has_formats and not keeps_formats(self.writer, value) else ""
+                    yield finding_of(refusal, self.reader, self.writer, witness_of(value, refusal.message, reason))
             if len(seen) >= MAX_FINDINGS:
                 return
 
@@ -228,32 +249,37 @@ class _Pair:
     def _part_gives(self, value: Any, schema: Schema) -> bool:
         return self._check(value, schema, is_reader=False) is not False
 
+    def _part_gives_with_formats(self, value: Any, schema: Schema) -> bool:
+        return self._check(value, schema, is_reader=False, with_formats=True) is not False
+
     def _part_refuses(self, value: Any, schema: Schema) -> bool:
         return self._check(value, schema, is_reader=True) is False
 
-    def _check(self, value: Any, schema: Schema, *, is_reader: bool) -> bool | None:
+    def _check(self, value: Any, schema: Schema, *, is_reader: bool, with_formats: bool = False) -> bool | None:
         """Whether a part of a bundle takes a value; None where that isn't known."""
         if isinstance(schema, bool):
             return schema
         bundle = self._reader_modern if is_reader else self._writer_modern
+        if with_formats:
+            bundle = bundle_with_formats(self.writer)
         if (self.reader if is_reader else self.writer).draft.number == 4 and _has_decimal(value):
             return None
-        key = (id(schema), is_reader)
+        key = (id(schema), is_reader, with_formats)
         if key not in self._parts:
-            self._parts[key] = (schema, self._compiled(bundle, schema))
+            self._parts[key] = (schema, self._compiled(bundle, schema, with_formats=with_formats))
         validator = self._parts[key][1]
         try:
             return None if validator is None else validator.is_valid(value)
         except ValueError:
             return None
 
-    def _compiled(self, bundle: Bundle, schema: Schema) -> jsonschema_rs.Validator | None:
+    def _compiled(self, bundle: Bundle, schema: Schema, *, with_formats: bool) -> jsonschema_rs.Validator | None:
         if len(self._parts) > _MAX_BUNDLE_VALIDATORS:
             return None
         definitions = bundle.value.get("$defs", {}) if isinstance(bundle.value, dict) else {}
         part = {**schema, "$defs": definitions} if definitions and _refers(schema) else schema
         try:
-            return compiled(Bundle(part, NEWEST_DRAFT, {}))
+            return compiled(Bundle(part, NEWEST_DRAFT, {}), with_formats=with_formats)
         except ValueError:
             return None
 

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import jsonschema_rs
 
+from registry.formats.json_schema.bundle import bundle_with_formats
 from registry.formats.json_schema.drafts import DRAFTS, Draft
 from registry.formats.json_schema.model import Bundle, Model
 from registry.formats.json_source import SchemaProblem
@@ -41,10 +42,13 @@ def check_meta_schema(value: Any, draft: Draft) -> None:
     raise SchemaProblem(f"not a schema of {draft.name}, at {pointer or '/'}: {_shortened(found.message)}", pointer)
 
 
-def compiled(bundle: Bundle) -> jsonschema_rs.Validator:
-    """A validator of a bundle; raises ValueError where the library refuses it (a pattern that is too large …)."""
+def compiled(bundle: Bundle, *, with_formats: bool = False) -> jsonschema_rs.Validator:
+    """A validator of a bundle; raises ValueError where the library refuses it (a pattern that is too large …).
+
+    `with_formats` lets it refuse texts that aren't of their format, which else is an annotation.
+    """
     return _CLASSES[bundle.draft.number](
-        bundle.value, offline=True, validate_formats=False, pattern_options=PATTERN_OPTIONS
+        bundle.value, offline=True, validate_formats=with_formats, pattern_options=PATTERN_OPTIONS
     )
 
 
@@ -54,6 +58,20 @@ def validator_of(model: Model) -> jsonschema_rs.Validator:
         model.cache["validator"] = compiled(model.bundle)
     found: jsonschema_rs.Validator = model.cache["validator"]
     return found
+
+
+def keeps_formats(model: Model, value: Any) -> bool:
+    """Whether a value that is valid under a schema is so if the formats of texts are checked too."""
+    if "validator of formats" not in model.cache:
+        try:
+            model.cache["validator of formats"] = compiled(bundle_with_formats(model), with_formats=True)
+        except ValueError:
+            model.cache["validator of formats"] = None
+    validator: jsonschema_rs.Validator | None = model.cache["validator of formats"]
+    try:
+        return validator is not None and validator.is_valid(value)
+    except (ValueError, RecursionError):
+        return False
 
 
 def canonicalized(bundle: Bundle) -> jsonschema_rs.CanonicalSchema:
