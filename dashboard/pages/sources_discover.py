@@ -74,9 +74,11 @@ def _row(found: Found, given: Mapping[str, str], known: Mapping[str, int]) -> Fo
 
 def _summary(checkpoint: Checkpoint) -> str:
     variables = sum(len(each.variables) for each in checkpoint.operators)
+    if checkpoint.is_starting:
+        return gettext("starting: no batch committed yet, its state is not known")
     operators = listed(sorted({each.description for each in checkpoint.operators})) or gettext("no stateful operator")
     batch = checkpoint.last_committed_batch
-    done = gettext("no batch committed") if batch is None else gettext("batch %(n)s") % {"n": f"{batch:,}"}
+    done = gettext("batch %(n)s") % {"n": f"{batch:,}"}
     return f"{operators}; {counted(variables, '%(n)s state variable', '%(n)s state variables')}; {done}"
 
 

@@ -33,6 +33,7 @@ from registry.streams.queries import PAGE, get_query, list_queries, list_variabl
 
 MOST: Final = 10_000
 READS: Final = Look("ok", "circle-check", later("Read"))
+STARTING: Final = Look("unknown", "circle-dashed", later("Starting"))
 DAMAGED: Final = Look("breaks", "octagon-x", later("Damaged"))
 EVOLVES: Final = Look("ok", "circle-check", later("Can evolve"))
 FIXED: Final = Look("unknown", "lock", later("Fixed"))
@@ -95,7 +96,7 @@ def _row(query: QueryInfo, order: list[str]) -> QueryRow:
         name=query.name,
         path=query.path,
         environment=environment_of(query.registry, order),
-        state=DAMAGED if query.problems else READS,
+        state=_state(query),
         variables=counted(query.variables, "%(n)s variable", "%(n)s variables"),
         encoding=ENCODINGS.get(query.encoding, query.encoding),
         budget=meter(query.worst),
@@ -103,6 +104,12 @@ def _row(query: QueryInfo, order: list[str]) -> QueryRow:
         last_batch_at=query.last_batch_at,
         scanned_at=query.scanned_at,
     )
+
+
+def _state(query: QueryInfo) -> Look:
+    if query.problems:
+        return DAMAGED
+    return STARTING if query.last_committed_batch is None else READS
 
 
 def meter(budget: BudgetInfo | None) -> BudgetMeter | None:
@@ -144,7 +151,8 @@ def query_page(request: HttpRequest, query_id: int) -> QueryPage:
         frame=make_frame(request, title=query.name, section=Section.QUERIES, code=True, crumbs=crumbs()),
         name=query.name,
         environment=environment_of(query.registry, list_environments()),
-        state=DAMAGED if query.problems else READS,
+        state=_state(query),
+        is_starting=query.last_committed_batch is None,
         problems=tuple(Problem(what=each) for each in query.problems),
         operators=tuple(_operator(query, each, variables) for each in query.operators),
         facts=_facts(query),

@@ -87,7 +87,7 @@ class RunRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryPage:
-    """One query; `number` is that of its address."""
+    """One query; `number` is that of its address. `is_starting` says that no batch was committed yet."""
 
     frame: Frame
     name: str
@@ -101,6 +101,7 @@ class QueryPage:
     scanned_at: datetime
     actions: tuple[Action, ...]
     number: str = ""
+    is_starting: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

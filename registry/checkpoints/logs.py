@@ -15,6 +15,7 @@ MAX_BATCHES = 1_000  # of offsets; Spark itself keeps 100 unless it is told othe
 LOG_LIMIT = 16 * 1024 * 1024  # bytes; offsets name every partition of every topic
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ENCODING = "spark.sql.streaming.stateStore.encodingFormat"
+CHECKPOINT_FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
 VALUE_SCHEMAS = "spark.sql.streaming.stateStore.valueStateSchemaEvolutionThreshold"
 SCHEMA_FILES = "spark.sql.streaming.stateStore.maxNumStateSchemaFiles"
 DEFAULT_LIMITS = Limits(value_schemas=16, schema_files=128)  # Spark 4.0 to 4.2
@@ -62,6 +63,7 @@ class OperatorInfo:
     time_mode: str | None
     variables: Mapping[str, tuple[str, bool]]
     format: int = 0
+    output_mode: str | None = None
 
 
 def read_query_id(files: CheckpointFiles) -> str:
@@ -155,8 +157,11 @@ def limits_of(settings: Mapping[str, str]) -> Limits:
     )
 
 
-def read_operator_info(files: CheckpointFiles, operator: str) -> OperatorInfo | None:
-    """The newest metadata of an operator's folder; None when it has none (queries from before Spark 4.0)."""
+def read_operator_info(files: CheckpointFiles, operator: str, last_batch: int | None = None) -> OperatorInfo | None:
+    """The newest metadata of an operator's folder; None when it has none (queries from before Spark 4.0).
+
+    With `last_batch` the newest of that batch and those before it, which is what Spark compares with at a restart.
+    """
     base = ("state", operator, "_metadata")
     present = {entry.name: entry.is_folder for entry in files.entries(*base)}
     unknown = sorted(name for name, is_folder in present.items() if is_folder and _is_version(name) and name != "v2")
@@ -166,7 +171,8 @@ def read_operator_info(files: CheckpointFiles, operator: str) -> OperatorInfo | 
             f"{where} is operator metadata of a format that isn't known here (v1 and v2 are): a later Spark wrote it",
             file=where,
         )
-    for number in reversed(_metadata_numbers(files, operator) if "v2" in present else []):
+    numbers = _metadata_numbers(files, operator) if "v2" in present else []
+    for number in reversed([each for each in numbers if last_batch is None or each <= last_batch] or numbers[:1]):
         try:
             return _read_info(files, (*base, "v2", str(number)))
         except Missing:  # the running query removed it since; an older one says the same of the operator
@@ -174,6 +180,17 @@ def read_operator_info(files: CheckpointFiles, operator: str) -> OperatorInfo | 
     if present.get("metadata") is False:
         return _read_info(files, (*base, "metadata"))
     return None
+
+
+def read_format_version(files: CheckpointFiles, batch: int) -> int:
+    """The version of the state's checkpoints that a committed batch wrote: 2 names each store's checkpoint by an id."""
+    try:
+        content = files.read("commits", str(batch), limit=LOG_LIMIT)
+    except Missing:  # the running query removed it since
+        return 1
+    lines = _lines(content, f"commits/{batch}")
+    described = _json(lines[1].encode() if len(lines) > 1 else b"{}", f"commits/{batch}")
+    return 2 if described.get("stateUniqueIds") else 1
 
 
 def earlier_variables(files: CheckpointFiles, operator: str) -> dict[str, tuple[str, bool]]:
@@ -220,13 +237,14 @@ def _operator_info(parsed: dict[str, Any], where: str) -> OperatorInfo:
         for variable in properties.get("stateVariables") or ()
     }
     info = parsed["operatorInfo"]
-    time_mode = properties.get("timeMode")
+    time_mode, output_mode = properties.get("timeMode"), properties.get("outputMode")
     return OperatorInfo(
         number=int(info["operatorId"]),
         name=str(info["operatorName"]),
         stores=stores,
         time_mode=str(time_mode) if time_mode is not None else None,
         variables=variables,
+        output_mode=str(output_mode) if output_mode is not None else None,
     )
 
 

@@ -62,7 +62,10 @@ class InternalFamily:
 
 @dataclass(frozen=True)
 class Operator:
-    """A stateful operator: its variables, and whether their schemas can evolve (`why_fixed` when they can't)."""
+    """A stateful operator: its variables, and whether their schemas can evolve (`why_fixed` when they can't).
+
+    `missing_files` are the schema files that its metadata names and that aren't there.
+    """
 
     number: int
     name: str
@@ -74,6 +77,8 @@ class Operator:
     schema_files: int
     encoding: str
     why_fixed: str | None
+    output_mode: str | None = None
+    missing_files: tuple[str, ...] = ()
 
     @property
     def evolvable(self) -> bool:
@@ -134,7 +139,8 @@ class Checkpoint:
     """A query's checkpoint. Times are milliseconds since 1970; batches count from 0.
 
     `problems` names what was found wrong without making the rest unreadable. `written_by` says which Spark's form the
-    files have: a checkpoint doesn't record the version itself.
+    files have: a checkpoint doesn't record the version itself. `format_version` is that of the state's checkpoints
+    (spark.sql.streaming.stateStore.checkpointFormatVersion), None before the first commit.
     """
 
     path: str
@@ -149,6 +155,12 @@ class Checkpoint:
     sources: tuple[QuerySource, ...] = ()
     last_commit_time: int | None = None
     written_by: str = ""
+    format_version: int | None = None
+
+    @property
+    def is_starting(self) -> bool:
+        """Whether no batch was committed yet: the query may be writing its first state just now."""
+        return self.last_committed_batch is None
 
     @property
     def topics(self) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ from registry.checkpoints.logs import (
     batch_numbers,
     earlier_variables,
     limits_of,
+    read_format_version,
     read_offsets,
     read_operator_info,
     read_query_id,
@@ -43,6 +44,7 @@ from registry.checkpoints.object_store import ObjectStore
 from registry.checkpoints.origins import Marks, operator_by_form, written_by
 from registry.checkpoints.schema_files import Family
 from registry.checkpoints.sources import query_sources
+from registry.errors import InvalidCheckpoint
 
 
 def read_checkpoint(
@@ -89,6 +91,9 @@ def _unchanged(
 
 def _read(files: CheckpointFiles, path: str) -> Checkpoint:
     require_checkpoint(files, path)
+    # Commits first: what a committed batch wrote is there whenever it is looked for later.
+    commits = files.entries("commits")
+    numbers = batch_numbers(files, "commits")
     log = read_offsets(files)
     batches = log.batches
     runs = settings_runs(batches)
@@ -97,8 +102,9 @@ def _read(files: CheckpointFiles, path: str) -> Checkpoint:
     if log.left_out:
         problems.append(f"settings of the oldest {log.left_out} batches weren't read: offsets holds too many files")
     read = [_operator(files, folder, encoding, runs, problems) for folder in operator_folders(files)]
-    commits = files.entries("commits")
-    numbers = batch_numbers(files, "commits")
+    if not numbers:
+        problems = [each for each in problems if not each.startswith("operator ")]  # they are being written
+    format_version = _format_version(files, numbers[-1], problems) if numbers else None
     last_commit = next((entry for entry in commits if numbers and entry.name == str(numbers[-1])), None)
     settings = batches[-1].settings if batches else {}
     return Checkpoint(
@@ -113,6 +119,7 @@ def _read(files: CheckpointFiles, path: str) -> Checkpoint:
         problems=tuple(problems),
         sources=query_sources(files, log.offsets),
         last_commit_time=last_commit.written_at if last_commit else None,
+        format_version=format_version,
         written_by=written_by(
             Marks(
                 log.format,
@@ -122,6 +129,14 @@ def _read(files: CheckpointFiles, path: str) -> Checkpoint:
             )
         ),
     )
+
+
+def _format_version(files: CheckpointFiles, batch: int, problems: list[str]) -> int | None:
+    try:
+        return read_format_version(files, batch)
+    except InvalidCheckpoint as error:
+        problems.append(error.message)
+        return None
 
 
 def _operator(
@@ -136,11 +151,12 @@ def _operator(
     else:
         stores = [store.name for store in info.stores] or ["default"]
     history: list[StoredSchemas] = []
+    missing: list[str] = []
     for store in stores:
         written = operator_history(files, folder, store)
-        missing = missing_schema_files(info, store, written)
-        problems.extend(f"operator {folder}: the schema file {name} is missing" for name in missing)
+        missing += missing_schema_files(info, store, written)
         history += written
+    problems.extend(f"operator {folder}: the schema file {name} is missing" for name in missing)
     removed = {family.name for stored in history for family in stored.content.families} - set(info.variables)
     if info.format and any(internal_meaning(name) is None for name in removed):
         info = replace(info, variables=earlier_variables(files, folder) | dict(info.variables))
@@ -151,7 +167,8 @@ def _operator(
         problems.append(f"operator {folder} has no metadata: its kind is told by its state's form")
     if not families:
         problems.append(f"operator {folder} has no schema file")
-    return _made(info, families, history, encoding, runs), info.format
+    made = _made(info, families, history, encoding, runs)
+    return replace(made, missing_files=tuple(missing)), info.format
 
 
 def _name_by_form(families: Mapping[str, list[tuple[StoredSchemas, Family]]], settings: Mapping[str, str]) -> str:
@@ -186,6 +203,7 @@ def _made(
         schema_files=len(history),
         encoding=encoding if evolving else DEFAULT_ENCODING,
         why_fixed=_why_fixed(info, encoding),
+        output_mode=info.output_mode,
     )
 
 
@@ -225,7 +243,7 @@ def _variable(
 ) -> StateVariable:
     label, kind = STORES.get(name, (name, "unknown"))
     spark_kind, ttl = info.variables.get(name, ("", False))
-    wrapped = ttl or _is_ttl_wrapped(versions[-1][1].value_schema)
+    wrapped = ttl or is_ttl_wrapped(versions[-1][1].value_schema)
     return StateVariable(
         name=name,
         label=label,
@@ -249,7 +267,7 @@ def _version(number: int, stored: StoredSchemas, family: Family, runs: tuple[Set
     if family.user_key is not None:
         key = _inner(key, "key") or key  # map state: struct<key, userKey>
     value = family.value_schema
-    if _is_ttl_wrapped(value):
+    if is_ttl_wrapped(value):
         value = _inner(value, "value") or value
     return SchemaVersion(
         version=number,
@@ -266,7 +284,7 @@ def _version(number: int, stored: StoredSchemas, family: Family, runs: tuple[Set
     )
 
 
-def _is_ttl_wrapped(value_schema: str) -> bool:
+def is_ttl_wrapped(value_schema: str) -> bool:
     """Whether a value schema is Spark's `struct<value, ttlExpirationMs>`."""
     fields = _fields(value_schema)
     return [field.get("name") for field in fields] == ["value", "ttlExpirationMs"]

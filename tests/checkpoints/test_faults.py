@@ -199,3 +199,65 @@ def test_a_query_that_goes_on_meanwhile_is_read_without_an_error(copied: Path) -
     finally:
         stop.set()
         thread.join()
+
+
+FIRST_BATCH = (
+    "metadata",
+    "offsets/0",
+    "state/0/_stateSchema/default/0_a27314cd-840f-49b4-b738-1e0bccf0d3ff",
+    "state/0/_metadata/v2/0",
+    "commits/0",
+)
+
+
+def written(folder: Path, *files: str) -> None:
+    """Files of the fixture's first batch, as its query wrote them; the folders of its logs are there from the start."""
+    for log in ("offsets", "commits"):
+        (folder / log).mkdir(parents=True, exist_ok=True)
+    for file in files:
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(FIXTURES / "customer_totals" / file, folder / file)
+
+
+@pytest.mark.requirement("DBX-1")
+@pytest.mark.parametrize("done", range(2, len(FIRST_BATCH) + 1))
+def test_a_first_batch_in_progress_is_a_query_that_starts(tmp_path: Path, done: int) -> None:
+    written(tmp_path / "c", *FIRST_BATCH[:done])
+    checkpoint = read_checkpoint(str(tmp_path / "c"), [tmp_path])
+    is_committed = done == len(FIRST_BATCH)
+    assert checkpoint.is_starting is not is_committed
+    assert checkpoint.problems == ()
+    if is_committed:
+        assert [each.name for each in checkpoint.operators[0].variables] == ["by_status", "last_orders", "totals"]
+
+
+@pytest.mark.requirement("DBX-1")
+def test_a_first_batch_that_ends_while_it_is_read_never_leaves_a_query_without_state(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rest of the batch is written between any two looks at the checkpoint."""
+    entries, read = CheckpointFiles.entries, CheckpointFiles.read
+    looks = seen = 0
+    for before in range(2, len(FIRST_BATCH)):
+        at, has_more = 0, True
+        while has_more:
+            folder = tmp_path / f"{before}-{at}"
+            written(folder, *FIRST_BATCH[:before])
+            looks = 0
+
+            def look(of: Any, *parts: Any, folder: Path = folder, at: int = at, **more: Any) -> Any:
+                nonlocal looks
+                if looks == at:
+                    written(folder, *FIRST_BATCH)
+                looks += 1
+                return of(*parts, **more)
+
+            monkeypatch.setattr(
+                CheckpointFiles, "entries", lambda *args, look=look, **more: look(entries, *args, **more)
+            )
+            monkeypatch.setattr(CheckpointFiles, "read", lambda *args, look=look, **more: look(read, *args, **more))
+            checkpoint = read_checkpoint(str(folder), [tmp_path])
+            assert checkpoint.is_starting or [len(each.variables) for each in checkpoint.operators] == [3]
+            assert checkpoint.problems == ()
+            has_more, at, seen = looks > at, at + 1, seen + 1
+    assert seen > 12

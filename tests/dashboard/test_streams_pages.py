@@ -167,6 +167,10 @@ def test_nothing_yet_and_nothing_read_have_words(browser: Callable[[str], Client
     assert "no Spark here" in seen(client.get(f"/ui/queries/{number}/variables/{variable.pk}"))
     bare = keep("dedup_rocksdb", operators=())
     assert "This query keeps no state" in seen(client.get(f"/ui/queries/{bare}"))
+    starting = keep("join_v3", operators=(), last_committed_batch=None)
+    page = seen(client.get(f"/ui/queries/{starting}"))
+    assert "This query is starting No batch is committed yet, so its state is not known." in page
+    assert "keeps no state" not in page
 
 
 def test_hostile_names_stay_text(browser: Callable[[str], Client], registries: None) -> None:

@@ -287,6 +287,7 @@ SAMPLES: dict[str, Sample] = {
     "queries-reader": Sample("streams/queries.html", streams.QUERIES_READER),
     "query": Sample("streams/query.html", streams.QUERY),
     "query-no-state": Sample("streams/query.html", streams.QUERY_NO_STATE),
+    "query-starting": Sample("streams/query.html", streams.QUERY_STARTING),
     "query-broken": Sample("streams/query.html", streams.QUERY_BROKEN),
     "variable": Sample("streams/variable.html", streams.VARIABLE),
     "variable-fixed": Sample("streams/variable.html", streams.VARIABLE_FIXED),

@@ -73,6 +73,7 @@ QUERY = QueryPage(
     actions=(Action(label="Source and scans", url="/gallery/source", icon="scan-search"), Action(label="Findings", url="/gallery/findings", icon="triangle-alert")),
 )  # fmt: skip
 QUERY_NO_STATE = replace(QUERY, operators=(), runs=(), inputs=())
+QUERY_STARTING = replace(QUERY_NO_STATE, is_starting=True)
 QUERY_BROKEN = replace(
     QUERY, name=HOSTILE, operators=QUERY.operators[1:],
     problems=(Problem(what="The schema file of operator 0 can’t be read", where=HOSTILE, cure="Scan again; the query may have been writing.", since=ago(hours=2)),),
