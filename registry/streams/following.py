@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from django.db.models import F, Max, Q
 
+from registry.checkpoints.families import EVOLVING
 from registry.errors import InvalidSchema
 from registry.formats.policies.spark_state import StateChange, schema_changes
 from registry.formats.policies.spark_state.rules import EFFECTS
@@ -27,16 +28,16 @@ def state_checks(target: Registry, steps: Sequence[Step], answers: int | None = 
     """A check for every subject that the plan registers and whose fields some query's state has; one query.
 
     It is held against the newest schema of each variable: its fields that came from the subject get the promoted
-    version's types, or go where the version has them no more. An application may do otherwise, so it warns.
+    version's types, or go where the version has them no more. An application may do otherwise, so it warns; so it does
+    where that can't be compared.
     """
     wanted = {parse_subject(step.subject): step for step in steps if step.adds}
-    shapes = {name: spark_shape(step.text) for name, step in wanted.items() if step.schema_type == "AVRO"}
-    rows = _carriers(target, [name for name, shape in shapes.items() if shape is not None])
+    rows = _carriers(target, list(wanted))
     checks = []
-    for name, shape in shapes.items():
+    for name, step in wanted.items():
         mine = [row for row in rows if (row.context, row.subject) == (name.context, name.subject)]
-        if shape is not None and mine:
-            checks.append(_check(name, shape, mine))
+        if mine:
+            checks.append(_check(name, spark_shape(step.text) if step.schema_type == "AVRO" else None, mine))
     return checks
 
 
@@ -57,7 +58,7 @@ def _carriers(target: Registry, names: Sequence[SubjectName]) -> list[CarriedVer
     )
 
 
-def _check(name: SubjectName, shape: StructType, rows: Sequence[CarriedVersion]) -> Check:
+def _check(name: SubjectName, shape: StructType | None, rows: Sequence[CarriedVersion]) -> Check:
     label = f"Spark state that carries {name.qualified}"
     subject = name.qualified
     said = [sentence for row in rows if (sentence := _cannot_follow(row, shape))]
@@ -69,36 +70,51 @@ def _check(name: SubjectName, shape: StructType, rows: Sequence[CarriedVersion])
     return Check(CODE, label, WARN, " ".join(said[:MAX_NAMED]) + more, cure, subject=subject)
 
 
-def _cannot_follow(row: CarriedVersion, shape: StructType) -> str:
-    """Why the variable can't follow, as a sentence; empty where it can."""
+def _cannot_follow(row: CarriedVersion, shape: StructType | None) -> str:
+    """Why the variable can't follow, or that this isn't checked, as a sentence; empty where it can."""
     variable = row.schema.variable
-    found = [each for each in changes_to_follow(row, shape) if each.effect != "note"]
+    where = f"State variable {variable.label} ({variable.query.path})"
+    operator: dict[str, Any] = next(
+        (each for each in variable.query.operators if each["number"] == variable.operator), {}
+    )
+    if operator.get("name") not in EVOLVING:
+        return f"{where} is not checked: only state of transformWithState is."
+    changes = changes_to_follow(row, shape) if shape is not None else None
+    if changes is None:
+        return f"{where} is not checked: Spark's types of the promoted version are not known."
+    found = [each for each in changes if each.effect != "note"]
     if not found:
         return ""
     worst = max(found, key=lambda each: EFFECTS.index(each.effect))
-    where = f"State variable {variable.label} ({variable.query.path})"
     if worst.effect == "refused":
         return f"{where} can't follow: {worst.message}; Spark refuses the restart ({worst.error})."
     return f"{where} follows and {worst.effect}: {worst.message}."
 
 
-def changes_to_follow(row: CarriedVersion, shape: StructType) -> tuple[StateChange, ...]:
-    """What changes in the struct that carries the subject when it is built on the promoted version."""
+def changes_to_follow(row: CarriedVersion, shape: StructType) -> tuple[StateChange, ...] | None:
+    """What changes in the struct that carries the subject when it is built on the promoted version; None where that
+    can't be compared. A field of the subject that the version no longer has may be one of its other fields now.
+    """
     struct = dict(structs_of(row.schema.value_schema)).get(row.path)
     if struct is None:
-        return ()
+        return None
     after = {field.name: field.type for field in shape.fields}
-    fields = [
-        {"name": field.name, "type": spark_json(after[field.name]), "nullable": True, "metadata": {}}
+    planned = {
+        field.name: after.get(field.name, field.type)
         for field in struct.fields
-        if field.name in after
+        if field.name in after or field.name not in row.fields
+    }
+    if any(name not in after for name in row.fields):
+        planned = after | planned
+    fields = [
+        {"name": name, "type": spark_json(kind), "nullable": True, "metadata": {}} for name, kind in planned.items()
     ]
     before = json.dumps(spark_json(struct))
     is_avro = row.schema.variable.encoding == "avro"
     try:
         return schema_changes(before, {"type": "struct", "fields": fields}, has_evolution=is_avro)
     except InvalidSchema:
-        return ()  # a type that Spark itself has no name for: nothing can be said of it
+        return None  # a type that Spark itself has no name for
 
 
 def spark_json(type_: SparkType) -> Any:

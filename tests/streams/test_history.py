@@ -19,9 +19,10 @@ from registry.drift.known_queries import inputs_of
 from registry.drift.models import Cluster, Source, Topic
 from registry.drift.retiring import retirement_of
 from registry.promotions.models import Environment
-from registry.promotions.plan import Wish, WishedItem
+from registry.promotions.plan import Step, Wish, WishedItem
 from registry.promotions.planning import make_plan
 from registry.streams import queries
+from registry.streams.following import state_checks
 from registry.streams.keeping import keep_query
 from registry.streams.models import CarriedVersion, StateSchema, StateVariable, StreamQuery
 from registry.streams.seen import InputSeen, RowsSeen, query_seen
@@ -215,7 +216,8 @@ def test_a_version_that_state_carries_is_in_use(source: Source, orders: None, dj
         ({"note": "string"}, "pass", "all can follow"),
         ({"amount_cents": "double"}, "pass", "all can follow"),
         ({"amount_cents": "string"}, "warn", "Spark refuses the restart (STATE_STORE_INVALID_VALUE_SCHEMA_EVOLUTION)"),
-        ({"amount_cents": None, "cents": "long"}, "pass", "all can follow"),
+        ({"amount_cents": None, "cents": "long"}, "warn", "amount_cents removed and cents added look like one field"),
+        ({"amount_cents": None, "price": "string"}, "warn", "follows and loses data: amount_cents is removed while"),
     ],
 )
 @pytest.mark.requirement("DBX-4")
@@ -237,3 +239,28 @@ def test_a_promotion_says_whether_the_targets_state_can_follow(
     assert check.verdict == verdict
     assert said in check.sentence
     assert make_plan(wish).hash == plan.hash
+
+
+@pytest.mark.requirement("DBX-4")
+@pytest.mark.parametrize(
+    ("operator", "schema_type", "said"),
+    [
+        ("stateStoreSave", "AVRO", "is not checked: only state of transformWithState is"),
+        ("", "AVRO", "is not checked: only state of transformWithState is"),
+        ("transformWithStateExec", "JSON", "is not checked: Spark's types of the promoted version are not known"),
+    ],
+)
+def test_state_that_is_not_checked_never_passes(
+    registries: None, system: Actor, operator: str, schema_type: str, said: str
+) -> None:
+    register_version(registry="prod", subject=ORDERS, text=record(amount_cents="long"), by=system, release=True)
+    prod = Registry.objects.get(name="prod")
+    source = Source.objects.create(registry=prod, kind="state_store", name=str(TOTALS), created_by="tests")
+    known = totals()
+    keep(source, replace(known, operators=(replace(known.operators[0], name=operator),)))
+    text = record(amount_cents="long") if schema_type == "AVRO" else "{}"
+    step = Step("register", ORDERS.qualified, schema_type=schema_type, text=text)
+    (check,) = state_checks(prod, [step])
+    assert check.verdict == "warn"
+    assert said in check.sentence
+    assert "can follow" not in check.sentence
