@@ -131,7 +131,6 @@ def report_page(request: HttpRequest, check_id: int) -> StateReport:
         Fact(label=gettext("Encoding"), value=operator["encoding"], code=True),
         Fact(label=gettext("Language"), value="Scala" if report["language"] == "scala" else "Python"),
     ]
-    is_kept = report["verdict"] == "no evolution possible"
     new = reverse("ui:state_check_new")
     crumbs = (*_crumbs(), Crumb(label=gettext("Check a restart"), url=new))
     return StateReport(
@@ -145,9 +144,14 @@ def report_page(request: HttpRequest, check_id: int) -> StateReport:
         checked_at=info.created_at,
         checked_by=info.created_by,
         facts=tuple(facts),
-        why_fixed=operator["why_fixed"] or "",
+        why_fixed=""
+        if all(each["status"] == "not checked" for each in report["variables"])
+        else operator["why_fixed"] or "",
         changes=tuple(present_change(each) for each in report["changes"]),
-        variables=tuple(_variable(at, each, is_kept=is_kept) for at, each in enumerate(report["variables"], start=1)),
+        variables=tuple(
+            _variable(at, each, is_kept=each["status"] == "not checked")
+            for at, each in enumerate(report["variables"], start=1)
+        ),
         budgets=tuple(_budgets(report)),
         settings=tuple((each["name"], each["value"], each["said_by"]) for each in report["settings"]),
         notes=tuple(report["notes"]),

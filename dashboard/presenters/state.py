@@ -17,7 +17,7 @@ VERDICT_LOOKS: Final = {
     "loses data": Look("care", "triangle-alert", later("Loses data")),
     "fails later": Look("breaks", "octagon-x", later("Fails later")),
     "refused": Look("breaks", "octagon-x", later("Refused")),
-    "no evolution possible": Look("breaks", "ban", later("No evolution possible")),
+    "not checked": Look("unknown", "circle-dashed", later("Not checked")),
 }
 #: the status of a variable
 STATUS_LOOKS: Final = {
@@ -28,6 +28,7 @@ STATUS_LOOKS: Final = {
     "accepted but loses data": Look("care", "triangle-alert", later("Loses data")),
     "accepted but fails later": Look("breaks", "octagon-x", later("Fails later")),
     "refused": Look("breaks", "octagon-x", later("Refused")),
+    "not checked": Look("unknown", "circle-dashed", later("Not checked")),
 }
 #: the effect of one change
 EFFECT_LOOKS: Final = {

@@ -131,7 +131,9 @@ def _planned(path: str) -> tuple[str, ...]:
     """The variables that the newest check of a plan for this checkpoint would change."""
     newest = StateCheck.objects.filter(checkpoint=path).order_by("-id").values_list("report", flat=True).first()
     variables = (newest or {}).get("variables", ())
-    return tuple(str(each["name"]) for each in variables if each.get("status") not in ("unchanged", "added"))
+    return tuple(
+        str(each["name"]) for each in variables if each.get("status") not in ("unchanged", "added", "not checked")
+    )
 
 
 def _last_message(source: Source, topics: Collection[str]) -> tuple[int | None, str]:

@@ -6,7 +6,7 @@ from django.contrib.postgres.indexes import HashIndex
 from django.db import models
 from django.db.models.functions import MD5
 
-VERDICTS = ("fine", "loses data", "fails later", "refused", "no evolution possible")
+VERDICTS = ("fine", "loses data", "fails later", "refused", "not checked")
 
 
 class StateCheck(models.Model):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
+import shutil
 from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
@@ -150,6 +151,65 @@ def test_what_can_not_be_checked_is_said_and_kept_in_the_form(
     assert says in seen(answer)
     assert "<script>alert" not in answer.content.decode()
     assert not StateCheck.objects.exists()
+
+
+@pytest.mark.requirement("DBX-4")
+@pytest.mark.parametrize("fixture", ["dedup_rocksdb", "aggregation_hdfs", "join_rocksdb", "session_windows"])
+def test_other_operators_are_not_checked_in_one_word_everywhere(
+    browser: Callable[[str], Client], fixture: str, tmp_path: Path
+) -> None:
+    client = browser("steward")
+    path, plan = str(FIXTURES / fixture), {"variables": [{"name": "v", "value_schema": "a INT"}]}
+    answer = client.post(
+        "/api/v1/state-checks", json.dumps({"checkpoint": path, "plan": plan}), content_type="application/json"
+    ).json()
+    report = answer["report"]
+    DOCUMENTED.validate(report)
+    assert (answer["verdict"], report["verdict"], report["starts"], report["error"]) == (
+        "not checked", "not checked", None, "",
+    )  # fmt: skip
+    assert {each["status"] for each in report["variables"]} == {"not checked"}
+    page = client.get(answer["url"])
+    texts = [
+        seen(page),
+        *(
+            client.get(f"{answer['url']}/export?format={kind}").content.decode()
+            for kind in ("text", "markdown", "json")
+        ),
+    ]
+    for text in texts:
+        assert "not checked" in text.lower()
+        assert not [
+            said
+            for said in ("Unchanged", "Nothing changes", "unchanged", "No evolution", "no evolution is")
+            if said in text
+        ]
+    assert "verdict-unknown" in page.content.decode()
+    assert "verdict-breaks" not in page.content.decode()
+    (tmp_path / "plan.json").write_text(json.dumps(plan))
+    with pytest.raises(SystemExit) as ended:
+        call_command("check_state", path, str(tmp_path / "plan.json"), stdout=StringIO())
+    assert ended.value.code == 2
+
+
+def test_a_query_that_is_starting_can_not_be_checked_yet(
+    browser: Callable[[str], Client], settings: Any, tmp_path: Path
+) -> None:
+    settings.CHECKPOINT_ROOTS = [tmp_path]
+    starting = Path(shutil.copytree(TOTALS, tmp_path / "starting"))
+    shutil.rmtree(starting / "commits")
+    client = browser("steward")
+    said = "this query is starting: no batch is committed yet"
+    assert said in seen(client.post(NEW, {"path": str(starting), "plan": json.dumps(SAME), "do": "check"}))
+    assert said in seen(client.post(NEW, {"path": str(starting), "plan": "", "do": "load"}))
+    refused = ask(client, SAME, str(starting))
+    assert refused.status_code == 422
+    assert said in refused.json()["message"]
+    assert not StateCheck.objects.exists()
+    (tmp_path / "plan.json").write_text(json.dumps(SAME))
+    with pytest.raises(CommandError, match=said) as ended:
+        call_command("check_state", str(starting), str(tmp_path / "plan.json"), stdout=StringIO())
+    assert ended.value.returncode == 2
 
 
 def test_hostile_names_stay_text_in_the_report(browser: Callable[[str], Client]) -> None:

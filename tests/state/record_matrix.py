@@ -2,9 +2,10 @@
 
     python -m tests.state.record_matrix FOLDER --rows "time to live" threshold
     python -m tests.state.record_matrix FOLDER --answers ANSWERS
+    python -m tests.state.record_matrix FOLDER --matrix tests/state/hazards.yaml
     SPARK_PYTHON=/tmp/spark40/bin/python python -m tests.state.record_matrix FOLDER --record tests/state/matrix_recorded_4.0.json
 
-The checkpoints are kept in FOLDER. The record, `matrix_recorded.json`, has the date, Spark's version, and a row each:
+The checkpoints are kept in FOLDER. The record, `matrix_recorded.json` or that of another matrix, has the date, Spark's version, and a row each:
 Spark's error class, what state read as, what the check had said, and whether they are one. `--rows` does only those
 whose names hold one of the texts and puts them into the record; `--answers` takes what `tests.state.restarts` printed
 for FOLDER before. Ends with 1 if a row differs. Another Spark is asked where `SPARK_PYTHON` names its Python, and its
@@ -21,16 +22,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+import yaml
+
 from tests.state.restarts import run_rows
-from tests.state.test_matrix import HERE, MATRIX, assert_as_said, predicted
+from tests.state.test_matrix import HERE, assert_as_said, predicted
 
-RECORD: Final = HERE / "matrix_recorded.json"
+DEFAULT: Final = HERE / "matrix.yaml"
 
 
-def recorded_row(answer: dict[str, Any], folder: Path, spark: str) -> dict[str, Any]:
+def recorded_row(row: dict[str, Any], answer: dict[str, Any], folder: Path, spark: str) -> dict[str, Any]:
     """One row of the record of a version of Spark."""
-    row = MATRIX[answer["number"]]
-    check = predicted(row, folder / str(answer["number"]) / "before")
+    check = predicted(row, folder / str(answer["number"]) / "before", spark)
     try:
         assert_as_said(row, check, answer, spark)
     except AssertionError as error:
@@ -50,19 +52,20 @@ def recorded_row(answer: dict[str, Any], folder: Path, spark: str) -> dict[str, 
     }
 
 
-def answers_of(folder: Path, wanted: list[str], kept: Path | None) -> Iterator[dict[str, Any]]:
+def answers_of(matrix: Path, folder: Path, wanted: list[str], kept: Path | None) -> Iterator[dict[str, Any]]:
     """What Spark did: now, or as it was printed before."""
     if kept is not None:
         lines = kept.read_text().splitlines()
         yield from (json.loads(line) for line in lines if line.startswith("{"))
         return
-    numbers = [at for at, row in enumerate(MATRIX) if not wanted or any(text in row["name"] for text in wanted)]
-    yield from run_rows(HERE / "matrix.yaml", folder, numbers)
+    rows = yaml.safe_load(matrix.read_text())
+    numbers = [at for at, row in enumerate(rows) if not wanted or any(text in row["name"] for text in wanted)]
+    yield from run_rows(matrix, folder, numbers)
 
 
-def write(rows: dict[str, dict[str, Any]], version: str, record: Path) -> bool:
-    """Write the record; gives whether all rows are as said."""
-    listed = [rows[row["name"]] for row in MATRIX if row["name"] in rows]
+def write(names: list[str], rows: dict[str, dict[str, Any]], version: str, record: Path) -> bool:
+    """Write the record in the order of the names; gives whether all rows are as said."""
+    listed = [rows[name] for name in names if name in rows]
     as_said = sum(each["as_said"] for each in listed)
     date = datetime.now(UTC).strftime("%Y-%m-%d")
     head = json.dumps({"date": date, "spark": version, "rows_as_said": as_said})
@@ -77,21 +80,25 @@ def main() -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--rows", nargs="*", default=[], metavar="TEXT")
     parser.add_argument("--answers", type=Path)
-    parser.add_argument("--record", type=Path, default=RECORD)
+    parser.add_argument("--matrix", type=Path, default=DEFAULT)
+    parser.add_argument("--record", type=Path, help="matrix_recorded.json for matrix.yaml, if it isn't said")
     given = parser.parse_args()
-    folder = given.folder.resolve()
-    is_part = bool(given.rows or given.answers) and given.record.exists()
-    known = json.loads(given.record.read_text()) if is_part else {"rows": []}
+    folder, matrix = given.folder.resolve(), given.matrix.resolve()
+    record = given.record or matrix.with_name(f"{matrix.stem}_recorded.json")
+    is_part = bool(given.rows or given.answers) and record.exists()
+    known = json.loads(record.read_text()) if is_part else {"rows": []}
+    matrix_rows = yaml.safe_load(matrix.read_text())
+    names = [row["name"] for row in matrix_rows]
     rows = {each["name"]: each for each in known["rows"]}
     version = known.get("spark", "")
     as_said = True
-    for answer in answers_of(folder, given.rows, given.answers):
+    for answer in answers_of(matrix, folder, given.rows, given.answers):
         version = answer.get("spark", version)
         if "number" in answer:
-            made = recorded_row(answer, folder, version)
+            made = recorded_row(matrix_rows[answer["number"]], answer, folder, version)
             rows[made["name"]] = made
             print(f"{made['name']}: {'as said' if made['as_said'] else 'DIFFERS'}", flush=True)
-            as_said = write(rows, version, given.record)
+            as_said = write(names, rows, version, record)
     return 0 if as_said else 1
 
 

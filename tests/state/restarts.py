@@ -21,7 +21,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -50,7 +50,10 @@ from tests.java_words import SHORT_LIVED
 ROOT: Final = Path(__file__).resolve().parents[2]
 PREFIX: Final = "spark.sql.streaming.stateStore."
 PROVIDER: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+#: what every step begins with, whatever the one before it set
+DEFAULT_CONF: Final = {"spark.sql.shuffle.partitions": "1", f"{PREFIX}providerClass": PROVIDER}
 OUTPUT: Final = StructType([StructField("seen", LongType())])
+MEANT_TO_FAIL: Final = "this version stops before its batch is committed"
 BATCH_TIMEOUT: Final = 120  # seconds
 MORE_TRIES: Final = 4  # of a row on a busy machine
 CONDITION: Final = re.compile(r"\[([A-Z][A-Z0-9_]+)(?:\.[A-Z0-9_]+)*\]")
@@ -72,6 +75,10 @@ WRAPPERS: Final = frozenset(
 # Exceptions that Spark hands on by their words alone: the words, and the class.
 WORDS: Final = (
     ("Unexpected type ", "IncompatibleSchemaException"),
+    ("empty.max", "UnsupportedOperationException"),
+    ("Illegal character in: ", "SchemaParseException"),
+    ("Duplicate field ", "AvroRuntimeException"),
+    (" does not exist SQLSTATE", "FileNotFoundException"),
     ("expecting union", "AvroTypeException"),
     ('" is null', "NullPointerException"),
 )
@@ -84,7 +91,10 @@ class Application(StatefulProcessor):
     was read goes to `report` as a JSON line a variable. `deleted` are the names that it calls deleteIfExists for.
     """
 
-    def __init__(self, variables: dict[str, Any], deleted: list[str], report: str, has_timers: bool) -> None:
+    def __init__(
+        self, variables: dict[str, Any], deleted: list[str], report: str, has_timers: bool, fails: bool
+    ) -> None:
+        self._fails = fails
         self._variables = variables
         self._deleted = deleted
         self._report = report
@@ -115,6 +125,8 @@ class Application(StatefulProcessor):
         for name, each in self._variables.items():
             if "row" in each:
                 self._write(each, self._states[name])
+        if self._fails:
+            raise RuntimeError(MEANT_TO_FAIL)
         return
         yield  # no output: a generator is expected
 
@@ -200,29 +212,47 @@ def prepared(variables: dict[str, Any]) -> dict[str, Any]:
 
 
 def started(session: SparkSession, row: dict[str, Any], step: dict[str, Any], report: Path) -> DataFrame:
-    """The query of one step."""
-    has_timers = bool(step.get("timers"))
-    application = Application(prepared(step["variables"]), step.get("deleted", []), str(report), has_timers)
-    needs_clock = has_timers or any(each.get("ttl") for each in step["variables"].values())
+    """The query of one step; what the step doesn't say is as the row has it."""
+    variables, deleted = prepared(step["variables"]), step.get("deleted", [])
+    application = Application(variables, deleted, str(report), bool(step.get("timers")), bool(step.get("fails")))
+    given = {"api": "row", "output_mode": "Update", "key": "CAST(7 AS BIGINT) AS id", **row, **step}
     stream = session.readStream.format("rate-micro-batch").option("rowsPerBatch", 1).option("numPartitions", 1)
-    key = step.get("key", row.get("key", "CAST(7 AS BIGINT) AS id")).split(";")
+    key = given["key"].split(";")
     names = [each.rsplit(" ", 1)[1] for each in key]
-    grouped = stream.load().selectExpr(*key, "value").groupBy(*names)
-    by_rows = row.get("api", "row") == "row" and hasattr(grouped, "transformWithState")
+    selected = stream.load().selectExpr(*key, "value", "timestamp")
+    if given.get("watermark"):
+        selected = selected.withWatermark("timestamp", "0 seconds")
+    grouped = operators(selected, given.get("before", ())).groupBy(*names)
+    by_rows = given["api"] == "row" and hasattr(grouped, "transformWithState")
     ask = grouped.transformWithState if by_rows else grouped.transformWithStateInPandas
-    return ask(application, OUTPUT, "Update", row.get("time_mode", "ProcessingTime" if needs_clock else "None"))
+    time_mode = step.get("time_mode", row.get("time_mode", "ProcessingTime" if needs_clock(step) else "None"))
+    return operators(ask(application, OUTPUT, given["output_mode"], time_mode), given.get("after", ()))
+
+
+def needs_clock(step: dict[str, Any]) -> bool:
+    """Whether a step has timers or state that expires: where nothing says the time mode, it is by the clock then."""
+    return bool(step.get("timers")) or any(each.get("ttl") for each in step["variables"].values())
+
+
+def operators(stream: DataFrame, names: Sequence[str]) -> DataFrame:
+    """The stream through other stateful operators."""
+    for name in names:
+        stream = stream.dropDuplicates() if name == "dedupe" else stream.limit(1_000_000)
+    return stream
 
 
 def run_step(session: SparkSession, row: dict[str, Any], step: dict[str, Any], folder: Path) -> tuple[str, str]:
     """Run one batch of one version; gives the class and the text of the error that it stopped with, both may be empty."""
     settings = {"encodingFormat": row.get("encoding", "avro"), **row.get("settings", {}), **step.get("settings", {})}
-    for name, value in settings.items():
-        session.conf.set(PREFIX + name, str(value))
+    named = {PREFIX + name: str(value) for name, value in settings.items()}
+    named |= {name: str(value) for name, value in {**row.get("conf", {}), **step.get("conf", {})}.items()}
+    for name, value in named.items():
+        session.conf.set(name, value)
     try:
         query = (
             started(session, row, step, folder / "report")
             .writeStream.format("noop")
-            .outputMode("update")
+            .outputMode(step.get("output_mode", row.get("output_mode", "Update")).lower())
             .option("checkpointLocation", str(folder / "checkpoint"))
             .trigger(once=True)
             .start()
@@ -233,8 +263,10 @@ def run_step(session: SparkSession, row: dict[str, Any], step: dict[str, Any], f
     except Exception as error:  # noqa: BLE001 - whatever Spark throws is what is asked for
         return error_class(str(error)), str(error)
     finally:
-        for name in settings:
-            session.conf.unset(PREFIX + name)
+        for name, value in DEFAULT_CONF.items():
+            session.conf.set(name, value)
+        for name in named.keys() - DEFAULT_CONF.keys():
+            session.conf.unset(name)
     return "", ""
 
 
@@ -272,8 +304,12 @@ def run_row(session: SparkSession, number: int, row: dict[str, Any], folder: Pat
     for step in earlier:
         for _ in range(step.get("times", 1)):
             error, text = run_step(session, row, step, folder)
-            if error:
+            if error and not (step.get("fails") and MEANT_TO_FAIL in text):
                 return answer | {"error": f"an earlier step stopped: {error}", "text": shortened(text)}
+    for pattern in last.get("lost", ()):
+        for path in lost_files(folder / "checkpoint", pattern):
+            path.unlink()
+            path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
     shutil.copytree(folder / "checkpoint", folder / "before", ignore=shutil.ignore_patterns("*.crc"))
     (folder / "report").unlink(missing_ok=True)
     error, text = run_step(session, row, last, folder)
@@ -284,6 +320,14 @@ def run_row(session: SparkSession, number: int, row: dict[str, Any], folder: Pat
     return answer | {"error": error, "text": shortened(text), "seconds": round(time.monotonic() - begun, 1)}
 
 
+def lost_files(checkpoint: Path, pattern: str) -> list[Path]:
+    """The files of a checkpoint that a row takes away; an error where there is none, as the row would say nothing."""
+    found = [path for path in sorted(checkpoint.glob(pattern)) if not path.name.endswith(".crc")]
+    if not found:
+        raise FileNotFoundError(f"no file is {pattern}")
+    return found
+
+
 def session_in(folder: Path) -> SparkSession:
     """The Spark session that restarts are done in; what it keeps for itself is in `folder`."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -291,10 +335,9 @@ def session_in(folder: Path) -> SparkSession:
         "spark.ui.enabled": "false",
         "spark.python.daemon.module": "tests.state.daemon",
         "spark.driver.extraJavaOptions": " ".join(SHORT_LIVED),
-        "spark.sql.shuffle.partitions": "1",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
-        f"{PREFIX}providerClass": PROVIDER,
+        **DEFAULT_CONF,
     }
     builder = SparkSession.builder.master("local[1]")
     for name, value in settings.items():

@@ -11,6 +11,8 @@ import pytest
 from registry.checkpoints.plans import StateCheck, check_state, plan_as_is, read_plan
 from tests.checkpoints.writing import family, struct_type, v3, write_checkpoint
 
+# a variable in the operator's metadata, which has JSON in a text of its JSON
+CARTS = json.dumps(', {"stateName": "carts", "stateVariableType": "ValueState", "ttlEnabled": false}')[1:-1]
 FIXTURES = Path(__file__).parents[1] / "checkpoints" / "fixtures"
 
 
@@ -43,6 +45,11 @@ def test_time_to_live_that_comes_or_goes(name: str, ttl: bool, status: str, rule
 def test_a_variable_that_comes_back_as_another_kind(tmp_path: Path) -> None:
     totals, carts = (family(name, struct_type(orders="long")) for name in ("totals", "carts"))
     path = write_checkpoint(tmp_path / "checkpoint", [(0, v3(carts, totals)), (1, v3(totals))], ("totals", "carts"))
+    metadata = path / "state/0/_metadata/v2"
+    (metadata / "0").write_text((metadata / "1").read_text())
+    newest = (metadata / "1").read_text()
+    (metadata / "1").write_text(newest.replace(CARTS, ""))
+    assert CARTS in newest
     found = check(
         path,
         [

@@ -31,7 +31,7 @@ class PlannedStateSerializer(serializers.Serializer[Any]):
     store = StoreSerializer(required=False, allow_null=True, default=None, help_text="of an address that is no source")
     plan = serializers.JSONField(
         help_text='{"variables": [{"name", "kind", "value_schema", "user_key_schema", "key_schema", "ttl"}], "removed",'
-        ' "settings", "language", "operator", "time_mode"}; schemas are Spark DDL or StructType JSON'
+        ' "settings", "language", "operator", "time_mode", "output_mode", "api", "operators"}; schemas are Spark DDL or StructType JSON'
     )
 
 

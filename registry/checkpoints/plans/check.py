@@ -10,14 +10,16 @@ from typing import Final
 
 from registry.checkpoints.families import EVOLVING, UNUSED_DEFAULT, internal_meaning
 from registry.checkpoints.files import CheckpointFiles
-from registry.checkpoints.logs import ENCODING, SCHEMA_FILES, VALUE_SCHEMAS
+from registry.checkpoints.logs import CHECKPOINT_FORMAT, ENCODING, SCHEMA_FILES, VALUE_SCHEMAS
 from registry.checkpoints.model import Checkpoint, StateVariable
 from registry.checkpoints.object_store import ObjectStore
 from registry.checkpoints.plans.ddl_text import to_ddl
-from registry.checkpoints.plans.model import PlannedState, StatePlan
-from registry.checkpoints.plans.report import OperatorCheck, Setting, StateCheck, VariableCheck, Verdict
+from registry.checkpoints.plans.model import KINDS, PlannedState, StatePlan
+from registry.checkpoints.plans.operator_changes import language_of, operator_changes, unsaid
+from registry.checkpoints.plans.report import CheckStatus, OperatorCheck, Setting, StateCheck, VariableCheck, Verdict
 from registry.checkpoints.plans.rules import RESTART_RULES
 from registry.checkpoints.plans.stored import StoredState, as_stored, read_state, ttl_of
+from registry.checkpoints.plans.variable_changes import declared_changes, removed_changes
 from registry.checkpoints.read import read_checkpoint
 from registry.errors import InvalidInput
 from registry.formats.policies.spark_state import (
@@ -41,7 +43,7 @@ _BY_EFFECT: Final[Mapping[str, VariableStatus]] = {
     "fails later": "accepted but fails later",
     "loses data": "accepted but loses data",
 }
-_WORST_FIRST: Final[tuple[VariableStatus, ...]] = (
+_WORST_FIRST: Final[tuple[CheckStatus, ...]] = (
     "refused",
     "accepted but fails later",
     "accepted but loses data",
@@ -49,15 +51,15 @@ _WORST_FIRST: Final[tuple[VariableStatus, ...]] = (
     "removed",
     "added",
     "unchanged",
+    "not checked",
 )
-_VERDICTS: Final[Mapping[VariableStatus, Verdict]] = {
+_VERDICTS: Final[Mapping[CheckStatus, Verdict]] = {
     "refused": "refused",
     "accepted but fails later": "fails later",
     "accepted but loses data": "loses data",
 }
 # What the engine says of a variable that has nothing to do with the fields of its value.
 _BESIDE_VALUES: Final = frozenset({"VARIABLE_CAME_BACK", "KEY_FIELD_RENAMED", "CHECK_DISABLED"})
-_TIME_MODES: Final = {"None": "NoTime"}  # how Spark writes what applications call otherwise
 #: how many rows of a variable hold something in a field, of how many: (operator, variable, path) → (filled, rows)
 Filled = Mapping[tuple[int, str, str], tuple[int, int]]
 
@@ -88,34 +90,39 @@ def check_plan(
 ) -> StateCheck:
     """The same for a checkpoint that was read already."""
     operator = state.operator
+    plan = replace(plan, language=plan.language or language_of(operator))
     settings = _settings(checkpoint, plan)
+    others = [each for each in checkpoint.operators if each.number != operator.number]
+    is_modelled = operator.name in EVOLVING
+    unchecked = others if is_modelled else checkpoint.operators
     report = StateCheck(
         path=checkpoint.path,
         query_id=checkpoint.query_id,
         last_batch=checkpoint.last_committed_batch,
-        language=plan.language,
-        verdict="no evolution possible",
+        language=plan.language or "python",
+        verdict="not checked",
         operator=OperatorCheck(
             operator.number, operator.name, operator.description, operator.encoding, operator.why_fixed
         ),
         variables=(),
         settings=settings,
         notes=tuple(f"The checkpoint: {each}." for each in checkpoint.problems),
+        not_checked=tuple(f"operator {each.number} ({each.description})" for each in unchecked),
     )
-    if operator.name not in EVOLVING:
-        return replace(report, variables=tuple(_kept(each) for each in operator.variables))
+    if not is_modelled:
+        return replace(report, variables=tuple(_not_checked(each) for each in operator.variables))
     plan_ = plan_restart(
         state.stored(),
         as_stored(plan, state),
         _restart_settings(settings, operator.encoding, plan),
         operator.schema_files or None,
     )
-    of_operator = tuple(_time_mode(plan, state))
+    of_operator = tuple(operator_changes(checkpoint, state, plan, settings))
     variables = tuple(_variables(plan_, plan, state, filled))
     error, message = _first_error(of_operator, plan_, variables)
     return replace(
         report,
-        verdict=_verdict(error, variables),
+        verdict=_verdict(error, of_operator, variables, is_whole=not others),
         variables=variables,
         changes=of_operator,
         files=plan_.files,
@@ -148,6 +155,10 @@ def _settings(checkpoint: Checkpoint, plan: StatePlan) -> tuple[Setting, ...]:
             found.append(Setting(name, recorded[name], "checkpoint"))
         else:
             found.append(Setting(name, default, "default"))
+    if CHECKPOINT_FORMAT in plan.settings:
+        found.append(Setting(CHECKPOINT_FORMAT, plan.settings[CHECKPOINT_FORMAT].strip(), "plan"))
+    elif checkpoint.format_version is not None:
+        found.append(Setting(CHECKPOINT_FORMAT, str(checkpoint.format_version), "checkpoint"))
     return tuple(found)
 
 
@@ -155,7 +166,7 @@ def _restart_settings(settings: Sequence[Setting], encoding: str, plan: StatePla
     values = {each.name: each.value for each in settings}
     return RestartSettings(
         has_evolution=encoding == "avro",
-        language=plan.language,
+        language=plan.language or "python",
         value_schemas=_count(values, VALUE_SCHEMAS),
         schema_files=_count(values, SCHEMA_FILES),
         is_checked=values[SCHEMA_CHECK].strip().lower() != "false",
@@ -167,15 +178,6 @@ def _count(values: Mapping[str, str], name: str) -> int:
     if not (text.isascii() and text.isdigit() and 0 < len(text) <= 9):
         raise InvalidInput(f"{name} is set to {text[:40]!r}; a whole number above 0 is expected.", setting=name)
     return int(text)
-
-
-def _time_mode(plan: StatePlan, state: StoredState) -> Iterable[StateChange]:
-    before = state.operator.time_mode
-    if plan.time_mode is None or before is None:
-        return
-    after = _TIME_MODES.get(plan.time_mode, plan.time_mode)
-    if after != before:
-        yield change(RESTART_RULES["TIME_MODE_CHANGED"], "", before, after)
 
 
 def _variables(plan_: RestartPlan, plan: StatePlan, state: StoredState, filled: Filled | None) -> list[VariableCheck]:
@@ -194,17 +196,24 @@ def _variable(
 ) -> VariableCheck:
     known = state.variables.get(found.name)
     changes = [_unwrapped(each, known, planned, state) for each in found.changes]
-    status = found.status
+    status: CheckStatus = found.status
     if planned is None:
-        rule = "ROWS_DELETED" if found.name in plan.removed else "ROWS_STAY"
-        changes = [change(RESTART_RULES[rule], "")]
-    elif known is not None:
-        if state.operator.evolvable and known.ttl != ttl_of(planned, state):
+        changes = list(removed_changes(found.name, plan, state))
+        status = _status(changes, status)
+    elif known is None:
+        changes += declared_changes(planned, plan, state)
+        status = _status(changes, status)
+    else:
+        if state.operator.evolvable and _ttl_before(known, state) != {ttl_of(planned, state)}:
             changes = [
-                *_ttl(known, planned),
+                *_ttl(planned, state),
                 *(e for e in changes if e.effect == "refused" or e.rule in _BESIDE_VALUES),
             ]
-        beyond = [*_kind(known, planned), *_filled(changes, state.operator.number, found.name, filled)]
+        beyond = [
+            *declared_changes(planned, plan, state),
+            *_kind(known, planned, state),
+            *_filled(changes, state.operator.number, found.name, filled),
+        ]
         replaced = {each.path for each in beyond if each.rule == "FILLED_FIELD_REMOVED"}
         changes = [e for e in changes if not (e.rule == "FIELD_REMOVED" and e.path in replaced)] + beyond
         status = _status(changes, "evolves" if status.startswith("accepted") else status)
@@ -232,7 +241,7 @@ def _user_key(planned: PlannedState | None, known: StateVariable | None) -> str 
     return to_ddl(json.loads(schema)) if schema else None
 
 
-def _status(changes: Sequence[StateChange], otherwise: VariableStatus) -> VariableStatus:
+def _status(changes: Sequence[StateChange], otherwise: CheckStatus) -> CheckStatus:
     worst = max((EFFECTS.index(each.effect) for each in changes), default=0)
     return _BY_EFFECT.get(EFFECTS[worst], otherwise)
 
@@ -243,23 +252,35 @@ def _unwrapped(
     """The change with its path as the application sees it, without Spark's struct around a value that expires."""
     is_wrapped = known is not None and known.ttl and planned is not None and ttl_of(planned, state)
     if is_wrapped and found.path.startswith("value.") and not found.rule.startswith("KEY_"):
+        if found.rule == "FIELD_REPLACED":
+            names = ", ".join(each.removeprefix("value.") for each in (found.after or "").split(", "))
+            return change(found.rule, found.path.removeprefix("value."), found.before, names)
         return replace(found, path=found.path.removeprefix("value."), message=found.message.replace("value.", "", 1))
     return found
 
 
-def _kind(known: StateVariable, planned: PlannedState) -> Iterable[StateChange]:
-    if known.kind not in ("value", "list", "map") or known.kind == planned.kind:
+def _kind(known: StateVariable, planned: PlannedState, state: StoredState) -> Iterable[StateChange]:
+    """What a variable of another kind comes to. Spark compares kinds with the metadata of the last committed batch."""
+    compared = state.kind_of(known.name)
+    if compared and compared != planned.kind:
+        yield change(RESTART_RULES["KIND_CHANGED"], "", compared, planned.kind)
         return
-    if known.removed_at is None:
-        yield change(RESTART_RULES["KIND_CHANGED"], "", known.kind, planned.kind)
-    elif "map" not in (known.kind, planned.kind):
+    if compared or known.removed_at is None or known.kind not in KINDS or known.kind == planned.kind:
+        return
+    if "map" not in (known.kind, planned.kind):
         yield change(RESTART_RULES["CAME_BACK_AS_OTHER_KIND"], "", known.kind, planned.kind)
 
 
-def _ttl(known: StateVariable, planned: PlannedState) -> Iterable[StateChange]:
+def _ttl_before(known: StateVariable, state: StoredState) -> set[bool]:
+    """Whether its entries expire, by the newest schema file and by that of the last committed batch."""
+    committed = state.had_ttl(known.name)
+    return {known.ttl} | ({committed} if committed is not None else set())
+
+
+def _ttl(planned: PlannedState, state: StoredState) -> Iterable[StateChange]:
     """What a time to live that comes or goes does to rows written before, where values evolve."""
     turned_on = "TTL_TURNED_ON" if planned.kind == "value" else "TTL_TURNED_ON_HIDES"
-    rule = "TTL_TURNED_OFF" if known.ttl else turned_on
+    rule = turned_on if ttl_of(planned, state) else "TTL_TURNED_OFF"
     yield change(RESTART_RULES[rule], "", planned.kind)
 
 
@@ -281,11 +302,16 @@ def _share(part: int, whole: int) -> str:
     return "over 99 %" if part < whole and percent > 99 else f"{percent:.0f} %"
 
 
-def _verdict(error: str, variables: Sequence[VariableCheck]) -> Verdict:
+def _verdict(
+    error: str, of_operator: Sequence[StateChange], variables: Sequence[VariableCheck], *, is_whole: bool
+) -> Verdict:
+    """The worst of everything; never "fine" where the query has state that the check doesn't cover."""
     if error:
         return "refused"
-    worst = min((_WORST_FIRST.index(each.status) for each in variables), default=len(_WORST_FIRST) - 1)
-    return _VERDICTS.get(_WORST_FIRST[worst], "fine")
+    statuses = [each.status for each in variables]
+    statuses += [_BY_EFFECT[each.effect] for each in of_operator if each.effect in _BY_EFFECT]
+    worst = min((_WORST_FIRST.index(each) for each in statuses), default=len(_WORST_FIRST) - 1)
+    return _VERDICTS.get(_WORST_FIRST[worst], "fine" if is_whole else "not checked")
 
 
 def _notes(
@@ -297,6 +323,14 @@ def _notes(
     unread: str,
 ) -> Iterable[str]:
     recorded = checkpoint.settings[-1].settings if checkpoint.settings else {}
+    stays = list(unsaid(plan, state, checkpoint))
+    if stays:
+        yield f"Taken as unchanged, because the plan doesn't say: {'; '.join(stays)}. Spark refuses to start otherwise."
+    if any(each.key is not None for each in plan.variables):
+        yield (
+            "The key's nullability is taken from what is stored. Spark refuses to start where a column of the grouping "
+            "key becomes nullable that was not."
+        )
     for name in KEPT_SETTINGS:
         if name in plan.settings and name in recorded and plan.settings[name] != recorded[name]:
             yield f"{name} stays {recorded[name]}: Spark takes it from the checkpoint, not from the next start."
@@ -312,12 +346,12 @@ def _notes(
         yield "The operator has no schema file yet: every variable is taken for a new one."
 
 
-def _kept(variable: StateVariable) -> VariableCheck:
-    """What a built-in operator keeps, as it is."""
+def _not_checked(variable: StateVariable) -> VariableCheck:
+    """What a built-in operator keeps, as it is stored: what a restart does to it isn't modelled."""
     return VariableCheck(
         name=variable.label,
         kind=variable.kind,
-        status="unchanged",
+        status="not checked",
         changes=(),
         stored=to_ddl(json.loads(variable.newest.value_schema)),
     )

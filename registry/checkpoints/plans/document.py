@@ -6,7 +6,7 @@
      "removed": ["old_totals"],
      "settings": {"spark.sql.streaming.stateStore.maxNumStateSchemaFiles": 256}}
 
-Only `variables` is needed. A schema is Spark's DDL or StructType JSON (as text or as an object), `key_schema` the
+Only `variables` is needed. `output_mode`, `api` and `operators` can be said as well. A schema is Spark's DDL or StructType JSON (as text or as an object), `key_schema` the
 grouping key's if it changes; `ttl` is true, false or a number of milliseconds; what isn't said stays as it is.
 """
 
@@ -16,12 +16,15 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NoReturn, TypeVar
 
+from registry.checkpoints.families import OPERATORS
 from registry.checkpoints.plans.ddl import parse_ddl
 from registry.checkpoints.plans.model import (
+    APIS,
     KINDS,
     LANGUAGES,
     MAX_NAME,
     MAX_VARIABLES,
+    OUTPUT_MODES,
     TIME_MODES,
     PlannedState,
     StatePlan,
@@ -30,7 +33,17 @@ from registry.errors import InvalidSchema
 from registry.formats.json_source import DuplicateKey, SchemaProblem, check_text, decode, invalid
 from registry.formats.policies.spark_state import parse_struct
 
-_KEYS: Final = ("variables", "removed", "settings", "language", "operator", "time_mode")
+_KEYS: Final = (
+    "variables",
+    "removed",
+    "settings",
+    "language",
+    "operator",
+    "time_mode",
+    "output_mode",
+    "api",
+    "operators",
+)
 _VARIABLE_KEYS: Final = ("name", "kind", "value_schema", "user_key_schema", "key_schema", "ttl")
 MAX_SETTINGS: Final = 200
 _T = TypeVar("_T", bound=str)
@@ -67,9 +80,12 @@ def read_plan(given: Any) -> StatePlan:
         variables=variables,
         removed=tuple(dict.fromkeys(removed)),
         settings=_settings(values.get("settings")),
-        language=_one_of(values.get("language", "python"), LANGUAGES, "/language"),
+        language=_choice(values, "language", LANGUAGES),
         operator=_operator(values.get("operator")),
-        time_mode=_one_of(values["time_mode"], TIME_MODES, "/time_mode") if values.get("time_mode") else None,
+        time_mode=_choice(values, "time_mode", TIME_MODES),
+        output_mode=_choice(values, "output_mode", OUTPUT_MODES),
+        api=_choice(values, "api", tuple(APIS)),
+        operators=_operators(values),
     )
 
 
@@ -190,6 +206,18 @@ def _operator(given: Any) -> int | None:
     if given is None or (isinstance(given, int) and not isinstance(given, bool) and 0 <= given < 2**31):
         return given
     raise _Misplaced(f"operator is the number of a stateful operator, found {_shown(given)}", "/operator")
+
+
+def _operators(values: Mapping[str, Any]) -> tuple[str, ...] | None:
+    if values.get("operators") is None:
+        return None
+    known = tuple(sorted(set(OPERATORS.values())))
+    listed = _listed(values, "operators")
+    return tuple(_one_of(each, known, f"/operators/{number}") for number, each in enumerate(listed))
+
+
+def _choice(values: Mapping[str, Any], key: str, known: Sequence[_T]) -> _T | None:
+    return _one_of(values[key], known, f"/{key}") if values.get(key) else None
 
 
 def _one_of(given: Any, known: Sequence[_T], pointer: str) -> _T:

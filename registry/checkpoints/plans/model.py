@@ -11,6 +11,13 @@ Language = Literal["python", "scala"]
 KINDS: Final[tuple[Kind, ...]] = ("value", "list", "map")
 LANGUAGES: Final[tuple[Language, ...]] = ("python", "scala")
 TIME_MODES: Final = ("None", "ProcessingTime", "EventTime")  # as the application names them
+OUTPUT_MODES: Final = ("Append", "Update", "Complete")
+#: the methods of PySpark's API, by the names of Spark's operators; Scala has one
+APIS: Final[Mapping[str, str]] = {
+    "transformWithState": "transformWithStateInPySparkExec",
+    "transformWithStateInPandas": "transformWithStateInPandasExec",
+}
+SCALA_OPERATOR: Final = "transformWithStateExec"
 
 MAX_VARIABLES: Final = 1_000
 MAX_NAME: Final = 1_000  # characters of a variable's name
@@ -38,13 +45,18 @@ class StatePlan:
     """What a restart would bring.
 
     `removed` are the variables that the next version calls `deleteIfExists` for; `settings` Spark's, by full name, as
-    the next start sets them; `operator` the number of the stateful operator, None where there is one alone; `time_mode`
-    None where it stays.
+    the next start sets them; `operator` the number of the stateful operator, None where there is one alone.
+    `operators` describes all stateful operators of the next version in the order of their numbers, as `OPERATORS` of
+    `registry.checkpoints.families` does. None is what stays as it is: `language`, `time_mode`, `output_mode`, `api`
+    (one of APIS), `operators`.
     """
 
     variables: tuple[PlannedState, ...]
     removed: tuple[str, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
-    language: Language = "python"
+    language: Language | None = None
     operator: int | None = None
     time_mode: str | None = None
+    output_mode: str | None = None
+    api: str | None = None
+    operators: tuple[str, ...] | None = None

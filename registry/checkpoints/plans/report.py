@@ -7,17 +7,18 @@ from typing import Any, Final, Literal
 
 from registry.formats.policies.spark_state import Budget, StateChange, VariableStatus
 
-Verdict = Literal["fine", "loses data", "fails later", "refused", "no evolution possible"]
+Verdict = Literal["fine", "loses data", "fails later", "refused", "not checked"]
+CheckStatus = VariableStatus | Literal["not checked"]
 #: what each verdict says in a sentence
 VERDICTS: Final[dict[Verdict, str]] = {
     "fine": "The query starts, and no value is lost that this check knows of.",
     "loses data": "The query starts without an error, and values are lost or read as something else.",
     "fails later": "The query starts, and fails or reads garbage once it touches old rows.",
     "refused": "Spark refuses to start the query.",
-    "no evolution possible": "No evolution is possible here: this operator's state keeps its schema.",
+    "not checked": "Not everything that the restart touches was checked: whether it is safe is not known.",
 }
 #: what each status of a variable says
-STATUSES: Final[dict[VariableStatus, str]] = {
+STATUSES: Final[dict[CheckStatus, str]] = {
     "unchanged": "Nothing changes.",
     "added": "The variable is new and begins empty.",
     "removed": "The variable is no longer declared.",
@@ -25,6 +26,7 @@ STATUSES: Final[dict[VariableStatus, str]] = {
     "accepted but loses data": "Spark takes it without an error, and values are lost or read as something else.",
     "accepted but fails later": "Spark takes it at the start, and fails or reads garbage once old rows are touched.",
     "refused": "Spark refuses to start.",
+    "not checked": "Not checked: only state of transformWithState is.",
 }
 
 
@@ -47,7 +49,7 @@ class VariableCheck:
 
     name: str
     kind: str
-    status: VariableStatus
+    status: CheckStatus
     changes: tuple[StateChange, ...]
     error: str = ""
     has_ttl: bool = False
@@ -106,7 +108,8 @@ class StateCheck:
     """The report of a check; variables worst first, then by name.
 
     `error` is the class that Spark stops with at the start, empty where it starts. `files` counts schema files, None
-    where the format keeps one alone. `notes` say what else is good to know.
+    where the format keeps one alone. `notes` say what else is good to know. `not_checked` are the operators of the query
+    that the check doesn't cover, in words.
     """
 
     path: str
@@ -122,11 +125,19 @@ class StateCheck:
     error_message: str = ""
     settings: tuple[Setting, ...] = ()
     notes: tuple[str, ...] = ()
+    not_checked: tuple[str, ...] = ()
 
     @property
     def sentence(self) -> str:
         """The verdict in a sentence."""
+        if self.verdict == "not checked" and self.not_checked:
+            return f"{VERDICTS[self.verdict]} Not checked: {', '.join(self.not_checked)}."
         return VERDICTS[self.verdict]
+
+    @property
+    def starts(self) -> bool | None:
+        """Whether the query starts; None where that was not checked."""
+        return False if self.error else None if self.verdict == "not checked" else True
 
     @property
     def is_fine(self) -> bool:
@@ -142,7 +153,7 @@ class StateCheck:
             "language": self.language,
             "verdict": self.verdict,
             "sentence": self.sentence,
-            "starts": not self.error,
+            "starts": self.starts,
             "error": self.error,
             "error_message": self.error_message,
             "operator": self.operator.to_dict(),
@@ -151,4 +162,5 @@ class StateCheck:
             "variables": [each.to_dict() for each in self.variables],
             "settings": [{"name": e.name, "value": e.value, "said_by": e.said_by} for e in self.settings],
             "notes": list(self.notes),
+            "not_checked": list(self.not_checked),
         }

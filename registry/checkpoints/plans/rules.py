@@ -9,6 +9,9 @@ from registry.formats.policies.spark_state.rules import StateRule
 
 TIME_MODE_ERROR: Final = "STATE_STORE_INVALID_CONFIG_AFTER_RESTART"
 KIND_ERROR: Final = "STATE_STORE_INVALID_VARIABLE_TYPE_CHANGE"
+OPERATOR_ERROR: Final = "STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA"
+TTL_ERROR: Final = "STATEFUL_PROCESSOR_INCORRECT_TIME_MODE_TO_ASSIGN_TTL"
+NAME_ERROR: Final = "STATE_STORE_CANNOT_USE_COLUMN_FAMILY_WITH_INVALID_NAME"
 
 _ROWS: Final = (
     StateRule(
@@ -74,6 +77,97 @@ _ROWS: Final = (
         "refused",
         "",
         TIME_MODE_ERROR,
+    ),
+    StateRule(
+        "OUTPUT_MODE_CHANGED",
+        "the output mode changes from {before} to {after}",
+        "Spark keeps the output mode with the operator and compares it at the start.",
+        "keep {before}, or take a new checkpoint",
+        "DBX-4",
+        "refused",
+        "",
+        TIME_MODE_ERROR,
+    ),
+    StateRule(
+        "API_CHANGED",
+        "{before} becomes {after}",
+        "To Spark these are different operators, and it compares the operator's name with the checkpoint's at the start.",
+        "keep {before}, or take a new checkpoint",
+        "DBX-4",
+        "refused",
+        "",
+        OPERATOR_ERROR,
+    ),
+    StateRule(
+        "OPERATORS_CHANGED",
+        "the stateful operators change from {before} to {after}",
+        "Spark numbers the stateful operators of a query and compares each one's name with the checkpoint's at the start.",
+        "keep the stateful operators and their order, or take a new checkpoint",
+        "DBX-4",
+        "refused",
+        "",
+        OPERATOR_ERROR,
+    ),
+    StateRule(
+        "CHECKPOINT_FORMAT_RAISED",
+        "spark.sql.streaming.stateStore.checkpointFormatVersion goes from {before} to {after}",
+        "A checkpoint keeps its format. The query starts, and stops when it commits the first batch.",
+        "keep {before}, or take a new checkpoint",
+        "DBX-4",
+        "fails later",
+        "",
+        "CANNOT_WRITE_STATE_STORE",
+    ),
+    StateRule(
+        "CHECKPOINT_FORMAT_LOWERED",
+        "spark.sql.streaming.stateStore.checkpointFormatVersion goes from {before} to {after}",
+        "A checkpoint keeps its format. The query starts, and stops when it loads the state for the first batch.",
+        "keep {before}, or take a new checkpoint",
+        "DBX-4",
+        "fails later",
+        "",
+        "CANNOT_LOAD_STATE_STORE",
+    ),
+    StateRule(
+        "SCHEMA_FILE_MISSING",
+        "the schema file {detail} is missing",
+        "The operator's metadata names it, and Spark reads all of them at the start. What it held can't be compared here.",
+        "restore the file from a copy, or take a new checkpoint",
+        "DBX-4",
+        "refused",
+        "",
+        "FileNotFoundException",
+    ),
+    StateRule(
+        "TTL_NEEDS_PROCESSING_TIME",
+        "its entries expire, and the time mode is {after}",
+        "Spark accepts a time to live in the time mode ProcessingTime alone. A checkpoint keeps its time mode.",
+        "leave out the time to live, or take a new checkpoint with the time mode ProcessingTime",
+        "DBX-4",
+        "refused",
+        "",
+        TTL_ERROR,
+    ),
+    StateRule(
+        "VARIABLE_NAME_REFUSED",
+        "Spark accepts no variable of that name: {detail}",
+        "A state variable is a column family of the state store, and Spark checks the name when it creates one.",
+        "choose another name",
+        "DBX-4",
+        "refused",
+        "",
+        NAME_ERROR,
+    ),
+    StateRule(
+        "VARIABLE_REPLACED",
+        "{before} is {detail} while {after} begins empty",
+        "Spark finds state variables by name, upper and lower case included. If {after} is {before} under another name, its "
+        "old state is out of reach, without an error.",
+        "keep {before} and copy it to {after} first; if they are unrelated, make two restarts of it",
+        "DBX-3",
+        "loses data",
+        "unsupported",
+        "",
     ),
     StateRule(
         "ROWS_STAY",

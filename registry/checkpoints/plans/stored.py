@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from registry.checkpoints.families import EVOLVING, UNUSED_DEFAULT, internal_meaning
+from registry.checkpoints.families import EVOLVING, KINDS, UNUSED_DEFAULT, internal_meaning
 from registry.checkpoints.files import CheckpointFiles
 from registry.checkpoints.layout import StoredSchemas, operator_history
+from registry.checkpoints.logs import OperatorInfo, read_operator_info
 from registry.checkpoints.model import Checkpoint, Operator, StateVariable
 from registry.checkpoints.plans.model import PlannedState, StatePlan
+from registry.checkpoints.read import is_ttl_wrapped
 from registry.checkpoints.schema_files import Family
 from registry.errors import InvalidCheckpoint, InvalidInput
 from registry.formats.policies.spark_state import PlannedVariable, StoredVariable, StoredVersion
@@ -33,33 +36,67 @@ class StoredState:
     operator: Operator
     variables: Mapping[str, StateVariable]
     history: tuple[StoredSchemas, ...]
+    last_batch: int | None = None
+    info: OperatorInfo | None = None
 
     @property
     def newest(self) -> Mapping[str, Family]:
         """The families of the newest schema file by name."""
         return {family.name: family for family in self.history[-1].content.families} if self.history else {}
 
+    @property
+    def committed(self) -> Mapping[str, Family]:
+        """The families of the newest schema file that a committed batch wrote, by name."""
+        files = [each for each in self.history if self._is_committed(each)]
+        return {family.name: family for family in files[-1].content.families} if files else {}
+
+    def kind_of(self, name: str) -> str:
+        """The kind of a variable by the metadata that Spark compares with at a restart; empty where that has none."""
+        return KINDS.get(self.info.variables.get(name, ("", False))[0], "") if self.info else ""
+
+    def had_ttl(self, name: str) -> bool | None:
+        """Whether rows of the last committed batch expire; None where it didn't have the variable."""
+        family = self.committed.get(name)
+        return is_ttl_wrapped(family.value_schema) if family else None
+
+    def _is_committed(self, file: StoredSchemas) -> bool:
+        return file.batch is None or self.last_batch is None or file.batch <= self.last_batch
+
     def stored(self) -> list[StoredVariable]:
         """All families that ever were, with the schemas that they had."""
         versions: dict[str, list[StoredVersion]] = {}
+        uncommitted: Counter[str] = Counter()
         for file in self.history:
             for family in file.content.families:
                 listed = versions.setdefault(family.name, [])
                 made = StoredVersion(family.value_id, family.key_schema, family.value_schema)
                 if not listed or listed[-1] != made:
                     listed.append(made)
-        current = self.newest
-        return [StoredVariable(name, tuple(listed), name in current) for name, listed in versions.items()]
+                    uncommitted[family.name] += not self._is_committed(file)
+        current, committed = self.newest, self.committed
+        return [
+            StoredVariable(name, tuple(listed), name in current, uncommitted[name], name in committed)
+            for name, listed in versions.items()
+        ]
 
 
 def read_state(files: CheckpointFiles, checkpoint: Checkpoint, number: int | None) -> StoredState:
     """The state of one operator: the one that `number` names, else the only transformWithState, else the first.
 
-    Raises InvalidCheckpoint for a query without state, InvalidInput where it isn't clear which operator is meant.
+    Raises InvalidCheckpoint for a query without state and for one that has committed no batch yet, whose state isn't
+    known; InvalidInput where it isn't clear which operator is meant.
     """
+    if checkpoint.is_starting:
+        raise InvalidCheckpoint(
+            "this query is starting: no batch is committed yet, so its state is not known; check again after the first "
+            "commit"
+        )
     operator = _operator(checkpoint, number)
-    history = tuple(operator_history(files, str(operator.number), "default"))
-    return StoredState(operator, {each.name: each for each in operator.variables}, history)
+    folder = str(operator.number)
+    history = tuple(operator_history(files, folder, "default"))
+    info = read_operator_info(files, folder, checkpoint.last_committed_batch)
+    variables = {each.name: each for each in operator.variables}
+    return StoredState(operator, variables, history, checkpoint.last_committed_batch, info)
 
 
 def _operator(checkpoint: Checkpoint, number: int | None) -> Operator:

@@ -71,6 +71,7 @@ def plan_of(case: dict[str, Any]) -> RestartPlan:
             name,
             tuple(StoredVersion(first + at, old_key, json.dumps(struct(value))) for at, value in enumerate(values)),
             name not in case.get("gone", []),
+            case.get("uncommitted", {}).get(name, 0),
         )
         for name, values in case["stored"].items()
     ]

@@ -51,7 +51,7 @@ QUERY_ROW = QueryRow(
 )  # fmt: skip
 QUERIES = QueryList(
     frame=frame("Streaming queries", Section.QUERIES, current=None),
-    rows=(QUERY_ROW, replace(QUERY_ROW, name=HOSTILE, path=LONG, budget=TIGHT, inputs=INPUTS * 12), replace(QUERY_ROW, name="sessions", state=VERDICT_LOOKS["no evolution possible"], encoding="UnsafeRow", budget=None, inputs=(), last_batch_at=None)),
+    rows=(QUERY_ROW, replace(QUERY_ROW, name=HOSTILE, path=LONG, budget=TIGHT, inputs=INPUTS * 12), replace(QUERY_ROW, name="sessions", state=VERDICT_LOOKS["not checked"], encoding="UnsafeRow", budget=None, inputs=(), last_batch_at=None)),
     paging=Paging(first=1, last=3, total=3), add=ADD, check=CHECK,
 )  # fmt: skip
 QUERIES_EMPTY = replace(QUERIES, rows=(), paging=Paging(first=0, last=0, total=0))
@@ -93,7 +93,7 @@ VARIABLE = VariablePage(
     compare_url="/gallery/variable-compare", compare_from=CHOICES, compare_to=CHOICES, check=CHECK,
 )  # fmt: skip
 VARIABLE_FIXED = replace(
-    VARIABLE, state=VERDICT_LOOKS["no evolution possible"], why_fixed="the state is written as unsaferow, whose rows have no names", versions=(replace(VERSION, version=1, look=None, compare_url=""),),
+    VARIABLE, state=VERDICT_LOOKS["not checked"], why_fixed="the state is written as unsaferow, whose rows have no names", versions=(replace(VERSION, version=1, look=None, compare_url=""),),
     selected=1, schemas=VARIABLE.schemas[:1], no_avro="a field’s name is " + HOSTILE, budget=None, rows_facts=(), fields=(), rows_at=None,
 )  # fmt: skip
 VARIABLE_UNREAD = replace(VARIABLE, rows_facts=(), fields=(), rows_problem=f"Spark stopped: {HOSTILE}")

@@ -153,6 +153,32 @@ def by_name(
         yield change("TYPE_CHANGED", path, label(stored), label(planned))
 
 
+_ADDED: Final = frozenset({"FIELD_ADDED", "FIELD_ADDED_NOT_NULL", "FIELD_ADDED_UNREADABLE"})
+MAX_ADDED_NAMED: Final = 5
+
+
+def value_changes(stored: StructType, planned: StructType, *, is_scala: bool = False) -> Iterator[StateChange]:
+    """What `by_name` says of a whole value, and which removed fields other fields may take the place of.
+
+    A field that is removed and not paired with an added one by `suspected_renames` may still have moved to another
+    struct, been split, or changed its name and its type together: nothing in the schemas rules it out as long as a
+    field is added anywhere in the value.
+    """
+    changes = list(by_name(stored, planned, is_scala=is_scala))
+    yield from changes
+    renamed = [each for each in changes if each.rule == "RENAME_SUSPECTED"]
+    new_names = {each.path for each in renamed}
+    old_names = {below(each.path.rpartition(".")[0], each.before or "") for each in renamed}
+    added = [each.path for each in changes if each.rule in _ADDED and each.path not in new_names]
+    if not added:
+        return
+    more = f" and {len(added) - MAX_ADDED_NAMED} more" if len(added) > MAX_ADDED_NAMED else ""
+    named = ", ".join(added[:MAX_ADDED_NAMED]) + more
+    for each in changes:
+        if each.rule == "FIELD_REMOVED" and each.path not in old_names:
+            yield change("FIELD_REPLACED", each.path, each.before, named)
+
+
 def not_read_back(type_: SparkType, path: str = "") -> Iterator[StateChange]:
     """The fields that Spark 4.2 writes with the Avro encoding and can't read: its decoder has no byte and no short."""
     if isinstance(type_, StructType):

@@ -146,6 +146,21 @@ def shared_names(struct: StructType) -> Iterator[tuple[str, str]]:
                 stack.extend((each.type, each.name, below(path, each.name)) for each in reversed(type_.fields))
 
 
+def names_differing_in_case(type_: SparkType, path: str = "") -> Iterator[tuple[str, str]]:
+    """(path, name of the first) of fields whose name is that of an earlier field of the same struct but for its case."""
+    if isinstance(type_, StructType):
+        first: dict[str, str] = {}
+        for field in type_.fields:
+            known = first.setdefault(field.name.lower(), field.name)
+            if known != field.name:
+                yield below(path, field.name), known
+            yield from names_differing_in_case(field.type, below(path, field.name))
+    elif isinstance(type_, ArrayType):
+        yield from names_differing_in_case(type_.element, f"{path}[]")
+    elif isinstance(type_, MapType):
+        yield from names_differing_in_case(type_.value, f"{path}{{}}")
+
+
 def decimal_bytes(precision: int) -> int:
     """How many bytes Spark gives to the unscaled value of a decimal of that precision."""
     size = 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
 from registry.formats.policies.spark_state.changes import StateChange
@@ -35,12 +35,27 @@ class StoredVersion:
 class StoredVariable:
     """A state variable (column family) of the checkpoint, its versions in the order of the schema files.
 
-    `is_current` is False for one that the newest schema file doesn't have any more.
+    `is_current` is False for one that the newest schema file doesn't have any more. `uncommitted` is how many of the
+    newest versions a start wrote whose first batch was never committed: Spark compares with them, but no row has them.
+    `has_rows` says whether the last committed batch had the variable.
     """
 
     name: str
     versions: tuple[StoredVersion, ...]
     is_current: bool = True
+    uncommitted: int = 0
+    has_rows: bool | None = None
+
+    @property
+    def is_in_use(self) -> bool:
+        """Whether the last committed batch had it; without that knowledge whether the newest schema file has it."""
+        return self.is_current if self.has_rows is None else self.has_rows
+
+    @property
+    def committed(self) -> StoredVariable | None:
+        """The variable with the versions of committed batches alone; None where there is none, or no other."""
+        kept = self.versions[: len(self.versions) - self.uncommitted]
+        return replace(self, versions=kept, uncommitted=0) if kept and self.uncommitted else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,14 @@ from registry.formats.policies.spark_state.changes import (
     by_name,
     change,
     not_read_back,
+    value_changes,
 )
-from registry.formats.policies.spark_state.conversion import NoAvroForm, shared_names, why_no_avro
+from registry.formats.policies.spark_state.conversion import (
+    NoAvroForm,
+    names_differing_in_case,
+    shared_names,
+    why_no_avro,
+)
 from registry.formats.policies.spark_state.model import (
     Budget,
     PlannedVariable,
@@ -34,7 +40,15 @@ _STATUSES: Final[dict[Effect, VariableStatus]] = {
     "refused": "refused",
 }
 # What says nothing of a change in the fields of the value.
-_BESIDE_THE_FIELDS: Final = frozenset({"VARIABLE_CAME_BACK", "TYPE_NOT_READ_BACK", "NAME_SHARED", "KEY_FIELD_RENAMED"})
+_BESIDE_THE_FIELDS: Final = frozenset(
+    {
+        "VARIABLE_CAME_BACK",
+        "TYPE_NOT_READ_BACK",
+        "NAMES_DIFFER_IN_CASE",
+        "NAME_SHARED",
+        "KEY_FIELD_RENAMED",
+    }
+)
 
 
 def plan_restart(
@@ -51,7 +65,7 @@ def plan_restart(
     known = {each.name: each for each in stored}
     plans = {each.name: _plan(known.get(each.name), each, settings) for each in planned}
     for name, each in known.items():
-        if name not in plans and each.is_current:
+        if name not in plans and (each.is_current or each.is_in_use):
             plans[name] = VariablePlan(name, "removed", (change("VARIABLE_REMOVED", ""),))
     ordered = tuple(plans[name] for name in sorted(plans))
     come_and_gone = {each.name for each in planned} ^ {each.name for each in stored if each.is_current}
@@ -65,6 +79,8 @@ def plan_restart(
             "spark.sql.streaming.stateStore.maxNumStateSchemaFiles, or take a new checkpoint",
         )
     is_written = not error[0] and (bool(come_and_gone) or any(each.is_written for each in ordered))
+    if settings.has_evolution and not is_written:  # a new schema file would name the variable's schema again
+        ordered = tuple(_never_committed(each, known.get(each.name)) for each in ordered)
     return RestartPlan(ordered, _files(schema_files, settings, is_written), *error)
 
 
@@ -74,7 +90,14 @@ def schema_changes(old: SchemaJson, new: SchemaJson, *, has_evolution: bool) -> 
     Raises InvalidSchema for what is no StructType of Spark.
     """
     before, after = parse_struct(old), parse_struct(new)
-    return tuple(by_name(before, after) if has_evolution else _by_position(before, after))
+    return tuple(value_changes(before, after) if has_evolution else _by_position(before, after))
+
+
+def _never_committed(plan: VariablePlan, stored: StoredVariable | None) -> VariablePlan:
+    if stored is None or plan.status == "removed" or stored.uncommitted < len(stored.versions):
+        return plan
+    changes = (*plan.changes, change("NEVER_COMMITTED", ""))
+    return replace(plan, status=_status(changes, plan.status), changes=changes)
 
 
 def _first_refusal(plan: VariablePlan) -> str:
@@ -98,10 +121,12 @@ def _plan(stored: StoredVariable | None, planned: PlannedVariable, settings: Res
         else:
             value = _nullable(value)
         found += not_read_back(value)
+        found += [change("NAMES_DIFFER_IN_CASE", path, first) for path, first in names_differing_in_case(key)]
+        found += [change("NAMES_DIFFER_IN_CASE", path, first) for path, first in names_differing_in_case(value)]
         if why_no_avro(value) is None:
             found += [change("NAME_SHARED", path, known, path) for path, known in shared_names(value)]
     if stored is None or not stored.versions:
-        return _new(planned.name, value, found, settings)
+        return _new(planned.name, key, value, found, settings)
     newest = stored.versions[-1]
     old_key, old_value = parse_struct(newest.key), parse_struct(newest.value)
     is_equal = (old_key, old_value) == (key, value)
@@ -111,6 +136,7 @@ def _plan(stored: StoredVariable | None, planned: PlannedVariable, settings: Res
         found += _no_form(value, "fails later") if settings.has_evolution else ()
     else:
         found += _checked(stored, key, declared, settings)
+    found += _since_commit(stored, key, declared, settings, found)
     return _concluded(stored, found, settings, is_equal=is_equal)
 
 
@@ -120,10 +146,14 @@ def _nullable(struct: StructType) -> StructType:
     return made
 
 
-def _new(name: str, value: StructType, found: list[StateChange], settings: RestartSettings) -> VariablePlan:
+def _new(
+    name: str, key: StructType, value: StructType, found: list[StateChange], settings: RestartSettings
+) -> VariablePlan:
     found = [change("VARIABLE_ADDED", ""), *found]
+    # Spark converts a new variable's schemas to Avro, whatever the encoding; keys are encoded as values are.
+    found += [*_no_form(key, "fails later"), *_no_form(value, "fails later")]
     if settings.has_evolution:
-        found += _no_form(value, "fails later")
+        found += not_read_back(key)
     budget = Budget(0, 1, settings.value_schemas) if settings.has_evolution else None
     return VariablePlan(name, _status(found, "added"), tuple(found), 0, budget, is_written=True)
 
@@ -160,6 +190,22 @@ def _checked(
     return [change("CHECK_DISABLED", hidden[0].path, detail=detail), *(replace(e, effect="note") for e in found)]
 
 
+def _since_commit(
+    stored: StoredVariable, key: StructType, value: StructType, settings: RestartSettings, known: Sequence[StateChange]
+) -> Iterator[StateChange]:
+    """What rows lose since the last committed batch, where a start that failed has written newer schemas.
+
+    Spark compares with the newest schemas, but no row was ever written with these.
+    """
+    committed = stored.committed
+    if committed is None:
+        return
+    said = {(each.rule, each.path) for each in known}
+    for each in _changes(committed, key, value, settings):
+        if each.effect in ("loses data", "fails later") and (each.rule, each.path) not in said:
+            yield each
+
+
 def _changes(
     stored: StoredVariable, key: StructType, value: StructType, settings: RestartSettings
 ) -> Iterator[StateChange]:
@@ -169,8 +215,8 @@ def _changes(
     yield from broken
     if broken:
         return
-    for path, before, after, _ in moved_names(old_key, key):
-        yield change("KEY_FIELD_RENAMED", path, before, after)
+    for path, before, after, is_swapped in moved_names(old_key, key):
+        yield change("KEY_FIELDS_SWAPPED" if is_swapped else "KEY_FIELD_RENAMED", path, before, after)
     if settings.has_evolution:
         yield from _evolution(stored, value, settings)
     else:
@@ -199,7 +245,10 @@ def _evolution(stored: StoredVariable, value: StructType, settings: RestartSetti
     is_refused = False
     for schema_id in newest_first:
         known = _known_before(versions, schema_id, newest)
-        for found in by_name(versions[schema_id], value, is_scala=settings.language == "scala"):
+        is_scala = settings.language == "scala"
+        # Fields that came and went in different restarts don't replace each other: the newest schema alone tells.
+        listed = value_changes if schema_id == newest else by_name
+        for found in listed(versions[schema_id], value, is_scala=is_scala):
             # Of older schemas only what breaks or changes values matters, once, and not what is so already.
             if (found.rule, found.path) in told or (schema_id != newest and found.effect == "note"):
                 continue

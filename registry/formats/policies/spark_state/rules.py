@@ -98,6 +98,27 @@ _ROWS: Final = (
         "keep the name {before}, or write a version that copies {before} to {after} first",
     ),
     _row(
+        "FIELD_REPLACED",
+        "DBX-3",
+        "loses data",
+        "unsupported",
+        "{path} is removed while {after} is added",
+        "Spark matches fields by name and path: whether {path} was moved, split or changed its type, rows written before "
+        "keep its values out of reach and the new fields read as null, without an error.",
+        "keep {path} and copy it to the new fields first; if they are unrelated, add and remove in two restarts",
+    ),
+    _row(
+        "NAMES_DIFFER_IN_CASE",
+        "DBX-3",
+        "fails later",
+        "",
+        "{before} and {path} differ in upper and lower case alone",
+        "With the Avro encoding Spark looks fields up without regard to case and finds two: the query starts, and stops "
+        "as soon as a task opens the state. spark.sql.caseSensitive makes no difference.",
+        "give the two fields different names",
+        "IncompatibleSchemaException",
+    ),
+    _row(
         "FIELDS_REORDERED",
         "DBX-2",
         "note",
@@ -199,7 +220,7 @@ _ROWS: Final = (
         "refused",
         "",
         "{path} can't be converted to Avro: {detail}",
-        "A value evolves in its Avro form alone.",
+        "A value evolves in its Avro form alone, and Spark converts the schemas of a new variable whatever the encoding.",
         "take a type that has one: a map's key must be string",
     ),
     _row(
@@ -218,8 +239,19 @@ _ROWS: Final = (
         "note",
         "unsupported",
         "the key's field {before} is renamed to {after}",
-        "Spark compares keys by position and takes it; the document calls it unsupported. Rows keep their keys.",
+        "Spark compares keys by position and accepts it; the document calls it unsupported. Rows keep their keys as long "
+        "as {after} holds the same values as {before}.",
         "keep the name, to be on the safe side",
+    ),
+    _row(
+        "KEY_FIELDS_SWAPPED",
+        "DBX-3",
+        "loses data",
+        "unsupported",
+        "the key's field {after} takes the position of {before}",
+        "Spark compares keys by position and accepts it, as the types are the same. State is found by the key's values in "
+        "their order: it reads as empty, or under another key, without an error.",
+        "keep the order of the key's fields, or take a new checkpoint",
     ),
     _row(
         "VALUE_CHANGED",
@@ -296,6 +328,19 @@ _ROWS: Final = (
         "the state variable was there before and comes back",
         "Spark holds it against its old schemas, and goes on counting where it stopped.",
         "take another name for a variable that has nothing to do with the old one",
+    ),
+    _row(
+        "NEVER_COMMITTED",
+        "DBX-4",
+        "fails later",
+        "",
+        "the state variable was declared first by a start that committed no batch",
+        "With the Avro encoding Spark looks for its schema among those of committed batches, or in the schema file that a "
+        "start writes when any schema changes. Here is neither: the query starts, and stops as soon as a row of the "
+        "variable is looked for.",
+        "check again if the query is in its first batch with it; else declare it under another name, or change any "
+        "schema in the same restart",
+        "UnsupportedOperationException",
     ),
     _row(
         "SCHEMA_ATTRIBUTES_CHANGED",

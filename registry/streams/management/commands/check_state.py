@@ -35,7 +35,7 @@ class Command(BaseCommand):
 
     help = (
         "Say what a restart with planned state schemas does to a Spark checkpoint."
-        " Exit code 1: refused, loses data or fails later, 2: can't be checked."
+        " Exit code 0: fine, 1: refused, loses data or fails later, 2: not checked, as a whole or in part."
     )
     requires_system_checks: list[str] = []
 
@@ -65,7 +65,7 @@ class Command(BaseCommand):
             raise CommandError(said, returncode=UNUSABLE) from error
         self.stdout.write(FORMS[options["format"]](found))
         if not found.is_fine:
-            sys.exit(NOT_FINE)
+            sys.exit(UNUSABLE if found.verdict == "not checked" else NOT_FINE)
 
 
 def _place(options: dict[str, Any]) -> Place:
