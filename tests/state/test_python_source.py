@@ -72,6 +72,40 @@ def in_init(*lines: str, before: str = "") -> str:
     return f"{before}class App:\n    def init(self, handle):\n{body}\n"
 
 
+OPERATOR = """
+class P(StatefulProcessor):
+    def init(self, handle):
+        self.v = handle.getValueState("v", "a INT", {ttl})
+
+MODE = "Append"
+out = (rows.groupBy("id"){call})
+"""
+
+
+@pytest.mark.requirement("DBX-4")
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        ('.transformWithState(P(), "n INT", "Update", "None")', ("transformWithState", "Update", "None")),
+        ('.transformWithStateInPandas(P(), outputStructType=T, outputMode=MODE, timeMode="processingtime")', ("transformWithStateInPandas", "Append", "ProcessingTime")),
+        ('.transformWithState(P(), T, chosen(), mode)', ("transformWithState", None, None)),
+        ('.transformWithState(P(), T, *modes)', ("transformWithState", None, None)),
+        ('.transformWithState(A(), T, "Update", "None").transformWithState(B(), T, "Update", "None")', (None, None, None)),
+        ("", (None, None, None)),
+    ],
+)  # fmt: skip
+def test_the_call_that_makes_the_operator_says_its_api_and_modes(call: str, said: tuple[str | None, ...]) -> None:
+    plan = parse_python(OPERATOR.format(call=call, ttl=None))
+    assert (plan.api, plan.output_mode, plan.time_mode) == said
+
+
+def test_a_time_to_live_of_zero_is_none_and_one_below_is_refused() -> None:
+    (variable,) = parse_python(OPERATOR.format(call="", ttl=0)).variables
+    assert variable.has_ttl is False
+    with pytest.raises(InvalidSchema, match="the time to live is below zero"):
+        parse_python(OPERATOR.format(call="", ttl=-5))
+
+
 @pytest.mark.parametrize(
     ("source", "line", "column", "says"),
     [

@@ -1,4 +1,5 @@
-"""The plan in a Python file: its `getValueState`, `getListState`, `getMapState` and `deleteIfExists` calls.
+"""The plan in a Python file: its `getValueState`, `getListState`, `getMapState` and `deleteIfExists` calls, and the one
+call of `transformWithState` or `transformWithStateInPandas` with its output mode and its time mode.
 
 The file is read with `ast` and never executed: what can't be known so is refused with line and column.
 """
@@ -6,11 +7,20 @@ The file is read with `ast` and never executed: what can't be known so is refuse
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from registry.checkpoints.plans.model import MAX_NAME, MAX_VARIABLES, Kind, PlannedState, StatePlan
+from registry.checkpoints.plans.model import (
+    APIS,
+    MAX_NAME,
+    MAX_VARIABLES,
+    OUTPUT_MODES,
+    TIME_MODES,
+    Kind,
+    PlannedState,
+    StatePlan,
+)
 from registry.checkpoints.plans.python_values import Evaluator, Scope, Unresolved, arguments
 from registry.errors import InvalidSchema
 from registry.formats.policies.spark_state import parse_struct
@@ -23,6 +33,7 @@ _GETTERS: Final[Mapping[str, tuple[Kind, tuple[str, ...]]]] = {
     "getMapState": ("map", ("stateName", "userKeySchema", "valueSchema", "ttlDurationMs")),
 }
 _DELETE: Final = "deleteIfExists"
+_OPERATOR_ARGUMENTS: Final = ("statefulProcessor", "outputStructType", "outputMode", "timeMode")
 _CONDITIONS: Final = (ast.If, ast.For, ast.While, ast.Try, ast.IfExp, ast.Match, ast.With)
 _FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -53,9 +64,41 @@ def parse_python(source: str, processor: str = "") -> StatePlan:
         raise InvalidSchema(f"several classes declare state: {listed[:300]}; say which one is meant")
     (calls,) = found.values()
     try:
-        return _plan(calls)
+        return _with_operator(_plan(calls), module)
     except RecursionError:
         raise InvalidSchema("an expression of the file is nested too deep to be read") from None
+
+
+def _with_operator(plan: StatePlan, module: ast.Module) -> StatePlan:
+    """The plan with what the call that makes the operator says; what it doesn't say in constants stays open."""
+    calls = [
+        node
+        for node in ast.walk(module)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in APIS
+    ]
+    if len(calls) != 1:
+        return plan
+    (call,) = calls
+    assert isinstance(call.func, ast.Attribute)
+    plan = replace(plan, api=call.func.attr)
+    try:
+        _, _, output_mode, time_mode = arguments(call, *_OPERATOR_ARGUMENTS)
+    except Unresolved:
+        return plan
+    return replace(
+        plan, output_mode=_mode(output_mode, OUTPUT_MODES, module), time_mode=_mode(time_mode, TIME_MODES, module)
+    )
+
+
+def _mode(given: ast.expr | None, known: Sequence[str], module: ast.Module) -> str | None:
+    """The mode that an argument names, in any case of letters as Spark takes it; None where it can't be known."""
+    if given is None:
+        return None
+    try:
+        value = Evaluator().value(given, Scope(_assigned(module.body)))
+    except Unresolved:
+        return None
+    return next((each for each in known if isinstance(value, str) and value.lower() == each.lower()), None)
 
 
 def _parsed(source: str) -> ast.Module:
@@ -181,12 +224,14 @@ def _variable(evaluator: Evaluator, call: _Declared) -> PlannedState:
     duration = evaluator.value(ttl, call.scope) if ttl is not None else None
     if duration is not None and type(duration) is not int:
         raise Unresolved(ttl or call.node, "the time to live is no number of milliseconds")
+    if duration is not None and duration < 0:
+        raise Unresolved(ttl or call.node, "the time to live is below zero")
     return PlannedState(
         name=_name(evaluator, call, name),
         kind=kind,
         value=read[-1],
         user_key=read[0] if kind == "map" else None,
-        has_ttl=duration is not None,
+        has_ttl=bool(duration),  # to Spark 0 is no time to live
         place=f"line {call.node.lineno}, column {call.node.col_offset + 1}",
     )
 
