@@ -42,6 +42,7 @@ def proof_of(witness: Witness | None, direction: str, anchor: str) -> Proof | No
         error=witness.error,
         read=None if witness.error else json_text(witness.read),
         reason=witness.reason,
+        path=witness.path,
     )
 
 

@@ -43,7 +43,7 @@ class Bytes:
 class Proof:
     """A witness: `datum` and `read` as JSON text; `read` None where the reader stops, which `error` then says.
 
-    `direction` says who reads whose data. Where none was found, `found` is False and `reason` says why.
+    `direction` says who reads whose data, `path` of which inner type the datum is, if not of the whole schema. Where none was found, `found` is False and `reason` says why.
     """
 
     direction: str
@@ -53,6 +53,7 @@ class Proof:
     error: str = ""
     read: str | None = None
     reason: str = ""
+    path: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

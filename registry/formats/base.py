@@ -114,7 +114,8 @@ class Witness:
     """Proof that data break or change: a datum, its bytes as the writer encodes it, and what the reader makes of it.
 
     `error` is the decoder's own message; where the reader decodes the bytes and gets something else, `error` is empty
-    and `read` is what it gets. Where no datum was found, `found` is False and `reason` says why.
+    and `read` is what it gets. Where no datum was found, `found` is False and `reason` says why. `path` is empty for a
+    datum of the whole schema; else datum and bytes are of the type at that path alone.
     """
 
     found: bool
@@ -123,6 +124,7 @@ class Witness:
     error: str = ""
     reason: str = ""
     read: Any = None
+    path: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """The witness as JSON values; `encoded` is hexadecimal."""
@@ -133,6 +135,7 @@ class Witness:
             "error": self.error,
             "read": self.read,
             "reason": self.reason,
+            "path": self.path,
         }
 
 

@@ -116,7 +116,8 @@ def _proof(witness: Witness) -> str:
     if not witness.found:
         return f"none found: {witness.reason}"
     outcome = witness.error or f"is read as {_value(witness.read)}"
-    return f"{_value(witness.datum)} (bytes {_short(witness.encoded) or 'none'}): {outcome}"
+    part = f"of the type at {witness.path} alone: " if witness.path else ""
+    return f"{part}{_value(witness.datum)} (bytes {_short(witness.encoded) or 'none'}): {outcome}"
 
 
 def _value(value: Any) -> str:

@@ -15,6 +15,7 @@ from registry.errors import InvalidSchema
 from registry.formats.avro import AVRO
 from registry.formats.avro.codec import Codec, codec
 from registry.formats.avro.covering import Coverage, TooMuchData
+from registry.formats.avro.datum import datum_from_json
 from registry.formats.base import Judgement, ParsedSchema
 from registry.formats.compatibility import LEVELS, check, check_all_levels
 from tests.amounts import how_many
@@ -56,6 +57,31 @@ def test_compatible_data_decode_and_incompatible_data_have_a_witness(seed: int) 
             assert not witness.found or is_told, (reader.text, writer.text)
         else:
             assert witness.found or witness.reason
+
+
+@settings(max_examples=150, deadline=None)
+@given(SEEDS)
+def test_a_witness_is_of_the_whole_schema_or_says_of_which_type(seed: int) -> None:
+    pair = parsed_pair(seed)
+    for reader, writer in (pair, pair[::-1]) if pair is not None else ():
+        for found in (*AVRO.truth(reader, writer).findings, *AVRO.judge(reader, writer).breaks):
+            witness = found.witness or AVRO.witness(reader, writer, found)
+            if not witness.found or witness.path:
+                continue
+            datum = datum_from_json(writer.model.root, witness.datum, "")
+            assert codec(writer.model).encode(datum).hex() == witness.encoded, (reader.text, writer.text, found)
+
+
+def test_of_two_breaks_each_is_shown_and_the_part_says_what_it_is_of() -> None:
+    fields = [{"name": "id", "type": "long"}, {"name": "at", "type": "string"}]
+    writer = AVRO.parse(json.dumps({"type": "record", "name": "R", "fields": fields}))
+    changed = [{**field, "type": "boolean"} for field in fields]
+    reader = AVRO.parse(json.dumps({"type": "record", "name": "R", "fields": changed}))
+    witnesses = {item.path: item.witness for item in AVRO.truth(reader, writer).findings}
+    assert {path: witness.path for path, witness in witnesses.items() if witness is not None} == {
+        "R.id": "",
+        "R.at": "R.at",
+    }
 
 
 @dataclass

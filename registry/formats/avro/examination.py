@@ -71,8 +71,10 @@ class Examination:
         self._kept: list[AvroType] = []
         self._seen: dict[tuple[int, str, bytes], bool] = {}
         self._work_left = MAX_WORK
-        # What the datum at hand breaks, each with the message of its part.
-        self._told_now: dict[Key, Witness] = {}
+        # What the datum at hand breaks; what each part that was looked at before breaks, and each that is looked at now.
+        self._told_now: set[Key] = set()
+        self._told_by_part: dict[tuple[int, str, bytes], set[Key]] = {}
+        self._telling: list[set[Key]] = []
         self._findings: dict[tuple[int, str, str, str | None], Incompatibility] = {}
         self._open: list[Pair] = []
         self._java = JavaDecoder(reader.root, writer.root)
@@ -156,13 +158,17 @@ class Examination:
         self._spend(write.weight + read.weight + len(encoded))
         key = (id(pair), place.location, encoded)
         if key in self._seen:
+            for told in self._told_by_part.get(key, ()):
+                self._tell(told)
             return self._seen[key]
         self._seen[key] = False
         try:
             value = write.decode(encoded, read)
         except Exception as error:  # noqa: BLE001 - whatever stops the decoder is the proof
-            witness = Witness(True, datum_to_json(datum), encoded.hex(), plain_error(error))
+            witness = Witness(True, datum_to_json(datum), encoded.hex(), plain_error(error), path=_part_path(place))
+            self._telling.append(set())
             self._locate(pair, place, datum, encoded, witness, is_inner)
+            self._told_by_part[key] = self._telling.pop()
             return False
         self._seen[key] = True
         self._compare(pair, place, datum, value, encoded, is_inner)
@@ -173,25 +179,35 @@ class Examination:
         if self._work_left < 0:
             raise TooMuchData("the search for all that breaks was stopped, as the schemas are too large")
 
+    def _tell(self, key: Key) -> None:
+        """Notes that the datum at hand breaks what a finding says."""
+        self._told_now.add(key)
+        for told in self._telling:
+            told.add(key)
+
     def _widen(self, root: Pair, datum: Any) -> None:
-        """Shows the only place of a datum that breaks on the whole datum, and says of the others that it's a part."""
-        if len(self._told_now) != 1:
+        """Shows on the whole datum what breaks in it: the only place, or the one that the decoder stops at first."""
+        parts = {key: part for key in self._told_now if (part := self.found[key].witness) is not None and part.path}
+        is_large = isinstance(datum, dict) and len(datum) > _MAX_SHOWN_FIELDS
+        if not parts or (is_large and len(self._told_now) > 1):
             return
-        key, part = next(iter(self._told_now.items()))
-        if self.found[key].witness is not part:
-            return
-        encoded = self._codec(root.writer).encode(datum)
+        write, read = self._codec(root.writer), self._codec(root.reader)
+        encoded = write.encode(datum)
+        self._spend(write.weight + read.weight + len(encoded))
         try:
-            self._codec(root.writer).decode(encoded, self._codec(root.reader))
+            write.decode(encoded, read)
         except Exception as error:  # noqa: BLE001 - whatever stops the decoder is the proof
             whole = Witness(True, datum_to_json(datum), encoded.hex(), plain_error(error))
-            self.found[key] = replace(self.found[key], witness=whole)
+            for key, part in parts.items():
+                if len(self._told_now) == 1 or part.error == whole.error:
+                    self.found[key] = replace(self.found[key], witness=whole)
 
     def _compare(self, pair: Pair, place: Place, datum: Any, value: Any, encoded: bytes, is_inner: bool) -> None:
         try:
             reading = Reading(pair.reader, pair.writer, datum, value, place)
         except UnexpectedReading as odd:
-            witness = Witness(True, datum_to_json(datum), encoded.hex(), reason=str(odd), read=plain(value))
+            path = _part_path(place)
+            witness = Witness(True, datum_to_json(datum), encoded.hex(), reason=str(odd), read=plain(value), path=path)
             self._is_changed_now = True
             told = replace(self._finding(("NOT_DECODED", "", None, ()), pair, place), severity="value loss")
             self._note(told, witness, is_inner)
@@ -199,7 +215,9 @@ class Examination:
         self._is_changed_now = self._is_changed_now or bool(reading.losses)
         for loss in reading.losses:
             read = datum_to_json(reading.value)
-            witness = Witness(True, datum_to_json(datum), encoded.hex(), read=read, reason=loss.note)
+            witness = Witness(
+                True, datum_to_json(datum), encoded.hex(), read=read, reason=loss.note, path=_part_path(place)
+            )
             told = replace(finding(loss.reason, loss.pair, loss.place), severity="value loss", example=loss.note)
             self._note(told, witness, is_inner)
 
@@ -220,7 +238,7 @@ class Examination:
         self._open.pop()
         has_told = is_union_told or not all(results)
         for reason in pair.reasons:
-            proof = self._proof(reason, pair, datum, encoded, witness)
+            proof = self._proof(reason, pair, datum, encoded, witness, place)
             if proof is not None:
                 self._note(self._finding(reason, pair, place), proof, is_inner)
                 has_told = True
@@ -234,20 +252,22 @@ class Examination:
             rule = next((hazard for hazard in pair.hazards), ("NOT_DECODED", "", None, ()))
             self._note(replace(self._finding(rule, pair, place), severity="break"), witness, is_inner)
 
-    def _proof(self, reason: Reason, pair: Pair, datum: Any, encoded: bytes, witness: Witness) -> Witness | None:
+    def _proof(
+        self, reason: Reason, pair: Pair, datum: Any, encoded: bytes, witness: Witness, place: Place
+    ) -> Witness | None:
         """The datum under a reader that has nothing but this reason against it; None if that decodes it."""
         reader = with_this_alone(reason, pair)
         if reader is None:
             return witness
-        write, alone = self._codec(pair.writer), self._codec(reader)
+        write, alone, path = self._codec(pair.writer), self._codec(reader), _part_path(place)
         if isinstance(pair.writer, Record) and reason[0] == "FIELD_WITHOUT_DEFAULT" and len(datum) > _MAX_SHOWN_FIELDS:
             # Of a large record the fields that the reader skips are left out.
-            write, datum, encoded = self._codec(record_of((), pair.writer)), {}, b""
+            write, datum, encoded, path = self._codec(record_of((), pair.writer)), {}, b"", place.path
         self._spend(write.weight + alone.weight + len(encoded))
         try:
             write.decode(encoded, alone)
         except Exception as error:  # noqa: BLE001 - whatever stops the decoder is the proof
-            return Witness(True, datum_to_json(datum), encoded.hex(), plain_error(error))
+            return Witness(True, datum_to_json(datum), encoded.hex(), plain_error(error), path=path)
         return None
 
     def _finding(self, reason: Reason, pair: Pair, place: Place) -> Incompatibility:
@@ -265,12 +285,12 @@ class Examination:
         store = self.inner if is_inner else self.found
         if told.rule == _BY_ORDER[0]:
             store = self.parted
-        if store is self.found and witness.error:
-            self._told_now[key] = witness
         if key not in store:
             known = self._known.get(key)
             example = told.example if known is None else known.example or told.example
             store[key] = replace(known or told, severity=told.severity, example=example, witness=witness)
+        if store is self.found and witness.error:
+            self._tell(key)
 
     def _codec(self, type_: AvroType) -> Codec:
         if id(type_) not in self._codecs:
@@ -291,6 +311,11 @@ def examination(reader: Schema, writer: Schema) -> Examination:
 def key_of(found: Incompatibility) -> Key:
     """What two tellings of one finding have in common; a named type that is used twice breaks in one place."""
     return found.rule, found.reader_pointer, found.writer_pointer, found.reader_source, found.writer_source
+
+
+def _part_path(place: Place) -> str:
+    """The path of a part whose datum stands for itself; empty for the whole schema."""
+    return place.path if place.location else ""
 
 
 def _with_causes(judgement: Judgement) -> Iterator[Incompatibility]:
