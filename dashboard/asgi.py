@@ -8,6 +8,7 @@ the cache of dashboard/hot_path.py.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import io
 import json
 import logging
@@ -27,7 +28,9 @@ from django.db import connection
 from dashboard import collecting
 from dashboard.wsgi import application as django_application
 from registry.api.google.errors import refusal as google_refusal
+from registry.api.product.refusals import refusal as product_refusal
 from registry.api.replay import ENVIRON
+from registry.api.spring.errors import refusal as spring_refusal
 from registry.subjects import schema_children
 
 Scope = MutableMapping[str, Any]
@@ -40,6 +43,9 @@ THREADS = 8
 MAX_BODY = 8 * 1024 * 1024
 IN_MEMORY = 512 * 1024  # of a request's body; what is longer goes to a temporary file
 BODY_SECONDS = 60.0  # for a client to send its body
+DRAIN_BYTES = 64 * 1024 * 1024  # of a body that is too long: read and dropped, so that its client reads the answer
+DRAIN_SECONDS = 10.0
+DRAIN_PAUSE = 2.0  # a client that sends nothing for so long waits for the answer
 SEND_SECONDS = 60.0  # for a client to take a part of a stream
 WHOLE = 1024 * 1024  # a stream that says to be no longer is sent at once
 ASCII_AS_IT_IS = "".join(map(chr, range(0x21, 0x7F)))
@@ -96,9 +102,7 @@ class WsgiBridge:
         try:
             body, length = await self._body(scope, receive)
         except Refused as refusal:
-            text = json.dumps(self._refusal(scope["raw_path"], int(refusal.status), refusal.message)).encode()
-            headers = [(b"content-type", b"application/json"), (b"connection", b"close")]
-            await _send_whole(Answer(refusal.status, [*headers, (b"content-length", b"%d" % len(text))], text), send)
+            await self._refuse(refusal, scope, receive, send)
             return
         except ClientGone:
             return
@@ -109,6 +113,27 @@ class WsgiBridge:
             answer = await loop.run_in_executor(self._threads, exchange.call, self._application, environ)
         if answer is not None:
             await _send_whole(answer, send)
+
+    async def _refuse(self, refusal: Refused, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer at once, and let the client finish: most read no answer before they have written all of their body.
+
+        A connection that is closed on a client that still writes loses the answer (a broken pipe, a reset).
+        """
+        text = json.dumps(self._refusal(scope["raw_path"], int(refusal.status), refusal.message)).encode()
+        headers = [
+            (b"content-type", b"application/json"),
+            (b"connection", b"close"),
+            (b"content-length", b"%d" % len(text)),
+        ]
+        await send({"type": "http.response.start", "status": int(refusal.status), "headers": headers})
+        # Less than is announced: at the end of the answer the server would close, on a client that still writes.
+        await send({"type": "http.response.body", "body": text[:-1], "more_body": True})
+        waits = any(
+            name == b"expect" for name, _ in scope["headers"]
+        )  # such a client sends nothing unless it is told to
+        if refusal.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE and not waits:
+            await _drain(receive)
+        await send({"type": "http.response.body", "body": text[-1:], "more_body": False})
 
     def _refusal(self, path: bytes, status: int, message: str) -> Mapping[str, Any]:
         """The body in the words of the dialect that the path belongs to; Confluent's where no other is named."""
@@ -262,6 +287,19 @@ async def _send_whole(answer: Answer, send: Send) -> None:
     await send({"type": "http.response.body", "body": answer.body, "more_body": False})
 
 
+async def _drain(receive: Receive) -> None:
+    """Read the rest of a body that was refused, and keep nothing of it: so much, and for so long."""
+    left = DRAIN_BYTES
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(DRAIN_SECONDS):
+            while left > 0:
+                async with asyncio.timeout(DRAIN_PAUSE):
+                    message = await receive()
+                if message["type"] != "http.request" or not message.get("more_body", False):
+                    return
+                left -= len(message.get("body", b""))
+
+
 async def _disconnected(receive: Receive) -> None:
     """Returns when the client has gone away."""
     while (await receive())["type"] != "http.disconnect":
@@ -304,7 +342,9 @@ def make_application() -> Callable[[Scope, Receive, Send], Awaitable[None]]:
     from dashboard.generation_listener import Listener
     from dashboard.hot_path import HotPath, noting
 
-    refusals = {b"/v1/projects/": google_refusal}
+    refusals = {b"/v1/projects/": google_refusal, b"/api/v1/": product_refusal}
+    if spring := settings.SPRING_PATH.strip("/").encode():
+        refusals[b"/" + spring] = spring_refusal
     if not settings.HOT_PATH:
         return WsgiBridge(django_application, at_start=_begin, refusals=refusals)
     generation = own_generation()

@@ -6,11 +6,15 @@ are counted before they are made, and large bodies are read one at a time.
 
 from __future__ import annotations
 
+import io
 import re
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import IO, Any, Final
+
+from rest_framework.exceptions import ParseError
+from rest_framework.parsers import JSONParser
 
 from registry.errors import InvalidInput
 
@@ -51,3 +55,17 @@ def refuse_many_values(data: bytes) -> None:
 def _values(data: bytes) -> int:
     """At least the number of values, if the data have no strings."""
     return sum(data.count(sign) for sign in _BEGIN_VALUES)
+
+
+class BoundedJsonParser(JSONParser):  # type: ignore[misc]  # of a library that isn't typed here
+    """JSON of the product's own API, within the same bounds. Raises ParseError, InvalidInput."""
+
+    def parse(self, stream: IO[bytes], media_type: str | None = None, parser_context: Any = None) -> Any:
+        """The parsed body, refused with the place where it breaks."""
+        with room_for(length_of(parser_context)):
+            data = stream.read()
+            refuse_many_values(data)
+            try:
+                return super().parse(io.BytesIO(data), media_type, parser_context)
+            except RecursionError as error:
+                raise ParseError("The body's JSON is nested too deeply.") from error

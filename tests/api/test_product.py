@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -179,6 +180,48 @@ def test_a_session_cookie_opens_no_api(registries: None, person: Callable[[str],
     browser.force_login(User.objects.get(username="admin"))
     assert browser.get("/api/v1/sources").status_code == 401
     assert browser.get("/subjects").status_code == 401
+
+
+def test_every_call_of_the_description_says_how_to_sign_in(db: None) -> None:
+    document = RawClient().get("/api/v1/schema", headers={"accept": "application/json"}).json()
+    schemes = document["components"]["securitySchemes"]
+    assert {name: (item["type"], item["scheme"]) for name, item in schemes.items()} == {
+        "bearerToken": ("http", "bearer"),
+        "basicToken": ("http", "basic"),
+    }
+    operations = {
+        f"{method.upper()} {path}": operation
+        for path, item in document["paths"].items()
+        for method, operation in item.items()
+        if method in ("get", "post", "put", "patch", "delete")
+    }
+    assert len(operations) > 100
+    either = [{"bearerToken": []}, {"basicToken": []}]
+    assert {name: operation.get("security") for name, operation in operations.items()} == dict.fromkeys(
+        operations, either
+    )
+
+
+@pytest.mark.parametrize("path", ["/api/v1/compatibility-reports", "/api/v1/drafts", "/api/v1/proposals"])
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ("[" * 300_000, 422),
+        ('{"a":' + "[" * 50_000 + "]" * 50_000 + "}", 400),
+        ("[" + "{}," * 2_000_000 + "{}]", 422),
+        ('"' + "x" * (8 * 1024 * 1024) + '"', 413),
+        ("{", 400),
+    ],
+    ids=["open", "deep", "many", "long", "broken"],
+)
+def test_bodies_out_of_bounds_are_refused_in_the_form_of_this_api(
+    api: Callable[[str], Client], path: str, body: str, status: int
+) -> None:
+    began = time.process_time()
+    answer = api("admin").post(path, body, content_type="application/json")
+    assert answer.status_code == status, answer.content[:200]
+    assert set(answer.json()) == {"error", "message", "details"}
+    assert time.process_time() - began < 1
 
 
 def test_the_description_names_every_call(db: None) -> None:

@@ -122,10 +122,11 @@ def test_a_body_in_pieces_is_read_whole_whatever_its_length() -> None:
 def test_a_body_that_is_too_long_is_413_and_never_reaches_django(announced: bool) -> None:
     headers = [(b"content-length", b"101")] if announced else [(b"transfer-encoding", b"chunked")]
     asked = scope(method="POST", headers=headers)
-    start, body = ask(_never, asked, part(b"x" * 60, more=True), part(b"x" * 41), max_body=100)
+    start, body, end = ask(_never, asked, part(b"x" * 60, more=True), part(b"x" * 41), max_body=100)
+    assert (body["more_body"], end["more_body"]) == (True, False)
     assert start["status"] == 413
     assert (b"connection", b"close") in start["headers"]
-    assert json.loads(body["body"]) == {
+    assert json.loads(body["body"] + end["body"]) == {
         "error_code": 413,
         "message": "A request's body may have up to 100 bytes.",
     }
@@ -136,8 +137,10 @@ def test_a_refusal_is_in_the_words_of_its_dialect() -> None:
         return {"error": {"code": status, "message": message}}
 
     asked = scope(b"/v1/projects/p/locations/l", method="POST", headers=[(b"content-length", b"101")])
-    _, body = ask(_never, asked, max_body=100, refusals={b"/v1/projects/": refusal})
-    assert json.loads(body["body"]) == {"error": {"code": 413, "message": "A request's body may have up to 100 bytes."}}
+    _, body, end = ask(_never, asked, part(b"x" * 101), max_body=100, refusals={b"/v1/projects/": refusal})
+    assert json.loads(body["body"] + end["body"]) == {
+        "error": {"code": 413, "message": "A request's body may have up to 100 bytes."}
+    }
 
 
 def test_a_body_at_the_limit_is_taken() -> None:
@@ -307,6 +310,48 @@ def test_the_server_hands_over_bodies_and_refuses_those_that_are_too_long(server
     with socket.create_connection(("127.0.0.1", server[0]), timeout=PATIENCE) as connection:
         connection.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9000000\r\n\r\n")
         assert connection.recv(100).startswith(b"HTTP/1.1 413")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_chunked", [False, True], ids=["announced", "chunked"])
+@pytest.mark.parametrize("megabytes", [9, 10, 40])
+def test_a_client_that_writes_all_of_its_body_first_reads_the_refusal(
+    server: tuple[int, Any], megabytes: int, is_chunked: bool
+) -> None:
+    """As most do: a connection that is closed on them while they write is a broken pipe in place of the answer."""
+    for _ in range(3):
+        pieces = (b"x" * 1_000_000 for _ in range(megabytes))
+        body = pieces if is_chunked else b"x" * (megabytes * 1_000_000)
+        status, told = request(server[0], "POST", "/subjects/s/versions", body, encode_chunked=is_chunked)
+        assert (status, told["error_code"]) == (413, 413)
+    assert request(server[0], "GET", "/")[0] == 200
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("path", "member"),
+    [
+        ("/v1/projects/p/x", "error"),
+        ("/api/v1/drafts", "details"),
+        ("/spring/", "timestamp"),
+        ("/subjects", "error_code"),
+    ],
+)
+def test_each_dialect_refuses_in_its_own_form(server: tuple[int, Any], path: str, member: str) -> None:
+    status, told = request(server[0], "POST", path, b"x" * 10_000_000)
+    assert status == 413 and member in told
+
+
+@pytest.mark.slow
+def test_a_body_without_an_end_is_not_read_for_ever(server: tuple[int, Any]) -> None:
+    with socket.create_connection(("127.0.0.1", server[0]), timeout=PATIENCE) as connection:
+        connection.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9000000000\r\n\r\n")
+        sent = 0
+        with pytest.raises(OSError):
+            while sent < 1_000_000_000:
+                connection.sendall(b"x" * 1_000_000)
+                sent += 1_000_000
+    assert sent < 200_000_000
 
 
 @pytest.mark.slow

@@ -5,12 +5,15 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+from django.conf import settings
+from django.core.exceptions import RequestDataTooBig
 from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
 from registry import errors
 from registry.api.outage import away_of, tell_when
+from registry.api.product.refusals import refusal
 
 logger = logging.getLogger(__name__)
 
@@ -34,7 +37,13 @@ def status_of(error: Exception) -> int | None:
 def handle(error: Exception, context: dict[str, Any]) -> Response | None:
     """The answer for any exception; what isn't foreseen is logged and answered 500 without details."""
     if isinstance(error, exceptions.APIException):
-        return exception_handler(error, context)
+        response = exception_handler(error, context)
+        if response is not None:
+            response.data = refusal(error.status_code, str(error.detail))
+        return response
+    if isinstance(error, RequestDataTooBig):
+        most = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+        return Response(refusal(413, f"A request's body may have up to {most} bytes."), status=413)
     error = away_of(error) or error
     status = status_of(error)
     if status is None or not isinstance(error, errors.SchemadeskError):

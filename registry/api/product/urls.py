@@ -40,6 +40,7 @@ from registry.api.product import (
     usage,
     webhooks,
 )
+from registry.api.product.description import TokenScheme  # noqa: F401 - it registers itself by being imported
 
 urlpatterns = [
     path("tokens", tokens.Tokens.as_view()),

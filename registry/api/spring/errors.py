@@ -114,6 +114,11 @@ def handle(error: Exception, context: dict[str, Any]) -> Response:
     return tell_when(response, error)
 
 
+def refusal(status: int, message: str) -> dict[str, Any]:
+    """The body of a refusal that comes before any view is reached, such as 413 for a body that is too long."""
+    return _body(status, message)
+
+
 def row_of(error: Exception) -> Row | None:
     """The row of an error, or None for one that no row foresees."""
     return next((ANSWERS[kind] for kind in type(error).__mro__ if kind in ANSWERS), None)
@@ -129,13 +134,16 @@ def describe(error: Exception) -> str:
 def _answer(status: int, message: str, path: str, details: str = "") -> Response:
     if status == 406:  # nothing could be written that the caller accepts
         return Response(None, status=status)
-    body: dict[str, Any] = {
+    body = {**_body(status, message), "path": path}
+    if details:
+        body["details"] = details
+    return Response(body, status=status)
+
+
+def _body(status: int, message: str) -> dict[str, Any]:
+    return {
         "timestamp": timezone.now().strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "+0000",
         "status": status,
         "error": HTTPStatus(status).phrase,
         "message": message,
-        "path": path,
     }
-    if details:
-        body["details"] = details
-    return Response(body, status=status)
