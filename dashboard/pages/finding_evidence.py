@@ -163,7 +163,8 @@ TITLES: Final = {
     "partitions": later("Where and when it was seen"),
     "events": later("Where and when it was seen"),
     "samples": later("Samples, masked"),
-    "offsets": later("The first that couldn’t be read"),
+    "offsets": later("The first of them"),
+    "expired": later("Offsets that were deleted unread"),
     "changes": later("What changed"),
     "fields": later("What differs"),
     "marks": later("Schemas of the keys"),
@@ -183,6 +184,11 @@ COLUMNS: Final = {
     ),
     rows.SampleRow: ((later("Partition"), "partition"), (later("Offset"), "offset"), (later("Message"), "value")),
     rows.FailureRow: ((later("Partition"), "partition"), (later("Offsets"), "offsets"), (later("Reason"), "reason")),
+    rows.ExpiredRow: (
+        (later("Partition"), "partition"),
+        (later("From offset"), "start"),
+        (later("To offset"), "end"),
+    ),
     rows.FieldChangeRow: ((later("Field"), "field"), (later("Before"), "before"), (later("After"), "after")),
     rows.FieldDepartureRow: (
         (later("Field"), "field"),

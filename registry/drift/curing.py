@@ -28,7 +28,8 @@ from registry.promotions.plan import Step
 from registry.subjects.models import Registry
 from registry.subjects.selectors.parsed import parse_schema
 
-UNDECODABLE: Final = "UNDECODABLE"
+#: a value that its schema forbids; findings of before that rule call it a body that doesn't decode
+_OF_BODIES: Final = frozenset({"SCHEMA_VIOLATED", "UNDECODABLE"})
 #: what is wrong with values of fields, which a schema that declares more fields doesn't mend
 _OF_VALUES: Final = frozenset({"FIELD_MISSING", "FIELD_KIND_WRONG", "ENUM_VALUE_UNDECLARED"})
 #: how the pipeline says that a value has a field which its schema doesn't allow
@@ -76,7 +77,7 @@ def _place(row: Finding) -> tuple[str, tuple[str, str, str] | None]:
 
 def _is_of_more_fields(row: Finding) -> bool:
     """Whether the messages can't be read for fields beside the declared ones, and for nothing else that is known."""
-    if row.rule != UNDECODABLE:
+    if row.rule not in _OF_BODIES:
         return False
     reasons = [each["reason"] for each in read_evidence(row.rule, row.evidence).get("offsets", ())]
     return bool(reasons) and all(

@@ -10,7 +10,6 @@ from typing import Final, cast
 from django.db.models import Max, Min, Q, Sum
 from django.utils import timezone
 
-from registry.drift.config_history import SettingChange, setting_changes
 from registry.drift.judge.declared import Declared
 from registry.drift.judge.model import (
     Event,
@@ -77,7 +76,7 @@ def registered_for(source: Source, observations: Sequence[Observation]) -> Regis
         registered,
         histories={name: tuple(row.version for row in rows) for name, rows in histories.items()},
         declared=_declared(wanted, {**read, **more}),
-        events=_events(source, histories),
+        events=_events(histories),
     )
 
 
@@ -174,8 +173,8 @@ def _declared(rows: Iterable[VersionRow], read: Mapping[int, ReadSchema]) -> dic
     }
 
 
-def _events(source: Source, histories: Mapping[str, Sequence[VersionRow]]) -> tuple[Event, ...]:
-    """What was done to those subjects, and to the registry as a whole, in the last two weeks."""
+def _events(histories: Mapping[str, Sequence[VersionRow]]) -> tuple[Event, ...]:
+    """The versions that came to those subjects in the last two weeks."""
     since = timezone.now() - EVENTS
     events = [
         Event(
@@ -188,17 +187,7 @@ def _events(source: Source, histories: Mapping[str, Sequence[VersionRow]]) -> tu
         for row in rows
         if row.version.registered_at >= milliseconds(since)
     ]
-    events += [
-        Event(change.at, _sentence(change), change.qualified)
-        for change in setting_changes(source.registry, since)
-        if not change.subject or change.qualified in histories
-    ]
     return tuple(sorted(events, key=lambda event: (event.at, event.sentence)))
-
-
-def _sentence(change: SettingChange) -> str:
-    what = "compatibility" if change.setting == "level" else "mode"
-    return f"the {what} of {change.scope} was set to {change.after or 'what is inherited'} by {change.by}"
 
 
 # ---- what earlier scans left --------------------------------------------------------------------------------------

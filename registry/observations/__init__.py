@@ -1,7 +1,7 @@
 """What crosses to and from Spark: the specification of a scan, and the facts that it observed, as JSON lines.
 
 A fact is no judgement. Every line carries the format's version and the fact's type:
-`{"v": 3, "type": "FramedMessages", …}`. Decoding is strict: an unknown type, a missing or additional field and a
+`{"v": 4, "type": "FramedMessages", …}`. Decoding is strict: an unknown type, a missing or additional field and a
 value of another type are refused with the line they stand on. Offsets count from 0, `end` is exclusive, times are
 milliseconds since 1970 in UTC, sizes are bytes.
 """
@@ -49,6 +49,7 @@ from registry.observations.topics import (
     FramedTwice,
     MessageIndexes,
     NullMessages,
+    OffsetsExpired,
     OtherGroups,
     PartitionRead,
     Sample,
@@ -61,6 +62,7 @@ from registry.observations.topics import (
     UnframedMessages,
 )
 from registry.observations.vocabulary import (
+    BodyProblem,
     Bound,
     Framing,
     Hint,
@@ -73,6 +75,7 @@ from registry.observations.vocabulary import (
 
 __all__ = [
     "FORMAT_VERSION",
+    "BodyProblem",
     "Bound",
     "Bounds",
     "ChangeEvents",
@@ -87,6 +90,7 @@ __all__ = [
     "MessageIndexes",
     "NullMessages",
     "Observation",
+    "OffsetsExpired",
     "Operation",
     "OtherGroups",
     "PartitionRange",

@@ -22,6 +22,7 @@ from registry.observations.topics import (
     FramedTwice,
     MessageIndexes,
     NullMessages,
+    OffsetsExpired,
     OtherGroups,
     PartitionRead,
     Sample,
@@ -47,6 +48,7 @@ Observation = (
     | Sample
     | SchemaNotUsed
     | OtherGroups
+    | OffsetsExpired
     | TopicLost
     | TopicTotals
     | ScanTotals

@@ -12,7 +12,7 @@ from typing import Any, Literal, Union
 from registry.observations.kinds import Observation
 from registry.observations.specification import ScanSpec
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 
 
 class MalformedObservation(ValueError):

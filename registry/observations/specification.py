@@ -36,12 +36,17 @@ class PartitionRange:
 
 @dataclass(frozen=True)
 class Bounds:
-    """How much one scan may do; what is reached is said in the totals."""
+    """How much one scan may do; what is reached is said in the totals.
+
+    `first_slice` is how many messages are read first, None for the usual number: fewer where those took longer than
+    the deadline.
+    """
 
     max_messages: int = 1_000_000
     max_bytes: int = 2 * 1024**3
     max_groups: int = 2_000
     deadline_seconds: float = 300.0
+    first_slice: int | None = None
 
 
 @dataclass(frozen=True)

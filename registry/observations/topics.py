@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from registry.observations.vocabulary import Bound, Framing, Hint, Operation, Side
+from registry.observations.vocabulary import BodyProblem, Bound, Framing, Hint, Operation, Side
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,8 @@ class Span:
 class PartitionRead:
     """How far a partition was read: from `start` up to `end` (exclusive), `messages` of them being there.
 
-    Fewer than `end - start` is normal for compacted and transactional topics.
+    Fewer than `end - start` is normal for compacted and transactional topics. `gaps` are offsets before the first
+    message of a slice (`end` exclusive): they hold no message, or were deleted before that slice was read.
     """
 
     topic: str
@@ -34,6 +35,7 @@ class PartitionRead:
     low: int
     high: int
     messages: int
+    gaps: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -94,10 +96,11 @@ class FramedTwice:
 
 @dataclass(frozen=True)
 class UndecodableMessages:
-    """Framed messages whose body their schema doesn't decode (they are counted as framed as well).
+    """Framed messages whose body their schema doesn't decode or forbids (they are counted as framed as well).
 
-    With `framing` None and an empty `mark`: bytes that look like JSON and are none (counted as unframed as well).
-    `offsets` are the first few of them, `reason` is what the decoder said of the first; no content of the message.
+    With `framing` None and an empty `mark`: bytes that look like JSON (counted as unframed as well). `offsets` are the
+    first few of them, `reason` is what the decoder said of the first; no content of the message. Each `problem` of a
+    place is an observation of its own.
     """
 
     topic: str
@@ -108,6 +111,7 @@ class UndecodableMessages:
     span: Span
     offsets: tuple[int, ...]
     reason: str
+    problem: BodyProblem = "malformed"
 
 
 @dataclass(frozen=True)
@@ -216,6 +220,19 @@ class OtherGroups:
     partition: int
     groups: int
     span: Span
+
+
+@dataclass(frozen=True)
+class OffsetsExpired:
+    """Offsets that the cluster deleted before a scan read them, from `start` up to, not including, `end`.
+
+    Fewer messages than `end - start` may have stood there, where the topic is compacted or transactional.
+    """
+
+    topic: str
+    partition: int
+    start: int
+    end: int
 
 
 @dataclass(frozen=True)

@@ -15,5 +15,8 @@ Hint = Literal["empty", "cut_frame", "json_object", "json_array", "xml", "avro_f
 # `__key_schema_id` (a GUID), or in the content type of Spring's converters.
 Framing = Literal["id", "guid", "content_type"]
 SchemaKind = Literal["AVRO", "PROTOBUF", "JSON"]
+# Why a body counts as undecodable: its bytes aren't what its schema writes (or aren't JSON); it was decoded, and the
+# schema's rules for values forbid it; or nothing is known, since reading it was given up to keep the scan going.
+BodyProblem = Literal["malformed", "violates", "not_read"]
 # Debezium's operations: create, update, delete, read (a snapshot's row), truncate, message.
 Operation = Literal["c", "u", "d", "r", "t", "m"]

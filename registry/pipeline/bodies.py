@@ -29,12 +29,15 @@ _HEADERS: Final = {"newkey": "__debezium.newkey", "oldkey": "__debezium.oldkey"}
 cloudpickle.register_pickle_by_value(workers)
 
 
+Marks = dict[tuple[str, Side], dict[Framing, list[bytes]]]  # of topics and sides, as they stand in messages
+
+
 @dataclass(frozen=True)
 class Wanted:
     """What is to be decoded of some pieces: marks by topic and side, and JSON without a schema where `plain`."""
 
     pieces: tuple[Piece, ...]
-    marks: dict[tuple[str, Side], dict[Framing, list[bytes]]] = field(default_factory=dict)
+    marks: Marks = field(default_factory=dict)
     indexed: dict[Framing, list[bytes]] = field(default_factory=dict)  # Protobuf's, whose indexes may be in a header
     plain: frozenset[tuple[str, Side]] = frozenset()
 
@@ -52,6 +55,12 @@ def read_bodies(
     for other in selected[1:]:
         messages = messages.unionAll(other)
     return messages.mapInArrow(reading(plan), "line string")
+
+
+def read_marks(session: SparkSession, connection: KafkaConnection, wanted: Wanted) -> DataFrame:
+    """The wanted messages without their bodies, and without Python: where each stands, its size, class and mark."""
+    messages = _selected(kafka.read_messages(session, connection, wanted.pieces), wanted)
+    return messages.drop(*(f"{side}_body" for side in SIDES))
 
 
 def parsed(rows: Iterable[Any]) -> list[Any]:

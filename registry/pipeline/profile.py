@@ -8,28 +8,33 @@ insides of lists and maps, bytes that are left over, and samples.
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, cast
 
+from pyspark.errors import PySparkException
 from pyspark.sql.connect import functions as f
 from pyspark.sql.connect.session import SparkSession
 
+from registry.errors import ScanInterrupted, SparkUnavailable
 from registry.observations import Framing, Observation, Sample, SchemaKind, Side, Span, TopicScan, WriterSchema
 from registry.pipeline import bare, slices, superset
-from registry.pipeline.bodies import JSON_CLASSES, Wanted, parsed, read_bodies
+from registry.pipeline.bodies import JSON_CLASSES, Marks, Wanted
 from registry.pipeline.control import Control
+from registry.pipeline.decoding import Decoding
 from registry.pipeline.framing import as_framing, raw_mark
 from registry.pipeline.native import CountedBad, CountedField, Group, Mark, counted, profile_query
 from registry.pipeline.profiled import BadBodies, Owner, Profiles, owner_of
+from registry.pipeline.session import first_line
 from registry.pipeline.slices import Piece
 from registry.pipeline.superset import Node, NotMergeable
 from registry.pipeline.tally import joined, keys_of
-from registry.pipeline.workers.reading import Plan
+
+logger = logging.getLogger(__name__)
 
 SHARE: Final = 20_000  # messages of plain Avro in a slice that go through Python too
 GROUPS_IN_MEMORY: Final = 2_000
-Marks = dict[tuple[str, Side], dict[Framing, list[bytes]]]
 
 
 @dataclass
@@ -65,6 +70,9 @@ class Profiler:
                 self._writers[writer.framing, writer.mark] = _writer(writer, changes=spec.profile.changes)
             except bare.SchemaNotUsable as error:
                 self._profiles.unusable[writer.framing, writer.mark] = str(error)
+        known = {(framing, raw_mark(framing, mark)): each for (framing, mark), each in self._writers.items()}
+        texts = {key: (each.kind, each.text) for key, each in known.items()}
+        self._decoding = Decoding(session, spec, control, texts)
 
     def profile(self, pieces: Sequence[Piece], rows: Sequence[Any]) -> Profiled:
         """The profile of a slice, whose groups are `rows`; counts for nothing until it is given to `add`."""
@@ -80,9 +88,7 @@ class Profiler:
                 own = [row for row in found if row["group"] == number]
                 profiled.counted.append((group, list(counted(group, own, self._spec.profile.reveal))))
         wanted = [self._whole(pieces, seen), self._share(pieces, groups), *_first_bad(profiled, pieces)]
-        messages = read_bodies(self._session, self._spec.connection, wanted, self._plan(wanted))
-        if messages is not None:
-            profiled.lines = parsed(self._control.run("decoding messages", messages.collect))
+        profiled.lines = self._decoding.lines(wanted)
         return profiled
 
     def _groups(self, seen: set[tuple[str, Side, str, str]]) -> list[Group]:
@@ -135,25 +141,6 @@ class Profiler:
         marks: Marks = {(group.topic, group.side): _by_framing(group.raws) for group in groups}
         return Wanted(tuple(some), marks)
 
-    def _plan(self, wanted: Sequence[Wanted]) -> Plan:
-        profile = self._spec.profile
-        raws = {
-            (framing, raw)
-            for each in wanted
-            for marks in each.marks.values()
-            for framing, some in marks.items()
-            for raw in some
-        }
-        known = {(framing, raw_mark(framing, mark)): writer for (framing, mark), writer in self._writers.items()}
-        writers = {(framing, raw): (known[framing, raw].kind, known[framing, raw].text) for framing, raw in raws}
-        return Plan(
-            cast("dict[tuple[str, bytes], tuple[str, str]]", writers),
-            profile.fields,
-            profile.changes,
-            profile.samples,
-            profile.reveal,
-        )
-
     def add(self, profiled: Profiled) -> None:
         """Count a slice's profile."""
         for group, facts in profiled.counted:
@@ -162,7 +149,7 @@ class Profiler:
                 if isinstance(fact, CountedField):
                     self._profiles.add_field(owner, fact.path, fact.row, natively=True)
                 else:
-                    bad = self._profiles.bad.setdefault((owner, fact.partition), BadBodies())
+                    bad = self._profiles.bad.setdefault((owner, fact.partition, "malformed"), BadBodies())
                     bad.add(fact.span, dict.fromkeys(fact.offsets, ""))
         for name, key, what in profiled.lines:
             getattr(self, f"_add_{name}")(key, what)
@@ -176,14 +163,28 @@ class Profiler:
         return self._profiles.observations(self._spec.profile.samples, self._estimates())
 
     def _estimates(self) -> dict[tuple[Owner, str], int]:
-        """The number of distinct values by Spark's sketches, those of all slices merged."""
+        """The number of distinct values by Spark's sketches, those of all slices merged.
+
+        Of fields beside the number nothing hangs on it: where Spark has no time for it, it isn't known.
+        """
         sketches = list(self._profiles.sketches().items())
         if not sketches:
             return {}
         rows = [(number, bytearray(each)) for number, (_, some) in enumerate(sketches) for each in some]
-        merged = self._session.createDataFrame(rows, "number int, sketch binary").groupBy("number")
-        query = merged.agg(f.expr("hll_sketch_estimate(hll_union_agg(sketch))").alias("estimate"))
-        found = self._control.run("counting distinct values", query.collect)
+        try:
+            merged = self._session.createDataFrame(rows, "number int, sketch binary").groupBy("number")
+            query = merged.agg(f.expr("hll_sketch_estimate(hll_union_agg(sketch))").alias("estimate"))
+            found = self._control.run("counting distinct values", query.collect)
+        except (
+            ScanInterrupted,
+            SparkUnavailable,
+            PySparkException,
+            ValueError,
+        ) as error:  # ValueError: a closed session
+            if isinstance(error, ScanInterrupted) and error.details.get("reason") != "deadline":
+                raise
+            logger.warning("distinct values weren't counted: %s", first_line(error))
+            return {}
         return {sketches[row.number][0]: row.estimate for row in found}
 
     def _is_native(self, owner: Owner) -> bool:
@@ -195,12 +196,14 @@ class Profiler:
         self._profiles.add_field(owner_of(topic, side, framing, raw), row["path"], row, natively=False)
 
     def _add_undecodable(self, key: list[Any], what: dict[str, Any]) -> None:
-        topic, side, partition, framing, raw, left_over = key
-        owner = owner_of(topic, side, framing, raw)
-        bad = self._profiles.bad.setdefault((owner, partition), BadBodies())
-        offsets = dict(what["offsets"])
-        if self._is_native(owner) and not left_over:
-            bad.reasons |= offsets  # it was counted natively
+        topic, side, partition, framing, raw, problem = key
+        owner, offsets = owner_of(topic, side, framing, raw), dict(what["offsets"])
+        is_native = self._is_native(owner)
+        is_counted = is_native and problem != "left_over"
+        kind = "malformed" if is_counted or problem == "left_over" else problem
+        bad = self._profiles.bad.setdefault((owner, partition, kind), BadBodies())
+        if is_counted:  # natively, where it didn't decode there
+            bad.reasons |= {offset: reason for offset, reason in offsets.items() if offset in bad.offsets}
         else:
             bad.add(Span(*what["span"]), offsets)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from registry.observations import (
+    BodyProblem,
     ChangeEvents,
     ChangeShape,
     FieldProfile,
@@ -99,7 +100,7 @@ class Profiles:
 
     fields: dict[tuple[Owner, str], FieldSum] = field(default_factory=dict)
     messages: dict[Owner, int] = field(default_factory=dict)
-    bad: dict[tuple[Owner, int], BadBodies] = field(default_factory=dict)
+    bad: dict[tuple[Owner, int, BodyProblem], BadBodies] = field(default_factory=dict)
     indexes: dict[tuple[Owner, int, str], Span] = field(default_factory=dict)
     changes: dict[tuple[Any, ...], tuple[Span, list[int]]] = field(default_factory=dict)
     shapes: dict[tuple[str, Side, int, str], Span] = field(default_factory=dict)
@@ -138,11 +139,11 @@ class Profiles:
 
     def observations(self, samples: int, estimates: Estimates) -> Iterator[Observation]:
         """All of it, sorted; `estimates` are the merged sketches' numbers of distinct values."""
-        for (owner, partition), bad in sorted(self.bad.items(), key=_by_text):
+        for (owner, partition, problem), bad in sorted(self.bad.items(), key=_by_text):
             topic, side, framing, mark = owner
             if bad.span is not None:
                 offsets = tuple(sorted(bad.offsets))
-                yield UndecodableMessages(topic, side, partition, framing, mark, bad.span, offsets, bad.reason)
+                yield UndecodableMessages(topic, side, partition, framing, mark, bad.span, offsets, bad.reason, problem)
         for (owner, partition, shown), span in sorted(self.indexes.items(), key=_by_text):
             topic, side, framing, mark = owner
             if framing is not None:

@@ -32,6 +32,7 @@ from registry.observations import (
     MessageIndexes,
     NullMessages,
     Observation,
+    OffsetsExpired,
     OtherGroups,
     PartitionRead,
     Sample,
@@ -110,6 +111,13 @@ def observation(form: str, arguments: list[Any]) -> Observation:
             offsets = tuple(range(first, last + 1))[:3]
             bad = "a length of −3"
             return UndecodableMessages(topic, side, part, *mark_of(mark), span(messages, first, last), offsets, bad)
+        case ("violates" | "not_read") as problem, [side, part, mark, messages, first, last]:
+            offsets = tuple(range(first, last + 1))[:3]
+            where = span(messages, first, last)
+            reason = "it is nested too deep" if problem == "not_read" else "at properties/qty/type"
+            return UndecodableMessages(topic, side, part, *mark_of(mark), where, offsets, reason, problem)
+        case "expired", [part, start, end]:
+            return OffsetsExpired(topic, part, start, end)
         case "twice", [side, part, schema_id, *where]:
             return FramedTwice(topic, side, part, GUID, schema_id, span(*where))
         case "unframed", [side, part, hint, *where]:

@@ -79,7 +79,7 @@ def arranged(topic: Topic, case: dict[str, Any]) -> Finding:
     reasons = case.get("refused", [BESIDE])
     offsets = [{"partition": number, "offsets": [30], "reason": reason} for number, reason in enumerate(reasons)]
     mark = {**MARK, "mark": "2"} if case.get("elsewhere") else MARK
-    finding(topic, "UNDECODABLE", "break", {**mark, "offsets": offsets})
+    finding(topic, "SCHEMA_VIOLATED", "break", {**mark, "offsets": offsets})
     for rule in case.get("also", []):
         finding(topic, rule, "risk", {**MARK, "field": "amt"})
     return finding(topic, "FIELD_UNDECLARED", "risk", {**MARK, "field": "discount"})
@@ -100,7 +100,7 @@ def test_case(cast: dict[str, Actor], topic: Topic, case: dict[str, Any]) -> Non
     check = drift_of(number)
     assert check["verdict"] == case["verdict"]
     _, _, resolved = check["sentence"].partition("Will be resolved by this request:")
-    rules = {"FIELD_UNDECLARED", "UNDECODABLE", *case.get("also", [])}
+    rules = {"FIELD_UNDECLARED", "SCHEMA_VIOLATED", *case.get("also", [])}
     assert {rule for rule in rules if f"{rule} was seen." in resolved} == set(case["resolves"])
     assert ("Open at the target:" in check["sentence"]) is (set(case["resolves"]) != rules)
 

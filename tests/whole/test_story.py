@@ -204,5 +204,5 @@ def test_a_drift_finding_becomes_a_proposed_version_requests_and_a_release_in_pr
     about = house.get(f"/api/v1/findings?subject={SUBJECT}&state=")
     assert {each["rule"]: each["state"] for each in about} == {
         "FIELD_UNDECLARED": "resolved",
-        "UNDECODABLE": "resolved",
+        "SCHEMA_VIOLATED": "resolved",
     }

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Final, Literal, NotRequired, TypedDict
 
 from registry.drift.evidence.rows import (
+    ExpiredRow,
     FailureRow,
     FieldChangeRow,
     FieldDepartureRow,
@@ -100,6 +101,23 @@ class MixedFramings(Messages):
 class Undecodable(OwnedMessages):
     of_messages: int
     offsets: list[FailureRow]
+
+
+class NotRead(Messages):
+    """Messages whose reading was given up; without a mark where they name no schema."""
+
+    framing: NotRequired[str]
+    mark: NotRequired[str]
+    schema_id: NotRequired[int]
+    offsets: list[FailureRow]
+
+
+class ExpiredOffsets(TypedDict):
+    """`messages` is how many there were at most."""
+
+    topic: str
+    messages: int
+    expired: list[ExpiredRow]
 
 
 class NotJson(Messages):
@@ -536,6 +554,9 @@ FORMS: Final[dict[str, type]] = {
     "FRAMED_TWICE": FramedTwice,
     "FRAMING_MIXED": MixedFramings,
     "UNDECODABLE": Undecodable,
+    "SCHEMA_VIOLATED": Undecodable,
+    "MESSAGE_NOT_READ": NotRead,
+    "OFFSETS_EXPIRED": ExpiredOffsets,
     "NOT_JSON": NotJson,
     "SUBJECT_MISSING": SubjectMissing,
     "TOPIC_WITHOUT_SUBJECT": Hints,

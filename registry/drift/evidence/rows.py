@@ -39,6 +39,14 @@ class FailureRow(TypedDict):
     reason: str
 
 
+class ExpiredRow(TypedDict):
+    """Offsets of a partition that were deleted unread, from `start` up to, not including, `end`."""
+
+    partition: int
+    start: int
+    end: int
+
+
 class MarkRow(TypedDict):
     """A schema by how messages name it, and when a message first did."""
 

@@ -32,7 +32,7 @@ from registry.drift.judge.reading import SIDES, marks_seen, readings
 from registry.drift.judge.states import judge_state
 from registry.drift.judge.strategies import Belonging, belonging
 from registry.drift.judge.telling import SideOfTopic
-from registry.drift.judge.topics import judge_topic
+from registry.drift.judge.topics import judge_expired, judge_topic
 from registry.drift.judge.versions import UNNAMED, message_types
 from registry.drift.rules import RULES
 from registry.observations import (
@@ -96,14 +96,15 @@ def nothing_read(observations: Iterable[Observation]) -> bool:
 def judge(
     observations: Iterable[Observation], registered: Registered, memory: Memory = NO_MEMORY
 ) -> list[JudgedFinding]:
-    """The findings of one scan, in the order of their severity; none when nothing was read (see `nothing_read`).
+    """The findings of one scan, in the order of their severity.
 
-    The order of the observations doesn't matter.
+    When nothing was read (see `nothing_read`) there are those of expired offsets alone. The order of the observations doesn't matter.
     """
     seen = list(observations)
+    found = list(judge_expired(seen, registered))
     if nothing_read(seen):
-        return []
-    found = list(judge_state(seen))
+        return in_order(found)
+    found += judge_state(seen)
     topics = readings(seen)
     for reading in topics:
         found += judge_topic(reading, registered, memory)

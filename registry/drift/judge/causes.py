@@ -1,4 +1,8 @@
-"""What most likely made a finding: the last thing that was done in the registry before its first message."""
+"""What most likely made a finding: the last version of its subject that came before its first message.
+
+Only what can change what producers write is a cause. Another subject's version can't, nor can a level or a mode: those
+decide which versions may come, and the version that came is the nearer cause.
+"""
 
 from __future__ import annotations
 
@@ -38,13 +42,9 @@ def cause_of(
 
 
 def caused_by(began: int, events: Sequence[Event], subjects: Sequence[str]) -> str:
-    """The last event of those subjects, or of the whole registry, in the hour before `began`, as a sentence."""
-    near = [
-        event
-        for event in events
-        if 0 <= began - event.at <= WINDOW and (not event.subject or not subjects or event.subject in subjects)
-    ]
+    """The last version of one of those subjects that came in the hour before `began`, as a sentence."""
+    near = [event for event in events if event.subject in subjects and 0 <= began - event.at <= WINDOW]
     if not near:
         return ""
-    last = max(near, key=lambda event: (event.at, bool(event.subject), event.sentence))
+    last = max(near, key=lambda event: (event.at, event.sentence))
     return f"Began {moment(began)}, {span_of_time(began - last.at)} after {last.sentence}."

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from registry.drift.judge.model import JudgedFinding, Mark
 from registry.drift.judge.reading import Part, parts_of
 from registry.drift.judge.telling import SideOfTopic
 from registry.drift.judge.words import FRAMINGS, HINTS, both, either, mark_words
-from registry.observations import UnframedMessages
+from registry.observations import UndecodableMessages, UnframedMessages
 
 CUT = "cut_frame"
 #: what a schema could describe; anything else needs none
@@ -112,6 +113,14 @@ def _without_subject(where: SideOfTopic, messages: Sequence[UnframedMessages]) -
         )
 
 
+def bad_offsets(bad: Iterable[UndecodableMessages]) -> list[dict[str, Any]]:
+    """The first offsets of each partition with the reason, as evidence."""
+    return [
+        {"partition": each.partition, "offsets": list(each.offsets), "reason": each.reason}
+        for each in sorted(bad, key=lambda each: each.partition)
+    ]
+
+
 def _not_json(where: SideOfTopic) -> Iterator[JudgedFinding]:
     """Bytes that begin and end like JSON and are none, on a side that holds JSON otherwise."""
     seen = where.reading.not_json.get(where.side, [])
@@ -120,9 +129,6 @@ def _not_json(where: SideOfTopic) -> Iterator[JudgedFinding]:
     )
     broken = sum(each.span.messages for each in seen)
     if broken and parsed > broken:
-        offsets = [
-            {"partition": each.partition, "offsets": list(each.offsets), "reason": each.reason}
-            for each in sorted(seen, key=lambda each: each.partition)
-        ]
+        offsets = bad_offsets(seen)
         names = {"look": "looks" if broken == 1 else "look", "are": "is" if broken == 1 else "are"}
         yield where.finding("NOT_JSON", parts_of(seen), names, evidence={"parsed": parsed, "offsets": offsets})

@@ -64,11 +64,11 @@ class SubjectSummary:
 
 @dataclass(frozen=True)
 class Event:
-    """Something that was done in the registry, as what may have caused drift; `subject` is empty for all subjects."""
+    """A version that came to a subject, as what may have caused drift."""
 
     at: int
     sentence: str
-    subject: str = ""
+    subject: str
 
 
 @dataclass(frozen=True)

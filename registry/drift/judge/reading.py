@@ -60,6 +60,8 @@ class Reading:
     starts: dict[int, int] = field(default_factory=dict)
     framed: dict[tuple[str | None, Mark], list[Part]] = field(default_factory=dict)
     undecodable: dict[tuple[str | None, Mark], list[UndecodableMessages]] = field(default_factory=dict)
+    violating: dict[tuple[str | None, Mark], list[UndecodableMessages]] = field(default_factory=dict)
+    not_read: dict[tuple[str | None, Mark | None], list[UndecodableMessages]] = field(default_factory=dict)
     unframed: dict[str | None, list[UnframedMessages]] = field(default_factory=dict)
     twice: dict[tuple[str | None, Mark], list[FramedTwice]] = field(default_factory=dict)
     indexes: dict[tuple[str | None, Mark], list[MessageIndexes]] = field(default_factory=dict)
@@ -118,11 +120,15 @@ def _add(reading: Reading, seen: Any) -> None:
             reading.framed.setdefault(key, []).append(part_of(seen.partition, seen.span, seen.hours))
         case UnframedMessages():
             reading.unframed.setdefault(seen.side, []).append(seen)
+        case UndecodableMessages(problem="not_read"):
+            unread = None if seen.framing is None else (seen.framing, seen.mark)
+            reading.not_read.setdefault((seen.side, unread), []).append(seen)
         case UndecodableMessages(framing=None):
             reading.not_json.setdefault(seen.side, []).append(seen)
         case UndecodableMessages():
             mark: Mark = (seen.framing, seen.mark)  # type: ignore[assignment]  # the case above has those without one
-            reading.undecodable.setdefault((seen.side, mark), []).append(seen)
+            of_problem = reading.violating if seen.problem == "violates" else reading.undecodable
+            of_problem.setdefault((seen.side, mark), []).append(seen)
         case FramedTwice():
             reading.twice.setdefault((seen.side, ("guid", seen.guid)), []).append(seen)
         case MessageIndexes():

@@ -11,7 +11,9 @@ from registry.observations import Side
 MOST: Final = 3
 LONGEST: Final = 1_000  # characters of one
 #: about bytes that nobody could read: their offsets are told, and nothing of what they hold
-OFFSETS_ALONE: Final = frozenset({"UNFRAMED_DATA", "FRAME_CUT", "UNDECODABLE", "NOT_JSON", "FRAMED_TWICE"})
+OFFSETS_ALONE: Final = frozenset(
+    {"UNFRAMED_DATA", "FRAME_CUT", "UNDECODABLE", "SCHEMA_VIOLATED", "MESSAGE_NOT_READ", "NOT_JSON", "FRAMED_TWICE"}
+)
 
 
 def samples_of(rule: str, reading: Reading, side: Side | None, parts: Sequence[Part]) -> list[dict[str, Any]]:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from registry.drift.judge import framing, standing, versions
-from registry.drift.judge.model import JudgedFinding, Mark, Memory, Registered, RegisteredVersion
+from registry.drift.judge.model import JudgedFinding, Mark, Memory, Registered, RegisteredVersion, make_finding
 from registry.drift.judge.reading import SIDES, Part, Reading, count_of, parts_of
 from registry.drift.judge.strategies import bare_name, belonging, context_of
 from registry.drift.judge.telling import SideOfTopic, mark_evidence
-from registry.drift.judge.words import either, mark_words, owners
+from registry.drift.judge.words import SHOWN, counted, either, mark_words, owners
+from registry.observations import Observation, OffsetsExpired, UndecodableMessages
+
+MOST_EXPIRED: Final = 100  # ranges in the evidence
 
 
 def judge_topic(reading: Reading, registered: Registered, memory: Memory) -> Iterator[JudgedFinding]:
@@ -25,6 +28,7 @@ def judge_topic(reading: Reading, registered: Registered, memory: Memory) -> Ite
         else:
             yield from _of_ungoverned(where)
         yield from framing.judge_framing(where)
+        yield from _not_read(where)
     if reading.others and governed:
         yield _folded(reading, registered, memory)
     yield from _not_decoded(reading, registered, memory)
@@ -54,7 +58,10 @@ def _of_mark(where: SideOfTopic, mark: Mark, parts: list[Part]) -> Iterator[Judg
     else:
         yield from _own(where, mark, parts, own)
         if undecodable and (where.side, mark) not in where.reading.twice:
-            yield _undecodable(where, mark, parts, own)
+            yield _undecodable(where, "UNDECODABLE", where.reading.undecodable[where.side, mark], mark, parts, own)
+        violating = where.reading.violating.get((where.side, mark))
+        if violating:
+            yield _undecodable(where, "SCHEMA_VIOLATED", violating, mark, parts, own)
 
 
 def _unknown(where: SideOfTopic, mark: Mark, parts: list[Part]) -> JudgedFinding:
@@ -105,18 +112,65 @@ def _own(
         )
 
 
-def _undecodable(where: SideOfTopic, mark: Mark, parts: list[Part], own: Sequence[RegisteredVersion]) -> JudgedFinding:
-    seen = sorted(where.reading.undecodable[where.side, mark], key=lambda each: each.partition)
+def _undecodable(
+    where: SideOfTopic,
+    rule: str,
+    bad: Sequence[UndecodableMessages],
+    mark: Mark,
+    parts: list[Part],
+    own: Sequence[RegisteredVersion],
+) -> JudgedFinding:
+    """Bodies of a mark that its schema doesn't decode, or whose values it forbids; with the first offsets of each."""
     evidence = {
         **mark_evidence(mark),
         "owners": owners(own),
         "of_messages": count_of(parts),
-        "offsets": [
-            {"partition": each.partition, "offsets": list(each.offsets), "reason": each.reason} for each in seen
-        ],
+        "offsets": framing.bad_offsets(bad),
     }
     names = _names(where, mark, own)
-    return where.finding("UNDECODABLE", parts_of(seen), names, key=mark, evidence=evidence, subject=own[0].subject)
+    return where.finding(rule, parts_of(bad), names, key=mark, evidence=evidence, subject=own[0].subject)
+
+
+def _not_read(where: SideOfTopic) -> Iterator[JudgedFinding]:
+    """Bodies whose reading was given up, whatever subject the side has: they may stop any consumer."""
+    for (side, mark), bad in sorted(where.reading.not_read.items(), key=repr):
+        if side == where.side:
+            evidence = {**(mark_evidence(mark) if mark else {}), "offsets": framing.bad_offsets(bad)}
+            reason = min(bad, key=lambda each: (each.partition, each.span.first_offset)).reason
+            key = mark or ("", "")
+            yield where.finding("MESSAGE_NOT_READ", parts_of(bad), {"reason": reason}, key=key, evidence=evidence)
+
+
+def judge_expired(observations: Iterable[Observation], registered: Registered) -> Iterator[JudgedFinding]:
+    """One finding a topic of which offsets were deleted before a scan read them."""
+    by_topic: dict[str, list[OffsetsExpired]] = {}
+    for each in observations:
+        if isinstance(each, OffsetsExpired) and each.start < each.end:
+            by_topic.setdefault(each.topic, []).append(each)
+    for topic, expired in sorted(by_topic.items()):
+        expired.sort(key=lambda each: (each.partition, each.start))
+        number = sum(each.end - each.start for each in expired)
+        yield make_finding(
+            "OFFSETS_EXPIRED",
+            {"topic": topic, "offsets": counted(number, "offset"), "registry": registered.registry},
+            (topic,),
+            location=", ".join(_offsets(topic, each) for each in expired[:SHOWN]),
+            count=number,
+            evidence={
+                "topic": topic,
+                "messages": number,
+                "expired": [
+                    {"partition": each.partition, "start": each.start, "end": each.end}
+                    for each in expired[:MOST_EXPIRED]
+                ],
+            },
+            topic=topic,
+        )
+
+
+def _offsets(topic: str, expired: OffsetsExpired) -> str:
+    last = expired.end - 1
+    return f"{topic}:{expired.partition}@{expired.start}" + (f"–{last}" if last > expired.start else "")
 
 
 def _of_ungoverned(where: SideOfTopic) -> Iterator[JudgedFinding]:

@@ -119,6 +119,27 @@ ROWS: Final = (
         "producer. Consumers need a way around these offsets.",
     ),
     Rule(
+        "SCHEMA_VIOLATED",
+        "risk",
+        "The value violates its schema in {messages} of {topic} ({side}) with {mark} ({owners}).",
+        "Look at the keyword that the evidence names, and correct the producer: its serializer doesn't validate, or "
+        "validates with another version. If the value is meant, allow it by a new version.",
+    ),
+    Rule(
+        "MESSAGE_NOT_READ",
+        "risk",
+        "Reading the body was given up in {messages} of {topic} ({side}), so nothing is known of it: {reason}.",
+        "Read one of the offsets by hand, with a limit on depth and memory: a consumer without one may crash on it. "
+        "Then find the producer by offset and time.",
+    ),
+    Rule(
+        "OFFSETS_EXPIRED",
+        "risk",
+        "The cluster deleted {offsets} of {topic} before a scan read them: nothing is known of those messages.",
+        "Scan more often, or raise the bounds of the source where its scans end behind; or keep the messages of "
+        "{topic} longer (retention.ms, retention.bytes).",
+    ),
+    Rule(
         "NOT_JSON",
         "risk",
         "{messages} of {topic} ({side}) {look} like JSON and {are} none, on a topic that holds JSON otherwise.",

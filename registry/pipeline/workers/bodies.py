@@ -6,14 +6,20 @@ import base64
 import hashlib
 import io
 import json
+import math
 import re
 from typing import Any
 
+from registry.pipeline.workers.avro_extent import AvroExtent
+from registry.pipeline.workers.problems import LeftOver, Malformed, NotRead
 from registry.pipeline.workers.shapes import AvroShape, ProtobufShape, Shape
 
 MOST_SHAPES = 50
 LARGEST_SHAPE = 262_144
 MOST_INDEXES = 32
+MOST_VALUES = 1_000_000  # of one Protobuf message
+LONGEST_NUMBER = 1_000  # digits
+HUGE = 10**LONGEST_NUMBER  # stands for all whole numbers beyond it
 _EMBEDDED = re.compile(r'\{\s*"schema"\s*:\s*')
 _PAYLOAD = re.compile(r'\s*,\s*"payload"\s*:\s*')
 _CONNECT_KEYS = ("type", "optional", "name", "version", "doc", "default", "field", "fields", "items", "keys", "values")
@@ -35,24 +41,26 @@ _CONNECT_TYPES = [
 ]
 
 
-class Undecodable(Exception):
-    """A body that its schema doesn't decode; the message is the reason, without content."""
-
-
-class LeftOver(Undecodable):
-    """A body that has more bytes than its schema takes, which Spark's own decoder doesn't mind."""
-
-
 class Decoded:
     """A decoded body: its value, for Protobuf the message's indexes, for Connect's JSON its schema's digest.
 
-    `problem` is why its schema doesn't allow the value, empty where it does.
+    `violation` is why its schema forbids the value, empty where it doesn't; `unchecked` why that isn't known.
     """
 
-    __slots__ = ("digest", "indexes", "problem", "shape", "value")
+    __slots__ = ("digest", "indexes", "shape", "unchecked", "value", "violation")
 
-    def __init__(self, value: Any, shape: Shape, indexes: str = "", digest: str = "", problem: str = "") -> None:
-        self.value, self.shape, self.indexes, self.digest, self.problem = value, shape, indexes, digest, problem
+    def __init__(
+        self,
+        value: Any,
+        shape: Shape,
+        *,
+        indexes: str = "",
+        digest: str = "",
+        violation: str = "",
+        unchecked: str = "",
+    ) -> None:
+        self.value, self.shape, self.indexes, self.digest = value, shape, indexes, digest
+        self.violation, self.unchecked = violation, unchecked
 
 
 class AvroBodies:
@@ -73,23 +81,26 @@ class AvroBodies:
         except Exception as error:  # noqa: BLE001  whatever fastavro raises for a schema that it doesn't take
             raise ValueError(f"fastavro doesn't take the schema ({type(error).__name__})") from None
         self._read = fastavro.schemaless_reader
-        self.shape = AvroShape(self._schema["fields"][0]["type"], named)  # type: ignore[index, call-overload]
+        body: Any = self._schema["fields"][0]["type"]  # type: ignore[index, call-overload]
+        self._extent = AvroExtent(body, named)
+        self.shape = AvroShape(body, named)
 
     def decode(self, data: bytes) -> Decoded:
         """The value of a body; all of its bytes must be used."""
+        self._extent.check(data)
         buffer = io.BytesIO(data)
         try:
             value = self._read(buffer, self._schema, None)["body"]  # type: ignore[index, call-overload]
         except EOFError:
-            raise Undecodable("the body ends before its schema does") from None
+            raise Malformed("the body ends before its schema does") from None
         except UnicodeDecodeError:
-            raise Undecodable("a string in the body isn't UTF-8") from None
+            raise Malformed("a string in the body isn't UTF-8") from None
         except (IndexError, KeyError):
-            raise Undecodable("the body names a branch or symbol that its schema doesn't have") from None
+            raise Malformed("the body names a branch or symbol that its schema doesn't have") from None
         except MemoryError:
-            raise Undecodable("the body declares more than there is memory for") from None
+            raise NotRead("it declares more than there is memory for") from None
         except Exception as error:  # noqa: BLE001  fastavro's errors are many, and a message may hold content
-            raise Undecodable(f"the body doesn't follow its schema ({type(error).__name__})") from None
+            raise Malformed(f"the body doesn't follow its schema ({type(error).__name__})") from None
         if buffer.tell() != len(data):
             raise LeftOver(f"{len(data) - buffer.tell():,} bytes are left over after decoding")
         return Decoded(value, self.shape)
@@ -132,17 +143,38 @@ class JsonBodies:
 def loaded_json(data: bytes) -> Any:
     """The value of a JSON text; raises Undecodable."""
     try:
-        return json.loads(data.decode("utf-8"), parse_constant=_refuse_constant)
+        text = data.decode("utf-8")
+        try:
+            return json.loads(text, parse_constant=_refuse_constant, parse_float=_fraction)
+        except json.JSONDecodeError:
+            raise
+        except ValueError:  # a whole number of more digits than Python reads; and constants, which are refused again
+            return json.loads(text, parse_constant=_refuse_constant, parse_float=_fraction, parse_int=_whole)
     except UnicodeDecodeError:
-        raise Undecodable("the bytes aren't UTF-8") from None
+        raise Malformed("the bytes aren't UTF-8") from None
     except RecursionError:
-        raise Undecodable("the JSON is nested too deep") from None
+        raise NotRead("it is nested deeper than some 900 levels") from None
     except ValueError:
-        raise Undecodable("the text isn't JSON") from None
+        raise Malformed("the text isn't JSON") from None
 
 
 def _refuse_constant(name: str) -> Any:
     raise ValueError(name)
+
+
+def _whole(text: str) -> int:
+    """A whole number; of one with more than LONGEST_NUMBER digits the sign and that it is huge."""
+    if len(text) <= LONGEST_NUMBER:
+        return int(text)
+    return -HUGE if text.startswith("-") else HUGE
+
+
+def _fraction(text: str) -> float | int:
+    """A number with a point or an exponent; a whole one beyond a double's range as a whole number."""
+    number = float(text)
+    if math.isfinite(number):
+        return number
+    return -HUGE if number < 0 else HUGE
 
 
 def _is_connect(schema: Any) -> bool:
@@ -193,16 +225,18 @@ class ProtobufBodies:
         message = self._class(descriptor)()
         try:
             message.ParseFromString(data[start:])
-            value = _fields(message, 0)
+            value = _Values().fields(message, 0)
+        except NotRead:
+            raise
         except Exception:  # noqa: BLE001  DecodeError, and what strings that aren't UTF-8 raise
-            raise Undecodable(f"the body can't be read as {descriptor.full_name}") from None
+            raise Malformed(f"the body can't be read as {descriptor.full_name}") from None
         return Decoded(value, ProtobufShape("message", descriptor), indexes=shown)
 
     def _find(self, indexes: list[int]) -> Any:
         among, found = self._roots, None
         for index in indexes:
             if not 0 <= index < len(among):
-                raise Undecodable("the message's indexes name a type that the schema doesn't have")
+                raise Malformed("the message's indexes name a type that the schema doesn't have")
             found = among[index]
             among = list(found.nested_types)
         return found
@@ -215,7 +249,7 @@ def _indexes(data: bytes) -> tuple[list[int], int]:
     if count == 0:
         return [0], at
     if not 0 < count <= MOST_INDEXES:
-        raise Undecodable("the message's indexes are missing or too many")
+        raise Malformed("the message's indexes are missing or too many")
     for _ in range(count):
         index, at = _number(data, at)
         found.append(index)
@@ -232,31 +266,40 @@ def _number(data: bytes, at: int) -> tuple[int, int]:
         number |= (byte & 0x7F) << shift
         if byte < 0x80:
             return (number >> 1) ^ -(number & 1), at
-    raise Undecodable("the message's indexes are cut off")
+    raise Malformed("the message's indexes are cut off")
 
 
-def _fields(message: Any, depth: int) -> dict[str, Any]:
-    from google.protobuf.unknown_fields import UnknownFieldSet
+class _Values:
+    """The values of one message, MOST_VALUES at most: two bytes declare an empty message, which takes hundreds here."""
 
-    found: dict[str, Any] = {}
-    for field, value in message.ListFields():
-        kind = field.message_type
-        if kind is not None and kind.GetOptions().map_entry:
-            of = kind.fields_by_name["value"]
-            found[field.name] = {str(key): _one(of, value[key], depth) for key in value}
-        elif field.is_repeated:
-            found[field.name] = [_one(field, item, depth) for item in value]
-        else:
-            found[field.name] = _one(field, value, depth)
-    for unknown in UnknownFieldSet(message):
-        found[f"#{unknown.field_number}"] = 0
-    return found
+    def __init__(self) -> None:
+        self._left = MOST_VALUES
 
+    def fields(self, message: Any, depth: int) -> dict[str, Any]:
+        """The fields that are set; of numbers that the schema doesn't know `#number`."""
+        from google.protobuf.unknown_fields import UnknownFieldSet
 
-def _one(field: Any, value: Any, depth: int) -> Any:
-    if field.message_type is not None:
-        return _fields(value, depth + 1) if depth < 40 else {}
-    if field.enum_type is not None:
-        symbol = field.enum_type.values_by_number.get(value)
-        return symbol.name if symbol is not None else "(unknown number)"
-    return value
+        found: dict[str, Any] = {}
+        for field, value in message.ListFields():
+            kind = field.message_type
+            if kind is not None and kind.GetOptions().map_entry:
+                of = kind.fields_by_name["value"]
+                found[field.name] = {str(key): self._one(of, value[key], depth) for key in value}
+            elif field.is_repeated:
+                found[field.name] = [self._one(field, item, depth) for item in value]
+            else:
+                found[field.name] = self._one(field, value, depth)
+        for unknown in UnknownFieldSet(message):
+            found[f"#{unknown.field_number}"] = 0
+        return found
+
+    def _one(self, field: Any, value: Any, depth: int) -> Any:
+        self._left -= 1
+        if self._left < 0:
+            raise NotRead(f"it declares more than {MOST_VALUES:,} values")
+        if field.message_type is not None:
+            return self.fields(value, depth + 1) if depth < 40 else {}
+        if field.enum_type is not None:
+            symbol = field.enum_type.values_by_number.get(value)
+            return symbol.name if symbol is not None else "(unknown number)"
+        return value

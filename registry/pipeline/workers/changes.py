@@ -57,11 +57,9 @@ def _is_transactional(op: str, value: dict[str, Any], source: dict[str, Any]) ->
 
 
 def _is_unavailable(value: Any) -> bool:
-    if isinstance(value, (str, bytes)):
-        return value in UNAVAILABLE_FORMS
-    if isinstance(value, list):
-        return bool(value) and _is_unavailable(value[0])
-    return False
+    while isinstance(value, list) and value:
+        value = value[0]
+    return isinstance(value, (str, bytes)) and value in UNAVAILABLE_FORMS
 
 
 def _name(source: dict[str, Any], *keys: str) -> str:

@@ -76,6 +76,8 @@ class Node:
             self.last = message
             self.present += 1
         kind = type(value)
+        if kind is float and self.shape.unites_numbers and value.is_integer():
+            kind = int
         self.kinds[kind] = self.kinds.get(kind, 0) + 1
         if value is None:
             if self.last_null != message:

@@ -11,6 +11,7 @@ from registry.pipeline.workers.shapes import Shape
 BACKTRACK_LIMIT = 20_000
 PATTERN_BYTES = 2 * 1_048_576
 LONGEST_PLACE = 200
+NOT_VALIDATED = "its value couldn't be validated: it is nested too deep, isn't Unicode, or takes a pattern too long"
 UNDECLARED = "(not declared)"
 MOST_REFERENCES = 50  # followed one after the other: a circle ends there
 
@@ -31,21 +32,26 @@ class JsonSchemaBodies:
             self._validator = make(schema, offline=True, validate_formats=False, pattern_options=patterns)
         except ValueError:
             raise ValueError("jsonschema_rs doesn't take the schema") from None
+        kinds: Any = jsonschema_rs.ValidationErrorKind
+        self._gave_up = (kinds.BacktrackLimitExceeded, kinds.RegexEngineFailure)
         self.shape = JsonSchemaShape(schema, schema)
 
     def decode(self, data: bytes) -> Decoded:
         """The value; one that the schema doesn't allow has the problem beside it, and is counted like any other."""
         value = loaded_json(data)
-        return Decoded(value, self.shape, problem=self._problem(value))
-
-    def _problem(self, value: Any) -> str:
-        """Which keyword of the schema the value is against, in the schema's own words: nothing of the value itself."""
         try:
-            if self._validator.is_valid(value):
-                return ""
-            first = next(iter(self._validator.iter_errors(value)))
-        except ValueError:  # a pattern that gave up, or a number that is too large: it can't be said to be valid
-            return "the value can't be validated with its schema"
+            return Decoded(value, self.shape, violation=self._violation(value))
+        except ValueError:  # as NOT_VALIDATED says, or a pattern that gave up: nothing is known of its validity
+            return Decoded(value, self.shape, unchecked=NOT_VALIDATED)
+
+    def _violation(self, value: Any) -> str:
+        """Which keyword of the schema the value is against, in the schema's own words: nothing of the value itself."""
+        if self._validator.is_valid(value):
+            return ""
+        errors = self._validator.iter_errors(value)
+        first = next((error for error in errors if not isinstance(error.kind, self._gave_up)), None)
+        if first is None:
+            raise ValueError
         place = "/".join(str(part) for part in first.schema_path)[:LONGEST_PLACE]
         return f"the value isn't valid by its schema, at {place}"
 

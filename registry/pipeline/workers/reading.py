@@ -8,18 +8,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from registry.pipeline.workers.bodies import AvroBodies, JsonBodies, LeftOver, ProtobufBodies, Undecodable
+from registry.pipeline.workers.bodies import AvroBodies, JsonBodies, ProtobufBodies
 from registry.pipeline.workers.changes import change_of
 from registry.pipeline.workers.fields import Tree
 from registry.pipeline.workers.json_schema import JsonSchemaBodies
 from registry.pipeline.workers.masking import sample_text
+from registry.pipeline.workers.problems import Undecodable
 
 BODIES: dict[str, Any] = {"AVRO": AvroBodies, "PROTOBUF": ProtobufBodies, "JSON": JsonSchemaBodies}
 MOST_GROUPS = 2_000  # of one task: places of undecodable bodies, of indexes, of tables
 MOST_SAMPLED = 200  # of one task: schemas on sides of topics that samples are kept of
 FIRST_OFFSETS = 5
-# A list of a list of a … is decoded by calls within calls in C, as deep as the body says: that needs room.
-STACKS = (512 * 1024 * 1024, 64 * 1024 * 1024)
+# What nests is decoded by calls within calls in C, some 1.6 KB a level: that needs room.
+STACKS = (64 * 1024 * 1024, 16 * 1024 * 1024)
 
 
 @dataclass
@@ -70,17 +71,22 @@ class Reader:
         decoder = self._decoder(framing, raw)
         if decoder is None:
             return
-        partition, offset, time, size, *_ = place
-        mark = raw.hex() if raw is not None else ""
+        where = (topic, side, framing, raw.hex() if raw is not None else "")
         try:
-            decoded = decoder.decode(body)
+            self._count(where, place, decoder.decode(body))
         except Undecodable as reason:
-            key = (topic, side, partition, framing, mark, isinstance(reason, LeftOver))
-            self._undecodable(key, offset, time, size, str(reason))
-            return
-        if decoded.problem:
-            key = (topic, side, partition, framing, mark, False)
-            self._undecodable(key, offset, time, size, decoded.problem)
+            self._undecodable(where, place, reason.problem, str(reason))
+        except Exception as error:  # noqa: BLE001  whatever one message does, the others are read
+            self._undecodable(where, place, "not_read", f"reading it failed ({type(error).__name__})")
+
+    def _count(self, where: tuple[str, str, str, str], place: tuple[Any, ...], decoded: Any) -> None:
+        """Count a decoded body in all that is asked for."""
+        topic, side, framing, mark = where
+        partition, offset, time, size, *_ = place
+        if decoded.violation:
+            self._undecodable(where, place, "violates", decoded.violation)
+        if decoded.unchecked:
+            self._undecodable(where, place, "not_read", decoded.unchecked)
         if decoded.indexes:
             span = self.found.indexes.setdefault((topic, side, partition, framing, mark, decoded.indexes), [])
             _extend(span, offset, time, size)
@@ -110,7 +116,10 @@ class Reader:
             self._decoders[framing, raw] = made
         return self._decoders[framing, raw]
 
-    def _undecodable(self, key: tuple[Any, ...], offset: int, time: int, size: int, reason: str) -> None:
+    def _undecodable(self, where: tuple[str, str, str, str], place: tuple[Any, ...], problem: str, reason: str) -> None:
+        topic, side, framing, mark = where
+        partition, offset, time, size, *_ = place
+        key = (topic, side, partition, framing, mark, problem)
         known = self.found.undecodable.get(key)
         if known is None:
             if len(self.found.undecodable) >= MOST_GROUPS:

@@ -22,6 +22,7 @@ class Shape:
     counted = False  # its values are symbols of the schema
     calendar: str | None = None
     free = True  # its fields' names come from the data
+    unites_numbers = True  # 7.0 is a whole number, as JSON Schema has it since draft 6
 
     def symbol(self, value: str) -> str:
         """How a counted value is told: by decoders that allow symbols of the schema alone, as it is."""
@@ -58,6 +59,7 @@ class AvroShape(Shape):
     """The values of an Avro type; `named` has the definitions by full name. Of several branches, those that fit."""
 
     free = False
+    unites_numbers = False
 
     def __init__(self, schema: Any, named: dict[str, Any]) -> None:
         self.named = named
@@ -93,6 +95,7 @@ class ProtobufShape(Shape):
     """The values of a Protobuf message or field; `descriptor` is None for scalars."""
 
     free = False
+    unites_numbers = False
 
     def __init__(self, kind: str, descriptor: Any = None, *, repeated: bool = False, entries: Any = None) -> None:
         self.kind, self.descriptor, self.repeated, self.entries = kind, descriptor, repeated, entries
