@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from django.utils.translation import gettext
@@ -146,6 +147,26 @@ def _amount(read: dict[str, Any]) -> str:
     )
 
 
+def _behind(behind: dict[str, Any]) -> str:
+    """How far the scans are behind, and when they will have caught up, as far as that can be told."""
+    said = counted(
+        behind["offsets"],
+        "The source is behind by %(n)s message.",
+        "The source is behind by %(n)s messages.",
+    )
+    if behind.get("falls_back"):
+        return gettext(
+            "%(said)s It won’t catch up at this pace: more arrive than a scan reads. Scan more often, or raise its bounds."
+        ) % {"said": said}
+    if behind.get("caught_up_at"):
+        return gettext("%(said)s At this pace it has caught up at about %(time)s, after %(scans)s more scans.") % {
+            "said": said,
+            "time": f"{datetime.fromisoformat(behind['caught_up_at']).astimezone(UTC):%Y-%m-%d %H:%M} UTC",
+            "scans": f"{behind['scans']:,}",
+        }
+    return gettext("%(said)s When it will have caught up can’t be told yet.") % {"said": said}
+
+
 def notes_on(read: dict[str, Any]) -> tuple[str, ...]:
     """What a scan left out or couldn't read, one sentence each."""
     notes = []
@@ -154,6 +175,8 @@ def notes_on(read: dict[str, Any]) -> tuple[str, ...]:
             gettext("The scan reached its bound of %(reached)s: the next one goes on from there.")
             % {"reached": BOUNDS.get(reached, reached)}
         )
+    if behind := read.get("behind"):
+        notes.append(_behind(behind))
     if problem := read.get("rows_problem"):
         notes.append(f"{problem[:1].upper()}{problem[1:].rstrip('.')}.")
     if names := _names(read.get("unreadable"), "topic"):

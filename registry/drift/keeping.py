@@ -84,6 +84,8 @@ def keep_result(claim: Claim, result: ScanResult) -> bool:
     _keep_findings(scan, source, result, topics)
     _count_unseen(scan, source, result)
     _mark_out_of_reach(source, result)
+    if result.read.get("bound_reached") != "deadline":  # the usual first slice may fit again
+        Source.objects.filter(pk=source.pk).exclude(first_slice=None).update(first_slice=None)
     scan.state, scan.finished_at, scan.lease_until = "done", timezone.now(), None
     scan.read, scan.phase, scan.detector = result.read, "", DETECTOR.version
     scan.save(update_fields=["state", "finished_at", "lease_until", "read", "phase", "detector"])

@@ -93,6 +93,9 @@ class Source(models.Model):
     max_messages = models.PositiveBigIntegerField(default=1_000_000)
     max_bytes = models.PositiveBigIntegerField(default=2 * 1024**3)
     max_seconds = models.PositiveIntegerField(default=300)
+    first_slice = models.PositiveIntegerField(
+        null=True, blank=True, help_text="messages that a scan reads first, where the usual number took too long"
+    )
     keep_samples = models.BooleanField(default=True, help_text="masked samples as evidence")
     clean_scans = models.PositiveSmallIntegerField(default=2, help_text="so many clean scans resolve a finding")
     every_seconds = models.PositiveIntegerField(null=True, blank=True, help_text="null: only on demand")
@@ -146,6 +149,9 @@ class Topic(models.Model):
     source = models.ForeignKey(Source, on_delete=models.CASCADE, related_name="topics")
     name = models.CharField(max_length=249)
     partitions = models.PositiveIntegerField(default=0)
+    cluster_id = models.CharField(
+        max_length=36, blank=True, help_text="the cluster's own id of the topic, which one made anew doesn't share"
+    )
     compacted = models.BooleanField(default=False)
     retention_ms = models.BigIntegerField(null=True, help_text="-1: for ever; null: not told")
     retention_bytes = models.BigIntegerField(null=True)
@@ -156,6 +162,7 @@ class Topic(models.Model):
     message_types = models.JSONField(
         default=dict, help_text="side → subject → Protobuf message type → first and last time it was seen"
     )
+    tables = models.JSONField(default=list, help_text="[database, schema, table] whose changes it carried")
     messages = models.PositiveBigIntegerField(default=0, help_text="read so far, by all scans")
     problem = models.TextField(blank=True, help_text="why the last scan couldn't read it")
     discovered_at = models.DateTimeField(auto_now_add=True)
@@ -236,6 +243,8 @@ class Scan(models.Model):
     finished_at = models.DateTimeField(null=True, blank=True)
     lease_until = models.DateTimeField(null=True, blank=True)
     attempts = models.PositiveSmallIntegerField(default=0)
+    postponed = models.PositiveSmallIntegerField(default=0, help_text="so many attempts ended as a server was away")
+    retry_at = models.DateTimeField(null=True, blank=True, help_text="not before, as a server was away")
     tag = models.CharField(max_length=64, blank=True, help_text="by which its work on Spark is interrupted")
     phase = models.CharField(max_length=100, blank=True)
     progress_done = models.PositiveIntegerField(default=0)

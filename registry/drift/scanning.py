@@ -16,16 +16,25 @@ from registry.drift.patience import GONE, patiently
 from registry.drift.services import Claim
 from registry.drift.sources import SOURCES
 from registry.drift.sources.base import sessions_of
-from registry.errors import InvalidSource, ScanInterrupted, SchemadeskError, SparkUnavailable
+from registry.errors import (
+    BrokerUnavailable,
+    InvalidSource,
+    RemoteUnavailable,
+    ScanInterrupted,
+    SchemadeskError,
+    SparkUnavailable,
+)
 
 logger = logging.getLogger(__name__)
 HEARTBEAT_SECONDS = 10
 PROGRESS_SECONDS = 0.5
+SERVERS_FAULT = 500  # the least HTTP status that says so
 
 
 def perform_scan(scan_id: int) -> str:
     """Run a queued scan to its end and give the state it ended in, or `not claimed` where another worker has it.
 
+    `waiting`: its broker or Spark is away, as in a restart, and it is queued again for when they should be back.
     A foreseen error ends the scan with its reason on the page. An unforeseen one does too, and is raised,
     so that the worker's log has its trace. A scan that was cancelled meanwhile, or given to another worker, keeps
     nothing.
@@ -39,6 +48,12 @@ def perform_scan(scan_id: int) -> str:
             result = SOURCES[source.kind].scan(source, tag=claim.tag, on_progress=watch.note)
         kept = patiently(lambda: keep_result(claim, result))
     except SchemadeskError as error:
+        message = error.message
+        if _may_pass(error) and patiently(lambda: services.postpone_scan(claim, reason=message)):
+            logger.warning("scan %s waits: %s", claim.scan_id, message)
+            return "waiting"
+        if isinstance(read := error.details.get("slice"), int):
+            patiently(lambda: services.begin_smaller(claim.source_id, read=read))
         logger.warning("scan %s failed: %s", claim.scan_id, error.message)
         return _failed(claim, error.message)
     except Exception as error:
@@ -61,6 +76,13 @@ def interrupt_scan(tag: str) -> None:
             logger.info("nothing to interrupt of %s: %s", tag, error.message)
         else:
             logger.info("interrupted %s: %d operations", tag, len(ended))
+
+
+def _may_pass(error: SchemadeskError) -> bool:
+    """Whether a server is away that may be back soon, as after a restart."""
+    if isinstance(error, RemoteUnavailable):
+        return error.status is None or error.status >= SERVERS_FAULT
+    return isinstance(error, BrokerUnavailable | SparkUnavailable) and not error.details.get("is_lasting")
 
 
 def _failed(claim: Claim, reason: str) -> str:

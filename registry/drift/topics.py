@@ -20,11 +20,13 @@ class TopicSeen:
     `positions` are the next offsets to read, of those partitions that moved. `messages` were read, `fresh` of them for the first time. `clean` is true
     where the scan could have seen any finding of it: messages were read, to the end, without a problem. `again` is
     true where offsets were read that an earlier scan had read, so that counts aren't simply added. `restarted` is true
-    where the topic was made anew: what was known of its offsets is void.
+    where the topic was made anew: what was known of its offsets is void. `cluster_id` is the cluster's own id of it,
+    empty where there is none. `tables` are those whose changes it carries, as (database, schema, table).
     """
 
     name: str
     partitions: int = 0
+    cluster_id: str = ""
     compacted: bool = False
     retention_ms: int | None = None
     retention_bytes: int | None = None
@@ -36,6 +38,7 @@ class TopicSeen:
     restarted: bool = False
     gone: bool = False
     problem: str = ""
+    tables: tuple[tuple[str, str, str], ...] = ()
 
 
 def note_topics(source: Source, seen: Iterable[TopicSeen]) -> None:
@@ -85,9 +88,14 @@ def keep_topics(source: Source, seen: Iterable[TopicSeen]) -> dict[str, Topic]:
     for topic in topics:
         row = rows[topic.name]
         if topic.name in restarted:
-            row.positions, row.messages, row.message_types = {}, 0, {}
-        elif not topic.positions and topic.problem == row.problem:
+            row.positions, row.messages, row.message_types, row.tables = {}, 0, {}, []
+        tables = [list(each) for each in sorted({*(tuple(each) for each in row.tables), *topic.tables})]
+        # The id goes with the positions: a scan that fails leaves both, so that the next one notices another topic.
+        cluster_id = row.cluster_id if topic.problem else topic.cluster_id or row.cluster_id
+        is_same = (row.problem, row.cluster_id, row.tables) == (topic.problem, cluster_id, tables)
+        if is_same and not topic.positions and topic.name not in restarted:
             continue
+        row.cluster_id, row.tables = cluster_id, tables
         row.positions = row.positions | {str(number): offset for number, offset in topic.positions.items()}
         row.messages += topic.fresh
         row.problem = topic.problem
@@ -98,7 +106,7 @@ def keep_topics(source: Source, seen: Iterable[TopicSeen]) -> dict[str, Topic]:
             changed,
             update_conflicts=True,
             unique_fields=["id"],
-            update_fields=["positions", "messages", "message_types", "problem", "read_at"],
+            update_fields=["positions", "messages", "message_types", "problem", "read_at", "cluster_id", "tables"],
             batch_size=1000,
         )
     return rows

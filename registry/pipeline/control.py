@@ -48,13 +48,15 @@ class Control(ProgressHandler):
         self._refused: Exception | None = None
         self._expired = threading.Event()
         self._finished = threading.Event()
+        self._action_over = threading.Event()  # of the last action
+        self._action_over.set()
         self._ends = time.monotonic() + seconds
 
     def __enter__(self) -> Self:
         self._ends = time.monotonic() + self._seconds
         self._session.addTag(self._tag)
         self._session.registerProgressHandler(self)
-        threading.Thread(target=self._watch, name=f"deadline of {self._tag}", daemon=True).start()
+        self._start_watch()
         return self
 
     def __exit__(
@@ -69,15 +71,23 @@ class Control(ProgressHandler):
         """Seconds until the deadline; negative after it."""
         return self._ends - time.monotonic()
 
+    def allow(self, seconds: float) -> None:
+        """Leave at least so many seconds from now, though the deadline be over: for what ends a scan and is short."""
+        if self.seconds_left < seconds:
+            self._ends = time.monotonic() + seconds
+            self._expired.clear()
+            self._start_watch()
+
     def run(self, phase: str, action: Callable[[], T]) -> T:
         """Do one Spark action; raises ScanInterrupted at the deadline or when cancelled, SparkUnavailable when the
         server is lost, what `on_progress` raised, and Spark's own PySparkException for anything else.
         """
         self._phase = phase
         self._raise_if_ended()
-        self._notify(0, 0)
-        self._raise_if_ended()
+        over = self._action_over = threading.Event()
         try:
+            self._notify(0, 0)
+            self._raise_if_ended()
             result = action()
         except (PySparkException, ValueError) as error:  # ValueError: the session was given up
             self._raise_if_ended(error)
@@ -91,6 +101,8 @@ class Control(ProgressHandler):
                     f"the Spark Connect server was lost while {phase}: {first_line(error)}; the scan can be repeated"
                 ) from error
             raise
+        finally:
+            over.set()
         self._raise_if_ended()
         return result
 
@@ -123,22 +135,26 @@ class Control(ProgressHandler):
             self._refused = error
             threading.Thread(target=self._end, name=f"end of {self._tag}", daemon=True).start()
 
+    def _start_watch(self) -> None:
+        threading.Thread(target=self._watch, name=f"deadline of {self._tag}", daemon=True).start()
+
     def _watch(self) -> None:
-        if self._finished.wait(max(0.0, self.seconds_left)):
-            return
+        while (left := self.seconds_left) > 0:
+            if self._finished.wait(left):
+                return
         self._expired.set()
         self._end()
 
     def _end(self) -> None:
-        """Interrupt what runs until it has ended; give the session up when it doesn't."""
-        give_up = time.monotonic() + GIVE_UP_AFTER
-        while not self._finished.is_set():
+        """Interrupt the action that runs until it has ended; give the session up when it doesn't."""
+        give_up, over = time.monotonic() + GIVE_UP_AFTER, self._action_over
+        while not (over.is_set() or self._finished.is_set()):
             if time.monotonic() >= give_up:
                 logger.warning("%s doesn't end after its interrupt; its session is given up", self._tag)
                 close_session(self._session)
                 return
             self._interrupt()
-            self._finished.wait(INTERRUPT_EVERY)
+            over.wait(INTERRUPT_EVERY)
 
     def _interrupt(self) -> None:
         # Where the server is gone or the session closed meanwhile, the action itself ends with that error.

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from registry.observations import PartitionRange, TopicRead
+from registry.observations import Bounds, PartitionRange, TopicRead
 
 FIRST_SLICE = 50_000  # messages; shows their average size before more is read
+SMALLEST_SLICE = 1_000  # messages; below it the queries of a slice take longer than its messages
 LARGEST_SLICE = 1_000_000
 
 
@@ -43,12 +44,13 @@ def left(asked: Iterable[Piece]) -> int:
     return sum(piece.size for piece in asked)
 
 
-def next_size(read: int, read_bytes: int, max_messages: int, max_bytes: int) -> int:
+def next_size(read: int, read_bytes: int, bounds: Bounds) -> int:
     """How many messages the next slice may have, so that neither bound is passed by much; 0 when one is reached."""
+    max_messages, max_bytes = bounds.max_messages, bounds.max_bytes
     if read >= max_messages or read_bytes >= max_bytes:
         return 0
     if read == 0:
-        return min(FIRST_SLICE, max_messages)
+        return max(1, min(bounds.first_slice or FIRST_SLICE, max_messages))
     average = max(1.0, read_bytes / read)
     return max(1, min(LARGEST_SLICE, max_messages - read, int((max_bytes - read_bytes) / average) + 1))
 

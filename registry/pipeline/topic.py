@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from pyspark.errors import PySparkException
 from pyspark.sql.connect.session import SparkSession
@@ -29,6 +29,9 @@ from registry.pipeline.readers import kafka
 from registry.pipeline.slices import Piece
 from registry.pipeline.tally import Tally
 
+MOST_GAPS: Final = 100  # of one partition that are kept
+CLOSING_SECONDS: Final = 30.0  # what slices found is put together though the deadline be over
+
 
 @dataclass
 class _Reading:
@@ -39,6 +42,20 @@ class _Reading:
     rate: float = 0.0
     bound: Bound | None = None
     lost: dict[str, str] = field(default_factory=dict)
+    gaps: dict[tuple[str, int], list[tuple[int, int]]] = field(default_factory=dict)
+
+    def note_gaps(self, piece: Sequence[Piece], rows: Sequence[Any]) -> None:
+        """Keep which offsets at the beginning of each part of a slice have no message."""
+        first: dict[tuple[str, int], int] = {}
+        for row in rows:
+            place = (row.topic, row.partition)
+            first[place] = min(row.first_offset, first.get(place, row.first_offset))
+        for part in piece:
+            place = (part.topic, part.range.partition)
+            end = min(first.get(place, part.range.end), part.range.end)
+            known = self.gaps.setdefault(place, [])
+            if end > part.range.start and len(known) < MOST_GAPS:
+                known.append((part.range.start, end))
 
     def lose(self, lost: dict[str, str]) -> None:
         self.lost |= lost
@@ -60,6 +77,7 @@ def scan_topics(session: SparkSession, spec: TopicScan, control: Control) -> Ite
     _read_slices(session, spec, control, reading=reading, tally=tally, profiler=profiler)
     known = frozenset((writer.framing, writer.mark) for writer in spec.writers)
     tally.fold_beyond(spec.bounds.max_groups, known)
+    control.allow(CLOSING_SECONDS)
     yield from _read_so_far(asked, reading, tally)
     yield from tally.observations()
     yield from profiler.observations()
@@ -78,21 +96,24 @@ def _read_slices(
     """Read slice after slice into `tally` and `profiler`; what is left unread stays in `reading`, with its bound."""
     bounds, total = spec.bounds, slices.left(reading.rest)
     while reading.rest:
-        size = slices.next_size(reading.done, tally.total_bytes, bounds.max_messages, bounds.max_bytes)
+        size = slices.next_size(reading.done, tally.total_bytes, bounds)
         if size == 0:
             reading.bound = "bytes" if tally.total_bytes >= bounds.max_bytes else "messages"
             return
         if reading.rate:
-            size = min(size, max(slices.FIRST_SLICE, int(reading.rate * control.seconds_left / 2)))
+            size = min(size, max(slices.SMALLEST_SLICE, int(reading.rate * control.seconds_left / 2)))
         piece, after = slices.cut(reading.rest, size)
         began = time.monotonic()
         try:
             rows, profiled = _read_slice(session, spec, control, piece, f"{reading.done + 1:,}", total, profiler)
         except ScanInterrupted as error:
-            if reading.done and error.details.get("reason") == "deadline":
-                reading.bound = "deadline"
-                return
-            raise
+            if error.details.get("reason") != "deadline":
+                raise
+            if not reading.done:
+                error.details["slice"] = slices.left(piece)
+                raise
+            reading.bound = "deadline"
+            return
         except PySparkException as error:
             lost = _blamed(session, spec, control, piece, error)
             reading.lose(lost)
@@ -102,6 +123,7 @@ def _read_slices(
             continue
         for row in rows:
             tally.add(row)
+        reading.note_gaps(piece, rows)
         profiler.add(profiled)
         reading.done += slices.left(piece)
         reading.rate = slices.left(piece) / max(0.001, time.monotonic() - began)
@@ -158,7 +180,8 @@ def _read_so_far(asked: Sequence[Piece], reading: _Reading, tally: Tally) -> Ite
         if piece.topic in reading.lost:
             continue
         end = stopped.get(place, part.end)
-        yield PartitionRead(piece.topic, part.partition, part.start, end, part.low, part.high, count)
+        gaps = tuple(reading.gaps.get(place, ()))
+        yield PartitionRead(piece.topic, part.partition, part.start, end, part.low, part.high, count, gaps)
 
 
 def _totals(spec: TopicScan, reading: _Reading, tally: Tally, seconds: float) -> Iterator[Observation]:

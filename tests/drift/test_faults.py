@@ -16,7 +16,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -40,7 +40,7 @@ from dashboard.services.ports import free_port, kept_ports
 from dashboard.services.standalone import kafka_broker
 from registry.access.roles import Actor
 from registry.drift import scanning, selectors, services, tasks
-from registry.drift.models import Finding, Scan, SchemaUse, Topic
+from registry.drift.models import Finding, Scan, SchemaUse, Source, Topic
 from registry.drift.scanning import perform_scan
 from registry.drift.sources import kafka_passes
 from registry.errors import InvalidSource
@@ -80,8 +80,10 @@ def add(by: Actor, *topics: str, cluster: str = "real", **values: Any) -> int:
 
 
 def scan(source_id: int, by: Actor) -> Scan:
+    """A scan to its end; where a server is away it is tried again at once, as often as it would be after its pauses."""
     number = services.queue_scan(source_id=source_id, by=by)
-    perform_scan(number)
+    while perform_scan(number) == "waiting":
+        Scan.objects.filter(pk=number).update(retry_at=None)
     return Scan.objects.get(pk=number)
 
 
@@ -389,6 +391,55 @@ def test_a_worker_that_is_killed_leaves_its_scan_to_another(
     assert Topic.objects.get(name=big).messages == MANY
 
 
+@pytest.mark.requirement("CARD-3")
+def test_a_backlog_larger_than_a_deadline_is_read_by_several_scans_and_counted_once(
+    house: str, system: Actor, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker is killed in the middle of it too."""
+    backlog = 50_000
+    topic = make_topic(house, [], partitions=2)
+    schema_id = register(topic, system)
+    fill(house, topic, ((n % 2, None, framed(schema_id, string(f"user {n}"))) for n in range(backlog)))
+    source = add(system, topic, max_seconds=10, every_seconds=3600)
+    number = services.queue_scan(source_id=source, by=system)
+    process = worker(number, settings)
+    try:
+        until(lambda: process.poll() is not None or Scan.objects.get(pk=number).progress_total > 0)
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+    Scan.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
+    assert services.reclaim_lost_scans() == [number]
+    monkeypatch.setattr("registry.pipeline.slices.FIRST_SLICE", 2_000)
+    monkeypatch.setattr("registry.pipeline.slices.LARGEST_SLICE", 2_000)
+    monkeypatch.setattr("registry.pipeline.slices.SMALLEST_SLICE", 500)
+    read: list[int] = []
+    behind: list[Any] = []
+    while sum(read) < backlog:
+        row = scan(source, system)
+        assert len(read) < 50
+        if row.state == "failed":  # not even the first slice: the next scan begins with fewer
+            assert "deadline" in row.error
+            assert (Source.objects.get(pk=source).first_slice or backlog) <= 500
+            continue
+        assert row.read is not None
+        read.append(row.read["messages"])
+        behind.append(row.read["behind"])
+        assert (behind[-1] or {"offsets": 0})["offsets"] == backlog - sum(read)
+        assert row.read["bound_reached"] == ("deadline" if behind[-1] else None)
+    assert sum(read) == backlog
+    assert len(read) > 1
+    assert behind[-1] is None
+    assert behind[0]["arriving_per_second"] is None, "of the first scan nobody knows what arrives"
+    if len(read) > 2:
+        assert behind[1]["arriving_per_second"] == 0
+        assert behind[1]["scans"] >= 1
+        assert datetime.fromisoformat(behind[1]["caught_up_at"]) > timezone.now()
+    assert sum(SchemaUse.objects.filter(topic__name=topic).values_list("messages", flat=True)) == backlog
+    assert Topic.objects.get(name=topic).messages == backlog
+    assert not Finding.objects.filter(source_id=source).exists()
+
+
 def test_a_task_that_is_delivered_twice_changes_nothing(house: str, system: Actor) -> None:
     topic = make_topic(house, [], partitions=1)
     schema_id = register(topic, system)
@@ -460,3 +511,34 @@ def test_a_spark_that_is_away_ends_the_scan_with_the_reason(house: str, system: 
     assert (row.state, "no Spark Connect server answers" in row.error) == ("failed", True)
     assert Topic.objects.get().positions == {"0": 1}
     assert states(source)["UNKNOWN_SCHEMA_ID"] == "open"
+
+
+def test_a_scan_waits_for_a_spark_that_restarts(house: str, system: Actor, settings: Any) -> None:
+    topic = make_topic(house, [], partitions=1)
+    register(topic, system)
+    fill(house, topic, bad())
+    source, remote = add(system, topic), settings.SPARK_REMOTE
+    number = services.queue_scan(source_id=source, by=system)
+    settings.SPARK_REMOTE = f"sc://127.0.0.1:{free_port()}"
+    assert perform_scan(number) == "waiting"
+    row = selectors.get_scan(number)
+    assert (row.state, "no Spark Connect server answers" in row.error) == ("queued", True)
+    assert row.retry_at is not None
+    assert row.retry_at > timezone.now()
+    assert row.phase == "waiting 10 s for a server that is away (attempt 2 of 5)"
+    settings.SPARK_REMOTE = remote
+    assert perform_scan(number) == "not claimed", "its pause isn't over"
+    assert number not in services.queue_due_scans(by=system)
+    assert services.queue_scan(source_id=source, by=system) == number, "whoever asks for it doesn't wait"
+    assert services.queue_due_scans(by=system) == [number]
+    assert perform_scan(number) == "done"
+    row = selectors.get_scan(number)
+    assert (row.error, row.retry_at) == ("", None)
+    assert states(source) == {"UNKNOWN_SCHEMA_ID": "open"}
+
+
+def test_no_spark_at_all_is_not_waited_for(house: str, system: Actor, settings: Any) -> None:
+    topic = make_topic(house, bad(), partitions=1)
+    source = add(system, topic)
+    settings.SPARK_REMOTE = ""
+    assert perform_scan(services.queue_scan(source_id=source, by=system)) == "failed"

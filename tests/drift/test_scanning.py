@@ -24,6 +24,7 @@ from registry.errors import (
     InvalidCheckpoint,
     InvalidSource,
     NotAllowed,
+    ScanInterrupted,
     SchemadeskError,
     WrongState,
 )
@@ -116,9 +117,51 @@ def test_a_broker_that_does_not_answer_ends_the_scan_and_keeps_the_findings(
     settings.KAFKA_BOOTSTRAP = "127.0.0.1:1"
     scan(source, system, judged())
     number = services.queue_scan(source_id=source.pk, by=system)
+    for pause in services.RETRIES:
+        before = timezone.now()
+        assert perform_scan(number) == "waiting"
+        row = Scan.objects.get(pk=number)
+        assert row.retry_at is not None
+        assert row.retry_at >= before + timedelta(seconds=pause)
+        assert (row.state, "127.0.0.1:1" in row.error) == ("queued", True)
+        assert perform_scan(number) == "not claimed"
+        Scan.objects.update(retry_at=timezone.now())
     assert perform_scan(number) == "failed"
     assert "127.0.0.1:1" in Scan.objects.get(pk=number).error
     assert states() == {"finding a": "open"}
+
+
+def test_waiting_is_no_death_of_a_worker(source: Source, system: Actor) -> None:
+    number = services.queue_scan(source_id=source.pk, by=system)
+    for _ in services.RETRIES:
+        claimed = services.claim_scan(number)
+        assert claimed is not None
+        assert services.postpone_scan(claimed, reason="the broker is away")
+        assert not services.postpone_scan(claimed, reason="twice")
+        Scan.objects.update(retry_at=None)
+    assert services.claim_scan(number) is not None
+    Scan.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
+    assert services.reclaim_lost_scans() == [number]
+
+
+def test_a_first_slice_that_took_too_long_is_smaller_the_next_time(
+    source: Source, system: Actor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And of the usual size again once a scan came to its end."""
+
+    def too_slow(_progress: Any) -> Any:
+        raise ScanInterrupted("the scan reached its deadline", reason="deadline", slice=10_000)
+
+    monkeypatch.setitem(SOURCES, "kafka", Fake(too_slow))
+    assert perform_scan(services.queue_scan(source_id=source.pk, by=system)) == "failed"
+    source.refresh_from_db()
+    assert source.first_slice == 2_500
+    scan(source, system, read=READ | {"bound_reached": "deadline"})
+    source.refresh_from_db()
+    assert source.first_slice == 2_500
+    scan(source, system)
+    source.refresh_from_db()
+    assert source.first_slice is None
 
 
 @pytest.mark.django_db(transaction=True)

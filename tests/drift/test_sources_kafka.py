@@ -32,6 +32,7 @@ from registry.errors import (
     WrongState,
 )
 from registry.observations import (
+    OffsetsExpired,
     PartitionRange,
     PartitionRead,
     ScanTotals,
@@ -319,6 +320,45 @@ def test_a_topic_from_its_first_scan_to_its_end(cluster: Cluster, kafka_bootstra
     row = Topic.objects.get()
     assert (row.positions, row.gone_at, row.messages) == ({"0": 2}, None, 2)
 
+    # Deleted and made again between two scans, with more messages than were read: its offsets alone don't say so.
+    admin.delete_topics([name])[name].result(60)
+    until(lambda: name not in admin.list_topics(timeout=30).topics, pause=0.2)
+    admin.create_topics([NewTopic(name, num_partitions=1)])[name].result(60)
+    fill(kafka_bootstrap, name, numbered(9))
+    survey = kafka.survey_cluster(source)
+    assert survey.plans[name].restarted
+    assert [(part.start, part.end) for part in survey.plans[name].ranges] == [(0, 9)]
+    note_topics(source, survey.topics.values())
+    assert kafka.survey_cluster(source).plans[name].restarted, "a scan that failed before its end has forgotten nothing"
+    keep(source, survey)
+    row = Topic.objects.get()
+    assert (row.positions, row.messages) == ({"0": 9}, 9)
+    assert kafka.survey_cluster(source).order == ()
+
+
+@pytest.mark.slow
+@pytest.mark.broker
+def test_what_is_deleted_while_a_scan_reads_is_told(cluster: Cluster, kafka_bootstrap: str) -> None:
+    name, other = (make_topic(kafka_bootstrap, numbered(9), partitions=1) for _ in range(2))
+    source = source_of(cluster, name, other)
+    admin = AdminClient({"bootstrap.servers": kafka_bootstrap})
+    next(iter(admin.delete_records([TopicPartition(name, 0, 2)]).values())).result(60)
+    source.topics.create(name=name, positions={"0": 1})
+    survey = kafka.survey_cluster(source)
+    next(iter(admin.delete_records([TopicPartition(name, 0, 6)]).values())).result(60)
+    # In slices: 2 to 4 was read, of 4 to 8 the first two were deleted, 8 holds no message though it is there.
+    seen = [PartitionRead(name, 0, 2, 9, 2, 9, 4, gaps=((4, 7), (8, 9))), PartitionRead(other, 0, 0, 9, 0, 9, 9)]
+    told = kafka.with_lost_offsets(source, survey, seen)
+    assert told == [*seen, OffsetsExpired(name, 0, 1, 2), OffsetsExpired(name, 0, 4, 6)]
+
+    admin.delete_topics([other])[other].result(60)
+    until(lambda: other not in admin.list_topics(timeout=30).topics, pause=0.2)
+    admin.create_topics([NewTopic(other, num_partitions=1)])[other].result(60)
+    told = kafka.with_lost_offsets(source, survey, seen)
+    assert seen[0] in told
+    assert seen[1] not in told
+    assert [each.topic for each in told if isinstance(each, TopicLost)] == [other]
+
 
 @pytest.mark.slow
 @pytest.mark.broker
@@ -394,7 +434,7 @@ def test_two_hundred_topics_are_asked_cheaply(
     with django_assert_max_num_queries(12):
         survey = kafka.survey_cluster(source)
         keep(source, survey)
-    assert asked == ["list_topics", "list_offsets", "list_offsets", "describe_configs"]
+    assert asked == ["list_topics", "list_offsets", "list_offsets", "describe_configs", "describe_topics"]
     assert {seen.problem for seen in survey.topics.values()} == {""}
     assert set(survey.order) == {f"{many}-{number}" for number in range(5)}
     assert Topic.objects.filter(source=source).count() == 200

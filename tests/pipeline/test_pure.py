@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from registry.errors import InvalidSource, SparkUnavailable
 from registry.observations import (
+    Bounds,
     Framing,
     KafkaConnection,
     PartitionRange,
@@ -59,12 +60,13 @@ def test_slices_cover_everything_once_whatever_their_size() -> None:
 
 
 def test_slices_stay_within_both_bounds() -> None:
-    assert slices.next_size(0, 0, 1_000_000, 10**9) == slices.FIRST_SLICE
-    assert slices.next_size(0, 0, 10, 10**9) == 10
-    assert slices.next_size(50_000, 5_000_000, 1_000_000, 10**12) == 950_000
-    assert slices.next_size(50_000, 5_000_000, 1_000_000, 6_000_000) == 10_001
-    assert slices.next_size(50_000, 5_000_000, 50_000, 10**12) == 0
-    assert slices.next_size(50_000, 5_000_000, 10**9, 5_000_000) == 0
+    assert slices.next_size(0, 0, Bounds(1_000_000, 10**9)) == slices.FIRST_SLICE
+    assert slices.next_size(0, 0, Bounds(10, 10**9)) == 10
+    assert slices.next_size(0, 0, Bounds(first_slice=700)) == 700
+    assert slices.next_size(50_000, 5_000_000, Bounds(1_000_000, 10**12)) == 950_000
+    assert slices.next_size(50_000, 5_000_000, Bounds(1_000_000, 6_000_000)) == 10_001
+    assert slices.next_size(50_000, 5_000_000, Bounds(50_000, 10**12)) == 0
+    assert slices.next_size(50_000, 5_000_000, Bounds(10**9, 5_000_000)) == 0
 
 
 def test_ranges_are_clamped_to_the_watermarks() -> None:

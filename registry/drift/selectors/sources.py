@@ -42,7 +42,10 @@ class ClusterInfo:
 
 @dataclass(frozen=True)
 class ScanInfo:
-    """A scan. `read` is None until it is done; `read["nothing"]` is true where there was nothing to read."""
+    """A scan. `read` is None until it is done; `read["nothing"]` is true where there was nothing to read.
+
+    A queued one with `retry_at` waits until then, since a server was away: `error` says which.
+    """
 
     id: int
     source_id: int
@@ -58,6 +61,7 @@ class ScanInfo:
     error: str
     attempts: int = 0
     detector: int | None = None
+    retry_at: datetime | None = None
 
     @property
     def unfinished(self) -> bool:
@@ -352,6 +356,7 @@ def scan_info(row: Scan) -> ScanInfo:
         error=row.error,
         attempts=row.attempts,
         detector=row.detector,
+        retry_at=row.retry_at,
     )
 
 

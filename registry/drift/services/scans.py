@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from registry.access.extent import require_extent
@@ -19,6 +19,8 @@ from registry.errors import SourceNotFound, WrongState
 
 LEASE = timedelta(seconds=45)
 MAX_ATTEMPTS = 3
+#: pauses before a scan is tried again whose broker or Spark was away, in seconds: a server that restarts is back by then
+RETRIES = (10, 30, 60, 120)
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,9 @@ def queue_scan(*, source_id: int, by: Actor) -> int:
     source = locked_source(source_id, by, "source.scan")
     unfinished = source.scans.filter(state__in=("queued", "running")).first()
     if unfinished is not None:
+        if unfinished.retry_at is not None:  # whoever asks for it doesn't wait
+            unfinished.retry_at = None
+            unfinished.save(update_fields=["retry_at"])
         return unfinished.pk
     return source.scans.create(queued_by=by.name).pk
 
@@ -54,21 +59,32 @@ def queue_due_scans(*, by: Actor) -> list[int]:
         source.save(update_fields=["next_scan_at"])
         if not source.scans.filter(state__in=("queued", "running")).exists():
             source.scans.create(queued_by=by.name)
-    return list(Scan.objects.filter(state="queued").values_list("pk", flat=True))
+    return list(_claimable().values_list("pk", flat=True))
+
+
+def _claimable() -> QuerySet[Scan]:
+    """Queued scans whose pause is over."""
+    return Scan.objects.filter(state="queued").exclude(retry_at__gt=timezone.now())
 
 
 def claim_scan(scan_id: int) -> Claim | None:
-    """Take a queued scan by a conditional update; None where another worker has it or it is over."""
+    """Take a queued scan by a conditional update; None where another worker has it, it waits, or it is over."""
     now, tag = timezone.now(), f"scan-{scan_id}-{uuid.uuid4().hex[:12]}"
-    claimed = Scan.objects.filter(pk=scan_id, state="queued").update(
-        state="running",
-        started_at=now,
-        lease_until=now + LEASE,
-        attempts=F("attempts") + 1,
-        tag=tag,
-        phase="starting",
-        progress_done=0,
-        progress_total=0,
+    claimed = (
+        _claimable()
+        .filter(pk=scan_id)
+        .update(
+            state="running",
+            started_at=now,
+            lease_until=now + LEASE,
+            attempts=F("attempts") + 1,
+            tag=tag,
+            phase="starting",
+            progress_done=0,
+            progress_total=0,
+            retry_at=None,
+            error="",
+        )
     )
     if not claimed:
         return None
@@ -103,6 +119,28 @@ def fail_scan(claim: Claim, *, reason: str) -> bool:
 
 
 @transaction.atomic
+def postpone_scan(claim: Claim, *, reason: str) -> bool:
+    """Queue a scan once more, to be tried after a pause, since a server that it needs is away.
+
+    False where its pauses are used up, or it is no longer this worker's.
+    """
+    row = Scan.objects.select_for_update().filter(pk=claim.scan_id, tag=claim.tag, state="running").first()
+    if row is None or row.postponed >= len(RETRIES):
+        return False
+    pause = RETRIES[row.postponed]
+    row.state, row.lease_until, row.postponed = "queued", None, row.postponed + 1
+    row.retry_at, row.error = timezone.now() + timedelta(seconds=pause), reason[:4000]
+    row.phase = f"waiting {pause} s for a server that is away (attempt {row.postponed + 1} of {len(RETRIES) + 1})"
+    row.save(update_fields=["state", "lease_until", "postponed", "retry_at", "error", "phase"])
+    return True
+
+
+def begin_smaller(source_id: int, *, read: int) -> None:
+    """Let the next scan of a source begin with fewer messages than `read`, which took longer than its deadline."""
+    Source.objects.filter(pk=source_id).update(first_slice=max(1, read // 4))
+
+
+@transaction.atomic
 def cancel_scan(*, scan_id: int, by: Actor) -> str:
     """End a scan that is queued or running; gives the tag of its work on Spark, empty where none runs.
 
@@ -134,7 +172,7 @@ def reclaim_lost_scans() -> list[int]:
     lost = Scan.objects.select_for_update(skip_locked=True).filter(state="running", lease_until__lt=timezone.now())
     again, ended = [], []
     for scan in lost:
-        if scan.attempts >= MAX_ATTEMPTS:
+        if scan.attempts - scan.postponed >= MAX_ATTEMPTS:
             scan.state, scan.finished_at, scan.lease_until = "failed", timezone.now(), None
             scan.error = f"Its worker died {scan.attempts} times; look into the log of the scans worker."
             ended.append(scan.pk)

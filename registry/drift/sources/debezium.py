@@ -17,9 +17,10 @@ from registry.drift.judge import judge
 from registry.drift.judge.model import JudgedFinding
 from registry.drift.models import Connector, Source
 from registry.drift.rule_tables import topics as topic_rules
+from registry.drift.sources.backlog import behind_of
 from registry.drift.sources.base import Given, OnProgress, ScanResult
 from registry.drift.sources.debezium_facts import topic_facts
-from registry.drift.sources.kafka import survey_cluster, topics_after
+from registry.drift.sources.kafka import survey_cluster, topics_after, with_lost_offsets
 from registry.drift.sources.kafka_passes import observe
 from registry.drift.sources.kafka_read import read_json
 from registry.drift.topics import note_topics
@@ -131,17 +132,18 @@ class DebeziumConnector:
         observations = (
             observe(source, survey.reads, tag=tag, on_progress=on_progress, changes=True) if survey.order else []
         )
+        observations = with_lost_offsets(source, survey, observations)
         on_progress(0, 0, "judging")
         observations = without_personal(source, observations)
         registered = registered_for(source, observations)
         world = replace(world, topics=topic_facts(source, world, survey.topics, observations))
         plain = judge(observations, registered, memory_of(source, survey.order))
         topics = topics_after(survey, observations)
-        read = read_json(topics, survey.plans, observations, seconds=time.monotonic() - started)
+        read = read_json(topics, observations, seconds=time.monotonic() - started)
         return ScanResult(
             findings=(*judge_debezium(world), *_of_topics(plain)),
             # Connector and catalog were read even where no topic is there yet.
-            read={**read, **summary_of(world), "nothing": False},
+            read={**read, **summary_of(world), "behind": behind_of(source, observations), "nothing": False},
             complete=_whole(observations) and not any(each.problem for each in topics),
             topics=topics,
             observations=tuple(observations),

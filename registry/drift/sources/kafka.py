@@ -16,14 +16,30 @@ from registry.drift.connecting import connect
 from registry.drift.judge import judge, pending
 from registry.drift.models import Source, Topic
 from registry.drift.patience import patiently
+from registry.drift.sources.backlog import behind_of
 from registry.drift.sources.base import Given, OnProgress, ScanResult
-from registry.drift.sources.kafka_cluster import chosen_topics, configs_of, offsets_of, partitions_of, why_missing
+from registry.drift.sources.kafka_cluster import (
+    chosen_topics,
+    configs_of,
+    offsets_of,
+    partitions_of,
+    topic_ids_of,
+    why_missing,
+)
 from registry.drift.sources.kafka_passes import observe
 from registry.drift.sources.kafka_ranges import TopicPlan, plan_topic
 from registry.drift.sources.kafka_read import MAX_ROWS, read_json
 from registry.drift.topics import TopicSeen, note_topics
 from registry.errors import InvalidSource
-from registry.observations import Observation, PartitionRead, ScanTotals, TopicLost, TopicRead, TopicTotals
+from registry.observations import (
+    Observation,
+    OffsetsExpired,
+    PartitionRead,
+    ScanTotals,
+    TopicLost,
+    TopicRead,
+    TopicTotals,
+)
 
 MAX_TOPICS = 5000
 MAX_NAME = 1024
@@ -38,6 +54,7 @@ class Survey:
     plans: Mapping[str, TopicPlan]
     order: tuple[str, ...]
     positions: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
+    admin: AdminClient | None = None
 
     @property
     def reads(self) -> tuple[TopicRead, ...]:
@@ -79,6 +96,7 @@ class KafkaTopics:
         survey = patiently(lambda: survey_cluster(source))
         patiently(lambda: note_topics(source, survey.topics.values()))
         seen = observe(source, survey.reads, tag=tag, on_progress=on_progress) if survey.order else []
+        seen = with_lost_offsets(source, survey, seen)
         on_progress(0, 0, "judging")
         observations = patiently(lambda: without_personal(source, seen))
         registered, memory = patiently(lambda: (registered_for(source, observations), memory_of(source, survey.order)))
@@ -86,10 +104,11 @@ class KafkaTopics:
         topics = topics_after(survey, observations)
         return ScanResult(
             findings=tuple(findings),
-            read=read_json(topics, survey.plans, observations, seconds=time.monotonic() - started)
+            read=read_json(topics, observations, seconds=time.monotonic() - started)
+            | {"behind": behind_of(source, observations)}
             | {"pending": [asdict(each) for each in pending(observations, registered, memory)][:MAX_ROWS]},
             # Without an observation nothing was judged, so that nothing unseen is proved to be gone.
-            complete=bool(observations) and _bound(observations) is None and not any(each.problem for each in topics),
+            complete=bool(survey.order) and _bound(observations) is None and not any(each.problem for each in topics),
             topics=topics,
             observations=tuple(observations),
             registered=registered,
@@ -116,8 +135,15 @@ def survey_cluster(source: Source) -> Survey:
     problems |= offsets.problems
     configs = configs_of(connected.admin, names)
     positions = {name: _positions(row) for name, row in known.items()}
+    ids = topic_ids_of(connected.admin, names)
     plans = {
-        name: plan_topic(source.mode, marks, positions.get(name, {}), tail=source.tail_messages)
+        name: plan_topic(
+            source.mode,
+            marks,
+            positions.get(name, {}),
+            tail=source.tail_messages,
+            is_new=name in known and name in ids and known[name].cluster_id not in ("", ids[name]),
+        )
         for name, marks in offsets.marks.items()
     }
     topics = {}
@@ -126,6 +152,7 @@ def survey_cluster(source: Source) -> Survey:
         topics[name] = TopicSeen(
             name=name,
             partitions=len(partitions.get(name, ())),
+            cluster_id=ids.get(name, ""),
             compacted=config.compacted if config else False,
             retention_ms=config.retention_ms if config else None,
             retention_bytes=config.retention_bytes if config else None,
@@ -138,7 +165,40 @@ def survey_cluster(source: Source) -> Survey:
     # The one that waited longest first: under a bound every topic has its turn.
     never = datetime.min.replace(tzinfo=UTC)
     order = sorted(waiting, key=lambda name: (known[name].read_at or never if name in known else never, name))
-    return Survey(topics, plans, tuple(order), positions)
+    return Survey(topics, plans, tuple(order), positions, connected.admin)
+
+
+def with_lost_offsets(source: Source, survey: Survey, seen: Sequence[Observation]) -> list[Observation]:
+    """The observations with the offsets that expired before the scan and during it.
+
+    A topic that was made anew meanwhile is lost: what was read under its name is of two topics.
+    """
+    found = [
+        OffsetsExpired(name, each.partition, each.start, each.end)
+        for name, plan in sorted(survey.plans.items())
+        for each in plan.expired
+    ]
+    if survey.admin is None or source.cluster is None:
+        return [*seen, *found]
+    ids = topic_ids_of(survey.admin, survey.order)
+    anew = {name for name, now in ids.items() if survey.topics[name].cluster_id not in ("", now)}
+    gaps = [part for part in seen if isinstance(part, PartitionRead) and part.gaps and part.topic not in anew]
+    places: dict[str, list[int]] = {}
+    for part in gaps:
+        places.setdefault(part.topic, []).append(part.partition)
+    lows = offsets_of(survey.admin, places, source.cluster.bootstrap).marks if places else {}
+    for part in gaps:
+        mark = lows.get(part.topic, {}).get(part.partition)
+        found += [
+            OffsetsExpired(part.topic, part.partition, start, min(end, mark.low))
+            for start, end in part.gaps
+            if mark is not None and start < mark.low
+        ]
+    return [
+        *(each for each in seen if getattr(each, "topic", None) not in anew),
+        *found,
+        *(TopicLost(name, "it was deleted and made anew while it was read") for name in sorted(anew)),
+    ]
 
 
 def _missing(

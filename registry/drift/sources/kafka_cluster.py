@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
-from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition, Uuid
 from confluent_kafka.admin import (
     AdminClient,
     ClusterMetadata,
@@ -25,6 +25,8 @@ INTERNAL: Final = ("__*", "_schemas", "_confluent*", "connect-configs", "connect
 _ALL: Final = re.compile(r"[*?]+")
 CONFIG_KEYS: Final = ("cleanup.policy", "retention.ms", "retention.bytes")
 MAX_MISSING_ASKED = 20
+#: what clusters say that have no ids for topics
+NO_TOPIC_ID: Final = str(Uuid(0, 0))
 
 
 @dataclass(frozen=True)
@@ -153,6 +155,21 @@ def configs_of(admin: AdminClient, names: Collection[str]) -> dict[str, TopicCon
             retention_ms=_number(values.get("retention.ms")),
             retention_bytes=_number(values.get("retention.bytes")),
         )
+    return found
+
+
+def topic_ids_of(admin: AdminClient, names: Collection[str]) -> dict[str, str]:
+    """The cluster's own ids of topics; without those that it has none for, or that we may not describe."""
+    if not names:
+        return {}
+    found = {}
+    for name, future in admin.describe_topics(TopicCollection(list(names)), request_timeout=TIMEOUT_SECONDS).items():
+        try:
+            topic_id = str(future.result().topic_id)
+        except KafkaException:  # why it can't be described is said where its partitions are asked for
+            continue
+        if topic_id != NO_TOPIC_ID:
+            found[name] = topic_id
     return found
 
 

@@ -22,6 +22,7 @@ from registry.observations import (
     PartitionRead,
     Profile,
     ScanTotals,
+    SchemaNotUsed,
     TopicLost,
     TopicRead,
     TopicScan,
@@ -31,6 +32,7 @@ from registry.observations import (
 
 SAMPLES = 3  # of each schema on a topic's side
 SECOND_PASS = 2
+NO_TIME = "the scan reached its deadline before it could read the topic again with this schema"
 Marks = set[tuple[Framing, str]]
 
 
@@ -40,6 +42,7 @@ def _bounds(source: Source) -> Bounds:
         max_messages=min(source.max_messages, settings.SCAN_MAX_MESSAGES),
         max_bytes=source.max_bytes,
         deadline_seconds=float(min(source.max_seconds, settings.SCAN_DEADLINE_SECONDS)),
+        first_slice=source.first_slice,
     )
 
 
@@ -65,8 +68,7 @@ def observe(
     remote, session = spark_remote(), session_of(tag)
     first = run(spec, remote=remote, on_progress=on_progress, tag=tag, session_id=session)
     unknown = marks_without_writer(first, spec.writers)
-    left = spec.bounds.deadline_seconds - (time.monotonic() - started)
-    if not unknown or left < 1:
+    if not unknown:
         return first
     more = patiently(lambda: writers_for(source, list(unknown), _marks(unknown)))
     known = {(writer.framing, writer.mark) for writer in spec.writers}
@@ -74,6 +76,9 @@ def observe(
     topics = [name for name, marks in unknown.items() if marks & better]
     if not topics:
         return first
+    left = spec.bounds.deadline_seconds - (time.monotonic() - started)
+    if left < 1:
+        return [*first, *_not_decoded(unknown, better, topics)]
     on_progress(0, 0, "reading topics again whose schemas were unknown before")
     again = replace(
         spec,
@@ -87,8 +92,22 @@ def observe(
     except ScanInterrupted as error:
         if error.details.get("reason") != "deadline":
             raise
-        return first  # the next scan knows these schemas from the start
-    return joined(first, second, set(topics), time.monotonic() - started)
+        return [*first, *_not_decoded(unknown, better, topics)]
+    unfinished = set(topics) - _finished(second)
+    late = _not_decoded(unknown, better, unfinished)
+    return [*joined(first, second, set(topics), time.monotonic() - started), *late]
+
+
+def _not_decoded(unknown: Mapping[str, Marks], better: Marks, topics: Collection[str]) -> list[SchemaNotUsed]:
+    """What is to say of schemas for whose messages no time was left. The next scan knows them from the start."""
+    marks = set().union(*(unknown[topic] & better for topic in topics))
+    return [SchemaNotUsed(framing, mark, NO_TIME) for framing, mark in sorted(marks)]
+
+
+def _finished(second: Sequence[Observation]) -> set[str]:
+    """The topics that the second pass read to the end."""
+    lost = {seen.topic for seen in second if isinstance(seen, TopicLost)}
+    return {seen.topic for seen in second if isinstance(seen, TopicTotals) and seen.bound_reached is None} - lost
 
 
 def marks_without_writer(observations: Sequence[Observation], writers: Sequence[WriterSchema]) -> dict[str, Marks]:
@@ -121,8 +140,7 @@ def joined(
 
     What bound the first pass reached stays said; a topic that was lost in between stays as the first pass saw it.
     """
-    lost = {seen.topic for seen in second if isinstance(seen, TopicLost)}
-    done = {seen.topic for seen in second if isinstance(seen, TopicTotals) and seen.bound_reached is None} - lost
+    done = _finished(second)
     bounds = {seen.topic: seen.bound_reached for seen in first if isinstance(seen, TopicTotals)}
     totals = next(seen for seen in first if isinstance(seen, ScanTotals))
     kept = [

@@ -27,7 +27,7 @@ class Watermarks:
 
 @dataclass(frozen=True)
 class Expired:
-    """Offsets that were deleted before a scan read them: from `start` up to, not including, `end`."""
+    """Offsets that were deleted before a scan began: from `start` up to, not including, `end`."""
 
     partition: int
     start: int
@@ -57,10 +57,16 @@ STARTS: Mapping[str, Callable[[Watermarks, int | None, int], int]] = {
 }
 
 
-def plan_topic(mode: str, marks: Mapping[int, Watermarks], positions: Mapping[int, int], *, tail: int) -> TopicPlan:
-    """The ranges to read of one topic; `positions` are the next offsets to read, by partition."""
-    # An end before the position: the topic was made anew, since offsets never go back otherwise.
-    restarted = any(partition in marks and marks[partition].high < next_ for partition, next_ in positions.items())
+def plan_topic(
+    mode: str, marks: Mapping[int, Watermarks], positions: Mapping[int, int], *, tail: int, is_new: bool = False
+) -> TopicPlan:
+    """The ranges to read of one topic; `positions` are the next offsets to read, by partition.
+
+    `is_new`: the cluster has another topic under this name than the one that was read before.
+    """
+    # An end before the position says so too, of clusters without topic ids: offsets never go back otherwise.
+    goes_back = any(partition in marks and marks[partition].high < next_ for partition, next_ in positions.items())
+    restarted = bool(positions) and (is_new or goes_back)
     known = {} if restarted else dict(positions)
     if (
         mode != "full"

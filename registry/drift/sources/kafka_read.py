@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from registry.drift.sources.base import TopicSeen
-from registry.drift.sources.kafka_ranges import TopicPlan
 from registry.observations import (
     FramedMessages,
     NullMessages,
     Observation,
+    OffsetsExpired,
     PartitionRead,
     ScanTotals,
     SchemaNotUsed,
@@ -21,9 +21,7 @@ from registry.observations import (
 MAX_ROWS: Final = 1000
 
 
-def read_json(
-    topics: Sequence[TopicSeen], plans: Mapping[str, TopicPlan], observations: Sequence[Observation], *, seconds: float
-) -> dict[str, Any]:
+def read_json(topics: Sequence[TopicSeen], observations: Sequence[Observation], *, seconds: float) -> dict[str, Any]:
     """Totals, positions, messages by schema, and what people have to know of it.
 
     `nothing` is true where the source has no topic, or where none could be asked: such a source is not scanned.
@@ -45,9 +43,9 @@ def read_json(
             if isinstance(seen, SchemaNotUsed)
         ],
         "expired": [
-            {"topic": name, "partition": each.partition, "start": each.start, "end": each.end}
-            for name, plan in sorted(plans.items())
-            for each in plan.expired
+            {"topic": each.topic, "partition": each.partition, "start": each.start, "end": each.end}
+            for each in observations
+            if isinstance(each, OffsetsExpired)
         ],
     }
     return {
