@@ -26,7 +26,8 @@ class TopicFacts:
 
     `registered` is the newest live version by side, `subjects` its subject's qualified name, `guards` what a new
     version has to pass. `seen` is the newest schema that the events carry, by side. `null_keys` and `tombstones` count
-    messages of this scan; `nulls_are_newest` says that no key came after the last message without one.
+    messages of this scan; `nulls_are_newest` says that no key came after the last message without one. `tables` are
+    those whose changes the topic carried in any scan, or was to carry, as (database, schema, table).
     """
 
     topic: str
@@ -42,6 +43,7 @@ class TopicFacts:
     seen: Mapping[Side, SchemaText] = field(default_factory=dict)
     profiles: tuple[FieldProfile, ...] = ()
     changes: tuple[ChangeEvents, ...] = ()
+    tables: tuple[tuple[str, str, str], ...] = ()
 
     def count(self, operations: str) -> int:
         """How many events have one of the operations."""

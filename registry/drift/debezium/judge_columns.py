@@ -89,7 +89,7 @@ def check_tables(world: World) -> Iterator[TableState]:
 def _checked(world: World, table: Table, facts: TopicFacts, expected: Expected) -> TableState:
     transforms = world.config.transforms
     added = tuple(name for transform in transforms for name in transform.added_fields)
-    added_key = tuple(transform.added_key_field for transform in transforms if transform.added_key_field)
+    added_key = _added_to_keys(world)
     unreadable: list[tuple[str, TopicSide, str]] = []
     rows = _sides(facts, "value", expected.row, unreadable)
     keys = _sides(facts, "key", expected.key, unreadable)
@@ -162,34 +162,51 @@ def judge_columns(world: World) -> Iterator[JudgedFinding]:
                 subject=facts.subjects.get(side, ""),
                 evidence=names,
             )
-        if refusal := _refusal(state, facts):
-            yield _refused(world, state, facts, refusal)
+        for side, row, ignore in _pending(world, state):
+            guard, registered = facts.guards.get(side), facts.registered.get(side)
+            if guard is None or registered is None:
+                continue
+            if refusal := predict_refusal(registered, row, guard, side=side, ignore=ignore):
+                yield _refused(world, state, facts, side, refusal)
 
 
-def _refusal(state: TableState, facts: TopicFacts) -> Refusal | None:
-    guard, registered = facts.guards.get("value"), facts.registered.get("value")
-    pending = [each for each in state.compared.columns if "registered" in each.behind]
-    if guard is None or registered is None or not pending or state.expected.row is None:
-        return None
-    return predict_refusal(registered, state.expected.row, guard, ignore=state.expected.either)
+def _pending(world: World, state: TableState) -> Iterator[tuple[TopicSide, RowShape, frozenset[str]]]:
+    """The sides whose registered schema is behind the table: what the next row brings, and what may be there or not.
+
+    A key that is lost brings no schema.
+    """
+    row, key = state.expected.row, state.expected.key
+    if row is not None and any("registered" in each.behind for each in state.compared.columns):
+        yield "value", row, state.expected.either
+    if key is not None and key.fields and state.compared.key is not None and "registered" in state.compared.key.behind:
+        yield "key", key, frozenset(_added_to_keys(world))
 
 
-def _refused(world: World, state: TableState, facts: TopicFacts, refusal: Refusal) -> JudgedFinding:
-    subject = facts.subjects.get("value", "")
+def _added_to_keys(world: World) -> tuple[str, ...]:
+    return tuple(each.added_key_field for each in world.config.transforms if each.added_key_field)
+
+
+def _refused(world: World, state: TableState, facts: TopicFacts, side: TopicSide, refusal: Refusal) -> JudgedFinding:
+    subject = facts.subjects.get(side, "")
     return finding(
         "NEXT_ROW_REFUSED",
         {
             "table": state.table.full_name,
             "connector": world.config.name,
             "subject": subject,
-            "level": facts.guards["value"].level,
+            "level": facts.guards[side].level,
             "reason": refusal.reason,
             "change": refusal.cure,
         },
-        (state.table.full_name,),
-        location=state.table.full_name,
+        (state.table.full_name, *(("key",) if side == "key" else ())),
+        location=f"{state.table.full_name} (key)" if side == "key" else state.table.full_name,
         subject=subject,
-        evidence={"table": state.table.full_name, "reasons": list(refusal.reasons), "schema": refusal.schema},
+        evidence={
+            "table": state.table.full_name,
+            "side": side,
+            "reasons": list(refusal.reasons),
+            "schema": refusal.schema,
+        },
     )
 
 

@@ -36,7 +36,7 @@ def judge_events(world: World) -> Iterator[JudgedFinding]:
         yield from _truncated(topic)
         yield from _unavailable(topic, tables)
         yield from _deletes(world, topic)
-        yield from _gone(world, topic, tables)
+        yield from _gone(world, topic)
 
 
 def _places(changes: list[ChangeEvents]) -> list[dict[str, int]]:
@@ -98,17 +98,16 @@ def _deletes(world: World, topic: TopicFacts) -> Iterator[JudgedFinding]:
         )
 
 
-def _gone(world: World, topic: TopicFacts, tables: list[str]) -> Iterator[JudgedFinding]:
+def _gone(world: World, topic: TopicFacts) -> Iterator[JudgedFinding]:
+    """Tables of the topic that the catalog no longer has. A dropped table sends no event, so earlier scans say which."""
     if world.catalog is None or world.catalog.cut:
         return
-    there = {table.full_name for table in world.catalog.tables}
+    there = {(table.schema, table.name) for table in world.catalog.tables}
     database = world.catalog.database
-    for table in tables:
-        schema, _, name = table.partition(".")
-        if table in there or world.config.tables.takes(schema, name) is False:
+    for of, schema, name in topic.tables:
+        if of != database or (schema, name) in there or world.config.tables.takes(schema, name) is False:
             continue
-        if database not in {each.database for each in topic.changes}:
-            continue
+        table = f"{schema}.{name}"
         yield finding(
             "TABLE_GONE",
             {"topic": topic.topic, "table": table, "database": database},

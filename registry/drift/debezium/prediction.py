@@ -30,6 +30,7 @@ from registry.formats import FORMATS
 from registry.formats.avro.json_text import read_json
 from registry.formats.base import ParsedSchema
 from registry.formats.compatibility import check
+from registry.observations import Side
 
 MAX_TEXT: Final = 200_000
 MAX_VERSIONS: Final = 50
@@ -63,9 +64,9 @@ class _Unforeseen(Exception):
 
 
 def predict_refusal(
-    registered: SchemaText, row: RowShape, guard: Guard, *, ignore: frozenset[str] = frozenset()
+    registered: SchemaText, row: RowShape, guard: Guard, *, side: Side = "value", ignore: frozenset[str] = frozenset()
 ) -> Refusal | None:
-    """The refusal to expect of the next row's schema; None where it passes or can't be foretold.
+    """The refusal to expect of the schema of the next row, or of its key; None where it passes or can't be foretold.
 
     `ignore` are fields that may be there or not: they stay as they are.
     """
@@ -74,7 +75,7 @@ def predict_refusal(
         return None
     engine = FORMATS["AVRO"]
     try:
-        text = next_schema(registered.text, row, ignore)
+        text = next_schema(registered.text, row, ignore, side=side)
         new: ParsedSchema = engine.parse(text)
         history = [(number, engine.parse(each)) for number, each in enumerate(texts, start=1)]
         report = check(engine, new, history, guard.level)
@@ -89,16 +90,16 @@ def predict_refusal(
     return Refusal(f"{reason[:1].upper()}{reason[1:]}.", reasons, f"{cure[:1].lower()}{cure[1:]}", text)
 
 
-def next_schema(text: str, row: RowShape, ignore: frozenset[str]) -> str:
-    """The Avro text of the next version: the registered one with the fields of its row as they are now."""
+def next_schema(text: str, row: RowShape, ignore: frozenset[str], *, side: Side = "value") -> str:
+    """The Avro text of the next version: the registered one with the fields of its row, or key, as they are now."""
     document = copy.deepcopy(read_json(text))
     reader = AvroReader(document)
     record = reader.record(document)
     if record is None:
         raise _Unforeseen
-    target = reader.envelope_row(record) or record
-    # A record without an envelope was unwrapped by a transform, which may have added fields of its own.
-    if target is record:
+    target = record if side == "key" else reader.envelope_row(record)
+    # A value without an envelope was unwrapped by a transform, which may have added fields of its own.
+    if target is None:
         raise _Unforeseen
     old = {field["name"]: (field, shape) for field, shape in zip(target["fields"], reader.fields(target), strict=True)}
     fields = []

@@ -534,6 +534,7 @@ class KeyDeparture(TypedDict):
 
 class NextRow(TypedDict):
     table: str
+    side: NotRequired[Literal["key", "value"]]
     reasons: list[str]
     schema: str
 

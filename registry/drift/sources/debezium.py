@@ -138,7 +138,10 @@ class DebeziumConnector:
         registered = registered_for(source, observations)
         world = replace(world, topics=topic_facts(source, world, survey.topics, observations))
         plain = judge(observations, registered, memory_of(source, survey.order))
-        topics = topics_after(survey, observations)
+        topics = tuple(
+            replace(each, tables=world.topics[each.name].tables) if each.name in world.topics else each
+            for each in topics_after(survey, observations)
+        )
         read = read_json(topics, observations, seconds=time.monotonic() - started)
         return ScanResult(
             findings=(*judge_debezium(world), *_of_topics(plain)),

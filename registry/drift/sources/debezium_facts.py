@@ -34,6 +34,7 @@ from registry.subjects.selectors.effective import effective_configs
 SIDES: Final[tuple[Side, ...]] = ("key", "value")
 MAX_GUARDED: Final = 20  # versions of a subject that a prediction is made against
 Where = tuple[str, Side]
+TableName = tuple[str, str, str]  # database, schema, table
 #: time and offset of a message
 Age = tuple[int, int]
 T = TypeVar("T")
@@ -54,10 +55,11 @@ class _Seen:
 def topic_facts(
     source: Source, world: World, topics: Mapping[str, TopicSeen], observations: Sequence[Observation]
 ) -> dict[str, TopicFacts]:
-    """The facts of every topic that is there, and of those that captured tables will have; six queries."""
+    """The facts of every topic that is there, and of those that captured tables will have; seven queries."""
     wanted = {world.topic_of(table.schema, table.name) for table in world.captured} - {None}
     names = sorted({name for name, seen in topics.items() if not seen.gone} | cast("set[str]", wanted))
     seen = _collected(observations)
+    tables = _tables(source, world, topics, seen)
     schemas = _Schemas(source, names, observations)
     facts = {}
     for name in names:
@@ -76,8 +78,27 @@ def topic_facts(
             seen=schemas.seen(name),
             profiles=tuple(own.profiles),
             changes=tuple(own.changes),
+            tables=tables.get(name, ()),
         )
     return facts
+
+
+def _tables(
+    source: Source, world: World, topics: Mapping[str, TopicSeen], seen: Mapping[str, _Seen]
+) -> dict[str, tuple[TableName, ...]]:
+    """The tables of every topic that is there: of earlier scans, of this one's events, and those that it is to carry."""
+    found: dict[str, set[TableName]] = {}
+    for name, known in source.topics.values_list("name", "tables"):
+        if name in topics and not topics[name].restarted:
+            found[name] = {(str(database), str(schema), str(table)) for database, schema, table in known}
+    for name, own in seen.items():
+        changed = {(each.database, each.schema, each.table) for each in own.changes if each.op != "m" and each.table}
+        found.setdefault(name, set()).update(changed)
+    for table in world.captured:
+        topic = world.topic_of(table.schema, table.name)
+        if topic is not None and topic in topics and not topics[topic].gone and world.catalog is not None:
+            found.setdefault(topic, set()).add((world.catalog.database, table.schema, table.name))
+    return {name: tuple(sorted(tables)) for name, tables in found.items()}
 
 
 def _collected(observations: Iterable[Observation]) -> dict[str, _Seen]:

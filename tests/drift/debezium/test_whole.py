@@ -153,6 +153,8 @@ def test_from_the_first_row_to_the_failed_task(shop: Shop) -> None:
     in_step(shop)
     after_the_ddl(shop, alters)
     after_the_next_rows(shop, more_rows)
+    dropped(shop)
+    refused_key(shop)
     refused(shop)
 
 
@@ -212,6 +214,36 @@ def after_the_next_rows(shop: Shop, rows: Any) -> None:
     assert shop.drift() == {("KEY_LOST", "altered.key_dropped")}  # its subject of keys is still there
     assert shop.open()["KEY_LOST", "altered.key_dropped"].evidence["behind"] == ["registered"]
     assert Finding.objects.filter(source=shop.source, rule="COLUMN_RENAMED", state="resolved").count() == 1
+
+
+def dropped(shop: Shop) -> None:
+    """A dropped table sends nothing: nothing is read, and it is found all the same, in each scan."""
+    topic = f"{shop.made.prefix}.truncated.alone"
+    assert ("TABLE_GONE", topic) not in shop.open()
+    shop.database.run("DROP TABLE truncated.alone")
+    for _ in range(2):
+        assert shop.scan().read["messages"] == 0
+        assert "doesn't have any more" in shop.open()["TABLE_GONE", topic].sentence
+
+
+def refused_key(shop: Shop) -> None:
+    """A primary key with a column more: the value's schema stays, the key's is refused and fails the task."""
+    connect = shop.made.runtime.connect
+    shop.level("BACKWARD")
+    shop.database.run("ALTER TABLE inventory.customers DROP CONSTRAINT customers_pkey, ADD PRIMARY KEY (id, email)")
+    shop.scan()
+    foretold = shop.open()["NEXT_ROW_REFUSED", "inventory.customers (key)"]
+    assert f"{shop.made.prefix}.inventory.customers-key is BACKWARD" in foretold.sentence
+    assert ("NEXT_ROW_REFUSED", "inventory.customers") not in shop.open()
+    shop.database.run("INSERT INTO inventory.customers (first_name, last_name, email) VALUES ('A', 'B', 'c')")
+    failed = connect.wait_until(shop.made.name, lambda status: "FAILED" in status.tasks, seconds=180)
+    assert f"{shop.made.prefix}.inventory.customers-key" in failed.failure
+    shop.level("NONE")
+    connect.restart_failed(shop.made.name)
+    shop.made.wait_until_streaming()
+    shop.made.settled()
+    shop.scan()
+    assert ("NEXT_ROW_REFUSED", "inventory.customers (key)") not in shop.open()
 
 
 def refused(shop: Shop) -> None:

@@ -190,7 +190,7 @@ def topic(name: str, given: dict[str, Any]) -> TopicFacts:
     registered = schemas(given.get("registered", {}), "AVRO")
     guards = {}
     if "level" in given:
-        guards = {"value": Guard(given["level"], (registered["value"].text,))}
+        guards = {side: Guard(given["level"], (schema.text,)) for side, schema in registered.items()}
     return TopicFacts(
         topic=name,
         partitions=given.get("partitions", 1),
@@ -205,7 +205,12 @@ def topic(name: str, given: dict[str, Any]) -> TopicFacts:
         seen=schemas(given.get("seen", {}), given.get("written", "CONNECT")),  # type: ignore[arg-type]
         profiles=profiles(name, given.get("json", {}), rows),
         changes=seen,
+        tables=tuple(sorted({*map(tuple, given.get("tables", [])), *_tables(seen)})),
     )
+
+
+def _tables(seen: tuple[ChangeEvents, ...]) -> set[tuple[str, str, str]]:
+    return {(each.database, each.schema, each.table) for each in seen if each.table}
 
 
 def world(case: dict[str, Any]) -> World:
