@@ -57,6 +57,9 @@ DECIDED: Final = (
 )  # fmt: skip
 
 
+#: by how much a first slice grows that fitted into the deadline; from this number on it is the usual one
+GROWTH: Final = 4
+USUAL_SLICE: Final = 50_000
 #: in what a scan read and in the evidence of findings: since when no scan has read rows
 UNREAD_SINCE: Final = "rows_unread_since"
 
@@ -84,12 +87,20 @@ def keep_result(claim: Claim, result: ScanResult) -> bool:
     _keep_findings(scan, source, result, topics)
     _count_unseen(scan, source, result)
     _mark_out_of_reach(source, result)
-    if result.read.get("bound_reached") != "deadline":  # the usual first slice may fit again
-        Source.objects.filter(pk=source.pk).exclude(first_slice=None).update(first_slice=None)
+    _grow_first_slice(source, result)
     scan.state, scan.finished_at, scan.lease_until = "done", timezone.now(), None
     scan.read, scan.phase, scan.detector = result.read, "", DETECTOR.version
     scan.save(update_fields=["state", "finished_at", "lease_until", "read", "phase", "detector"])
     return True
+
+
+def _grow_first_slice(source: Source, result: ScanResult) -> None:
+    """A first slice that was made small fitted in: the next one has several times as many, up to the usual number."""
+    if source.first_slice is None or not result.read.get("messages"):
+        return
+    larger = max(source.first_slice * GROWTH, int(result.read["messages"]))
+    is_usual = result.read.get("bound_reached") != "deadline" or larger >= USUAL_SLICE
+    Source.objects.filter(pk=source.pk).update(first_slice=None if is_usual else larger)
 
 
 def _keep_uses(

@@ -18,7 +18,17 @@ from pyspark.sql.connect import functions as f
 from pyspark.sql.connect.session import SparkSession
 
 from registry.errors import ScanInterrupted, SparkUnavailable
-from registry.observations import Framing, Observation, Sample, SchemaKind, Side, Span, TopicScan, WriterSchema
+from registry.observations import (
+    BodyProblem,
+    Framing,
+    Observation,
+    Sample,
+    SchemaKind,
+    Side,
+    Span,
+    TopicScan,
+    WriterSchema,
+)
 from registry.pipeline import bare, slices, superset
 from registry.pipeline.bodies import JSON_CLASSES, Marks, Wanted
 from registry.pipeline.control import Control
@@ -200,7 +210,7 @@ class Profiler:
         owner, offsets = owner_of(topic, side, framing, raw), dict(what["offsets"])
         is_native = self._is_native(owner)
         is_counted = is_native and problem != "left_over"
-        kind = "malformed" if is_counted or problem == "left_over" else problem
+        kind = cast("BodyProblem", "malformed" if is_counted or problem == "left_over" else problem)
         bad = self._profiles.bad.setdefault((owner, partition, kind), BadBodies())
         if is_counted:  # natively, where it didn't decode there
             bad.reasons |= {offset: reason for offset, reason in offsets.items() if offset in bad.offsets}

@@ -92,7 +92,7 @@ KINDS = {
         "ID_BELOW_LEAST", "ID_RETIRED", "ID_DEPRECATED", "OLD_VERSION_WRITTEN", "ID_DELETED",
     ),
     "unframed or wrong magic byte": ("UNFRAMED_DATA", "FRAME_CUT", "FRAMED_TWICE", "FRAMING_MIXED"),
-    "undecodable": ("UNDECODABLE", "NOT_JSON"),
+    "undecodable": ("UNDECODABLE", "SCHEMA_VIOLATED", "MESSAGE_NOT_READ", "NOT_JSON"),
     "undeclared field": ("FIELD_UNDECLARED",),
     "type, null-rate, enum drift": (
         "FIELD_KIND_WRONG", "FIELD_KIND_NEW", "NULL_SHARE_ROSE", "ENUM_VALUE_UNDECLARED", "ENUM_SHARE_SHIFTED",

@@ -395,12 +395,12 @@ def test_a_worker_that_is_killed_leaves_its_scan_to_another(
 def test_a_backlog_larger_than_a_deadline_is_read_by_several_scans_and_counted_once(
     house: str, system: Actor, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A worker is killed in the middle of it too."""
-    backlog = 50_000
+    """A worker is killed in the middle of it too. The deadline is as long as some slices take on this machine."""
+    slice_, backlog = 2_000, 28_000
     topic = make_topic(house, [], partitions=2)
     schema_id = register(topic, system)
     fill(house, topic, ((n % 2, None, framed(schema_id, string(f"user {n}"))) for n in range(backlog)))
-    source = add(system, topic, max_seconds=10, every_seconds=3600)
+    source = add(system, topic, every_seconds=3600)
     number = services.queue_scan(source_id=source, by=system)
     process = worker(number, settings)
     try:
@@ -410,31 +410,32 @@ def test_a_backlog_larger_than_a_deadline_is_read_by_several_scans_and_counted_o
         process.communicate()
     Scan.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
     assert services.reclaim_lost_scans() == [number]
-    monkeypatch.setattr("registry.pipeline.slices.FIRST_SLICE", 2_000)
-    monkeypatch.setattr("registry.pipeline.slices.LARGEST_SLICE", 2_000)
-    monkeypatch.setattr("registry.pipeline.slices.SMALLEST_SLICE", 500)
-    read: list[int] = []
-    behind: list[Any] = []
-    while sum(read) < backlog:
+
+    for name in ("FIRST_SLICE", "LARGEST_SLICE"):
+        monkeypatch.setattr(f"registry.pipeline.slices.{name}", slice_)
+    monkeypatch.setattr("registry.pipeline.slices.SMALLEST_SLICE", slice_ // 4)
+    Source.objects.update(max_messages=slice_)
+    rows = [scan(source, system), scan(source, system)]
+    assert [row.read["bound_reached"] for row in rows if row.read] == ["messages", "messages"]
+    took = rows[1].read["seconds"] if rows[1].read else 0
+    Source.objects.update(max_messages=10**7, max_seconds=int(3 * took) + 1)
+    while (left := backlog - sum(row.read["messages"] for row in rows if row.read)) and len(rows) < 40:
         row = scan(source, system)
-        assert len(read) < 50
         if row.state == "failed":  # not even the first slice: the next scan begins with fewer
-            assert "deadline" in row.error
-            assert (Source.objects.get(pk=source).first_slice or backlog) <= 500
-            continue
-        assert row.read is not None
-        read.append(row.read["messages"])
-        behind.append(row.read["behind"])
-        assert (behind[-1] or {"offsets": 0})["offsets"] == backlog - sum(read)
-        assert row.read["bound_reached"] == ("deadline" if behind[-1] else None)
-    assert sum(read) == backlog
-    assert len(read) > 1
-    assert behind[-1] is None
-    assert behind[0]["arriving_per_second"] is None, "of the first scan nobody knows what arrives"
-    if len(read) > 2:
-        assert behind[1]["arriving_per_second"] == 0
-        assert behind[1]["scans"] >= 1
-        assert datetime.fromisoformat(behind[1]["caught_up_at"]) > timezone.now()
+            assert "reached its deadline" in row.error
+            assert (Source.objects.get(pk=source).first_slice or slice_) < slice_
+        rows.append(row)
+    assert left == 0
+    done = [row.read for row in rows if row.state == "done" and row.read]
+    for number, read in enumerate(done):
+        behind = backlog - sum(each["messages"] for each in done[: number + 1])
+        assert (read["behind"]["offsets"] if read["behind"] else 0) == behind
+        assert (read["bound_reached"] is None) == (behind == 0)
+    assert "deadline" in {read["bound_reached"] for read in done}
+    assert done[0]["behind"]["arriving_per_second"] is None, "of the first scan nobody knows what arrives"
+    assert done[1]["behind"]["arriving_per_second"] == 0
+    assert done[1]["behind"]["scans"] == (backlog - 2 * slice_) / slice_
+    assert datetime.fromisoformat(done[1]["behind"]["caught_up_at"]) > timezone.now()
     assert sum(SchemaUse.objects.filter(topic__name=topic).values_list("messages", flat=True)) == backlog
     assert Topic.objects.get(name=topic).messages == backlog
     assert not Finding.objects.filter(source_id=source).exists()

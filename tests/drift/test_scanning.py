@@ -158,7 +158,10 @@ def test_a_first_slice_that_took_too_long_is_smaller_the_next_time(
     assert source.first_slice == 2_500
     scan(source, system, read=READ | {"bound_reached": "deadline"})
     source.refresh_from_db()
-    assert source.first_slice == 2_500
+    assert source.first_slice == 10_000
+    scan(source, system, read=READ | {"bound_reached": "deadline", "messages": 12_000})
+    source.refresh_from_db()
+    assert source.first_slice == 40_000
     scan(source, system)
     source.refresh_from_db()
     assert source.first_slice is None

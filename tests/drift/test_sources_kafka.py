@@ -19,6 +19,7 @@ from registry.audit.models import AuditEvent
 from registry.drift import connecting, selectors, services
 from registry.drift.models import Cluster, Source, Topic
 from registry.drift.sources import kafka, kafka_cluster
+from registry.drift.sources.kafka_cluster import topic_ids_of
 from registry.drift.sources.kafka_passes import joined, marks_without_writer, ranges_read
 from registry.drift.sources.kafka_ranges import Watermarks, plan_topic
 from registry.drift.topics import keep_topics, note_topics
@@ -325,6 +326,7 @@ def test_a_topic_from_its_first_scan_to_its_end(cluster: Cluster, kafka_bootstra
     until(lambda: name not in admin.list_topics(timeout=30).topics, pause=0.2)
     admin.create_topics([NewTopic(name, num_partitions=1)])[name].result(60)
     fill(kafka_bootstrap, name, numbered(9))
+    until(lambda: topic_ids_of(admin, [name]), pause=0.2)
     survey = kafka.survey_cluster(source)
     assert survey.plans[name].restarted
     assert [(part.start, part.end) for part in survey.plans[name].ranges] == [(0, 9)]
@@ -354,6 +356,7 @@ def test_what_is_deleted_while_a_scan_reads_is_told(cluster: Cluster, kafka_boot
     admin.delete_topics([other])[other].result(60)
     until(lambda: other not in admin.list_topics(timeout=30).topics, pause=0.2)
     admin.create_topics([NewTopic(other, num_partitions=1)])[other].result(60)
+    until(lambda: topic_ids_of(admin, [other]), pause=0.2)
     told = kafka.with_lost_offsets(source, survey, seen)
     assert seen[0] in told
     assert seen[1] not in told

@@ -181,3 +181,15 @@ HOSTILE: dict[str, Hostile] = {
 def writer_text(hostile: Hostile) -> str:
     """The schema as the driver hands it to workers."""
     return json.dumps(bare(hostile.schema)) if hostile.kind == "AVRO" else hostile.schema
+
+
+#: the same message as in `descriptors`
+PROTO = """syntax = "proto3";
+message N {
+  N next = 1;
+  repeated N all = 2;
+  string text = 3;
+  repeated int32 numbers = 4;
+  map<string, N> by_key = 5;
+}
+"""
