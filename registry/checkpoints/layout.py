@@ -58,7 +58,10 @@ def _cure(names: set[str]) -> str:
     if "metadata" in names:
         return "its query has planned no batch yet, or the folder was copied in part"
     if names & {"offsets", "commits"}:
-        return "it was copied in part: the file metadata, which has the query's id, is missing"
+        return (
+            "its query is starting just now, or it was copied in part: the file metadata, which has the query's id, is "
+            "missing"
+        )
     if {"_metadata"} & names or "_stateSchema" in names:
         return "this is one operator's state; name the folder that has state, offsets and metadata in it"
     return "name the folder that the query has as its checkpointLocation"

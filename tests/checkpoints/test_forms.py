@@ -71,7 +71,7 @@ def test_a_later_form_is_refused_with_the_file_and_the_reason(
     ("removed", "words"),
     [
         (["offsets"], "its query has planned no batch yet, or the folder was copied in part"),
-        (["metadata"], "it was copied in part: the file metadata"),
+        (["metadata"], "starting just now, or it was copied in part: the file metadata"),
         (["metadata", "offsets", "commits"], "found sources, state; name the folder that the query has"),
     ],
 )
