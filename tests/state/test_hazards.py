@@ -102,6 +102,15 @@ def test_the_format_of_a_checkpoint_is_told_by_its_commits(totals: Path) -> None
     assert any("commits/4" in each for each in read_checkpoint(str(totals), [totals]).problems)
 
 
+def test_a_setting_of_the_plan_counts_or_a_note_says_why_not() -> None:
+    settings = {"spark.sql.shuffle.partitions": 200, "spark.sql.streaming.stateStore.minDeltasForSnapshot": 3}
+    check = checked(TOTALS, settings=settings)
+    assert check.notes == (
+        "spark.sql.shuffle.partitions stays 2: Spark takes it from the checkpoint, not from the next start.",
+        "spark.sql.streaming.stateStore.minDeltasForSnapshot is set by the plan, and this check doesn't look at it.",
+    )
+
+
 @pytest.mark.requirement("DBX-4")
 @pytest.mark.parametrize("lost", ["0_*", "1_*", "*"])
 def test_a_schema_file_that_is_missing_stops_spark(totals: Path, lost: str) -> None:

@@ -10,7 +10,7 @@ from typing import Final
 
 from registry.checkpoints.families import EVOLVING, UNUSED_DEFAULT, internal_meaning
 from registry.checkpoints.files import CheckpointFiles
-from registry.checkpoints.logs import CHECKPOINT_FORMAT, ENCODING, SCHEMA_FILES, VALUE_SCHEMAS
+from registry.checkpoints.logs import CHECKPOINT_FORMAT, SCHEMA_FILES, VALUE_SCHEMAS
 from registry.checkpoints.model import Checkpoint, StateVariable
 from registry.checkpoints.object_store import ObjectStore
 from registry.checkpoints.plans.ddl_text import to_ddl
@@ -34,9 +34,6 @@ from registry.formats.policies.spark_state.changes import change
 from registry.formats.policies.spark_state.rules import EFFECTS
 
 SCHEMA_CHECK: Final = "spark.sql.streaming.stateStore.stateSchemaCheck"
-PROVIDER: Final = "spark.sql.streaming.stateStore.providerClass"
-# Spark takes these from the checkpoint, whatever the next start sets.
-KEPT_SETTINGS: Final = (ENCODING, PROVIDER)
 _DEFAULTS: Final[Mapping[str, str]] = {VALUE_SCHEMAS: "16", SCHEMA_FILES: "128", SCHEMA_CHECK: "true"}
 _BY_EFFECT: Final[Mapping[str, VariableStatus]] = {
     "refused": "refused",
@@ -331,8 +328,12 @@ def _notes(
             "The key's nullability is taken from what is stored. Spark refuses to start where a column of the grouping "
             "key becomes nullable that was not."
         )
-    for name in KEPT_SETTINGS:
-        if name in plan.settings and name in recorded and plan.settings[name] != recorded[name]:
+    for name, value in plan.settings.items():
+        if name in _DEFAULTS or name == CHECKPOINT_FORMAT:
+            continue
+        if name not in recorded:
+            yield f"{name[:200]} is set by the plan, and this check doesn't look at it."
+        elif value != recorded[name]:
             yield f"{name} stays {recorded[name]}: Spark takes it from the checkpoint, not from the next start."
     for name in plan.removed:
         if name not in state.variables:
