@@ -46,11 +46,15 @@ class OffsetLog:
 
 @dataclass(frozen=True)
 class StoreInfo:
-    """A state store of an operator, and its schema files' names (none where Spark keeps no history)."""
+    """A state store of an operator, and its schema files' names (none where Spark keeps no history).
+
+    `checkpoint` is where the checkpoint was when the newest of them was written, empty without any.
+    """
 
     name: str
     partitions: int
     schema_files: tuple[str, ...]
+    checkpoint: str = ""
 
 
 @dataclass(frozen=True)
@@ -220,6 +224,12 @@ def _read_info(files: CheckpointFiles, parts: tuple[str, ...]) -> OperatorInfo:
         raise InvalidCheckpoint(f"{where} lacks what operator metadata has: {error}", file=where) from error
 
 
+def _checkpoint_of(paths: Iterable[Any]) -> str:
+    """Where a checkpoint was when the newest of its schema files was written; empty without any."""
+    *_, newest = ("", *(str(path) for path in paths))
+    return newest.rpartition("/state/")[0]
+
+
 def _operator_info(parsed: dict[str, Any], where: str) -> OperatorInfo:
     stores = tuple(
         StoreInfo(
@@ -227,6 +237,7 @@ def _operator_info(parsed: dict[str, Any], where: str) -> OperatorInfo:
             partitions=int(store["numPartitions"]),
             # Written with the path that the checkpoint had then; it may have been moved since.
             schema_files=tuple(str(path).rpartition("/")[2] for path in store.get("stateSchemaFilePaths") or ()),
+            checkpoint=_checkpoint_of(store.get("stateSchemaFilePaths") or ()),
         )
         for store in parsed["stateStoreInfo"]
     )

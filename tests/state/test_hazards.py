@@ -105,9 +105,20 @@ def test_the_format_of_a_checkpoint_is_told_by_its_commits(totals: Path) -> None
 def test_a_setting_of_the_plan_counts_or_a_note_says_why_not() -> None:
     settings = {"spark.sql.shuffle.partitions": 200, "spark.sql.streaming.stateStore.minDeltasForSnapshot": 3}
     check = checked(TOTALS, settings=settings)
-    assert check.notes == (
+    assert check.notes[:2] == (
         "spark.sql.shuffle.partitions stays 2: Spark takes it from the checkpoint, not from the next start.",
         "spark.sql.streaming.stateStore.minDeltasForSnapshot is set by the plan, and this check doesn't look at it.",
+    )
+
+
+@pytest.mark.requirement("DBX-4")
+def test_a_checkpoint_that_was_moved_is_said_to_be_as_spark_reads_schema_files_where_they_were(tmp_path: Path) -> None:
+    """A real restart after the folder was renamed: FileNotFoundException."""
+    path = write_checkpoint(tmp_path / "here", [(0, v3(family("totals", struct_type(a="long"))))])
+    assert not any("was written at" in note for note in checked(path).notes)
+    (note,) = (note for note in checked(path.rename(tmp_path / "there")).notes if "was written at" in note)
+    assert note.startswith(
+        f"The checkpoint was written at file:{tmp_path}/here, and Spark reads its schema files there"
     )
 
 

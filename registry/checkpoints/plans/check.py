@@ -343,8 +343,22 @@ def _notes(
         yield f"Rows weren't read{reason}: whether removed fields hold values isn't known to this check."
     if state.operator.why_fixed is not None:
         yield f"Values can't evolve: {state.operator.why_fixed}. State variables can still be added and removed."
+    places = {each.checkpoint for each in state.info.stores if each.checkpoint} if state.info else set()
+    for place in sorted(place for place in places if _plain(place) != _plain(checkpoint.path)):
+        yield (
+            f"The checkpoint was written at {place[:300]}, and Spark reads its schema files there: a restart on a folder "
+            "that it was moved or copied to stops with FileNotFoundException."
+        )
     if not state.history:
         yield "The operator has no schema file yet: every variable is taken for a new one."
+
+
+def _plain(place: str) -> str:
+    """A folder or address in the one form for all its spellings."""
+    scheme, sign, rest = place.rstrip("/").partition(":")
+    if not sign:
+        return place.rstrip("/")
+    return "/" + rest.lstrip("/") if scheme == "file" else f"{'s3' if scheme in ('s3a', 's3n') else scheme}:{rest}"
 
 
 def _not_checked(variable: StateVariable) -> VariableCheck:
