@@ -77,7 +77,7 @@ def review_form(info: RequestInfo, actor: Actor, environment: EnvironmentInfo) -
         reject=action(
             info, "reject", gettext("Reject"), others or _again(mine, Review.REJECT), tone="danger", icon="x"
         ),
-        comment=Field(name="comment", label=gettext("Comment"), kind="textarea", rows=3, help=asks),
+        comment=Field(name="comment", label=gettext("Comment"), kind="textarea", rows=2, help=asks),
         plan_hash=info.plan_hash,
         override=Field(
             name="override",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -79,6 +80,27 @@ def test_keyboard(page: Page, address: str) -> None:
     for key, expected in (("n", "c-1"), ("n", "c-2"), ("p", "c-1"), ("p", "c-1")):
         page.keyboard.press(key)
         assert page.evaluate("document.activeElement.id") == expected
+
+
+@pytest.mark.requirement("CARD-4")
+@pytest.mark.parametrize("name", ["finding", "finding-state", "promotion", "promotion-breaks"])
+def test_the_decision_is_in_sight_at_900_pixels_and_before_its_proofs_on_a_phone(
+    page: Page, address: str, name: str
+) -> None:
+    page.set_viewport_size({"width": 1280, "height": 900})
+    page.goto(f"{address}/gallery/{name}")
+    buttons = page.locator(".split-decide > aside").get_by_role(
+        "button", name=re.compile("^(Acknowledge|Approve|Request changes|Reject)$")
+    )
+    assert buttons.count() >= 1
+    for box in (button.bounding_box() for button in buttons.all()):
+        assert box is not None
+        assert box["y"] + box["height"] <= 900
+    page.set_viewport_size({"width": 390, "height": 844})
+    tops = page.evaluate(
+        "['aside', '.split-rest'].map((part) => document.querySelector(`.split-decide > ${part}`).getBoundingClientRect().top)"
+    )
+    assert tops[0] < tops[1]
 
 
 def test_a_part_that_finds_the_database_away_says_so_and_the_page_stays(page: Page, address: str) -> None:

@@ -198,7 +198,7 @@ FORM = PromotionForm(
         Field(name="items", label="What", kind="textarea", rows=4, required=True, code=True, value="customers-value 2\nitems-value", help="A subject a line, with a version or the latest."),
         Field(name="source", label="From", kind="select", required=True, choices=(Choice(value="staging", label="staging"),)),
         Field(name="target", label="To", kind="select", required=True, choices=(Choice(value="prod", label="prod"),)),
-        Field(name="reason", label="Why", kind="textarea", rows=3, help="What the reviewer should know."),
+        Field(name="reason", label="Why", kind="textarea", rows=2, help="What the reviewer should know."),
         Field(name="labels", label="Labels", value="checkout, q4", help="Up to 10, with commas between them; everybody who reads the request sees them."),
     ),
     submit=Action(label="Ask for review", url="/ui/promotions/request", method="post"),
@@ -216,7 +216,7 @@ CHANGES = Action(label="Request changes", url="/ui/promotions/13/changes", metho
 REJECT = Action(label="Reject", url="/ui/promotions/13/reject", method="post", tone="danger")
 REVIEW = ReviewForm(
     approve=APPROVE, changes=CHANGES, reject=REJECT, plan_hash="5f0c9a1e",
-    comment=Field(name="comment", label="Comment", kind="textarea", rows=3, help="Needed to request changes and to reject."),
+    comment=Field(name="comment", label="Comment", kind="textarea", rows=2, help="Needed to request changes and to reject."),
 )  # fmt: skip
 TIMELINE = (
     TimelineEntry(sentence="Asked for", who="steward", at=ago(hours=5)),
