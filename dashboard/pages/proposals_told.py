@@ -24,6 +24,7 @@ from dashboard.presenters.report import SyntaxProblem, snippet
 from dashboard.texts import counted
 from registry.access.roles import Actor
 from registry.errors import InvalidSchema, SchemadeskError
+from registry.formats.assessment import Assessment
 from registry.promotions import services
 from registry.promotions.plan import Plan
 from registry.subjects import selectors as subjects
@@ -125,19 +126,12 @@ def _told(form: Form, plan: Plan, actor: Actor, *, is_whole: bool) -> ProposalTo
         lint=lint_groups(found.lint),
         comparison=comparison,
         changes=_changes(comparison),
-        fixes=_fixes(form) if plan.failing and plan.has_work else (),
+        fixes=_fixes(form, found.assessment) if found.assessment and plan.has_work else (),
     )
 
 
-def _fixes(form: Form) -> tuple[Fix, ...]:
+def _fixes(form: Form, found: Assessment) -> tuple[Fix, ...]:
     """Edits that the report suggests under the level that counts: of likely renames first, then all that makes it pass."""
-    found = subjects.report_proposal(
-        get_registry(form.registry),
-        parse_subject(form.subject),
-        text=form.text,
-        schema_type=form.schema_type,
-        references=form.references(),
-    ).assessment
     renames = sorted((item for item in found.renames if item.edit), key=lambda item: -item.score)[:SHOWN_RENAMES]
     fixes = [
         Fix(

@@ -175,11 +175,15 @@ def report_proposal(
 
 @dataclass(frozen=True)
 class TextCheck:
-    """What is told of a text while it is written: the settings that count, all seven levels, and advice."""
+    """What is told of a text while it is written: the settings that count, all seven levels, and advice.
+
+    `assessment` has the edits that would make it pass; None for a text that passes as it is.
+    """
 
     config: EffectiveConfig
     levels: LevelStrip
     lint: tuple[LintFinding, ...]
+    assessment: Assessment | None = None
 
 
 def check_text(
@@ -191,10 +195,15 @@ def check_text(
     """
     resolved = tuple(reference for reference, _ in resolve_references(registry, references, context=subject.context))
     schema = parse_schema(schema_type, text, resolved)
-    config = effective_config(registry, subject)
+    config, history = effective_config(registry, subject), _live_history(registry, subject)
+    levels = engines.check_all_levels(schema, history, profile=config.profile)
+    passes = levels.reports[config.level].is_compatible
     return TextCheck(
         config=config,
-        levels=engines.check_all_levels(schema, _live_history(registry, subject), profile=config.profile),
+        levels=levels,
+        assessment=None
+        if passes
+        else engines.assess(schema, history, config.level, references=resolved, profile=config.profile),
         lint=_apt(engines.lint(schema), registry, subject),
     )
 
