@@ -208,8 +208,14 @@ def test_nobody_reads_by_referring(secret_of: Callable[..., str]) -> None:
             content = "application/json" if path.startswith("/v1") else CONTENT
             answer = client.post(path, data, content_type=content)
             answers.append((path, answer.status_code, answer.content.decode().replace(subject, "SUBJECT")))
+        own = {"schema": text, "references": [reference], "subject": "s-orders-own", "reason": "why"}
+        for path in ("/api/v1/compatibility-reports", "/api/v1/proposals", "/api/v1/drafts"):
+            data = json.dumps({**own, "target": "dev"} if path.endswith("proposals") else {**own, "registry": "dev"})
+            answer = client.post(path, data, content_type="application/json")
+            answers.append((path, answer.status_code, answer.content.decode().replace(subject, "SUBJECT")))
     half = len(answers) // 2
     assert answers[:half] == answers[half:]
+    assert [row for row in answers if "No schema reference found" not in row[2]] == []
     assert {status for _, status, _ in answers} <= {400, 422}
     assert said(client, "/subjects/hidden-value/versions/1")[0] == 403
 

@@ -25,6 +25,7 @@ from registry.subjects import selectors
 from registry.subjects.names import SubjectName, parse_subject
 from registry.subjects.remote_verdict import ask_remote
 from registry.subjects.selectors.places import get_registry
+from registry.subjects.selectors.visible import Visible, require_references
 from registry.subjects.services import delete_config, set_config
 
 
@@ -108,6 +109,7 @@ class CompatibilityReports(ProductView):
         place, subject = get_registry(values["registry"]), parse_subject(values["subject"])
         require(self.actor, "schema.read", registry=place.name, subject=subject.qualified)
         references = [Reference(**item) for item in values.get("references", [])]
+        require_references(Visible(place, self.actor), references, context=subject.context)
         proposal = selectors.report_proposal(
             place,
             subject,

@@ -21,6 +21,7 @@ from registry.errors import InvalidInput
 from registry.formats.base import Reference
 from registry.subjects.names import DEFAULT_CONTEXT, check_context, parse_subject
 from registry.subjects.selectors.places import get_registry
+from registry.subjects.selectors.visible import Visible, require_references
 
 _NO = ("0", "false", "no")
 
@@ -96,13 +97,16 @@ class Replays(ProductView):
         values = self.valid(ReplaySerializer)
         if bool(values["schema"]) == bool(values["version"]):
             raise InvalidInput("Give a schema, or a version that is there: one of the two.")
+        place, subject = get_registry(values["registry"]), parse_subject(values["subject"])
+        references = [Reference(**item) for item in values.get("references", [])]
+        require_references(Visible(place, self.actor), references, context=subject.context)
         found = replay_and_weigh(
-            get_registry(values["registry"]),
-            parse_subject(values["subject"]),
+            place,
+            subject,
             by=self.actor,
             text=values["schema"],
             schema_type=values["schemaType"],
-            references=[Reference(**item) for item in values.get("references", [])],
+            references=references,
             version=values["version"],
             topic=values["topic"],
             messages=values["messages"],

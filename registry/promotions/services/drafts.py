@@ -22,6 +22,7 @@ from registry.subjects.names import SubjectName, parse_subject
 from registry.subjects.selectors.places import get_registry
 from registry.subjects.selectors.submission import refuse_too_large
 from registry.subjects.selectors.versions import parse_version
+from registry.subjects.selectors.visible import Visible, require_references
 
 MAX_DRAFTS: Final = 100
 MAX_REFERENCES: Final = 200
@@ -58,6 +59,7 @@ def save_draft(
     author = person(by)
     if not subject.subject:
         raise InvalidInput("A subject needs a name.")
+    require_references(Visible(place, by), references, context=subject.context)
     if schema_type not in FORMATS:
         raise InvalidSchema(
             f"Invalid schema type {schema_type[:40]!r}: this server knows {', '.join(sorted(FORMATS))}."

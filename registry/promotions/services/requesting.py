@@ -43,6 +43,7 @@ from registry.subjects.selectors import get_version
 from registry.subjects.selectors.effective import config_and_settings
 from registry.subjects.selectors.submission import prepare
 from registry.subjects.selectors.versions import parse_version
+from registry.subjects.selectors.visible import Visible, require_references
 from registry.subjects.services.locks import retried
 
 MAX_ITEMS: Final = 200
@@ -126,6 +127,7 @@ def propose_version(
         require_finding(finding, by)
     settings = config_and_settings(goal.registry, subject)[1]
     is_new = settings.validate_new_schemas is not False
+    require_references(Visible(goal.registry, by), references, context=subject.context)
     submission = prepare(goal.registry, subject, text, schema_type, references, is_new=is_new)
     proposed = ItemText(schema_type=submission.schema.schema_type, text=text, references=submission.references)
     item = WishedItem(subject, 0, proposed)
