@@ -38,7 +38,7 @@ from dashboard.presenters.report import (
 )
 from dashboard.texts import later
 from dashboard.travel import PARAMETER
-from registry.access.roles import may, refusal
+from registry.access.roles import Actor, may, refusal
 from registry.errors import InvalidReference, InvalidSchema, SchemadeskError
 from registry.formats import FORMATS
 from registry.formats.compatibility import LEVELS
@@ -72,7 +72,7 @@ def report_page(request: HttpRequest, registry: str, subject: str) -> ReportPage
         try:
             if request.POST.get("do") == "keep":
                 form = _kept(request, registry, name, form)
-            proposal = _proposal(place, name, form)
+            proposal = _proposal(place, name, form, page_actor(request))
             result = present_proposal(registry, name, proposal, by=page_actor(request), is_whole=_is_whole(request))
             if request.POST.get("words") == "business":
                 result = _in_business_words(place, name, result, form.schema_type)
@@ -195,7 +195,7 @@ def report_file(request: HttpRequest, registry: str, subject: str) -> tuple[str,
         return None
     place, name = get_registry(registry), parse_subject(subject)
     try:
-        found = _proposal(place, name, form_sent(request)).assessment
+        found = _proposal(place, name, form_sent(request), page_actor(request)).assessment
     except SchemadeskError:
         return None  # the page says what is wrong with the text
     return file.render(found, registry, name.qualified), file.content_type, f"compatibility-report.{file.ending}"
@@ -245,13 +245,14 @@ def _is_whole(request: HttpRequest) -> bool:
     return "1" in (request.POST.get("all"), request.GET.get("all"))
 
 
-def _proposal(place: Registry, name: SubjectName, form: Form) -> Proposal:
+def _proposal(place: Registry, name: SubjectName, form: Form, by: Actor) -> Proposal:
     profile = next((item for item in PROFILES if item == form.profile), None)
     return selectors.report_proposal(
         place,
         name,
         text=form.text,
         schema_type=form.schema_type,
+        by=by,
         references=form.references(),
         profile=profile,
         level=form.level or None,

@@ -84,9 +84,14 @@ class Meant:
         ]
 
     @property
+    def referrers_hidden(self) -> int:
+        """How many live versions refer to it that the reader may not read."""
+        return sum(use.referrers_hidden for use in self.use)
+
+    @property
     def unshared(self) -> list[VersionUse]:
         """The versions whose schema id nothing else of the registry has."""
-        return [use for use in self.use if not use.shared_with]
+        return [use for use in self.use if not use.is_shared]
 
     def evidence(self) -> list[Evidence]:
         """All of it: of messages, of state, of clients."""
@@ -110,7 +115,7 @@ def meant(request: HttpRequest, registry: str, subject: str) -> Meant:
         raise InvalidInput(
             gettext("%(given)s is no version: it is a number.") % {"given": repr(given[:20])}, field="version"
         )
-    found = retirement_of(place, name, ask=False)
+    found = retirement_of(place, name, by=page_actor(request), ask=False)
     use = found.use.versions if version is None else (found.use.version(version),)
     return Meant(place, name, version, found, tuple(use))
 
@@ -237,7 +242,7 @@ def _evidence(what: Meant, actor: Actor) -> RetireEvidence:
         messages=sum(use.messages for use in what.use),
         last_time=max((use.last_time for use in what.use if use.last_time), default=None),
         referrers=tuple(referrers[:SHOWN]),
-        hidden_referrers=max(0, len(referrers) - SHOWN),
+        hidden_referrers=max(0, len(referrers) - SHOWN) + what.referrers_hidden,
         places=tuple(places),
         coverage=tuple(topic.sentence for topic in found.use.coverage if topic.is_own)[:SHOWN],
         usage_url=usage_url(what.place.name, what.name.qualified),
@@ -276,6 +281,8 @@ def _refused(what: Meant, choice: str, actor: Actor) -> str:
         return gettext("It is soft-deleted already.")
     if choice in (SOFT, HARD) and what.referrers:
         return gettext("%(referrers)s refers to it: delete or change that first.") % {"referrers": what.referrers[0]}
+    if choice in (SOFT, HARD) and what.referrers_hidden:
+        return gettext("A subject that you may not read refers to it, and has to be deleted or changed first.")
     return ""
 
 

@@ -12,7 +12,7 @@ from django.utils.translation import gettext
 
 from dashboard.links import subject_url, switch_url
 from dashboard.pages.clients import clients_part
-from dashboard.pages.frame import make_frame
+from dashboard.pages.frame import make_frame, page_actor
 from dashboard.pages.sources_words import lasting
 from dashboard.pages.subject_parts import subject_crumbs, subject_parts
 from dashboard.presenters.frame import Problem, Section
@@ -58,7 +58,7 @@ def usage_page(
     """
     place, name = get_registry(registry), parse_subject(subject)
     ask = request.GET.get("ask") == "1"
-    found = retirement_of(place, name, ask=ask)
+    found = retirement_of(place, name, by=page_actor(request), ask=ask)
     own = [topic for topic in found.use.coverage if topic.is_own]
     base = usage_url(place.name, name.qualified)
     return UsagePage(
@@ -121,14 +121,16 @@ def _version(found: SubjectRetirement, use: VersionUse, own: Sequence[Coverage])
         url=subject_url(found.use.registry, found.use.subject, version=use.version),
         verdict=verdict_of_retirement(found.versions[use.version]),
         data=tuple(_topic(item) for item in use.topics[:SHOWN_TOPICS]),
-        topics_hidden=max(0, len(use.topics) - SHOWN_TOPICS),
+        topics_hidden=max(0, len(use.topics) - SHOWN_TOPICS) + use.topics_hidden,
         state=_lines(evidence, "state"),
         clients=_lines(evidence, "clients"),
         messages=use.messages,
         deleted=use.deleted,
         latest=use.is_latest,
         shared_with=use.shared_with,
+        shared_hidden=use.shared_hidden,
         referrers=use.referrers,
+        referrers_hidden=use.referrers_hidden,
         first_time=use.first_time,
         last_time=use.last_time,
     )

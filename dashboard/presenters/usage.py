@@ -110,7 +110,9 @@ class VersionUsage:
     deleted: bool = False
     latest: bool = False
     shared_with: tuple[str, ...] = ()
+    shared_hidden: int = 0
     referrers: tuple[str, ...] = ()
+    referrers_hidden: int = 0
     first_time: datetime | None = None
     last_time: datetime | None = None
     open: bool = False

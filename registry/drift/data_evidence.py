@@ -66,7 +66,7 @@ def replay_and_weigh(
         topic=topic,
         messages=messages,
     )
-    proposal = report_proposal(registry, subject, text=text, schema_type=schema_type, references=references)
+    proposal = report_proposal(registry, subject, text=text, schema_type=schema_type, references=references, by=by)
     return WeighedReplay(found, evidence_lines(registry, subject, proposal.assessment, found, by=by))
 
 

@@ -103,13 +103,22 @@ def can_retire(
     reasons = list(judge_data(use, coverage, retention, groups, now))
     if use.is_latest and not whole_subject:
         reasons.append(Reason("no", "It is the newest version: producers that look up the latest write with it."))
-    if use.referrers:
-        more = f" and {len(use.referrers) - 1} more" if len(use.referrers) > 1 else ""
-        reasons.append(Reason("no", f"{use.referrers[0]}{more} refers to it."))
+    if use.referrers or use.referrers_hidden:
+        named = _counted(use.referrers, use.referrers_hidden)
+        one = len(use.referrers) + use.referrers_hidden == 1
+        reasons.append(Reason("no", f"{named} {'refers' if one else 'refer'} to it."))
     reasons += [
         Reason("no" if item.in_use == "yes" else "unknown", item.sentence) for item in state if item.in_use != "no"
     ]
     return combined(reasons)
+
+
+def _counted(names: Sequence[str], hidden: int) -> str:
+    """The first of these versions with how many more there are; without a name where the reader may read none."""
+    more = len(names) - 1 + hidden
+    if names:
+        return f"{names[0]} and {more} more" if more else names[0]
+    return "1 version of another subject" if hidden == 1 else f"{hidden} versions of other subjects"
 
 
 def combined(reasons: Sequence[Reason]) -> Retirement:
@@ -126,8 +135,10 @@ def judge_data(
     use: VersionUse, coverage: Sequence[Coverage], retention: Mapping[int, Retention], groups: Groups, now: datetime
 ) -> Iterator[Reason]:
     """What the messages say: of every topic that has some, and of what wasn't read."""
-    if use.shared_with:
-        yield Reason("yes", f"Messages stay readable: {use.shared_with[0]} has the same schema id {use.schema_id}.")
+    if use.is_shared:
+        named = _counted(use.shared_with, use.shared_hidden)
+        verb = "has" if len(use.shared_with) + use.shared_hidden == 1 else "have"
+        yield Reason("yes", f"Messages stay readable: {named} {verb} the same schema id {use.schema_id}.")
         return
     yield from judge_topics(use, coverage, retention, groups, now)
     own = [topic for topic in coverage if topic.is_own]

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from django.utils import timezone
 
+from registry.access.roles import Actor
 from registry.drift.cluster_facts import ask_clusters
 from registry.drift.retirement import Groups, Retention, Retirement, can_retire, combined, judge_data, judge_topics
 from registry.drift.usage import Coverage, SubjectUse, VersionUse, usage_of
@@ -55,12 +56,12 @@ class SubjectRetirement:
         }
 
 
-def retirement_of(registry: Registry, subject: SubjectName, *, ask: bool = True) -> SubjectRetirement:
+def retirement_of(registry: Registry, subject: SubjectName, *, by: Actor, ask: bool = True) -> SubjectRetirement:
     """Whether a subject's versions can be retired; with `ask` the clusters are asked too, some seconds at most each.
 
-    Raises SubjectNotFound.
+    Subjects that `by` may not read are counted, never named. Raises SubjectNotFound.
     """
-    use = usage_of(registry, subject)
+    use = usage_of(registry, subject, by=by)
     stored = {topic.topic_id: Retention.stored(topic) for topic in use.coverage}
     now, asked_at = timezone.now(), None
     retention, groups = dict(stored), _NOT_ASKED
@@ -91,8 +92,11 @@ def _without_own(version: VersionUse, subject: str) -> VersionUse:
 
 
 def data_evidence(registry: Registry, subject: SubjectName, versions: Sequence[int]) -> dict[int, list[Evidence]]:
-    """What the scans know of versions, as the evidence that a delete asks for: from the database alone."""
-    use = usage_of(registry, subject)
+    """What the scans know of versions, as the evidence that a delete asks for: from the database alone.
+
+    It names no other subject: it is kept in plans and errors, whoever reads them.
+    """
+    use = usage_of(registry, subject, by=None)
     # Messages that were seen and whose retention isn't known are taken to be there still.
     stored = {topic.topic_id: Retention.stored(topic) for topic in use.coverage}
     lasting = {number: item if item.ms is not None else replace(item, ms=-1) for number, item in stored.items()}
@@ -103,7 +107,7 @@ def data_evidence(registry: Registry, subject: SubjectName, versions: Sequence[i
         if version.version not in versions:
             continue
         # What wasn't read doesn't count against what was seen.
-        seen = version.messages and not version.shared_with
+        seen = version.messages and not version.is_shared
         judge = judge_topics if seen else judge_data
         judged = combined(list(judge(version, use.coverage, lasting, Groups(), now)))
         in_use = _IN_USE[judged.answer]

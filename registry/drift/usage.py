@@ -10,8 +10,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal
 
+from registry.access.roles import Actor, may
 from registry.drift.models import SIDES, SchemaUse, Topic
-from registry.drift.use_rows import is_of, owner_of, referrers_of, shared_with, topics_of, uses_of
+from registry.drift.use_rows import Others, Readable, is_of, owner_of, referrers_of, shared_with, topics_of, uses_of
 from registry.errors import SubjectNotFound, VersionNotFound
 from registry.subjects.models import Registry, SchemaVersion
 from registry.subjects.names import SubjectName
@@ -102,7 +103,8 @@ class VersionUse:
     """All that is known of the use of one version.
 
     `shared_with` are live versions of other subjects with the same schema id: by them messages stay readable.
-    `referrers` are versions whose schema refers to this one.
+    `referrers` are versions whose schema refers to this one. Of both, those that the reader may not read are counted
+    alone (`shared_hidden`, `referrers_hidden`), and so are topics of such subjects (`topics_hidden`).
     """
 
     version: int
@@ -111,11 +113,19 @@ class VersionUse:
     deleted: bool
     is_latest: bool
     shared_with: tuple[str, ...] = ()
+    shared_hidden: int = 0
     referrers: tuple[str, ...] = ()
+    referrers_hidden: int = 0
     topics: tuple[TopicUse, ...] = ()
+    topics_hidden: int = 0
     messages: int = 0
     first_time: datetime | None = None
     last_time: datetime | None = None
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether another subject has the same schema id, one that the reader may not read included."""
+        return bool(self.shared_with or self.shared_hidden)
 
 
 @dataclass(frozen=True)
@@ -140,19 +150,50 @@ def moment(time: datetime | None) -> str:
     return "never" if time is None else f"{time:%Y-%m-%d %H:%M} UTC"
 
 
-def usage_of(registry: Registry, subject: SubjectName) -> SubjectUse:
-    """The use of all versions of a subject, the soft-deleted ones too; five queries. Raises SubjectNotFound."""
+def usage_of(registry: Registry, subject: SubjectName, *, by: Actor | None) -> SubjectUse:
+    """The use of all versions of a subject, the soft-deleted ones too; five queries. Raises SubjectNotFound.
+
+    Other subjects and their topics are named to `by` as far as they may read them; to None, for texts that several
+    people read, not at all.
+    """
+
+    def readable(name: str) -> bool:
+        return by is not None and may(by, "schema.read", registry=registry.name, subject=name)
+
     rows = _rows(registry, subject)
     uses = uses_of(registry, subject, rows)
     topics = topics_of(registry, subject, {use.topic_id for use in uses})
+    hidden = {number for number, topic in topics.items() if not _is_in_sight(topic, subject, readable)}
     latest = max((row.version for row in rows if row.deleted_at is None), default=None)
-    shared, referrers = shared_with(rows), referrers_of(rows)
+    shared, referrers = shared_with(rows, readable), referrers_of(rows, readable)
     versions = []
     for row in rows:
         listed = tuple(_by_topic((use for use in uses if is_of(use, row, subject)), topics, subject))
-        known = _version(row, listed, is_latest=row.version == latest)
-        versions.append(replace(known, shared_with=shared.get(row.schema_id, ()), referrers=referrers.get(row.pk, ())))
-    return SubjectUse(registry.name, subject.qualified, tuple(versions), _coverages(rows, uses, topics, subject))
+        shown_topics = tuple(item for item in listed if item.topic_id not in hidden)
+        known = _version(row, shown_topics, is_latest=row.version == latest)
+        same, referring = shared.get(row.schema_id, Others()), referrers.get(row.pk, Others())
+        versions.append(
+            replace(
+                known,
+                topics_hidden=len(listed) - len(shown_topics),
+                shared_with=same.names,
+                shared_hidden=same.hidden,
+                referrers=referring.names,
+                referrers_hidden=referring.hidden,
+            )
+        )
+    coverage = _coverages(rows, uses, topics, subject)
+    shown = tuple(item for item in coverage if item.topic_id not in hidden)
+    return SubjectUse(registry.name, subject.qualified, tuple(versions), shown)
+
+
+def _is_in_sight(topic: Topic, subject: SubjectName, readable: Readable) -> bool:
+    """Whether the topic is the subject's or may be, or is one of a subject that the reader may read."""
+    names = topic.subjects if isinstance(topic.subjects, dict) else {}
+    listed = [name for side in SIDES for name in names.get(side) or ()]
+    if not listed or any(owner_of(topic, side, subject) == "this" for side in SIDES):
+        return True
+    return any(readable(name) for name in listed)
 
 
 def coverage_of(registry: Registry, subject: SubjectName) -> tuple[Coverage, ...]:

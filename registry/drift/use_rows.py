@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from django.db.models import Q
@@ -70,7 +71,19 @@ def owner_of(topic: Topic, side: str, subject: SubjectName) -> Literal["this", "
     return "this" if subject.subject in names or subject.qualified in names else "other"
 
 
-def shared_with(rows: Sequence[SchemaVersion]) -> dict[int, tuple[str, ...]]:
+@dataclass(frozen=True)
+class Others:
+    """Versions of other subjects: by name those that the reader may read, by number the rest."""
+
+    names: tuple[str, ...] = ()
+    hidden: int = 0
+
+
+#: tells whether a reader may read a subject, by its qualified name
+Readable = Callable[[str], bool]
+
+
+def shared_with(rows: Sequence[SchemaVersion], readable: Readable) -> dict[int, Others]:
     """By schema: the live versions of other subjects that have it."""
     own = rows[0].subject_id
     others = (
@@ -79,13 +92,19 @@ def shared_with(rows: Sequence[SchemaVersion]) -> dict[int, tuple[str, ...]]:
         .order_by("subject__name", "version")
         .values_list("schema_id", "subject__context__name", "subject__name", "version")
     )
-    found: dict[int, list[str]] = {}
+    found: dict[int, dict[tuple[str, int], None]] = {}
     for schema, context, name, version in others:
-        found.setdefault(schema, []).append(f"{SubjectName(context, name).qualified} version {version}")
-    return {schema: tuple(names) for schema, names in found.items()}
+        found.setdefault(schema, {})[SubjectName(context, name).qualified, version] = None
+    return {schema: _in_sight(versions, readable) for schema, versions in found.items()}
 
 
-def referrers_of(rows: Sequence[SchemaVersion]) -> dict[int, tuple[str, ...]]:
+def _in_sight(versions: Iterable[tuple[str, int]], readable: Readable) -> Others:
+    listed = list(versions)
+    names = tuple(f"{subject} version {version}" for subject, version in listed if readable(subject))
+    return Others(names, len(listed) - len(names))
+
+
+def referrers_of(rows: Sequence[SchemaVersion], readable: Readable) -> dict[int, Others]:
     """By version: the live versions whose schema refers to it."""
     own = [row.pk for row in rows]
     links = (
@@ -98,9 +117,7 @@ def referrers_of(rows: Sequence[SchemaVersion]) -> dict[int, tuple[str, ...]]:
             "schema__versions__version",
         )
     )
-    found: dict[int, set[str]] = {}
+    found: dict[int, set[tuple[str, int]]] = {}
     for target, context, name, version in links:
-        found.setdefault(target, set()).add(
-            f"{SubjectName(context or DEFAULT_CONTEXT, name).qualified} version {version}"
-        )
-    return {target: tuple(sorted(names)) for target, names in found.items()}
+        found.setdefault(target, set()).add((SubjectName(context or DEFAULT_CONTEXT, name).qualified, version))
+    return {target: _in_sight(sorted(versions), readable) for target, versions in found.items()}

@@ -100,22 +100,38 @@ def _without_reviewers(request_id: int) -> list[Check]:
 
 
 def _referrers(registry: Registry, adding: dict[str, Step], schemas: dict[str, ParsedSchema]) -> list[Check]:
-    """For each subject that others at the target refer to: who to which version, and what they meet on moving on."""
+    """For each subject that others at the target refer to: how many, to which versions, and what they meet on moving on.
+
+    It names none of them: whoever reads the request reads this, and may not read those.
+    """
     pinned = _pinned(registry, [parse_subject(name) for name in adding])
     found = []
     for subject in sorted(pinned)[:MAX_LOOKED_AT]:
-        said = f"{_listed(pinned[subject])}; each keeps the version that it names."
+        said = _referring(pinned[subject])
         schema = schemas.get(subject)
         breaks = _meets(registry, parse_subject(subject), schema) if schema is not None else []
         verdict: Verdict = WARN if breaks else PASS
-        cure = "Tell their owners before they move on." if breaks else ""
+        cure = "See who they are on the subject's page of references, and tell their owners." if breaks else ""
         text = " ".join([said, *breaks])
         found.append(Check("referrers", f"those that refer to {subject}", verdict, text, cure, subject=subject))
     return found
 
 
-def _pinned(registry: Registry, names: Sequence[SubjectName]) -> dict[str, list[str]]:
-    """Subject → "X version 3 refers to version 1" for the live versions of others; one query."""
+def _referring(links: Sequence[tuple[str, int]]) -> str:
+    """How many subjects refer to which versions, from pairs of a referring subject and the version that it names."""
+    subjects = len({subject for subject, _ in links})
+    versions = sorted({version for _, version in links})
+    named = ", ".join(map(str, versions[:_NAMED])) + (
+        f" and {len(versions) - _NAMED} more" if len(versions) > _NAMED else ""
+    )
+    return (
+        f"{subjects} subject{'s refer' if subjects > 1 else ' refers'} to version{'s' if len(versions) > 1 else ''} {named};"
+        " each keeps the version that it names."
+    )
+
+
+def _pinned(registry: Registry, names: Sequence[SubjectName]) -> dict[str, list[tuple[str, int]]]:
+    """Subject → pairs of a subject that refers to it and the version that it names, of live versions; one query."""
     rows = SchemaReference.objects.filter(
         target__in=SchemaVersion.objects.filter(named_in(names, "subject__"), subject__context__registry=registry),
         schema__versions__deleted_at=None,
@@ -129,11 +145,10 @@ def _pinned(registry: Registry, names: Sequence[SubjectName]) -> dict[str, list[
         "schema__versions__subject__name",
         "schema__versions__version",
     )
-    found: dict[str, list[str]] = {}
-    for context, subject, version, by_context, by_subject, by_version in columns.distinct():
+    found: dict[str, list[tuple[str, int]]] = {}
+    for context, subject, version, by_context, by_subject, _ in columns.distinct():
         referrer = SubjectName(by_context, by_subject).qualified
-        said = f"{referrer} version {by_version} refers to version {version}"
-        found.setdefault(SubjectName(context, subject).qualified, []).append(said)
+        found.setdefault(SubjectName(context, subject).qualified, []).append((referrer, version))
     return found
 
 
@@ -143,8 +158,8 @@ def _meets(registry: Registry, subject: SubjectName, schema: ParsedSchema) -> li
         found = dependants_of(registry, subject, schema, engines.references_of(schema))
     except SchemaTooCostly as error:
         return [f"What they meet on moving on wasn't worked out: {error.message}"]
-    broken = [f"{item.subject} couldn't move on: {item.message}." for item in found if item.answer == "no"]
-    return broken[:_NAMED]
+    broken = sum(item.answer == "no" for item in found)
+    return [f"{broken} of them couldn't move on to it."] if broken else []
 
 
 def _data(target: Environment, plan: Plan, adding: dict[str, Step], schemas: dict[str, ParsedSchema]) -> list[Check]:
@@ -207,8 +222,3 @@ def _unreadable(
     history = list(zip((row.version for row in versions), parse_stored([row.schema for row in versions]), strict=True))
     report = engines.check(schema, history, "BACKWARD_TRANSITIVE")
     return [(item.against_version, f"{item.message} at {item.named_path or 'its root'}.") for item in report.breaks]
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f", and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return "; ".join(names[:_NAMED]) + more

@@ -21,7 +21,7 @@ from django.utils import timezone
 from pyspark import cloudpickle
 
 from registry.access.models import User
-from registry.access.roles import Actor
+from registry.access.roles import Actor, system_actor
 from registry.drift import services
 from registry.drift.data_evidence import replay_and_weigh
 from registry.drift.models import Cluster, FieldStatistic, Scan, SchemaUse, Source, Topic
@@ -353,14 +353,14 @@ def test_retirement_asks_the_real_cluster(subject: Any, system: Actor, kafka_boo
         bytes=100, first_offset=0, last_offset=9, first_time=old, last_time=old,
     )  # fmt: skip
 
-    found = retirement_of(place, subject)
+    found = retirement_of(place, subject, by=system_actor("tests"))
     assert (found.problems, found.versions[1].answer) == ((), "not_before")
 
     group = f"readers-{name}"
     consumer = Consumer({"bootstrap.servers": kafka_bootstrap, "group.id": group, "enable.auto.commit": False})
     consumer.commit(offsets=[TopicPartition(name, 0, 4)], asynchronous=False)
     consumer.close()
-    behind = retirement_of(place, subject).versions[1]
+    behind = retirement_of(place, subject, by=system_actor("tests")).versions[1]
     assert behind.answer == "no"
     assert f"Consumer group {group} has yet to read it: it stands at offset 4 of partition 0" in behind.sentence
 
@@ -368,7 +368,7 @@ def test_retirement_asks_the_real_cluster(subject: Any, system: Actor, kafka_boo
     entry = ConfigEntry("cleanup.policy", "compact", incremental_operation=AlterConfigOpType.SET)
     change = ConfigResource(ResourceType.TOPIC, name, incremental_configs=[entry])
     admin.incremental_alter_configs([change])[change].result(60)
-    compacted = retirement_of(place, subject).versions[1]
+    compacted = retirement_of(place, subject, by=system_actor("tests")).versions[1]
     assert any("is compacted" in reason.sentence for reason in compacted.reasons)
 
     entry = ConfigEntry("cleanup.policy", "delete", incremental_operation=AlterConfigOpType.SET)
@@ -376,7 +376,7 @@ def test_retirement_asks_the_real_cluster(subject: Any, system: Actor, kafka_boo
     admin.incremental_alter_configs([change])[change].result(60)
     deleted = admin.delete_records([TopicPartition(name, 0, 10)])
     next(iter(deleted.values())).result(60)
-    gone = retirement_of(place, subject).versions[1]
+    gone = retirement_of(place, subject, by=system_actor("tests")).versions[1]
     assert gone.answer == "yes", gone
     assert f"All 10 messages with it have left {name}." in gone.sentence
 
@@ -410,7 +410,9 @@ def test_a_real_scan_tells_which_versions_can_go(
         register_version(registry="dev", subject=subject, text=record(*fields, *more), by=system).schema_id
         for more in ([], [{**FAX, "name": "b"}], [{**FAX, "name": "b"}, {**FAX, "name": "c"}])
     ]
-    assert retirement_of(place, subject).versions[1].answer == "unknown", "nothing was scanned yet"
+    assert retirement_of(place, subject, by=system_actor("tests")).versions[1].answer == "unknown", (
+        "nothing was scanned yet"
+    )
     name = make_topic(kafka_bootstrap, [(at % 2, None, framed(ids[0], order(at))) for at in range(40)])
     services.connect_cluster(name=name, bootstrap=kafka_bootstrap, by=system)
     source_id = services.add_source(registry="dev", kind="kafka", name=name, cluster=name, include=[name], by=system)
@@ -420,7 +422,7 @@ def test_a_real_scan_tells_which_versions_can_go(
     topic = Topic.objects.get(source_id=source_id)
     assert topic.read_from == {"0": 0, "1": 0}
 
-    found = retirement_of(place, subject)
+    found = retirement_of(place, subject, by=system_actor("tests"))
     assert found.problems == ()
     first = found.use.version(1)
     assert (first.messages, first.topics[0].share) == (40, 1.0)

@@ -16,12 +16,13 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from registry.access.roles import Actor
+from registry.access.roles import Actor, Grant, system_actor
 from registry.drift.gaps import keep_read_from
 from registry.drift.models import Cluster, SchemaUse, Source, Topic
 from registry.drift.retiring import data_evidence, retirement_of
 from registry.drift.usage import SubjectUse, usage_of
 from registry.errors import NotAllowed, SubjectNotFound, Unavailable, VersionInUse
+from registry.formats.base import Reference
 from registry.observations import PartitionRead
 from registry.subjects import evidence
 from registry.subjects.evidence import HEADER, Evidence, evidence_of, in_use_header, refuse_in_use
@@ -32,6 +33,9 @@ from registry.subjects.services import delete_version, register_version
 
 pytestmark = pytest.mark.requirement("CARD-3")
 SUBJECT = parse_subject("orders-value")
+EVERYTHING = system_actor("tests")
+#: reads orders-value alone
+NARROW = Actor("narrow", "product", user_id=1, grants=(Grant("reader", "dev", "orders-*"),))
 
 
 def text(*fields: str) -> str:
@@ -93,7 +97,7 @@ def use(
 
 
 def used(place: Registry, subject: SubjectName = SUBJECT) -> SubjectUse:
-    return usage_of(place, subject)
+    return usage_of(place, subject, by=EVERYTHING)
 
 
 def test_a_version_s_messages_by_topic_and_partition(place: Registry, source: Source, ids: list[int]) -> None:
@@ -225,7 +229,7 @@ def test_where_reading_began_is_kept_and_a_gap_begins_anew(source: Source) -> No
 
 def test_retirement_of_versions_and_of_the_subject(place: Registry, source: Source, ids: list[int]) -> None:
     use(topic(source), ids[1], days=3)
-    found = retirement_of(place, SUBJECT, ask=False)
+    found = retirement_of(place, SUBJECT, by=EVERYTHING, ask=False)
     assert {number: item.answer for number, item in found.versions.items()} == {1: "yes", 2: "not_before", 3: "no"}
     assert found.versions[2].date is not None
     assert (found.versions[2].date - timezone.now()).days == 3
@@ -238,10 +242,39 @@ def test_a_cluster_that_does_not_answer_is_said_and_stored_facts_stay(
     place: Registry, source: Source, ids: list[int]
 ) -> None:
     use(topic(source), ids[1], days=3)
-    found = retirement_of(place, SUBJECT)
+    found = retirement_of(place, SUBJECT, by=EVERYTHING)
     assert found.versions[2].answer == "not_before"
     assert "main: 127.0.0.1 is a loopback address" in found.problems[0]
     assert found.asked_at is not None
+
+
+def test_subjects_out_of_sight_are_counted_and_never_named(
+    place: Registry, source: Source, ids: list[int], system: Actor
+) -> None:
+    use(topic(source), ids[0], messages=5)
+    use(topic(source, "copies", subjects={"value": ["copies-value"]}), ids[0], messages=90)
+    register_version(registry="dev", subject=parse_subject("copies-value"), text=text("a"), by=system)
+    refers = json.dumps({"type": "record", "name": "Bill", "fields": [{"name": "order", "type": "Order"}]})
+    register_version(
+        registry="dev",
+        subject=parse_subject("bills-value"),
+        text=refers,
+        references=[Reference("Order", "orders-value", 1)],
+        by=system,
+    )
+    named = retirement_of(place, SUBJECT, by=EVERYTHING, ask=False)
+    assert named.use.version(1).shared_with == ("copies-value version 1",)
+    assert named.use.version(1).referrers == ("bills-value version 1",)
+    hidden = retirement_of(place, SUBJECT, by=NARROW, ask=False)
+    found = hidden.use.version(1)
+    assert (found.shared_with, found.shared_hidden, found.referrers, found.referrers_hidden) == ((), 1, (), 1)
+    assert (found.topics_hidden, found.messages) == (1, named.use.version(1).messages)
+    assert hidden.versions[1].answer == named.versions[1].answer == "no"
+    assert hidden.subject.answer == named.subject.answer
+    said = str(hidden.to_dict())
+    assert "copies" not in said and "bills" not in said
+    told = str(data_evidence(place, SUBJECT, [1]))
+    assert "1 version of another subject has the same schema id" in told and "copies" not in told
 
 
 def test_state_of_other_apps_counts(
@@ -250,7 +283,7 @@ def test_state_of_other_apps_counts(
     topic(source)
     held = Evidence("state", "yes", "The state of query orders-agg holds this shape.")
     monkeypatch.setitem(evidence.PROVIDERS, "state", ("state", lambda *_: {1: [held]}))
-    found = retirement_of(place, SUBJECT, ask=False)
+    found = retirement_of(place, SUBJECT, by=EVERYTHING, ask=False)
     assert [found.versions[number].answer for number in (1, 2)] == ["no", "yes"]
     assert "orders-agg" in found.versions[1].sentence
 

@@ -171,7 +171,8 @@ def test_who_refers_to_the_subject_keeps_its_version_and_what_it_would_meet(regi
     found = check(plan((MONEY, 2)), "referrers")
     assert found is not None
     assert found.verdict == "warn"
-    assert "orders-value version 1 refers to version 1" in found.sentence
+    assert "1 subject refers to version 1;" in found.sentence
+    assert "orders-value" not in found.sentence, "whoever reads the request may not read what refers to it"
     assert "couldn't move on" in found.sentence
 
 

@@ -14,7 +14,7 @@ from django.test import Client as Browser
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from registry.access.roles import READER, Actor, Grant
+from registry.access.roles import READER, Actor, Grant, system_actor
 from registry.audit.models import AuditEvent
 from registry.drift.retiring import retirement_of
 from registry.errors import (
@@ -165,7 +165,7 @@ def test_a_version_that_a_client_has_is_in_use(orders: None, dev: Registry) -> N
     assert len(queries) == 1
     assert [(item.in_use, item.sentence) for item in found[1]] == [("yes", "billing reads it. Ask #billing.")]
     assert [item.sentence for item in found[2]] == ["report, which takes the newest version, reads it."]
-    retirement = retirement_of(dev, ORDERS, ask=False)
+    retirement = retirement_of(dev, ORDERS, by=system_actor("tests"), ask=False)
     assert {number: found.answer for number, found in retirement.versions.items()} == {1: "no", 2: "no"}
     delete_version(registry="dev", subject=ORDERS, version=1, by=ADMIN)
     with pytest.raises(VersionInUse, match="billing reads it"):
@@ -301,6 +301,6 @@ def test_a_report_goes_on_without_a_client_s_version_that_cannot_be_read(registr
     Schema.objects.filter(pk=row.schema_id).update(canonical='{"type": "record", "name": "Or')
     forget()
     found = report_proposal(
-        Registry.objects.get(name="dev"), ORDERS, text=json.dumps({**V2, "doc": "More."}), schema_type="AVRO"
+        Registry.objects.get(name="dev"), ORDERS, text=json.dumps({**V2, "doc": "More."}), schema_type="AVRO", by=system
     )
     assert [(client.name, client.answer) for client in found.assessment.clients] == [("billing", "unknown")]

@@ -115,6 +115,7 @@ class CompatibilityReports(ProductView):
             subject,
             text=values["schema"],
             schema_type=values["schemaType"],
+            by=self.actor,
             references=references,
             profile=values["profile"],
             level=values["level"],

@@ -38,7 +38,7 @@ class SubjectUsage(ProductView):
         place, name = get_registry(registry), parse_subject(subject)
         require(self.actor, "schema.read", registry=place.name, subject=name.qualified)
         ask = request.query_params.get("ask", "true").lower() not in _NO
-        return Response(retirement_of(place, name, ask=ask).to_dict())
+        return Response(retirement_of(place, name, by=self.actor, ask=ask).to_dict())
 
 
 class MessageSerializer(serializers.Serializer[Any]):

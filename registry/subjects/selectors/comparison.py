@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from registry.access.roles import Actor
 from registry.errors import SubjectNotFound, VersionNotFound
 from registry.formats.assessment import Assessment
 from registry.formats.base import Difference, ParsedSchema, Reference
@@ -135,11 +136,14 @@ def report_proposal(
     *,
     text: str,
     schema_type: str,
+    by: Actor,
     references: Sequence[Reference] = (),
     profile: Profile | None = None,
     level: str | None = None,
 ) -> Proposal:
     """The whole compatibility report of a text that isn't registered; profile and level None are those in force.
+
+    Of the subjects that refer to this one it has those that `by` may read.
 
     Raises InvalidSchema, InvalidReference, InvalidCompatibility.
     """
@@ -166,7 +170,7 @@ def report_proposal(
             assessment,
             lint=_apt(assessment.lint, registry, subject),
             clients=clients_against(registry, subject, schema),
-            dependants=dependants_of(registry, subject, schema, resolved),
+            dependants=dependants_of(registry, subject, schema, resolved, by=by),
         ),
         policy=None if config.policy == NO_POLICY else engines.check_policy(config.policy, schema, versions),
         equal_version=next((number for number, other in versions if other.canonical == schema.canonical), None),

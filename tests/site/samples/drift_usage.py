@@ -55,7 +55,7 @@ VERSIONS = (
         referrers=("invoices-value version 2",),
     ),
     VersionUsage(version=3, schema_id=9, url="/gallery/subject", verdict=NOT_BEFORE, data=(replace(ROW, mark="schema id 9", messages=3913, share="76.4 %", percent=76),), state=(), clients=(), messages=3913, first_time=ago(days=80), last_time=ago(days=2)),
-    VersionUsage(version=2, schema_id=5, url="/gallery/subject", verdict=UNKNOWN, data=(), state=(), clients=(), shared_with=(f"{LONG} version 1",)),
+    VersionUsage(version=2, schema_id=5, url="/gallery/subject", verdict=UNKNOWN, data=(), state=(), clients=(), shared_with=(f"{LONG} version 1",), shared_hidden=2, referrers_hidden=1),
     VersionUsage(version=1, schema_id=2, url="/gallery/subject", verdict=YES, data=(), state=(EvidenceLine(in_use=InUse.NO, sentence="No scanned state has its shape.", as_of=ago(hours=1)),), clients=(), deleted=True),
 )  # fmt: skip
 LONG_USE = VersionUsage(

@@ -10,6 +10,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.core.serializers.json import DjangoJSONEncoder
 
+from registry.access.roles import system_actor
 from registry.drift.retiring import SubjectRetirement, retirement_of
 from registry.drift.usage import TopicUse, VersionUse, moment
 from registry.errors import SchemadeskError
@@ -37,7 +38,12 @@ class Command(BaseCommand):
         """Print it."""
         try:
             subject = parse_subject(options["subject"])
-            found = retirement_of(get_registry(options["registry"]), subject, ask=not options["stored"])
+            found = retirement_of(
+                get_registry(options["registry"]),
+                subject,
+                by=system_actor("usage", door="command"),
+                ask=not options["stored"],
+            )
             numbers = [options["number"]] if options["number"] else [item.version for item in found.use.versions]
             versions = [found.use.version(number) for number in numbers]
         except SchemadeskError as error:

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from django.core.management.base import BaseCommand, CommandError
 
+from registry.access.roles import system_actor
 from registry.errors import InvalidInput, InvalidSchema, SchemadeskError
 from registry.formats import FORMATS
 from registry.formats.assessment import Assessment
@@ -107,7 +108,12 @@ class Command(BaseCommand):
         if options["subject"]:
             registry, subject = get_registry(options["registry"]), parse_subject(options["subject"])
             return report_proposal(
-                registry, subject, text=text, schema_type=kind, profile=options["profile"]
+                registry,
+                subject,
+                text=text,
+                schema_type=kind,
+                by=system_actor("check_compatibility", door="command"),
+                profile=options["profile"],
             ).assessment
         references = tuple(_reference(given) for given in options["reference"])
         new = engines.parse(kind, text, references)
