@@ -51,6 +51,8 @@ own status and code with a table of their own. Those of associations stand in re
     │   │   └── ReleaseRequired      a closed environment, which changes by releases and break-glass only
     │   ├── VersionInUse             data, state or clients still need what should be deleted
     │   ├── PlanChanged              what was approved is not what would run now
+    │   ├── SecondPersonRequired     it loosens a closed environment, so somebody else has to approve it
+    │   ├── PlanHashRequired         a decision that doesn't say which plan was read
     │   ├── NoteChanged              somebody else described the subject meanwhile
     │   └── WrongState               the request, scan or finding isn't in a state that allows it
     ├── Forbidden
@@ -286,6 +288,14 @@ class VersionInUse(Conflict):
 
 class PlanChanged(Conflict):
     """What was approved is not what would run now; the message says what moved."""
+
+
+class SecondPersonRequired(Conflict):
+    """It loosens a closed environment: `environment`, `action` and `values` are what to ask another person for."""
+
+
+class PlanHashRequired(Conflict):
+    """A decision on a plan that doesn't say which plan was read; `field` names the value that is missing."""
 
 
 class NoteChanged(Conflict):

@@ -46,6 +46,10 @@ def test_a_promotion_through_the_api(api: Api, person: Callable[[str], Actor]) -
     number, plan = asked.json()["id"], asked.json()["plan_hash"]
     own = post(api("steward"), f"/api/v1/promotions/{number}/approve", {})
     assert (own.status_code, own.json()["error"]) == (403, "NotAllowed")
+    unread = post(api("approver"), f"/api/v1/promotions/{number}/approve", {"comment": "fine"})
+    assert (unread.status_code, unread.json()["error"]) == (428, "PlanHashRequired")
+    assert f"GET /api/v1/promotions/{number}" in unread.json()["message"]
+    assert unread.json()["details"]["field"] == "plan_hash"
     approved = post(api("approver"), f"/api/v1/promotions/{number}/approve", {"plan_hash": plan})
     assert approved.json()["state"] == "approved"
     applied = post(api("approver"), f"/api/v1/promotions/{number}/apply", {})

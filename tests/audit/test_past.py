@@ -45,6 +45,7 @@ from registry.subjects.services import (
     set_standing,
 )
 from registry.subjects.services.retiring import retire
+from tests.promotions.parts import approve_shown
 
 Cast = Callable[[str], Actor]
 pytestmark = pytest.mark.requirement("CARD-2")
@@ -131,7 +132,7 @@ def op_release(cast: dict[str, Actor], name: SubjectName, number: int) -> None:
         by=cast["steward"],
         reason="tests",
     )
-    promotions.approve(request_id=asked, by=cast["approver"], comment="good")
+    approve_shown(request_id=asked, by=cast["approver"], comment="good")
     promotions.apply(request_id=asked, by=cast["approver2"])
 
 
@@ -141,7 +142,7 @@ def op_roll_back(cast: dict[str, Actor], name: SubjectName, number: int) -> None
     asked = promotions.request_roll_back(
         environment="staging", subject=name, version=1, by=cast["steward"], reason="tests"
     )
-    promotions.approve(request_id=asked, by=cast["approver"], comment="good")
+    approve_shown(request_id=asked, by=cast["approver"], comment="good")
     promotions.apply(request_id=asked, by=cast["approver2"])
 
 

@@ -23,7 +23,7 @@ from registry.promotions.models import PromotionRequest, Review
 from registry.promotions.services.approving_together import MOST_TOGETHER
 from registry.promotions.together import why_alone
 from registry.subjects.names import SubjectName
-from tests.promotions.parts import BROKEN, V1, Cast, ask, change, register, state_of
+from tests.promotions.parts import BROKEN, V1, Cast, approve_shown, ask, change, register, state_of
 
 pytestmark = pytest.mark.requirement("ORA-1", "CARD-4")
 QUERIES = json.loads((Path(__file__).parent / "query_counts.json").read_text())
@@ -205,7 +205,7 @@ def test_a_plan_has_to_be_named_and_not_too_many(
 ) -> None:
     (number,) = make(1)
     said = text_of(look("approver").post(ADDRESS, {"plan": [f"{number}:"]}, follow=True))
-    assert f"#{number} is left out: Say which plan was read." in said
+    assert f"#{number} is left out: Say which plan you read" in said
     assert state_of(number) == "in review"
     many = [(each, "x") for each in range(1, MOST_TOGETHER + 2)]
     with pytest.raises(InvalidInput, match="51 requests are too many at once"):
@@ -274,7 +274,7 @@ def test_the_service_alone_takes_no_safe_approval_of_what_warns(cast: Cast, make
     services.recheck(request_id=number, by=cast["steward"])
     (found,) = services.approve_together(plans=[(number, selectors.get_request(number).plan_hash)], by=cast["approver"])
     assert found.refused.startswith("A check warns, so that it is read by itself: 1 discussion is not resolved.")
-    assert services.approve(request_id=number, by=cast["approver"]) == "approved", "by itself it is approved"
+    assert approve_shown(request_id=number, by=cast["approver"]) == "approved", "by itself it is approved"
 
 
 def test_a_frozen_target_stops_no_approval_and_is_told(

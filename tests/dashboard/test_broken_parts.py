@@ -91,7 +91,9 @@ def test_a_damaged_plan_is_said_and_made_again(browser: Callable[[str], Client],
     assert "The stored plan of this request can’t be read" in text
     assert "Run the checks again" in text
     assert "tone-ok" not in text.split('id="decision"')[0], "what isn't known isn't green"
-    said = client.post(f"{address}/approve", {"comment": "fine"}, follow=True).content.decode()
+    said = client.post(
+        f"{address}/approve", {"comment": "fine", "plan_hash": row.get().plan_hash}, follow=True
+    ).content.decode()
     assert "Approved" not in said or "can’t be read" not in said
     client.post(f"{address}/recheck")
     assert "can’t be read" not in client.get(address).content.decode()

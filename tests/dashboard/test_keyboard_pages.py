@@ -22,7 +22,7 @@ from registry.promotions import services
 from registry.subjects.names import SubjectName
 from registry.subjects.services import set_config
 from tests.drift.scans import make_source
-from tests.promotions.parts import ORDERS, V1, V2, register
+from tests.promotions.parts import ORDERS, V1, V2, approve_shown, register
 from tests.site.test_keyboard import FOUND, WATCH
 
 pytestmark = [
@@ -131,7 +131,7 @@ def numbers(person: Callable[[str], Actor]) -> dict[str, int]:
     register(V1, by)
     answer = {"target": "dev", "subject": ORDERS, "text": json.dumps(V2), "by": by, "finding": finding.pk}
     released = services.propose_version(**answer, reason="As it is written.")
-    services.approve(request_id=released, by=approver, comment="Fine.")
+    approve_shown(request_id=released, by=approver, comment="Fine.")
     services.apply(request_id=released, by=approver)
     request = services.request_promotion(
         source="dev", target="staging", subject=ORDERS, version=2, by=by, reason="On to staging."

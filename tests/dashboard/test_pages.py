@@ -212,7 +212,9 @@ def test_approve_and_apply_on_the_page(browser: Callable[[str], Client], content
     approver = browser("approver")
     page = approver.get(address)
     assert "Approve" in page.content.decode()
-    said = approver.post(f"{address}/approve", {"comment": "fine"}, follow=True).content.decode()
+    said = approver.post(
+        f"{address}/approve", {"comment": "fine", "plan_hash": page.context["page"].plan_hash}, follow=True
+    ).content.decode()
     assert "Approved. It can be applied now." in said
     said = approver.post(f"{address}/apply", follow=True).content.decode()
     assert "live in the target" in said

@@ -27,7 +27,20 @@ from registry.promotions.models import BreakGlass, Environment, PromotionRequest
 from registry.subjects.models import SchemaVersion, VersionStanding
 from registry.subjects.services import delete_version
 from tests.conftest import RawClient
-from tests.promotions.parts import BROKEN, CUSTOMERS, ORDERS, V1, V2, Cast, ask, change, register, rule, state_of
+from tests.promotions.parts import (
+    BROKEN,
+    CUSTOMERS,
+    ORDERS,
+    V1,
+    V2,
+    Cast,
+    approve_shown,
+    ask,
+    change,
+    register,
+    rule,
+    state_of,
+)
 
 pytestmark = pytest.mark.requirement("ORA-1", "CARD-4")
 QUERIES = json.loads((Path(__file__).parent / "query_counts.json").read_text())
@@ -123,7 +136,7 @@ def test_a_draft_is_its_requesters_alone(browser: Browser, cast: Cast, versions:
 
 def test_what_voided_the_approval_stands_at_the_top(browser: Browser, cast: Cast, versions: None) -> None:
     number = ask(cast, version=2, target="staging")
-    services.approve(request_id=number, by=cast["approver"])
+    approve_shown(request_id=number, by=cast["approver"])
     register({**V1, "doc": "other"}, cast["steward"], registry="staging")
     stale = text_of(browser("approver").get(f"/ui/promotions/{number}"))
     assert "Version 2 of orders-value has come in staging" not in stale.split("<h2")[0] or "void" in stale
@@ -161,10 +174,12 @@ def test_a_breaking_request_is_overridden_by_who_may_with_reason_and_name(
     text = text_of(admin.get(address))
     assert "It would break what staging has, and could be overridden" in text
     assert 'name="override"' in text and 'name="typed"' in text
-    said = text_of(admin.post(f"{address}/approve", {"comment": "agreed", "override": "agreed"}, follow=True))
+    read = PromotionRequest.objects.get(pk=number).plan_hash
+    said = {"comment": "agreed", "override": "agreed", "plan_hash": read}
+    said = text_of(admin.post(f"{address}/approve", said, follow=True))
     assert "type orders-value to approve it all the same" in said
     assert state_of(number) == "in review"
-    sent = {"comment": "agreed", "override": "the consumers are gone", "typed": "orders-value"}
+    sent = {"comment": "agreed", "override": "the consumers are gone", "typed": "orders-value", "plan_hash": read}
     assert "Approved. It can be applied now." in text_of(admin.post(f"{address}/approve", sent, follow=True))
     assert Review.objects.get(request_id=number).override.startswith("the consumers are gone")
 
@@ -242,7 +257,7 @@ def test_changes_are_requested_and_the_reader_of_the_page_knows(browser: Browser
 
 def test_schedule_and_unschedule(browser: Browser, cast: Cast, versions: None) -> None:
     number = ask(cast, version=2, target="staging")
-    services.approve(request_id=number, by=cast["approver"])
+    approve_shown(request_id=number, by=cast["approver"])
     client, address = browser("approver"), f"/ui/promotions/{number}"
     for wrong in ("", "soon", "2020-01-01T00:00", "2026-99-99T99:99"):
         text_of(client.post(f"{address}/schedule", {"at": wrong}, follow=True))
@@ -710,7 +725,7 @@ def applied(cast: Cast, versions: None) -> int:
         request_id=number, by=cast["approver"], text=HOSTILE, subject="orders-value", path="Order.note"
     )
     services.resolve(thread_id=thread, by=cast["approver"])
-    services.approve(request_id=number, by=cast["approver"], comment=HOSTILE)
+    approve_shown(request_id=number, by=cast["approver"], comment=HOSTILE)
     services.apply(request_id=number, by=cast["approver"])
     return number
 

@@ -24,6 +24,7 @@ from registry.subjects.names import SubjectName
 from registry.subjects.selectors.places import get_registry
 from registry.subjects.selectors.standing import standings_of
 from registry.subjects.services import register_version, set_standing
+from tests.promotions.parts import approve_shown
 
 ORDERS = SubjectName(".", "orders-value")
 DEV, STAGING = (f"/ui/registries/{name}/subjects/orders-value/" for name in ("dev", "staging"))
@@ -110,7 +111,7 @@ def test_a_ghost_is_marked_and_adopted_from_its_page(
     page = seen(client, STAGING)
     assert "In review for staging" in page
     assert "Ask for its adoption" not in page
-    services.approve(request_id=number, by=person("approver"))
+    approve_shown(request_id=number, by=person("approver"))
     services.apply(request_id=number, by=person("approver"))
     page = seen(client, STAGING)
     assert "Released to staging" in page

@@ -20,6 +20,7 @@ from registry.errors import InvalidInput
 from registry.promotions import services as promotions
 from registry.subjects.names import SubjectName
 from registry.subjects.services import change_tags, delete_subject, delete_version, register_version, set_config
+from tests.promotions.parts import approve_shown
 
 Look = Callable[[str], Client]
 pytestmark = pytest.mark.requirement("CARD-4")
@@ -210,7 +211,7 @@ def asked(then: str, person: Callable[[str], Actor]) -> Asked:
     )
     promotions.open_thread(request_id=number, text="why so early", by=approver)
     moment = f"{timezone.now().astimezone(UTC):%Y-%m-%dT%H:%M:%S.%fZ}"
-    promotions.approve(request_id=number, by=approver, comment="good and late")
+    approve_shown(request_id=number, by=approver, comment="good and late")
     promotions.apply(request_id=number, by=admin)
     register_version(registry="staging", subject=GONE, text=text("alpha"), by=admin)
     promotions.change_environment(name="staging", is_closed=True, by=admin)

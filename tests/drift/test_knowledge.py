@@ -31,6 +31,7 @@ from registry.subjects.models import Schema, SchemaVersion
 from registry.subjects.names import SubjectName
 from registry.subjects.services import register_version, set_mode
 from tests.drift.scans import READ, claim, make_source, topic
+from tests.promotions.parts import approve_shown
 
 pytestmark = pytest.mark.django_db
 CI = system_actor("ci", door="confluent")
@@ -123,7 +124,7 @@ def test_a_version_is_released_by_a_promotion_alone(source: Source, person: Call
     request = promotions.request_promotion(
         source="dev", target="staging", subject=SubjectName(".", "orders-value"), version=1, by=person("steward")
     )
-    promotions.approve(request_id=request, by=person("approver"))
+    approve_shown(request_id=request, by=person("approver"))
     promotions.apply(request_id=request, by=person("approver"))
     ghost = put("ghost-value", record("Ghost"), registry="staging")
     there = make_source(registry=source.registry.__class__.objects.get(name="staging"), name="there")

@@ -16,6 +16,7 @@ from registry.promotions import services as promotions
 from registry.subjects.names import SubjectName
 from registry.subjects.services import register_version
 from tests.drift.scans import judged, make_source, scan, topic
+from tests.promotions.parts import approve_shown
 
 ORDERS = SubjectName(".", "orders-value")
 
@@ -46,7 +47,7 @@ def test_a_request_tells_reviewers_and_then_its_requester(cast: dict[str, Actor]
     register_version(registry="dev", subject=ORDERS, text=schema("id"), by=cast["steward"])
     number = ask(cast["steward"])
     assert told("promotion.requested") == ["admin", "approver"]
-    promotions.approve(request_id=number, by=cast["approver"])
+    approve_shown(request_id=number, by=cast["approver"])
     promotions.apply(request_id=number, by=cast["admin"])
     assert told("promotion.reviewed") == ["steward"]
     assert told("promotion.applied") == ["steward"]

@@ -8,7 +8,7 @@ from typing import Any
 from registry.access.models import Ownership, User
 from registry.access.roles import Actor
 from registry.promotions import selectors, services
-from registry.promotions.models import Environment, ReviewRule
+from registry.promotions.models import Environment, PromotionRequest, ReviewRule
 from registry.subjects.names import SubjectName
 from registry.subjects.services import register_version
 
@@ -30,6 +30,12 @@ def ask(cast: Cast, by: str = "steward", version: int = 1, target: str = "prod",
     """Ask for a version of orders of dev."""
     asked = {"subject": ORDERS, "version": version, **more}
     return services.request_promotion(source="dev", target=target, by=cast[by], **asked)
+
+
+def approve_shown(*, request_id: int, by: Actor, **more: Any) -> str:
+    """Approve the plan that the request shows, as somebody does who has just read it."""
+    shown = PromotionRequest.objects.get(pk=request_id).plan_hash
+    return services.approve(request_id=request_id, by=by, plan_hash=shown, **more)
 
 
 def state_of(number: int) -> str:

@@ -21,6 +21,7 @@ from registry.subjects.models import Registry
 from registry.subjects.names import SubjectName
 from registry.subjects.services import register_version, set_config
 from registry.subjects.services.remotes import add_remote_registry
+from tests.promotions.parts import approve_shown
 from tests.promotions.worker_process import work
 from tests.waiting import PATIENCE
 
@@ -66,7 +67,7 @@ def ask_for_customers(prefix: str, cast: dict[str, Actor]) -> int:
     number = services.request_promotion(
         source="dev", target=NAME, subject=SubjectName(".", customer), by=cast["steward"], with_config=True
     )
-    assert services.approve(request_id=number, by=cast["approver"]) == "approved"
+    assert approve_shown(request_id=number, by=cast["approver"]) == "approved"
     return number
 
 

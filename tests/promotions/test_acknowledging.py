@@ -20,7 +20,15 @@ from registry.access.roles import Actor
 from registry.access.scopes import Limit
 from registry.access.selectors import actor_of_user, people_named
 from registry.audit.models import AuditEvent
-from registry.errors import ClientNotFound, InvalidInput, NotAllowed, NotSignedIn, PlanChanged, WrongState
+from registry.errors import (
+    ClientNotFound,
+    InvalidInput,
+    NotAllowed,
+    NotSignedIn,
+    PlanChanged,
+    PlanHashRequired,
+    WrongState,
+)
 from registry.notifications.models import InboxEntry
 from registry.promotions import selectors, services
 from registry.promotions.can_promote import can_promote
@@ -31,7 +39,7 @@ from registry.promotions.selectors.affecting import affecting
 from registry.promotions.selectors.consumers import consumers_of
 from registry.promotions.services.scheduling import apply_due
 from registry.subjects.services.clients import declare_client
-from tests.promotions.parts import ORDERS, V1, Cast, ask, change, register
+from tests.promotions.parts import ORDERS, V1, Cast, approve_shown, ask, change, register
 
 pytestmark = pytest.mark.requirement("CARD-4")
 
@@ -56,6 +64,7 @@ def declare(cast: Cast, name: str, **more: Any) -> None:
 
 
 def say(cast: Cast, number: int, who: str = "reader", client: str = "billing", **more: str) -> bool:
+    more.setdefault("plan_hash", hash_of(number))
     return services.acknowledge(request_id=number, by=cast[who], subject=SUBJECT, client=client, **more)
 
 
@@ -185,9 +194,11 @@ def test_what_one_may_not_read_one_does_not_acknowledge(cast: Cast, number: int)
     assert not consumer.people, "so that a reviewer can"
     reader = actor_of_user(User.objects.get(username="reader"), door="ui")
     with pytest.raises(Exception, match="no promotion request"):
-        services.acknowledge(request_id=number, by=reader, subject=SUBJECT, client="billing")
+        services.acknowledge(request_id=number, by=reader, subject=SUBJECT, client="billing", plan_hash=hash_of(number))
     with pytest.raises(NotSignedIn):
-        services.acknowledge(request_id=number, by=Actor("anonymous", "ui"), subject=SUBJECT, client="billing")
+        services.acknowledge(
+            request_id=number, by=Actor("anonymous", "ui"), subject=SUBJECT, client="billing", plan_hash=hash_of(number)
+        )
 
 
 def test_a_token_that_reads_acknowledges_nothing(cast: Cast, number: int) -> None:
@@ -205,12 +216,13 @@ def test_a_token_that_reads_acknowledges_nothing(cast: Cast, number: int) -> Non
         ({"note": "x" * 2001}, InvalidInput),
         ({"note": "a\0b"}, InvalidInput),
         ({"plan_hash": "0" * 64}, PlanChanged),
+        ({"plan_hash": ""}, PlanHashRequired),
     ],
 )
 def test_what_the_plan_does_not_say_is_refused(
     cast: Cast, number: int, given: dict[str, str], error: type[Exception]
 ) -> None:
-    values = {"subject": SUBJECT, "client": "billing", **given}
+    values = {"subject": SUBJECT, "client": "billing", "plan_hash": hash_of(number), **given}
     with pytest.raises(error):
         services.acknowledge(request_id=number, by=cast["reader"], **values)
     assert not Acknowledgement.objects.exists()
@@ -234,7 +246,7 @@ def test_when_the_target_moves_it_no_longer_counts_and_comes_back_with_the_plan(
 
 def test_a_client_that_is_declared_later_is_asked_without_voiding_anything(cast: Cast, number: int) -> None:
     say(cast, number)
-    services.approve(request_id=number, by=cast["approver"])
+    approve_shown(request_id=number, by=cast["approver"])
     declare(cast, "ledger", contact="approver2")
     services.recheck(request_id=number, by=cast["steward"])
     assert selectors.get_request(number).state == "approved"
@@ -272,12 +284,12 @@ def test_it_stops_the_release_at_every_door_where_the_rule_says_so(
 def test_a_reviewer_may_pass_over_it_with_a_reason(cast: Cast, number: int) -> None:
     change("staging", clients_block=True)
     services.recheck(request_id=number, by=cast["steward"])
-    services.approve(request_id=number, by=cast["approver"], override="they are on holiday")
+    approve_shown(request_id=number, by=cast["approver"], override="they are on holiday")
     assert services.apply(request_id=number, by=cast["approver"]) == "applied"
 
 
 def test_elsewhere_it_is_said_and_stops_nothing(cast: Cast, number: int) -> None:
-    services.approve(request_id=number, by=cast["approver"])
+    approve_shown(request_id=number, by=cast["approver"])
     assert services.apply(request_id=number, by=cast["approver"]) == "applied"
     with pytest.raises(WrongState):
         say(cast, number)
@@ -323,7 +335,10 @@ def test_the_page_lists_them_and_takes_the_word(cast: Cast, number: int, look: C
 
 
 def test_the_api_takes_and_lists_them(cast: Cast, number: int, api: Callable[[str], Client]) -> None:
-    url, sent = f"/api/v1/promotions/{number}/acknowledgements", json.dumps({"subject": SUBJECT, "client": "billing"})
+    url, sent = (
+        f"/api/v1/promotions/{number}/acknowledgements",
+        json.dumps({"subject": SUBJECT, "client": "billing", "plan_hash": hash_of(number)}),
+    )
     assert api("steward2").post(url, sent, content_type="application/json").status_code == 403
     answers = [api("reader").post(url, sent, content_type="application/json") for _ in range(2)]
     assert [answer.status_code for answer in answers] == [201, 200]
@@ -345,7 +360,7 @@ def test_whoever_acknowledged_takes_it_back_while_it_is_planned(cast: Cast, numb
     services.recheck(request_id=number, by=cast["steward"])
     say(cast, number)
     if state != "in review":
-        services.approve(request_id=number, by=cast["approver"])
+        approve_shown(request_id=number, by=cast["approver"])
     if state == "scheduled":
         services.schedule(request_id=number, by=cast["approver"], at=timezone.now() + timedelta(hours=1))
     # also where their name is no longer in the contact: it was their word
@@ -385,7 +400,7 @@ def test_what_is_applied_or_of_an_earlier_plan_is_not_taken_back(cast: Cast, num
         "that one counts for nothing, and is history"
     )
     say(cast, number)
-    services.approve(request_id=number, by=cast["approver"])
+    approve_shown(request_id=number, by=cast["approver"])
     services.apply(request_id=number, by=cast["approver"])
     with pytest.raises(WrongState):
         back(cast, number)
@@ -398,7 +413,7 @@ def test_home_lists_what_waits_for_ones_word(cast: Cast, number: int) -> None:
     assert [waiting(cast, who) for who in ("steward", "approver", "stranger")] == [[], [], []], (
         "asked for it; not named"
     )
-    services.approve(request_id=number, by=cast["approver"])
+    approve_shown(request_id=number, by=cast["approver"])
     say(cast, number)
     assert waiting(cast) == [(number, ["ledger"])], "an approved one waits as well"
     back(cast, number)
@@ -437,7 +452,7 @@ def test_home_and_the_page_offer_it(cast: Cast, number: int, look: Callable[[str
     place = f"/ui/promotions/{number}/acknowledge/take-back"
     assert place not in look("approver").get(f"/ui/promotions/{number}").content.decode()
     assert place in look("reader").get(f"/ui/promotions/{number}").content.decode()
-    answer = look("reader").post(place, {"subject": SUBJECT, "client": "billing"})
+    answer = look("reader").post(place, {"subject": SUBJECT, "client": "billing", "plan_hash": hash_of(number)})
     assert answer.headers["Location"] == f"/ui/promotions/{number}#consumers"
     page = look("reader").get(f"/ui/promotions/{number}").content.decode()
     assert "An acknowledgement was taken back" in page and place not in page

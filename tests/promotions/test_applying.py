@@ -31,6 +31,7 @@ from registry.subjects.names import SubjectName
 from registry.subjects.selectors import get_version, list_versions, own_config
 from registry.subjects.selectors.places import get_registry
 from registry.subjects.services import register_version, set_config, set_mode
+from tests.promotions.parts import approve_shown
 
 Cast = Callable[[str], Actor]
 ADDRESS, CUSTOMER = SubjectName(".", "shop.Address"), SubjectName(".", "customers-value")
@@ -59,7 +60,7 @@ def approved(cast: dict[str, Actor]) -> int:
     number = services.request_promotion(
         source="dev", target="prod", subject=CUSTOMER, by=cast["steward"], with_config=True, reason="go live"
     )
-    assert services.approve(request_id=number, by=cast["approver"]) == "approved"
+    assert approve_shown(request_id=number, by=cast["approver"]) == "approved"
     return number
 
 
@@ -201,7 +202,7 @@ def test_a_freeze_stops_it_and_an_override_passes_that(cast: dict[str, Actor], a
     assert written() == NOTHING
     assert request(approved).state == "approved"
     number = other_request(cast)
-    services.approve(request_id=number, by=cast["approver"], override="the auditors agreed")
+    approve_shown(request_id=number, by=cast["approver"], override="the auditors agreed")
     assert services.apply(request_id=number, by=cast["approver"]) == "applied"
     frozen.delete()
     assert services.apply(request_id=approved, by=cast["approver"]) == "applied"
@@ -240,8 +241,8 @@ def broken_request(cast: dict[str, Actor]) -> tuple[int, SubjectName]:
 def test_a_break_is_applied_by_the_override_of_somebody_who_may_force(cast: dict[str, Actor]) -> None:
     number, subject = broken_request(cast)
     with pytest.raises(WrongState):
-        services.approve(request_id=number, by=cast["approver"])
-    services.approve(request_id=number, by=cast["admin"], override="no consumer reads it")
+        approve_shown(request_id=number, by=cast["approver"])
+    approve_shown(request_id=number, by=cast["admin"], override="no consumer reads it")
     assert services.apply(request_id=number, by=cast["approver"]) == "applied"
     assert list_versions(get_registry("staging"), subject) == [1, 2]
 
@@ -250,7 +251,7 @@ def test_an_override_ends_with_the_right_of_who_gave_it(cast: dict[str, Actor], 
     from registry.access.models import RoleGrant
 
     number, subject = broken_request(cast)
-    services.approve(request_id=number, by=cast["admin"], override="no consumer reads it")
+    approve_shown(request_id=number, by=cast["admin"], override="no consumer reads it")
     RoleGrant.objects.filter(user_id=cast["admin"].user_id).update(role="approver")
     with pytest.raises((NotAllowed, WrongState)):
         services.apply(request_id=number, by=cast["approver"])
@@ -294,7 +295,7 @@ def test_ids_and_numbers_come_along_where_the_target_imports(cast: dict[str, Act
     subject = SubjectName(".", "orders-value")
     set_mode(registry="staging", subject=None, mode="IMPORT", by=system)
     number = services.request_promotion(source="dev", target="staging", subject=subject, by=cast["steward"])
-    services.approve(request_id=number, by=cast["approver"])
+    approve_shown(request_id=number, by=cast["approver"])
     assert services.apply(request_id=number, by=cast["approver"]) == "applied"
     assert get_version(get_registry("staging"), subject, 1).schema.schema_id == 2
     with transaction.atomic():

@@ -15,6 +15,7 @@ from registry.promotions import services
 from registry.promotions.services.scheduling import apply_due, claim_due
 from registry.subjects.names import SubjectName
 from tests.promotions.elsewhere import AFTER, BEFORE, Instance, Proxy, proxy_to, second_instance
+from tests.promotions.parts import approve_shown
 from tests.promotions.remote_parts import (
     NAME,
     ask_for_customers,
@@ -227,7 +228,7 @@ def test_a_roll_back_that_was_cut_off_after_it_was_written(
     request_id = services.request_roll_back(
         environment=NAME, subject=subject, version=1, by=cast["steward"], reason="bytes were a mistake"
     )
-    services.approve(request_id=request_id, by=cast["approver"], comment="agreed")
+    approve_shown(request_id=request_id, by=cast["approver"], comment="agreed")
     assert services.apply(request_id=request_id, by=cast["approver"]) == "applying"
     proxy.begin(3, AFTER)
     with worker(request_id, instance.token) as (process, _):

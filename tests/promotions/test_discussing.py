@@ -26,7 +26,7 @@ from registry.promotions.reasons import applying
 from registry.promotions.services import discussing
 from registry.promotions.services.scheduling import apply_due
 from registry.subjects.names import SubjectName
-from tests.promotions.parts import ORDERS, V1, V2, Cast, ask, change, register
+from tests.promotions.parts import ORDERS, V1, V2, Cast, approve_shown, ask, change, register
 
 pytestmark = pytest.mark.requirement("CARD-4")
 
@@ -149,7 +149,7 @@ def test_a_field_of_either_side_and_the_place_of_a_change(cast: Cast) -> None:
     fields = [{"name": "id", "type": "long"}, {"name": "fax", "type": "string", "default": ""}]
     register({**V1, "fields": fields}, cast["steward"])
     released = ask(cast, target="staging")
-    services.approve(request_id=released, by=cast["approver"])
+    approve_shown(request_id=released, by=cast["approver"])
     services.apply(request_id=released, by=cast["approver"])
     inner = {"type": "record", "name": "Sum", "fields": [{"name": "cents", "type": "long"}]}
     register({**V1, "fields": [fields[0], {"name": "sum", "type": inner, "default": {"cents": 0}}]}, cast["steward"])
@@ -197,7 +197,7 @@ def test_a_closed_request_is_discussed_no_more(cast: Cast, number: int) -> None:
 def test_words_are_no_movement(cast: Cast, number: int) -> None:
     """An approval isn't voided by what is said about the request, and the checks say what is unresolved."""
     plan = selectors.get_request(number).plan_hash
-    services.approve(request_id=number, by=cast["approver"])
+    approve_shown(request_id=number, by=cast["approver"])
     begin(cast, number)
     services.recheck(request_id=number, by=cast["steward"])
     shown = selectors.get_request(number)

@@ -27,7 +27,7 @@ from registry.subjects.selectors.standing import standings_of
 from registry.subjects.services import delete_version, register_version, set_mode, set_standing
 from registry.subjects.services.moving_in import import_snapshot
 from registry.subjects.services.registries import ensure_registry
-from tests.promotions.parts import Cast
+from tests.promotions.parts import Cast, approve_shown
 
 ORDERS = SubjectName(".", "orders-value")
 
@@ -53,7 +53,7 @@ def promote(cast: Cast, version: int, *, source: str = "dev", target: str = "sta
     number = services.request_promotion(
         source=source, target=target, subject=ORDERS, version=version, by=cast["steward"], reason="needed"
     )
-    services.approve(request_id=number, by=cast["approver"])
+    approve_shown(request_id=number, by=cast["approver"])
     services.apply(request_id=number, by=cast["approver"])
     return number
 
@@ -163,8 +163,8 @@ def test_an_adopted_ghost_is_none_any_more(cast: Cast) -> None:
     [ghost] = selectors.ghosts_of(by=cast["reader"])
     assert ghost.request == number
     with pytest.raises(NotAllowed):
-        services.approve(request_id=number, by=cast["steward"])
-    assert services.approve(request_id=number, by=cast["approver"]) == "approved"
+        approve_shown(request_id=number, by=cast["steward"])
+    assert approve_shown(request_id=number, by=cast["approver"]) == "approved"
     assert services.apply(request_id=number, by=cast["approver"]) == "applied"
     assert found(cast["reader"]) == []
     release = Release.objects.get()
@@ -203,7 +203,7 @@ def test_a_ghost_in_quarantine_stays_one_until_it_is_decided(cast: Cast) -> None
     number = services.request_adoption(
         environment="staging", subject=ORDERS, version=1, by=cast["steward"], reason="Found whose it is."
     )
-    services.approve(request_id=number, by=cast["approver"])
+    approve_shown(request_id=number, by=cast["approver"])
     services.apply(request_id=number, by=cast["approver"])
     assert found(cast["reader"]) == []
     assert standings_of(get_registry("staging"), ORDERS) == {}, "adopted, it is trusted"

@@ -16,7 +16,7 @@ from registry.errors import InvalidInput, NotAllowed, RequestNotFound
 from registry.promotions import selectors, services
 from registry.promotions.labels import clean_labels
 from registry.promotions.models import PromotionRequest
-from tests.promotions.parts import V1, V2, Cast, ask, owned_by, register, rule
+from tests.promotions.parts import V1, V2, Cast, approve_shown, ask, owned_by, register, rule
 
 pytestmark = pytest.mark.requirement("CARD-4")
 HOSTILE = "<b>bold</b>"
@@ -87,7 +87,7 @@ def test_others_do_not(cast: Cast, number: int) -> None:
 
 
 def test_a_label_voids_no_approval(cast: Cast, number: int) -> None:
-    services.approve(request_id=number, by=cast["approver"])
+    approve_shown(request_id=number, by=cast["approver"])
     services.set_labels(request_id=number, labels=["late"], by=cast["approver"])
     services.recheck(request_id=number, by=cast["steward"])
     assert selectors.get_request(number).state == "approved"

@@ -18,7 +18,7 @@ from registry.promotions.selectors import linked_requests
 from registry.subjects.names import SubjectName
 from registry.subjects.services import delete_subject, register_version
 from tests.conftest import RawClient
-from tests.promotions.parts import ORDERS, V1, Cast, ask, register
+from tests.promotions.parts import ORDERS, V1, Cast, approve_shown, ask, register
 
 pytestmark = pytest.mark.requirement("ORA-1", "CARD-4")
 ADDRESS = SubjectName(".", "address-value")
@@ -75,7 +75,7 @@ def test_another_environment_and_what_is_over_are_not_linked(cast: Cast, pair: t
 
 def test_what_is_at_the_target_already_links_nothing(cast: Cast, pair: tuple[int, int]) -> None:
     address, orders = pair
-    services.approve(request_id=address, by=cast["approver"])
+    approve_shown(request_id=address, by=cast["approver"])
     services.apply(request_id=address, by=cast["approver"])
     services.recheck(request_id=orders, by=cast["steward"])
     assert of(orders, cast["approver"]) == ()

@@ -28,7 +28,7 @@ from registry.promotions.selectors import answers_to
 from registry.subjects.names import SubjectName
 from tests.conftest import RawClient
 from tests.drift.scans import make_source
-from tests.promotions.parts import CUSTOMERS, ORDERS, V1, V2, Cast, register
+from tests.promotions.parts import CUSTOMERS, ORDERS, V1, V2, Cast, approve_shown, register
 from tests.promotions.test_promotions_api import call
 
 pytestmark = pytest.mark.requirement("CARD-3", "CARD-4")
@@ -87,7 +87,7 @@ def seen(answer: Any) -> str:
 
 
 def apply(cast: Cast, number: int) -> None:
-    services.approve(request_id=number, by=cast["approver"], comment="fine")
+    approve_shown(request_id=number, by=cast["approver"], comment="fine")
     services.apply(request_id=number, by=cast["approver"])
 
 

@@ -17,7 +17,7 @@ from registry.subjects.names import SubjectName
 from registry.subjects.selectors import get_version, list_versions
 from registry.subjects.selectors.places import get_registry
 from registry.subjects.services import register_version, set_config, set_mode
-from tests.promotions.parts import ORDERS, V1, ask, register
+from tests.promotions.parts import ORDERS, V1, approve_shown, ask, register
 
 pytestmark = pytest.mark.requirement("CARD-4")
 
@@ -42,8 +42,8 @@ def test_nobody_reviews_their_own(cast: dict[str, Actor]) -> None:
     register(V1, cast["steward"])
     number = ask(cast, by="approver")
     with pytest.raises(NotAllowed, match="somebody else"):
-        services.approve(request_id=number, by=cast["approver"])
-    assert services.approve(request_id=number, by=cast["approver2"]) == "approved"
+        approve_shown(request_id=number, by=cast["approver"])
+    assert approve_shown(request_id=number, by=cast["approver2"]) == "approved"
 
 
 def test_where_people_sign_in_through_an_issuer_a_password_approves_nothing(
@@ -54,15 +54,15 @@ def test_where_people_sign_in_through_an_issuer_a_password_approves_nothing(
     settings.OIDC_ISSUER, settings.OIDC_NAME = "https://id.example", "Example"
     by_password = replace(cast["approver"], signed_in_by="password")
     with pytest.raises(NotAllowed, match="sign-in through Example"):
-        services.approve(request_id=number, by=by_password)
-    assert services.approve(request_id=number, by=replace(cast["approver2"], signed_in_by="oidc")) == "approved"
+        approve_shown(request_id=number, by=by_password)
+    assert approve_shown(request_id=number, by=replace(cast["approver2"], signed_in_by="oidc")) == "approved"
 
 
 @pytest.mark.parametrize("who", ["reader", "steward", "stranger"])
 def test_whoever_lacks_the_role_is_refused(cast: dict[str, Actor], who: str) -> None:
     register(V1, cast["steward"])
     number = ask(cast, by="admin")
-    for act in (services.approve, services.apply):
+    for act in (approve_shown, services.apply):
         with pytest.raises(NotAllowed):
             act(request_id=number, by=cast[who])
     assert selectors.get_request(number).state == "in review"
@@ -71,7 +71,7 @@ def test_whoever_lacks_the_role_is_refused(cast: dict[str, Actor], who: str) -> 
 def test_what_moves_at_the_target_voids_the_approval(cast: dict[str, Actor]) -> None:
     register(V1, cast["steward"])
     number = ask(cast, target="staging")
-    services.approve(request_id=number, by=cast["approver"])
+    approve_shown(request_id=number, by=cast["approver"])
     register({**V1, "fields": [{"name": "id", "type": "int"}]}, cast["steward"], registry="staging")
     with pytest.raises(PlanChanged):
         services.apply(request_id=number, by=cast["approver"])
@@ -89,13 +89,13 @@ def test_a_changed_level_voids_it_too_and_a_failing_check_cannot_be_approved(cas
     number = ask(cast, version=2, target="staging")
     assert not selectors.get_request(number).can_run
     with pytest.raises(WrongState, match="BACKWARD"):
-        services.approve(request_id=number, by=cast["approver"])
+        approve_shown(request_id=number, by=cast["approver"])
     set_config(registry="staging", subject=ORDERS, level="NONE", by=cast["steward"])
     with pytest.raises(PlanChanged):
-        services.approve(request_id=number, by=cast["approver"])
+        approve_shown(request_id=number, by=cast["approver"])
     with pytest.raises(InvalidInput, match="say why"):
-        services.approve(request_id=number, by=cast["approver"])
-    assert services.approve(request_id=number, by=cast["approver"], comment="no data yet") == "approved"
+        approve_shown(request_id=number, by=cast["approver"])
+    assert approve_shown(request_id=number, by=cast["approver"], comment="no data yet") == "approved"
 
 
 def test_an_earlier_plan_on_the_screen_is_not_approved(cast: dict[str, Actor]) -> None:
@@ -110,9 +110,9 @@ def test_two_clicks_have_one_effect(cast: dict[str, Actor]) -> None:
     number = ask(cast)
     with pytest.raises(WrongState, match="open already"):
         ask(cast)
-    services.approve(request_id=number, by=cast["approver"])
+    approve_shown(request_id=number, by=cast["approver"])
     with pytest.raises(WrongState):
-        services.approve(request_id=number, by=cast["approver"])
+        approve_shown(request_id=number, by=cast["approver"])
     services.apply(request_id=number, by=cast["approver"])
     with pytest.raises(WrongState):
         services.apply(request_id=number, by=cast["approver"])
@@ -126,7 +126,7 @@ def test_reject_needs_a_reason_and_ends_it(cast: dict[str, Actor]) -> None:
         services.reject(request_id=number, by=cast["approver"], comment=" ")
     assert services.reject(request_id=number, by=cast["approver"], comment="no doc") == "rejected"
     with pytest.raises(WrongState):
-        services.approve(request_id=number, by=cast["approver2"])
+        approve_shown(request_id=number, by=cast["approver2"])
     assert ask(cast) != number, "a rejected request must not block the next"
 
 
@@ -162,7 +162,7 @@ def test_references_go_first(cast: dict[str, Actor]) -> None:
     number = services.request_promotion(
         source="dev", target="prod", subject=SubjectName(".", "customer"), version=1, by=cast["steward"]
     )
-    services.approve(request_id=number, by=cast["approver"])
+    approve_shown(request_id=number, by=cast["approver"])
     services.apply(request_id=number, by=cast["approver"])
     live = get_version(get_registry("prod"), SubjectName(".", "customer"), 1)
     assert live.schema.references == (Reference("Address", "address", 1),)
@@ -177,9 +177,9 @@ def test_a_closed_registry_takes_releases_only_and_an_override_stops_those(cast:
     services.open_break_glass(environment="prod", by=cast["admin"], reason="all must stop")
     set_mode(registry="prod", subject=None, mode="READONLY_OVERRIDE", by=cast["admin"])
     with pytest.raises(PlanChanged):
-        services.approve(request_id=number, by=cast["approver"])
+        approve_shown(request_id=number, by=cast["approver"])
     with pytest.raises(WrongState, match="READONLY_OVERRIDE"):
-        services.approve(request_id=number, by=cast["approver"])
+        approve_shown(request_id=number, by=cast["approver"])
 
 
 def test_a_normalized_version_is_promoted_as_it_is_stored(cast: dict[str, Actor]) -> None:
@@ -193,7 +193,7 @@ def test_a_normalized_version_is_promoted_as_it_is_stored(cast: dict[str, Actor]
     stored = get_version(get_registry("dev"), ORDERS, 1).schema
     assert json.loads(stored.text)["aliases"] == ["A", "B"]
     number = ask(cast)
-    services.approve(request_id=number, by=cast["approver"])
+    approve_shown(request_id=number, by=cast["approver"])
     services.apply(request_id=number, by=cast["approver"])
     live = get_version(get_registry("prod"), ORDERS, 1).schema
     assert (live.text, live.fingerprint) == (stored.text, stored.fingerprint)
@@ -203,7 +203,7 @@ def test_what_was_submitted_travels_along(cast: dict[str, Actor]) -> None:
     text = json.dumps(V1, indent=4).replace('"fields"', '// the fields\n "fields"')
     register_version(registry="dev", subject=ORDERS, text=text, by=cast["steward"])
     number = ask(cast)
-    services.approve(request_id=number, by=cast["approver"])
+    approve_shown(request_id=number, by=cast["approver"])
     services.apply(request_id=number, by=cast["approver"])
     assert get_version(get_registry("prod"), ORDERS, 1).submitted == text
 

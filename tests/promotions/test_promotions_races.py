@@ -17,7 +17,7 @@ from registry.subjects.selectors import list_versions
 from registry.subjects.selectors.places import get_registry
 from registry.subjects.services import set_config
 from registry.subjects.services.clients import declare_client
-from tests.promotions.parts import CUSTOMERS, ORDERS, V1, Cast, ask, change, register, state_of
+from tests.promotions.parts import CUSTOMERS, ORDERS, V1, Cast, approve_shown, ask, change, register, state_of
 
 pytestmark = [
     pytest.mark.usefixtures("transactional_db", "registries"),
@@ -50,9 +50,7 @@ def test_two_approvers_at_once_are_both_counted(cast: Cast, seed: int) -> None:
     register(V1, cast["steward"])
     change(reviews_needed=2)
     number = ask(cast)
-    found = race(
-        [lambda who=who: services.approve(request_id=number, by=cast[who]) for who in ("approver", "approver2")]
-    )
+    found = race([lambda who=who: approve_shown(request_id=number, by=cast[who]) for who in ("approver", "approver2")])
     assert Counter(found) == {"in review": 1, "approved": 1}
     assert Review.objects.count() == 2
 
@@ -62,7 +60,7 @@ def test_one_approver_with_four_clicks_is_one_review(cast: Cast, seed: int) -> N
     register(V1, cast["steward"])
     change(reviews_needed=2)
     number = ask(cast)
-    found = race([lambda: services.approve(request_id=number, by=cast["approver"])] * 4)
+    found = race([lambda: approve_shown(request_id=number, by=cast["approver"])] * 4)
     assert Counter(found) == {"in review": 1, "WrongState": 3}
     assert Review.objects.count() == 1
     assert state_of(number) == "in review"
@@ -74,7 +72,14 @@ def test_four_acknowledgements_at_once_are_one(cast: Cast) -> None:
     narrow = {**V1, "fields": [{"name": "note", "type": ["null", "string"], "default": None}]}
     register(narrow, cast["steward"])
     number = ask(cast, target="staging")
-    sent = {"request_id": number, "subject": ORDERS.qualified, "client": "billing", "by": cast["reader"]}
+    read = PromotionRequest.objects.get(pk=number).plan_hash
+    sent = {
+        "request_id": number,
+        "subject": ORDERS.qualified,
+        "client": "billing",
+        "plan_hash": read,
+        "by": cast["reader"],
+    }
     found = race([lambda: services.acknowledge(**sent)] * 4)
     assert Counter(found) == {True: 1, False: 3}
     assert Acknowledgement.objects.count() == 1
@@ -86,7 +91,7 @@ def test_approved_while_it_is_withdrawn(cast: Cast, seed: int) -> None:
     number = ask(cast)
     approved, withdrawn = race(
         [
-            lambda: services.approve(request_id=number, by=cast["approver"]),
+            lambda: approve_shown(request_id=number, by=cast["approver"]),
             lambda: services.withdraw(request_id=number, by=cast["steward"]),
         ]
     )
@@ -102,7 +107,7 @@ def test_approved_while_it_is_rejected(cast: Cast, seed: int) -> None:
     number = ask(cast)
     race(
         [
-            lambda: services.approve(request_id=number, by=cast["approver"]),
+            lambda: approve_shown(request_id=number, by=cast["approver"]),
             lambda: services.reject(request_id=number, by=cast["approver2"], comment="no"),
         ]
     )
@@ -196,7 +201,7 @@ def test_an_approval_is_of_the_level_that_was_read(cast: Cast, seed: int) -> Non
 def test_applied_twice_at_once_is_one_release(cast: Cast, seed: int) -> None:
     register(V1, cast["steward"])
     number = ask(cast)
-    services.approve(request_id=number, by=cast["approver"])
+    approve_shown(request_id=number, by=cast["approver"])
     found = race([lambda: services.apply(request_id=number, by=cast["approver"])] * 3)
     assert Counter(found) == {"applied": 1, "WrongState": 2}
     assert Release.objects.count() == 1

@@ -29,7 +29,20 @@ from registry.subjects.names import SubjectName
 from registry.subjects.selectors import get_version, list_versions, own_config
 from registry.subjects.selectors.places import get_registry
 from registry.subjects.services import delete_version, set_config
-from tests.promotions.parts import BROKEN, CUSTOMERS, ORDERS, V1, V2, Cast, ask, change, owned_by, register, state_of
+from tests.promotions.parts import (
+    BROKEN,
+    CUSTOMERS,
+    ORDERS,
+    V1,
+    V2,
+    Cast,
+    approve_shown,
+    ask,
+    change,
+    owned_by,
+    register,
+    state_of,
+)
 
 pytestmark = pytest.mark.requirement("CARD-4")
 CUSTOMER = {**V1, "name": "Customer"}
@@ -79,7 +92,7 @@ def test_what_is_closed_holds_nothing(cast: Cast, end: str) -> None:
     elif end == "reject":
         services.reject(request_id=number, by=cast["approver"], comment="no")
     else:
-        services.approve(request_id=number, by=cast["approver"])
+        approve_shown(request_id=number, by=cast["approver"])
         services.apply(request_id=number, by=cast["approver"])
     assert RequestItem.objects.exclude(open_in=None).count() == 0
 
@@ -110,7 +123,7 @@ def test_the_settings_come_along_where_that_is_asked(cast: Cast) -> None:
     set_config(registry="dev", subject=ORDERS, level="FULL_TRANSITIVE", by=cast["steward"])
     number = ask(cast, with_config=True)
     assert "config" in {step["kind"] for step in selectors.get_request(number).plan["steps"]}
-    services.approve(request_id=number, by=cast["approver"])
+    approve_shown(request_id=number, by=cast["approver"])
     services.apply(request_id=number, by=cast["approver"])
     assert own_config(get_registry("prod"), ORDERS).level == "FULL_TRANSITIVE"
 
@@ -119,7 +132,7 @@ def test_settings_that_move_at_the_source_void_it(cast: Cast) -> None:
     register(V1, cast["steward"])
     set_config(registry="dev", subject=ORDERS, level="FULL", by=cast["steward"])
     number = ask(cast, with_config=True)
-    services.approve(request_id=number, by=cast["approver"])
+    approve_shown(request_id=number, by=cast["approver"])
     set_config(registry="dev", subject=ORDERS, level="NONE", by=cast["steward"])
     assert services.recheck(request_id=number, by=cast["steward"]) == "in review"
 
@@ -154,14 +167,14 @@ def test_a_draft_is_its_requesters_until_it_is_submitted(cast: Cast) -> None:
     assert selectors.list_requests(state="open", by=cast["approver"]) == []
     assert selectors.waiting_for(other or 0) == []
     with pytest.raises(RequestNotFound):
-        services.approve(request_id=number, by=cast["approver"])
+        approve_shown(request_id=number, by=cast["approver"])
     with pytest.raises(RequestNotFound):
         services.submit(request_id=number, by=cast["steward2"])
     assert services.submit(request_id=number, by=cast["steward"]) == "in review"
     assert Notice.objects.filter(event="promotion.requested").count() == 1
     with pytest.raises(WrongState, match="only a draft"):
         services.submit(request_id=number, by=cast["steward"])
-    assert services.approve(request_id=number, by=cast["approver"]) == "approved"
+    assert approve_shown(request_id=number, by=cast["approver"]) == "approved"
 
 
 def test_a_draft_holds_nothing_and_is_held_up_by_what_is_open(cast: Cast) -> None:
@@ -228,7 +241,7 @@ def test_a_version_that_is_gone_at_the_source_is_named(cast: Cast) -> None:
     number = ask(cast, version=2)
     delete_version(registry="dev", subject=ORDERS, version=2, by=cast["steward"])
     with pytest.raises((VersionNotFound, WrongState)):
-        services.approve(request_id=number, by=cast["approver"])
+        approve_shown(request_id=number, by=cast["approver"])
     assert state_of(number) == "in review"
 
 
@@ -294,7 +307,7 @@ def test_a_proposal_is_asked_for_once_and_not_for_what_is_there(cast: Cast) -> N
     number = propose(cast)
     with pytest.raises(WrongState, match="open already"):
         propose(cast, json.dumps(V1, indent=7), by="steward2")
-    services.approve(request_id=number, by=cast["approver"])
+    approve_shown(request_id=number, by=cast["approver"])
     services.apply(request_id=number, by=cast["approver"])
     with pytest.raises(WrongState, match="already"):
         propose(cast)
@@ -315,7 +328,7 @@ def test_a_proposal_refers_to_what_the_target_has(cast: Cast) -> None:
         propose(cast, json.dumps(customer), references=reference)
     register(address, cast["steward"], registry="staging", subject=SubjectName(".", "address"))
     number = propose(cast, json.dumps(customer), references=reference, target="staging")
-    services.approve(request_id=number, by=cast["approver"])
+    approve_shown(request_id=number, by=cast["approver"])
     services.apply(request_id=number, by=cast["approver"])
     live = get_version(get_registry("staging"), ORDERS, 1)
     assert live.schema.references == (Reference("Address", "address", 1),)

@@ -21,7 +21,7 @@ from registry.errors import SchemadeskError
 from registry.promotions import selectors, services
 from registry.promotions.models import PromotionRequest
 from registry.promotions.reasons import ASKED, applying, approving, reasons_of, scheduling
-from tests.promotions.parts import BROKEN, CUSTOMERS, ORDERS, V1, V2, Cast, ask, change, register, rule
+from tests.promotions.parts import BROKEN, CUSTOMERS, ORDERS, V1, V2, Cast, approve_shown, ask, change, register, rule
 
 pytestmark = pytest.mark.requirement("ORA-1", "CARD-4")
 EVERYBODY = ("reader", "steward", "steward2", "approver", "approver2", "admin")
@@ -45,7 +45,7 @@ def _in_review(cast: Cast) -> int:
 
 def _approved(cast: Cast) -> int:
     number = _in_review(cast)
-    services.approve(request_id=number, by=cast["approver"])
+    approve_shown(request_id=number, by=cast["approver"])
     return number
 
 
@@ -134,7 +134,7 @@ def test_they_say_what_the_services_say(cast: Cast, situation: str) -> None:
     override = "it has to be" if any(check.get("code") != "freeze" for check in info.failing) else ""
     at = timezone.now() + timedelta(days=2)
     calls: dict[str, Callable[[Actor], object]] = {
-        "approve": lambda by: services.approve(request_id=number, by=by, comment="fine", override=override),
+        "approve": lambda by: approve_shown(request_id=number, by=by, comment="fine", override=override),
         "apply": lambda by: services.apply(request_id=number, by=by),
         "schedule": lambda by: services.schedule(request_id=number, by=by, at=at),
     }
@@ -195,7 +195,7 @@ def test_a_freeze_stops_applying_alone_and_what_an_approval_passes_over_stops_no
     info = selectors.get_request(number)
     assert approving(info, cast["approver"]) == ()
     assert codes(applying(info, cast["approver"])) == ["approval", "freeze"]
-    services.approve(request_id=number, by=cast["approver"], override="the sale needs it")
+    approve_shown(request_id=number, by=cast["approver"], override="the sale needs it")
     assert applying(selectors.get_request(number), cast["approver"]) == ()
 
 
@@ -204,7 +204,7 @@ def test_a_right_for_other_subjects_is_lacking_for_each_that_is_written(cast: Ca
     register({**V1, "name": "Customer"}, cast["steward"], subject=CUSTOMERS)
     items = [(name, "1") for name in (CUSTOMERS, ORDERS)]
     number = services.request_promotion(source="dev", target="prod", items=items, by=cast["steward"])
-    services.approve(request_id=number, by=cast["approver"])
+    approve_shown(request_id=number, by=cast["approver"])
     info = selectors.get_request(number)
     grants = RoleGrant.objects.filter(user_id=cast["approver2"].user_id)
     grants.update(subject_pattern="orders-*")

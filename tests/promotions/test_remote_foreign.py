@@ -23,6 +23,7 @@ from registry.subjects.services import set_config
 from tests.clients.programs import LANGUAGES, built
 from tests.clients.test_foreign_registry import Foreign
 from tests.promotions.elsewhere import proxy_to
+from tests.promotions.parts import approve_shown
 from tests.promotions.remote_parts import (
     NAME,
     ask_for_customers,
@@ -72,7 +73,7 @@ def promote(subject: str, cast: dict[str, Actor]) -> tuple[int, str]:
     number = services.request_promotion(
         source="dev", target=NAME, subject=SubjectName(".", subject), by=cast["steward"], reason="go live"
     )
-    services.approve(request_id=number, by=cast["approver"], comment="fine")
+    approve_shown(request_id=number, by=cast["approver"], comment="fine")
     assert services.apply(request_id=number, by=cast["approver"]) == "applying"
     return number, apply_due(request_id=number)
 

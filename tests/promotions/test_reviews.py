@@ -35,6 +35,7 @@ from tests.promotions.parts import (
     V1,
     V2,
     Cast,
+    approve_shown,
     ask,
     change,
     owned_by,
@@ -52,6 +53,8 @@ def actor(username: str) -> Actor:
 
 
 def approve(cast: Cast, number: int, who: str = "approver", **more: str) -> str:
+    shown = PromotionRequest.objects.filter(pk=number).values_list("plan_hash", flat=True).first()
+    more.setdefault("plan_hash", shown or "0" * 64)
     return services.approve(request_id=number, by=cast[who], **more)
 
 
@@ -239,7 +242,7 @@ def test_a_token_takes_away_what_it_does(cast: Cast, limit: Limit, said: str, wh
     rule(reviewers="role", name="steward")
     number = ask(cast)
     with pytest.raises((NotAllowed, RequestNotFound), match=f"{said}|no promotion request"):
-        services.approve(request_id=number, by=replace(cast[who], limit=limit))
+        approve_shown(request_id=number, by=replace(cast[who], limit=limit))
     assert not Review.objects.exists()
 
 
@@ -253,7 +256,7 @@ def test_a_stranger_is_told_the_same_of_what_is_there_and_what_is_not(cast: Cast
         said.add(refused.value.message)
     assert len(said) == 1
     with pytest.raises(NotSignedIn):
-        services.approve(request_id=number, by=Actor("anonymous", "ui"))
+        approve_shown(request_id=number, by=Actor("anonymous", "ui"))
 
 
 def test_whoever_may_not_read_there_sees_nothing(cast: Cast) -> None:
@@ -261,7 +264,7 @@ def test_whoever_may_not_read_there_sees_nothing(cast: Cast) -> None:
     number = ask(cast)
     RoleGrant.objects.filter(user__username="approver2").update(registry="dev")
     with pytest.raises(RequestNotFound):
-        services.approve(request_id=number, by=actor("approver2"))
+        approve_shown(request_id=number, by=actor("approver2"))
 
 
 def test_all_subjects_that_are_written_have_to_be_reviewed(cast: Cast) -> None:
@@ -271,7 +274,7 @@ def test_all_subjects_that_are_written_have_to_be_reviewed(cast: Cast) -> None:
     RoleGrant.objects.filter(user__username="approver").update(subject_pattern="orders-*")
     RoleGrant.objects.create(user=User.objects.get(username="approver"), role="reader")
     with pytest.raises(NotAllowed):
-        services.approve(request_id=number, by=actor("approver"))
+        approve_shown(request_id=number, by=actor("approver"))
 
 
 # -- nobody can -------------------------------------------------------------------------------------------------------
@@ -298,7 +301,7 @@ def test_who_has_left_cannot_approve_and_is_not_waited_for(cast: Cast) -> None:
     User.objects.filter(username="approver").update(is_active=False)
     assert selectors.get_request(number).needed.nobody_can
     with pytest.raises((NotAllowed, NotSignedIn)):
-        services.approve(request_id=number, by=actor("approver"))
+        approve_shown(request_id=number, by=actor("approver"))
 
 
 def test_an_owner_without_any_role_is_not_waited_for(cast: Cast) -> None:
@@ -344,6 +347,7 @@ def test_what_breaks_a_closed_environment_takes_its_subjects_name_at_every_door(
         with pytest.raises(InvalidInput, match="type orders-value to approve it all the same"):
             approve(cast, number, "admin", typed=typed, **said)
     path = f"/api/v1/promotions/{number}/approve"
+    said["plan_hash"] = selectors.get_request(number).plan_hash
     answer = api("admin").post(path, json.dumps(said), content_type="application/json")
     assert (answer.status_code, answer.json()["details"]["field"]) == (422, "typed")
     assert not selectors.get_request(number).reviews

@@ -17,6 +17,7 @@ from registry.subjects.names import SubjectName
 from registry.subjects.selectors import get_version, list_versions
 from registry.subjects.selectors.places import get_registry
 from registry.subjects.services import register_version, set_config
+from tests.promotions.parts import approve_shown
 
 Cast = Callable[[str], Actor]
 ORDERS = SubjectName(".", "orders-value")
@@ -56,7 +57,7 @@ def test_round_trip(cast: dict[str, Actor], schema_type: str) -> None:
     number = ask(cast)
     row = PromotionRequest.objects.get(pk=number)
     assert (row.kind, row.source, row.version_number) == ("roll back", None, 1)
-    services.approve(request_id=number, by=cast["approver"], comment="agreed")
+    approve_shown(request_id=number, by=cast["approver"], comment="agreed")
     assert services.apply(request_id=number, by=cast["approver2"]) == "applied"
     staging = get_registry("staging")
     assert list_versions(staging, ORDERS) == [1, 2, 3]
@@ -68,7 +69,7 @@ def test_round_trip(cast: dict[str, Actor], schema_type: str) -> None:
     released = Release.objects.get()
     assert (released.version_number, released.fingerprint) == (3, first.schema.fingerprint)
     back = ask(cast, 2, "it was the consumer")
-    services.approve(request_id=back, by=cast["approver"], comment="agreed")
+    approve_shown(request_id=back, by=cast["approver"], comment="agreed")
     assert services.apply(request_id=back, by=cast["approver"]) == "applied"
     again = get_version(staging, ORDERS, "latest")
     assert (again.version, again.schema.text) == (4, second.schema.text)
@@ -93,10 +94,10 @@ def test_the_level_of_the_target_judges_it(cast: dict[str, Actor]) -> None:
     set_config(registry="staging", subject=ORDERS, level="FULL", by=cast["steward"])
     number = ask(cast)
     with pytest.raises(WrongState, match="Breaks FULL"):
-        services.approve(request_id=number, by=cast["approver"])
+        approve_shown(request_id=number, by=cast["approver"])
     with pytest.raises(NotAllowed):
-        services.approve(request_id=number, by=cast["approver"], override="I want it")
-    services.approve(request_id=number, by=cast["admin"], override="nothing was written with it")
+        approve_shown(request_id=number, by=cast["approver"], override="I want it")
+    approve_shown(request_id=number, by=cast["admin"], override="nothing was written with it")
     assert services.apply(request_id=number, by=cast["approver"]) == "applied"
     assert get_version(get_registry("staging"), ORDERS, "latest").schema.text == '"string"'
 
@@ -112,7 +113,7 @@ def test_references_and_the_contract_of_the_earlier_version_come_back(cast: dict
     set_config(registry="staging", subject=ORDERS, level="NONE", by=cast["steward"])
     register("staging", json.dumps(V2), cast["steward"], metadata={"properties": {"owner": "else"}})
     number = ask(cast)
-    services.approve(request_id=number, by=cast["approver"], comment="agreed")
+    approve_shown(request_id=number, by=cast["approver"], comment="agreed")
     services.apply(request_id=number, by=cast["approver"])
     current = get_version(get_registry("staging"), ORDERS, "latest")
     assert current.schema.references == references

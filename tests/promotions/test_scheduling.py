@@ -21,6 +21,7 @@ from registry.subjects.names import SubjectName
 from registry.subjects.selectors import list_versions
 from registry.subjects.selectors.places import get_registry
 from registry.subjects.services import register_version, set_config
+from tests.promotions.parts import approve_shown
 
 Cast = Callable[[str], Actor]
 ORDERS = SubjectName(".", "orders-value")
@@ -36,7 +37,7 @@ def cast(person: Cast) -> dict[str, Actor]:
 def approved(cast: dict[str, Actor]) -> int:
     register_version(registry="dev", subject=ORDERS, text='"string"', by=cast["steward"])
     number = services.request_promotion(source="dev", target="prod", subject=ORDERS, by=cast["steward"])
-    services.approve(request_id=number, by=cast["approver"])
+    approve_shown(request_id=number, by=cast["approver"])
     return number
 
 

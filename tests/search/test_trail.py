@@ -11,10 +11,11 @@ from django.test.utils import CaptureQueriesContext
 from registry.access.roles import Actor
 from registry.audit.selectors import AuditEntry, AuditFilter, columns_of_rows, list_events, tables_of_audit
 from registry.errors import RegistryNotFound
-from registry.promotions.services import approve, request_promotion
+from registry.promotions.services import request_promotion
 from registry.search.trail import events_about
 from registry.subjects.names import SubjectName
 from registry.subjects.services import delete_config, delete_version, register_version, set_config
+from tests.promotions.parts import approve_shown
 
 pytestmark = [pytest.mark.django_db, pytest.mark.requirement("CARD-2")]
 
@@ -32,7 +33,7 @@ def history(person: Callable[[str], Actor]) -> int:
     set_config(registry="dev", subject=OTHER, level="FULL", by=steward)
     set_config(registry="staging", subject=ORDERS, level="NONE", by=person("admin"))
     number = request_promotion(source="dev", target="prod", subject=ORDERS, version=1, by=steward, reason="first")
-    approve(request_id=number, by=approver)
+    approve_shown(request_id=number, by=approver)
     return number
 
 

@@ -23,6 +23,7 @@ STATUSES: dict[type[Exception], int] = {
     errors.NotFound: 404,
     errors.Conflict: 409,
     errors.NoteChanged: 412,
+    errors.PlanHashRequired: 428,
     errors.NotSignedIn: 401,
     errors.Forbidden: 403,
     errors.Unavailable: 503,

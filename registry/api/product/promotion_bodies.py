@@ -121,6 +121,7 @@ class AgainSerializer(serializers.Serializer[Any]):
 class DecisionSerializer(serializers.Serializer[Any]):
     """A decision: `override` is the reason to approve in spite of failing checks, `at` the time of a schedule.
 
+    An approval takes `plan_hash`, the plan that was read; without it the answer is 428, and 409 if the plan has changed.
     `move_on` takes the first open time after it where the target is frozen then. `typed` is the subject's name, for the
     approval of what breaks a closed environment.
     """
@@ -147,7 +148,7 @@ class HurtSerializer(serializers.Serializer[Any]):
 
 
 class AcknowledgementSerializer(HurtSerializer):
-    """The client of a subject that doesn't go on; `plan_hash` is the plan that was read."""
+    """The client of a subject that doesn't go on; `plan_hash` is the plan that was read, and without it the answer is 428."""
 
     note = serializers.CharField(required=False, default="", allow_blank=True, max_length=MAX_NOTE)
     plan_hash = serializers.CharField(required=False, default="", allow_blank=True, max_length=64)

@@ -17,7 +17,14 @@ from registry.promotions.acknowledged import counted_anew
 from registry.promotions.consumers import TAKEN_BACK, Hurt
 from registry.promotions.models import PromotionRequest, Review
 from registry.promotions.selectors.consumers import Consumer, consumers_of_row
-from registry.promotions.services.current import locked_for, person, refuse_by_token, with_current_plan, words
+from registry.promotions.services.current import (
+    locked_for,
+    person,
+    refuse_by_token,
+    require_plan_hash,
+    with_current_plan,
+    words,
+)
 from registry.promotions.services.reviewing import require_reviewer
 from registry.promotions.telling import tell
 
@@ -25,12 +32,12 @@ MAX_NOTE: Final = 2_000
 _ACTION: Final = "promotion.request"
 
 
-def acknowledge(*, request_id: int, subject: str, client: str, by: Actor, note: str = "", plan_hash: str = "") -> bool:
+def acknowledge(*, request_id: int, subject: str, client: str, by: Actor, plan_hash: str, note: str = "") -> bool:
     """Acknowledge, for a client, the plan that the request shows; False where somebody has done so already.
 
     `plan_hash` is the plan that was read. It is for those whom the client's contact names, and where that names nobody
     who could, for whoever may review the request; never for whoever asked for it, unless the target lets them approve.
-    Raises PlanChanged (and keeps the new plan to be read) where it isn't what would run now, ClientNotFound for a client
+    Raises PlanHashRequired, PlanChanged (and keeps the new plan to be read) where it isn't what would run now, ClientNotFound for a client
     that the plan doesn't hurt, WrongState, InvalidInput, NotAllowed, NotSignedIn, RequestNotFound.
     """
     said, hurt, is_new = words(note, "note", longest=MAX_NOTE), Hurt(subject, client), [True]
@@ -47,6 +54,9 @@ def acknowledge(*, request_id: int, subject: str, client: str, by: Actor, note: 
         tell(request, "promotion.acknowledged", sentence, by=by)
         return request.state
 
+    with transaction.atomic():
+        locked_for(request_id, by)
+    require_plan_hash(request_id, plan_hash)
     with_current_plan(request_id, by, f"acknowledge request {request_id} for {hurt.words[:200]}", run, plan_hash)
     return is_new[0]
 

@@ -11,7 +11,15 @@ from django.utils import timezone
 
 from registry.access.roles import ADMIN, Actor, Grant, may, may_somewhere, refusal, require
 from registry.audit.services import record
-from registry.errors import InvalidInput, NotAllowed, NotSignedIn, PlanChanged, RequestNotFound, WrongState
+from registry.errors import (
+    InvalidInput,
+    NotAllowed,
+    NotSignedIn,
+    PlanChanged,
+    PlanHashRequired,
+    RequestNotFound,
+    WrongState,
+)
 from registry.promotions import planning, staleness
 from registry.promotions.consumers import CODE as CONSUMERS
 from registry.promotions.consumers import Hurt, hurt_by
@@ -206,6 +214,16 @@ def in_words(check: Mapping[str, Any]) -> str:
     cure = check.get("cure")
     said = "A check is stale" if check["verdict"] == STALE else "A check fails"
     return f"{said}: {check['sentence']}{f' {cure}' if cure else ''}"
+
+
+def require_plan_hash(request_id: int, plan_hash: str) -> None:
+    """Raise PlanHashRequired for a decision that doesn't say which plan it is about: it would bind to one unread."""
+    if not plan_hash:
+        said = (
+            f"Say which plan you read: send the plan_hash that GET /api/v1/promotions/{request_id} shows. If the plan has"
+            " changed since, nothing is decided."
+        )
+        raise PlanHashRequired(said, field="plan_hash", request=request_id)
 
 
 def with_current_plan(

@@ -27,6 +27,7 @@ from registry.promotions.services.current import (
     overrides_of,
     person,
     refuse_by_token,
+    require_plan_hash,
     subject_of,
     with_current_plan,
     words,
@@ -44,8 +45,8 @@ def approve(
     *,
     request_id: int,
     by: Actor,
+    plan_hash: str,
     comment: str = "",
-    plan_hash: str = "",
     override: str = "",
     typed: str = "",
     only_safe: bool = False,
@@ -56,7 +57,7 @@ def approve(
     approve in spite of checks that fail and may be overridden: those of compatibility by somebody who may force
     versions, the others by any reviewer. `typed` is the subject's name, which a plan that breaks a closed environment
     takes. `only_safe` leaves a plan that breaks, fails or warns to be read by itself.
-    Raises PlanChanged (and keeps the new plan to be read) where it isn't what
+    Raises PlanHashRequired without a hash, PlanChanged (and keeps the new plan to be read) where it isn't what
     would run now, WrongState, InvalidInput without a reason that is needed, NotAllowed, RemoteUnavailable.
     """
     said, reason = words(comment, "comment"), words(override, "reason")
@@ -80,6 +81,7 @@ def approve(
         return request.state
 
     _read_target(request_id, by)
+    require_plan_hash(request_id, plan_hash)
     return with_current_plan(request_id, by, f"approve request {request_id}", decide, plan_hash)
 
 
