@@ -31,7 +31,7 @@ from registry.access.roles import Actor, may
 from registry.drift.selectors import FindingInfo, SourceInfo
 from registry.notifications.selectors import EntryInfo, list_entries
 from registry.promotions.due import WAITS, freezes_soon, waits_long
-from registry.promotions.plan import ADVICE, FAIL, WARN
+from registry.promotions.plan import FAIL, WARN, WEIGHTLESS
 from registry.promotions.recurring import Window
 from registry.promotions.selectors import RequestInfo, resolving
 from registry.promotions.selectors.affecting import Affecting
@@ -77,7 +77,7 @@ def impact_in_words(info: RequestInfo) -> str:
     concerned = [check for check in impact_of(info.checks) if check["verdict"] in (FAIL, WARN)]
     failing, warning = (
         len(info.failing),
-        sum(check["verdict"] == WARN and check.get("code") not in ADVICE for check in info.checks),
+        sum(check["verdict"] == WARN and check.get("code") not in WEIGHTLESS for check in info.checks),
     )
     parts = [gettext("it breaks what is there")] if info.is_breaking else []
     parts += [counted(failing, "%(n)s check fails", "%(n)s checks fail")] if failing else []

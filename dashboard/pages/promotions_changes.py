@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 from django.utils.translation import gettext
 
+from dashboard.links import subject_url
 from dashboard.pages.change_cards import MAX_CARDS, present_comparison
 from dashboard.pages.data_evidence import comparison_notes
 from dashboard.pages.notes import facts_of
@@ -18,18 +19,20 @@ from dashboard.presenters.business_words import Fact
 from dashboard.presenters.business_words import in_business_words as told
 from dashboard.presenters.comparison import ChangeCard, Comparison
 from dashboard.presenters.frame import Link
-from dashboard.presenters.promotions_page import ItemLink
+from dashboard.presenters.promotions_page import ItemLink, NewField, NewReference, NewSchemaView
 from dashboard.texts import later
 from registry.access.roles import Actor, may
 from registry.errors import NotFound, SchemadeskError
 from registry.promotions.plan import ADOPT, Step
 from registry.promotions.selectors import RequestInfo, ThreadInfo
-from registry.promotions.selectors.changes import compare_step, places_of, state_before
+from registry.promotions.selectors.changes import compare_step, new_schema, places_of, state_before, versions_before
 from registry.subjects.names import parse_subject
 from registry.subjects.selectors import ProvedComparison, presence_of
 from registry.subjects.selectors.places import get_registry
 
 MAX_ITEMS: Final = 50
+#: fields of a schema that is all new; its text has the rest
+MAX_FIELDS: Final = 200
 #: how a page names the place of a change that is of no field
 WHOLE: Final = later("the whole schema")
 
@@ -43,6 +46,7 @@ class Changes:
     chosen: Step | None
     comparison: Comparison | None
     note: str
+    new: NewSchemaView | None = None
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,7 @@ def changes_of(
     comparison, note = compared(info, actor, chosen, drawing)
     if comparison and drawing.in_business_words:
         comparison = told(comparison, _facts(info, chosen), comparison.new.format)
+    new = _new(info, actor, chosen) if comparison is None else None
     items = tuple(_item(info, step, url, is_chosen=step is chosen) for step in steps[:MAX_ITEMS])
     return Changes(
         items=items if len(steps) > 1 else (),
@@ -71,6 +76,35 @@ def changes_of(
         chosen=chosen,
         comparison=_discussed(comparison, info.threads, chosen.subject, url) if comparison else None,
         note=note,
+        new=new,
+    )
+
+
+def _new(info: RequestInfo, actor: Actor, step: Step) -> NewSchemaView | None:
+    """The whole schema where the target had no version, for whoever may read it at both places."""
+    if versions_before(info, step) or not all(_may_read(actor, name, step.subject) for name in places_of(info, step)):
+        return None
+    found, place = new_schema(info, step), places_of(info, step)[1]
+    return NewSchemaView(
+        text=found.text,
+        format=found.schema_type,
+        references=tuple(
+            NewReference(
+                name=reference.name,
+                subject=reference.subject,
+                version=reference.version,
+                url=subject_url(place, qualified, version=reference.version)
+                if _may_read(actor, place, qualified)
+                else "",
+            )
+            for reference in found.references
+            for qualified in [parse_subject(reference.subject, context=parse_subject(step.subject).context).qualified]
+        ),
+        fields=tuple(
+            NewField(path=row.path, type=row.type, required=row.required, default=row.default or "", doc=row.doc)
+            for row in found.fields[:MAX_FIELDS]
+        ),
+        fields_hidden=max(0, len(found.fields) - MAX_FIELDS),
     )
 
 

@@ -63,10 +63,13 @@ from dashboard.presenters.promotions_page import (
     RuleRow,
 )
 from dashboard.texts import counted, later
+from registry.access.roles import Actor
 from registry.promotions import selectors
 from registry.promotions.models import PromotionRequest
+from registry.promotions.plan import SOURCE_DRIFT
 from registry.promotions.selectors import RequestInfo
 from registry.promotions.selectors.readable import readable_request
+from registry.promotions.selectors.source_findings import source_findings
 
 #: query parameters that say how the page is drawn, and how each is written when it isn't the usual way
 _DRAWN: Final = {"view": "split", "words": "business", "text": "submitted", "unchanged": "1", "all": "1"}
@@ -77,6 +80,8 @@ _EVIDENCE: Final = {
     "skipped": later("nothing is known"),
     "stale": later("too old"),
 }
+#: open breaks of the source that the page links; the list of findings has the rest
+MAX_SOURCE_FINDINGS: Final = 10
 
 
 def promotion(request: HttpRequest, request_id: int) -> PromotionPage:
@@ -122,6 +127,9 @@ def promotion(request: HttpRequest, request_id: int) -> PromotionPage:
         items_hidden=changes.hidden,
         comparison=changes.comparison,
         comparison_note=changes.note,
+        new_schema=changes.new,
+        source_note=" ".join(check["sentence"] for check in info.checks if check.get("code") == SOURCE_DRIFT),
+        source_findings=_source_findings(info, actor),
         replay=replay_action(info, actor, changes.chosen),
         replay_topics=replay_topics(request, info, actor, changes.chosen),
         comparison_of=changes.chosen.subject if changes.chosen else "",
@@ -213,6 +221,14 @@ def as_it_was(page: PromotionPage) -> PromotionPage:
         replay=None, recheck=None, review=None, submit=None, withdraw=None, apply=None, schedule=None, unschedule=None,
         resume=None, give_up=None, comment=None, again=None,
     )  # fmt: skip
+
+
+def _source_findings(info: RequestInfo, actor: Actor) -> tuple[Link, ...]:
+    """The open breaks where it comes from, those that the reader may read."""
+    return tuple(
+        Link(label=finding.sentence, url=reverse("ui:finding", args=[finding.id]))
+        for finding in source_findings(info, actor)[:MAX_SOURCE_FINDINGS]
+    )
 
 
 def _voided(info: RequestInfo) -> str:

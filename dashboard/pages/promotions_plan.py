@@ -17,13 +17,13 @@ from dashboard.texts import counted, later, listing
 from registry.promotions.consumers import CODE as CONSUMERS
 from registry.promotions.plan import (
     ADOPT,
-    ADVICE,
     CONFIG,
     GIVEN_ID,
     OTHER_ID,
     REGISTER,
     REPEAT,
     SAME_ID,
+    WEIGHTLESS,
     Step,
     step_from,
 )
@@ -59,7 +59,7 @@ _THERE_ALREADY: Final = later("%(subject)s is in %(target)s already, as version 
 
 def worst(checks: Iterable[Mapping[str, Any]]) -> Verdict:
     """The worst verdict among checks; what was skipped takes nothing away, and advice weighs nothing."""
-    verdicts = {VERDICTS[check["verdict"]] for check in checks if check.get("code") not in ADVICE}
+    verdicts = {VERDICTS[check["verdict"]] for check in checks if check.get("code") not in WEIGHTLESS}
     return next((verdict for verdict in (Verdict.BREAKS, Verdict.CARE) if verdict in verdicts), Verdict.OK)
 
 

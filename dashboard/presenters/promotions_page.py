@@ -208,6 +208,38 @@ class ScheduleForm:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NewReference:
+    """What a new schema refers to; `url` is empty for a subject that the reader may not read."""
+
+    name: str
+    subject: str
+    version: int
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewField:
+    """A field of a new schema."""
+
+    path: str
+    type: str
+    required: bool
+    default: str = ""
+    doc: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewSchemaView:
+    """A schema that the target has no version of: all of it is to be read."""
+
+    text: str
+    format: str
+    references: tuple[NewReference, ...] = ()
+    fields: tuple[NewField, ...] = ()
+    fields_hidden: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PromotionPage:
     """One request. `headline` and `sentence` are the decision in words; `facts` its figures.
 
@@ -242,6 +274,9 @@ class PromotionPage:
     items_hidden: int = 0
     comparison: Comparison | None = None
     comparison_note: str = ""
+    new_schema: NewSchemaView | None = None
+    source_findings: tuple[Link, ...] = ()
+    source_note: str = ""
     replay: Action | None = None
     replay_topics: tuple[Choice, ...] = ()
     comparison_of: str = ""

@@ -43,6 +43,15 @@ def drift_facts(targets: Collection[Registry], subjects: Collection[str] | None)
     return {registry: {name: ", ".join(items) for name, items in said.items()} for registry, said in found.items()}
 
 
+def open_breaks_of(registry: Registry, subjects: Collection[str]) -> dict[str, list[int]]:
+    """The open break findings of the subjects there, by number; one query."""
+    found: dict[str, list[int]] = {}
+    rows = _open([registry]).filter(subject_name__in=subjects, severity="break").order_by("pk")
+    for subject, number in rows.values_list("subject_name", "pk"):
+        found.setdefault(subject, []).append(number)
+    return found
+
+
 def _open(targets: Collection[Registry]) -> QuerySet[Finding]:
     rows = Finding.objects.select_related("topic").filter(
         source__registry__in=targets, state="open", muted=False, severity__in=("break", "risk")

@@ -86,7 +86,7 @@ SELECT pair.n, source.context, source.subject, encode(sha256(convert_to(concat_w
     coalesce((SELECT mode.mode FROM subjects_mode mode
               WHERE mode.registry_id = pair.target_registry AND mode.context_id = target.context_id
               AND mode.subject_name = source.subject), ''),
-    coalesce(fact.said, ''),
+    coalesce(fact.said, ''), coalesce(source_fact.said, ''),
     CASE WHEN EXISTS (SELECT 1 FROM subjects_schemareference r WHERE r.schema_id = candidate.schema_id)
          THEN ({along}) ELSE '' END
 ), 'UTF8')), 'hex') AS basis
@@ -100,6 +100,9 @@ LEFT JOIN subjects_subject there ON there.context_id = target.context_id AND the
 LEFT JOIN fact ON fact.registry = pair.target_registry
     AND fact.subject = CASE source.context WHEN '.' THEN source.subject
                        ELSE ':' || source.context || ':' || source.subject END
+LEFT JOIN fact source_fact ON source_fact.registry = pair.source_registry
+    AND source_fact.subject = CASE source.context WHEN '.' THEN source.subject
+                              ELSE ':' || source.context || ':' || source.subject END
 """
 _CANDIDATE = CANDIDATE.format(subject="source.id")
 _BASIS_OF_ALL = _BASIS_OF.format(candidate=_CANDIDATE, along=_ALONG, wanted="")
@@ -127,7 +130,8 @@ def pairs_of(environments: Sequence[Environment]) -> list[Pair]:
 def basis_query(pairs: Sequence[Pair], subjects: Sequence[SubjectName] | None = None) -> tuple[str, dict[str, Any]]:
     """SQL that gives (number of the pair, context, subject, basis), with its parameters; `subjects` None means all."""
     names = None if subjects is None else [name.qualified for name in subjects]
-    said = facts_of([pair.target.registry for pair in pairs], names)
+    places = {row.registry.pk: row.registry for pair in pairs for row in (pair.source, pair.target)}
+    said = facts_of(list(places.values()), names)
     facts = [(registry, subject, fact) for registry, found in said.items() for subject, fact in found.items()]
     parameters = {
         "n": list(range(len(pairs))),

@@ -30,7 +30,7 @@ from registry.promotions.models import (
 from registry.promotions.origins import origin_of, readable_findings
 from registry.promotions.plan import ADOPT, Step, step_from
 from registry.promotions.selectors import RequestInfo
-from registry.promotions.selectors.changes import compare_step, places_of, state_before
+from registry.promotions.selectors.changes import compare_step, new_schema, places_of, state_before
 from registry.promotions.selectors.readable import readable_request
 from registry.subjects.models import SchemaVersion
 from registry.subjects.selectors.versions import version_infos
@@ -129,7 +129,19 @@ def _compared(info: RequestInfo, step: Step, by: Actor) -> dict[str, Any]:
     except SchemadeskError as error:
         return _not_compared(error.message)
     if found is None:
-        return _not_compared(f"{info.target} had no version of it.")
+        whole = new_schema(info, step)
+        return {
+            **_not_compared(f"{info.target} had no version of it: all of it is new."),
+            "schema": {
+                "text": whole.text,
+                "schema_type": whole.schema_type,
+                "references": [asdict(reference) for reference in whole.references],
+                "fields": [
+                    {"path": row.path, "type": row.type, "required": row.required, "default": row.default}
+                    for row in whole.fields
+                ],
+            },
+        }
     if found.differences is None:
         return _not_compared(found.problem or "It is of another format than the version before.")
     reports = [report for report in (found.backward, found.forward) if report is not None]

@@ -15,6 +15,10 @@ Outlook = Callable[[Registry, Sequence[Step], int | None], Sequence[Check]]
 #: with it, by the registry's key and the subject; in a constant number of queries. Subjects are named as the dialects
 #: write them
 Facts = Callable[[Collection[Registry], Collection[str] | None], Mapping[int, Mapping[str, str]]]
+#: of a registry and subjects, the numbers of the open break findings of each that has any; one query
+OpenBreaks = Callable[[Registry, Collection[str]], Mapping[str, Sequence[int]]]
+#: name → whom to ask
+BREAKS: Final[dict[str, OpenBreaks]] = {}
 #: name → whom to ask
 OUTLOOKS: Final[dict[str, Outlook]] = {}
 #: name → what its answers depend on, so that those worked out ahead are known to be old
@@ -30,6 +34,20 @@ def outlook(name: str, ask: Outlook, facts: Facts | None = None) -> None:
     FACTS.pop(name, None)
     if facts is not None:
         FACTS[name] = facts
+
+
+def find_breaks(name: str, ask: OpenBreaks) -> None:
+    """Adds one, or replaces the one of that name; called when an app starts."""
+    BREAKS[name] = ask
+
+
+def open_breaks(registry: Registry, subjects: Collection[str]) -> dict[str, list[int]]:
+    """The open break findings of the subjects, by number; subjects without any aren't there."""
+    found: dict[str, list[int]] = {}
+    for ask in BREAKS.values():
+        for subject, numbers in ask(registry, subjects).items():
+            found.setdefault(subject, []).extend(numbers)
+    return found
 
 
 def checks_from_outside(target: Registry, plan: Plan, answers: int | None = None) -> tuple[Check, ...]:

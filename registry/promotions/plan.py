@@ -63,8 +63,14 @@ FROM_REGISTRY: Final = frozenset(
 )
 #: codes that never are: what people do about a request and the time don't change what it would do
 BESIDE_THE_PLAN: Final = frozenset({"acknowledged", "freeze", "mirror", "notes", "referrers", "reviewers", "threads"})
+#: open breaks where it comes from: approved by a comment alone, and never with others
+SOURCE_DRIFT: Final = "source-drift"
+#: that the source has a newer version than the one that is asked for
+NEWER: Final = "newer-version"
 #: codes of what is advised: a warning of them is read, and weighs nothing
 ADVICE: Final = frozenset({"lint", "owners", "descriptions"})
+#: all codes whose warnings weigh nothing
+WEIGHTLESS: Final = ADVICE | {NEWER}
 #: report items that a stored plan keeps of each subject
 MAX_ITEMS_KEPT: Final = 50
 
@@ -336,7 +342,7 @@ class Plan:
 
 
 def _counts(item: Check) -> bool:
-    if item.code in BESIDE_THE_PLAN | ADVICE:
+    if item.code in BESIDE_THE_PLAN | WEIGHTLESS:
         return False
     return item.binding or item.code in FROM_REGISTRY or item.verdict in STOPPING
 

@@ -12,6 +12,7 @@ from registry.promotions.holdings import target_of
 from registry.promotions.models import Environment, PromotionRequest
 from registry.promotions.outlook import checks_from_outside
 from registry.promotions.plan import ItemText, Plan, Wanted, Wish, WishedItem
+from registry.promotions.source_state import checks_of_source
 from registry.promotions.staleness import stale
 from registry.promotions.steps import plan_steps
 from registry.promotions.surroundings import checks_around
@@ -72,6 +73,7 @@ def make_plan(wish: Wish, *, thorough: bool = True) -> Plan:
     more = (
         *checks_from_outside(wish.target.registry, plan, wish.answers),
         *checks_around(wish, plan, wanted, thorough=thorough),
+        *checks_of_source(wish, plan),
     )
     if not wish.target.drift_blocks:
         more = tuple(

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from registry.promotions.plan import ADVICE, FAIL, PASS, SKIPPED
+from registry.promotions.plan import FAIL, PASS, SKIPPED, WEIGHTLESS
 
 #: codes of checks that take no thought of an approver: ids differ as a rule, a freeze is asked when it is applied, and
 #: advice weighs nothing
-AS_USUAL: Final = frozenset({"ids", "freeze"}) | ADVICE
+AS_USUAL: Final = frozenset({"ids", "freeze"}) | WEIGHTLESS
 _NOTHING_TO_SAY: Final = frozenset({PASS, SKIPPED})
 
 

@@ -15,6 +15,7 @@ from registry.promotions.reasons import reasons_of
 from registry.promotions.selectors import RequestInfo
 from registry.promotions.selectors.again import Again as AskedAgain
 from registry.promotions.selectors.again import asked_again
+from registry.promotions.selectors.source_findings import source_findings
 
 
 def readable(request_id: int, by: Actor) -> RequestInfo:
@@ -54,6 +55,7 @@ def _answer(info: RequestInfo, origin: dict[str, Any] | None, asked: AskedAgain,
     return {
         **found,
         "origin": origin,
+        "source_findings": [asdict(finding) for finding in source_findings(info, by)],
         "again_of": asked.earlier.id if asked.earlier else None,
         "asked_again_by": [each.id for each in asked.later],
         "release": asdict(info.release) if info.release else None,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from registry.errors import InvalidReference, InvalidSchema, NotFound, SchemaTooCostly
-from registry.formats.base import ParsedSchema
+from registry.formats.base import OutlineField, ParsedSchema, Reference
 from registry.promotions.models import PromotionRequest
 from registry.promotions.plan import ADDING, ADOPT, REPEAT, Step
 from registry.promotions.selectors.request_infos import RequestInfo
@@ -79,6 +81,22 @@ def _stored(registry: str, step: Step, version: int) -> ParsedSchema | None:
         return parse_stored([row.schema])[0]
     except (NotFound, InvalidSchema, InvalidReference):
         return None
+
+
+@dataclass(frozen=True)
+class NewSchema:
+    """A schema that is all new at the target: its text as it would be written, what it refers to, and its fields."""
+
+    text: str
+    schema_type: str
+    references: tuple[Reference, ...]
+    fields: tuple[OutlineField, ...]
+
+
+def new_schema(info: RequestInfo, step: Step) -> NewSchema:
+    """The whole schema of a step; without fields where it can't be parsed or was deleted since."""
+    schema = _coming(info, step)
+    return NewSchema(step.text, step.schema_type, step.references, engines.outline(schema) if schema else ())
 
 
 def places_of(info: RequestInfo, step: Step) -> tuple[str, str]:

@@ -19,6 +19,7 @@ from registry.promotions.eligible import REVIEW, is_breaking, needed_for, writte
 from registry.promotions.models import PromotionRequest, Review
 from registry.promotions.overrides import AT_APPLYING, override_text
 from registry.promotions.persons import is_same_person
+from registry.promotions.plan import SOURCE_DRIFT
 from registry.promotions.services.current import (
     failing_checks,
     in_words,
@@ -53,7 +54,7 @@ def approve(
 ) -> str:
     """Approve the plan that the request shows; gives the state, `approved` once it has all that it needs.
 
-    `plan_hash` is the plan that the approver has read. A breaking plan takes a comment. `override` is the reason to
+    `plan_hash` is the plan that the approver has read. A breaking plan takes a comment, and so does one whose subject has open breaks at the source. `override` is the reason to
     approve in spite of checks that fail and may be overridden: those of compatibility by somebody who may force
     versions, the others by any reviewer. `typed` is the subject's name, which a plan that breaks a closed environment
     takes. `only_safe` leaves a plan that breaks, fails or warns to be read by itself.
@@ -73,6 +74,8 @@ def approve(
         covered = _override(request, by, reason)
         if is_breaking(request) and not (said or reason):
             raise InvalidInput("This breaks what is there: say why it may.", field="comment")
+        if not (said or reason) and (open_there := _open_at_source(request)):
+            raise InvalidInput(f"{open_there} Say in a comment why it may come all the same.", field="comment")
         _require_typed(request, typed)
         _review(request, by, Review.APPROVE, said, covered)
         count_reviews(request, by)
@@ -83,6 +86,12 @@ def approve(
     _read_target(request_id, by)
     require_plan_hash(request_id, plan_hash)
     return with_current_plan(request_id, by, f"approve request {request_id}", decide, plan_hash)
+
+
+def _open_at_source(request: PromotionRequest) -> str:
+    """That breaks are open where it comes from, as a sentence; "" where none are."""
+    found = (check for check in request.plan["checks"] if check.get("code") == SOURCE_DRIFT)
+    return next((str(check["sentence"]) for check in found), "")
 
 
 def _require_typed(request: PromotionRequest, typed: str) -> None:

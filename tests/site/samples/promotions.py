@@ -51,6 +51,9 @@ from dashboard.presenters.promotions_page import (
     ItemLink,
     LabelForm,
     LinkedRow,
+    NewField,
+    NewReference,
+    NewSchemaView,
     PromotionPage,
     ReviewForm,
     ReviewRow,
@@ -339,6 +342,8 @@ PROMOTION_REJECTED = replace(
 )  # fmt: skip
 PROMOTION_APPROVED = replace(
     PROMOTION, state=RequestState.APPROVED, review=None, comparison=None, comparison_note="prod has no version of this subject yet: there is nothing to compare with.",
+    source_note="1 break finding is open for orders-value in dev.", source_findings=(Link(label=HOSTILE, url="/gallery/finding"),),
+    new_schema=NewSchemaView(text=HOSTILE, format="AVRO", references=(NewReference(name=HOSTILE, subject=LONG, version=1, url="/gallery/subject"), NewReference(name="Money", subject="money-value", version=2)), fields=(NewField(path="Order.id", type="long", required=True, doc=HOSTILE), NewField(path=LONG, type="string", required=False, default='"EUR"')), fields_hidden=3),
     states=(*(replace(mark, mood="done") for mark in STATES[:2]), replace(STATES[2], mood="now", at=ago(hours=1), who="approver"), *STATES[3:]),
     reviews=(
         ReviewRow(reviewer="approver", state=ReviewState.APPROVED, comment="Consumers are on 2.4, fine.", override="The two findings are of a test topic.", at=ago(hours=1)),
