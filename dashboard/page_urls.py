@@ -46,6 +46,22 @@ urlpatterns = [
     path("environments/<segment:registry>", environments.environment, name="environment"),
     path("environments/<segment:registry>/change", environments.change, name="environment_change"),
     path("environments/<segment:registry>/rules", environments.rules, name="environment_rules"),
+    path("environments/<segment:registry>/changes", environments.change_request, name="environment_changes"),
+    path(
+        "environments/<segment:registry>/changes/<int:change_id>/approve",
+        environments.change_approve,
+        name="environment_change_approve",
+    ),
+    path(
+        "environments/<segment:registry>/changes/<int:change_id>/reject",
+        environments.change_reject,
+        name="environment_change_reject",
+    ),
+    path(
+        "environments/<segment:registry>/changes/<int:change_id>/withdraw",
+        environments.change_withdraw,
+        name="environment_change_withdraw",
+    ),
     path(
         "environments/<segment:registry>/rules/<int:rule_id>/remove",
         environments.rule_remove,

@@ -82,6 +82,7 @@ BESIDE: Final = frozenset(
         "promotions_boardsubject",
         "promotions_comment",
         "promotions_draft",
+        "promotions_environmentchange",
         "promotions_freezewindow",
         "promotions_promotionoutlook",
         "promotions_promotionrequest",

@@ -13,10 +13,18 @@ from django.utils.translation import gettext
 
 from dashboard.links import subjects_url
 from dashboard.pages.board import rule_sentence
+from dashboard.pages.environment_changes import change_views
 from dashboard.pages.frame import environment_of, make_frame, page_actor
 from dashboard.pages.promotions import at_utc
 from dashboard.pages.sources_words import given_text
-from dashboard.presenters.environments import BreakGlassView, EnvironmentPage, FreezeView, RecurringView, RuleView
+from dashboard.presenters.environments import (
+    BreakGlassView,
+    EnvironmentPage,
+    FreezeView,
+    LooseningForm,
+    RecurringView,
+    RuleView,
+)
 from dashboard.presenters.frame import Action, Choice, Crumb, Fact, Field, Link, Problem, Section
 from dashboard.texts import later
 from registry.access.roles import ROLES, Actor, may, refusal
@@ -53,8 +61,13 @@ _CLOSED: Final = later(
 _OPEN: Final = later("Programs and people with the right change it directly; requests are possible, too.")
 
 
-def environment_page(request: HttpRequest, name: str, problem: SchemadeskError | None = None) -> EnvironmentPage:
-    """The page of one environment. Raises RegistryNotFound."""
+def environment_page(
+    request: HttpRequest,
+    name: str,
+    problem: SchemadeskError | None = None,
+    loosening: LooseningForm | None = None,
+) -> EnvironmentPage:
+    """The page of one environment; `loosening` asks another person for what was refused. Raises RegistryNotFound."""
     info, actor = selectors.environment_info(name), page_actor(request)
     order = selectors.list_environments()
     reason = refusal(actor, MANAGE, registry=info.name)
@@ -114,6 +127,8 @@ def environment_page(request: HttpRequest, name: str, problem: SchemadeskError |
         break_glass=tuple(_glass(glass, info, actor) for glass in selectors.break_glass_history(info.name)),
         break_glass_fields=filled(glass),
         open_break_glass=_open_glass(info, actor, reason) if info.is_closed else None,
+        changes=change_views(info.name, actor),
+        loosening=loosening,
         problem=Problem(what=_in_words(problem, given, (*settings, *rules, *freezes, *recurring, *glass)))
         if problem
         else None,

@@ -64,6 +64,37 @@ class BreakGlassView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeView:
+    """A change that loosens the environment: who asked for it and why, who decided, and what can be done with it."""
+
+    number: int
+    sentence: str
+    reason: str
+    state: str
+    state_words: str
+    requested_by: str
+    requested_at: datetime
+    decided_by: str = ""
+    decided_at: datetime | None = None
+    comment: str = ""
+    approve: Action | None = None
+    reject: Action | None = None
+    withdraw: Action | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LooseningForm:
+    """What was refused because it takes a second person, and the form that asks for one."""
+
+    sentence: str
+    url: str
+    action: str
+    values: str
+    fields: tuple[Field, ...]
+    is_here: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EnvironmentPage:
     """An environment; forms that the reader may not send carry the reason in their action."""
 
@@ -90,3 +121,5 @@ class EnvironmentPage:
     break_glass_fields: tuple[Field, ...]
     open_break_glass: Action | None = None
     problem: Problem | None = None
+    changes: tuple[ChangeView, ...] = ()
+    loosening: LooseningForm | None = None

@@ -13,6 +13,7 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_POST, require_safe
 
 from dashboard.pages.board import board as board_page
+from dashboard.pages.environment_changes import loosening_of, loosening_values
 from dashboard.pages.environments import MANAGE, environment_page, switched
 from dashboard.pages.frame import page_actor
 from dashboard.pages.numbers import whole_number
@@ -22,7 +23,7 @@ from dashboard.views.parts import render_page
 from dashboard.views.promotions import utc_moment
 from registry.access.extent import require_extent
 from registry.access.roles import require
-from registry.errors import Conflict, InvalidInput
+from registry.errors import Conflict, InvalidInput, SecondPersonRequired
 from registry.promotions import services
 from registry.promotions.models import RecurringFreeze
 
@@ -46,6 +47,10 @@ def _act(request: HttpRequest, registry: str, action: Callable[[], object], said
     """Do it and show the environment again, or the page with what was wrong."""
     try:
         action()
+    except SecondPersonRequired as error:
+        require_extent(page_actor(request), "schema.read", registry=registry)
+        page = environment_page(request, registry, loosening=loosening_of(error, registry))
+        return render(request, "environments/environment.html", {"page": page}, status=409)
     except (Conflict, InvalidInput) as error:
         require_extent(page_actor(request), "schema.read", registry=registry)
         page = environment_page(request, registry, error)
@@ -72,6 +77,60 @@ def change(request: HttpRequest, registry: str) -> HttpResponse:
         )
 
     return _act(request, registry, run, gettext("The rules are changed."))
+
+
+@require_POST
+def change_request(request: HttpRequest, registry: str) -> HttpResponse:
+    """Ask another person for a change that loosens a closed environment."""
+    actor = page_actor(request)
+    require(actor, MANAGE, registry=registry)
+
+    def run() -> None:
+        services.request_environment_change(
+            environment=registry,
+            action=given_text(request.POST, "action"),
+            values=loosening_values(given_text(request.POST, "values")),
+            reason=given_text(request.POST, "why_loosen"),
+            by=actor,
+        )
+
+    return _act(request, registry, run, gettext("Another person who may review here is asked to approve it."))
+
+
+@require_POST
+def change_approve(request: HttpRequest, registry: str, change_id: int) -> HttpResponse:
+    """Approve a change as a second person, which carries it out."""
+    actor, comment = page_actor(request), given_text(request.POST, "comment")
+    return _act(
+        request,
+        registry,
+        lambda: services.approve_environment_change(change_id=change_id, by=actor, comment=comment),
+        gettext("Approved: the rules are changed."),
+    )
+
+
+@require_POST
+def change_reject(request: HttpRequest, registry: str, change_id: int) -> HttpResponse:
+    """Turn a change down as a second person."""
+    actor, comment = page_actor(request), given_text(request.POST, "comment")
+    return _act(
+        request,
+        registry,
+        lambda: services.reject_environment_change(change_id=change_id, by=actor, comment=comment),
+        gettext("Turned down: the rules stay as they are."),
+    )
+
+
+@require_POST
+def change_withdraw(request: HttpRequest, registry: str, change_id: int) -> HttpResponse:
+    """Take a change back."""
+    actor = page_actor(request)
+    return _act(
+        request,
+        registry,
+        lambda: services.withdraw_environment_change(change_id=change_id, by=actor),
+        gettext("Withdrawn: the rules stay as they are."),
+    )
 
 
 @require_POST

@@ -28,7 +28,7 @@ def keep_closed(action: str, registry: Registry, subject: str, by: Actor) -> boo
     """
     if _is_mirroring(registry, by) or not _is_closed(registry):
         return False
-    if not _use(action, registry, subject, by):
+    if not use_break_glass(action, registry, subject, by):
         raise ReleaseRequired(closed_refusal(action, registry, subject), registry=registry.name, action=action)
     return True
 
@@ -69,7 +69,7 @@ def _is_mirroring(registry: Registry, by: Actor) -> bool:
     return registry.kind == Registry.REMOTE and by.door == MIRROR_DOOR and by.user_id is None
 
 
-def _use(action: str, registry: Registry, subject: str, by: Actor) -> bool:
+def use_break_glass(action: str, registry: Registry, subject: str, by: Actor) -> bool:
     """Use the person's open break-glass, if there is one; its row is held, so that it isn't closed meanwhile."""
     glass = _glass_of(registry, by).select_for_update(of=("self",)).first()
     if glass is None:

@@ -29,7 +29,7 @@ from registry.access.services import (
 )
 from registry.audit.models import AuditEvent
 from registry.errors import Conflict, InvalidInput, NotAllowed, NotFound, SchemadeskError
-from registry.promotions.models import SamePerson
+from registry.promotions.models import Environment, SamePerson
 from tests.conftest import RawClient
 
 pytestmark = pytest.mark.requirement("CARD-4")
@@ -78,6 +78,7 @@ def test_the_last_admin_stays(person: Callable[[str], Actor]) -> None:
 
 
 def test_nobody_takes_their_own_admin_right_and_another_admin_can(person: Callable[[str], Actor]) -> None:
+    Environment.objects.update(is_closed=False)
     first, second = person("admin"), person("admin2")
     own = RoleGrant.objects.get(role="admin", user_id=first.user_id).pk
     with pytest.raises(Conflict, match="your own admin right"):
@@ -90,6 +91,7 @@ def test_nobody_takes_their_own_admin_right_and_another_admin_can(person: Callab
 
 def test_an_admin_through_a_group_counts(person: Callable[[str], Actor]) -> None:
     admin = person("admin")
+    Environment.objects.update(is_closed=False)
     make_group(name="admins", by=admin)
     person("stranger")
     add_member(group="admins", username="stranger", by=admin)
@@ -109,6 +111,7 @@ def test_an_admin_through_a_group_counts(person: Callable[[str], Actor]) -> None
 @pytest.mark.django_db(transaction=True)
 def test_two_admins_who_remove_each_other_at_once_leave_one(person: Callable[[str], Actor]) -> None:
     pair = [person("admin"), person("admin2")]
+    Environment.objects.update(is_closed=False)
     start, outcomes = threading.Barrier(2), []
 
     def remove(by: Actor, other: Actor) -> None:
@@ -292,6 +295,7 @@ def test_the_page_changes_people(person: Callable[[str], Actor], django_assert_m
 def test_the_page_says_which_accounts_are_one_persons(person: Callable[[str], Actor]) -> None:
     for name in ("admin", "approver", "approver2"):
         person(name)
+    Environment.objects.update(is_closed=False)
     client = RawClient()
     client.force_login(User.objects.get(username="admin"))
 

@@ -23,6 +23,7 @@ from registry.errors import (
     RegistryNotFound,
     ReleaseRequired,
     SchemadeskError,
+    SecondPersonRequired,
     WrongState,
 )
 from registry.promotions import services
@@ -32,7 +33,7 @@ from registry.subjects.selectors import list_versions
 from registry.subjects.selectors.places import get_registry
 from registry.subjects.services import register_version
 from tests.promotions.closed import ORDERS, V1, V2, beside, fill
-from tests.promotions.parts import Cast
+from tests.promotions.parts import Cast, change
 from tests.subjects.test_locks import wait_for_a_waiter
 
 pytestmark = pytest.mark.requirement("ORA-1")
@@ -172,6 +173,7 @@ def test_review_rules_come_and_go_and_none_stands_twice(cast: Cast) -> None:
     ]
     with pytest.raises(WrongState, match="this rule already"):
         services.add_review_rule(environment="prod", by=admin, count=3)
+    change("prod", is_closed=False)
     services.remove_review_rule(rule_id=numbers[1], by=admin)
     assert [rule.id for rule in environment_info("prod").rules] == [numbers[0], numbers[2]]
     assert environment_info("staging").rules == ()
@@ -190,6 +192,7 @@ def test_a_freeze_is_shown_until_it_is_over(cast: Cast) -> None:
         ("a sale", False, "admin"),
     ]
     assert found.is_frozen
+    change("prod", is_closed=False)
     services.remove_freeze(freeze_id=later, by=admin)
     FreezeWindow.objects.update(starts_at=now - 2 * HOUR, ends_at=now - HOUR)
     assert environment_info("prod").freezes == ()
@@ -220,14 +223,17 @@ def test_the_database_refuses_it_too(cast: Cast, constraint: str, model: Any, va
 
 def test_to_open_a_closed_environment_takes_break_glass(cast: Cast) -> None:
     admin = cast["admin"]
-    with pytest.raises(ReleaseRequired, match="Registry prod is a closed environment"):
+    with pytest.raises(SecondPersonRequired, match="prod is closed, and this loosens it"):
         services.change_environment(name="prod", by=admin, is_closed=False)
     assert environment_info("prod").is_closed
     number = services.open_break_glass(environment="prod", by=admin, reason="we move house")
     services.change_environment(name="prod", by=admin, is_closed=False)
     assert not environment_info("prod").is_closed
     event = AuditEvent.objects.filter(table="promotions_environment").latest("id")
-    assert event.why.startswith(f"break-glass {number}: we move house; change the environment prod: is_closed True")
+    loosens = "LOOSENS A CLOSED ENVIRONMENT: "
+    assert event.why.startswith(
+        f"{loosens}break-glass {number}: we move house; change the environment prod: is_closed True"
+    )
 
 
 def test_environments_are_read_with_as_many_queries_however_much_there_is(cast: Cast) -> None:
@@ -294,7 +300,7 @@ def test_over_the_api_from_the_rules_to_a_confirmed_break_glass(
     assert [row["name"] for row in send(approver, "GET", "/environments")[1]] == ["dev", "staging", "prod"]
     assert send(admin, "PATCH", "/environments/prod", {"reviews_needed": 2})[1]["reviews_needed"] == 2
     status, refused = send(admin, "PATCH", "/environments/prod", {"is_closed": False})
-    assert (status, refused["error"]) == (409, "ReleaseRequired")
+    assert (status, refused["error"]) == (409, "SecondPersonRequired")
     assert send(admin, "PATCH", "/environments/prod", {"reviews_needed": 99})[0] == 422
     status, rule = send(admin, "POST", "/environments/prod/rules", {"reviewers": "role", "name": "admin"})
     assert status == 201
@@ -303,8 +309,12 @@ def test_over_the_api_from_the_rules_to_a_confirmed_break_glass(
     assert status == 201
     shown = send(approver, "GET", "/environments/prod")[1]
     assert ([row["id"] for row in shown["rules"]], shown["is_frozen"]) == ([rule["rule_id"]], True)
+    assert send(admin, "DELETE", f"/review-rules/{rule['rule_id']}")[0] == 409
+    assert send(admin, "DELETE", f"/freezes/{freeze['freeze_id']}")[0] == 409
+    change("prod", is_closed=False)
     assert send(admin, "DELETE", f"/review-rules/{rule['rule_id']}")[0] == 204
     assert send(admin, "DELETE", f"/freezes/{freeze['freeze_id']}")[0] == 204
+    change("prod", is_closed=True)
     opening = {"reason": "the broker is down", "minutes": 5}
     status, glass = send(admin, "POST", "/environments/prod/break-glass", opening)
     assert status == 201

@@ -21,7 +21,7 @@ from registry.promotions.recurring import Monthly, Recurrence, Weekly, Window, m
 from registry.promotions.selectors import environment_info, environment_infos
 from registry.promotions.selectors.board import board_rows
 from registry.promotions.services.freezing import MAX_RECURRING
-from tests.promotions.parts import V1, Cast, ask, change, register
+from tests.promotions.parts import V1, Cast, approve_shown, ask, change, register
 
 pytestmark = pytest.mark.requirement("ORA-1")
 BERLIN = "Europe/Berlin"
@@ -178,6 +178,7 @@ def test_who_may_not_manage_sets_none_and_ends_none(cast: Cast) -> None:
     for name in ("steward", "approver"):
         with pytest.raises(NotAllowed):
             services.remove_recurring_freeze(freeze_id=number, by=cast[name])
+    change(is_closed=False)
     services.remove_recurring_freeze(freeze_id=number, by=cast["admin"])
     with pytest.raises(EnvironmentPartNotFound):
         services.remove_recurring_freeze(freeze_id=number, by=cast["admin"])
@@ -231,7 +232,7 @@ def test_it_is_shown_with_its_next_time_everywhere(cast: Cast) -> None:
 def approved(cast: Cast) -> int:
     register(V1, cast["steward"])
     number = ask(cast)
-    services.approve(request_id=number, by=cast["approver"])
+    approve_shown(request_id=number, by=cast["approver"])
     return number
 
 
@@ -286,7 +287,7 @@ def test_an_approval_that_passes_over_freezes_may_be_scheduled_in_one(cast: Cast
     change(reviews_needed=1)
     always(cast)
     number = ask(cast)
-    services.approve(request_id=number, by=cast["approver"], override="it can't wait")
+    approve_shown(request_id=number, by=cast["approver"], override="it can't wait")
     at = timezone.now() + timedelta(hours=1)
     assert services.schedule(request_id=number, by=cast["approver"], at=at) == "scheduled"
     assert PromotionRequest.objects.get(pk=number).apply_at == at

@@ -121,7 +121,13 @@ def test_a_break_that_opens_later_voids_the_approval(cast: Cast) -> None:
 
 
 @pytest.mark.parametrize(
-    "harmless", [{"severity": "risk"}, {"state": "acknowledged", "acknowledged_reason": "known"}, {"state": "resolved"}, {"muted": True}]
+    "harmless",
+    [
+        {"severity": "risk"},
+        {"state": "acknowledged", "acknowledged_reason": "known"},
+        {"state": "resolved"},
+        {"muted": True},
+    ],
 )
 def test_what_is_decided_or_no_break_is_not_said(cast: Cast, harmless: dict[str, Any]) -> None:
     register(V1, cast["steward"])

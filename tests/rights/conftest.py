@@ -20,6 +20,7 @@ from registry.promotions.models import (
     Comment,
     Draft,
     Environment,
+    EnvironmentChange,
     FreezeWindow,
     RecurringFreeze,
     ReviewRule,
@@ -53,6 +54,16 @@ def present(content: dict[str, int], person: Callable[[str], Actor]) -> dict[str
     numbers |= {
         "rule_id": ReviewRule.objects.create(environment=prod, reviewers="owners").pk,
         "freeze_id": FreezeWindow.objects.create(environment=prod, **freeze).pk,
+        "change_id": EnvironmentChange.objects.create(
+            environment=prod,
+            action="change",
+            values={"own_approval_allowed": True},
+            before={"own_approval_allowed": False},
+            digest="0" * 64,
+            sentence="x",
+            reason="x",
+            requested_by=owner,
+        ).pk,
         "break_glass_id": BreakGlass.objects.create(environment=prod, reason="x", opened_by=owner, ends_at=now).pk,
     }
     RecurringFreeze.objects.create(

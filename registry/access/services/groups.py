@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from django.contrib.auth.models import Group
 from django.db import transaction
 
+from registry.access import guard
+from registry.access.guard import RightsChange
 from registry.access.models import GroupGrant, Ownership, User
-from registry.access.roles import Actor, require
+from registry.access.roles import Actor, Grant, require
 from registry.access.selectors import full_admins
 from registry.access.services.people import keep_an_admin, lock_admins, person_named
 from registry.access.services.places import checked_place, checked_role, place_words
@@ -34,6 +39,7 @@ def remove_group(*, name: str, by: Actor) -> None:
     lock_admins()
     group, before = group_named(name), full_admins()
     record(by=by, why=f"remove the group {name}")
+    guard.ask(_leaving("remove_group", {"name": name}, f"remove the group {name}", group, _members(group)), by)
     group.delete()
     keep_an_admin(by, before)
 
@@ -43,7 +49,11 @@ def add_member(*, group: str, username: str, by: Actor) -> None:
     """Put a person into a group. Raises NotSignedIn, NotAllowed, NotFound."""
     require(by, "people.manage")
     found, user = group_named(group), person_named(username)
-    record(by=by, why=f"put {username} into the group {group}")
+    sentence = f"put {username} into the group {group}"
+    record(by=by, why=sentence)
+    if not user.groups.filter(pk=found.pk).exists():
+        values = {"group": group, "username": username}
+        guard.ask(RightsChange("add_member", values, sentence, users=(user.pk,), groups=(group,)), by)
     user.groups.add(found)
 
 
@@ -53,7 +63,10 @@ def remove_member(*, group: str, username: str, by: Actor) -> None:
     require(by, "people.manage")
     lock_admins()
     found, user, before = group_named(group), person_named(username), full_admins()
-    record(by=by, why=f"take {username} out of the group {group}")
+    sentence = f"take {username} out of the group {group}"
+    record(by=by, why=sentence)
+    values = {"group": group, "username": username}
+    guard.ask(_leaving("remove_member", values, sentence, found, (user.pk,)), by)
     user.groups.remove(found)
     keep_an_admin(by, before)
 
@@ -68,7 +81,12 @@ def grant_to_group(*, group: str, role: str, by: Actor, registry: str = "", subj
     role = checked_role(role)
     registry, subject_pattern = checked_place(registry, subject_pattern)
     found = group_named(group)
-    record(by=by, why=f"give the group {group} the role {role} for {place_words(registry, subject_pattern)}")
+    sentence = f"give the group {group} the role {role} for {place_words(registry, subject_pattern)}"
+    record(by=by, why=sentence)
+    values = {"group": group, "role": role, "registry": registry, "subject_pattern": subject_pattern}
+    place = Grant(role, registry, subject_pattern)
+    if not found.role_grants.filter(role=role, registry=registry, subject_pattern=subject_pattern).exists():
+        guard.ask(RightsChange("grant_to_group", values, sentence, users=_members(found), grants=(place,)), by)
     row, _ = GroupGrant.objects.get_or_create(
         group=found, role=role, registry=registry, subject_pattern=subject_pattern
     )
@@ -84,7 +102,13 @@ def remove_group_grant(*, grant_id: int, by: Actor) -> None:
     if row is None:
         raise NotFound(f"There is no grant {grant_id} of a group.")
     before = full_admins()
-    record(by=by, why=f"take the role {row.role} from the group {row.group.name}")
+    sentence = f"take the role {row.role} from the group {row.group.name}"
+    record(by=by, why=sentence)
+    taken = (Grant(row.role, row.registry, row.subject_pattern),)
+    change = RightsChange(
+        "remove_group_grant", {"grant_id": grant_id}, sentence, users=_members(row.group), grants=taken, removes=True
+    )
+    guard.ask(change, by)
     row.delete()
     keep_an_admin(by, before)
 
@@ -100,7 +124,11 @@ def add_owner(*, subject_pattern: str, by: Actor, registry: str = "", username: 
         raise InvalidInput("An owner is a person or a group: name one of the two.")
     registry, subject_pattern = checked_place(registry, subject_pattern)
     owner = {"user": person_named(username), "group": None} if username else {"user": None, "group": group_named(group)}
-    record(by=by, why=f"make {username or f'the group {group}'} owner of {place_words(registry, subject_pattern)}")
+    sentence = f"make {username or f'the group {group}'} owner of {place_words(registry, subject_pattern)}"
+    record(by=by, why=sentence)
+    if not Ownership.objects.filter(registry=registry, subject_pattern=subject_pattern, **owner).exists():
+        values = {"subject_pattern": subject_pattern, "registry": registry, "username": username, "group": group}
+        guard.ask(RightsChange("add_owner", values, sentence, owner=True), by)
     row, _ = Ownership.objects.get_or_create(registry=registry, subject_pattern=subject_pattern, **owner)
     return row.pk
 
@@ -128,6 +156,19 @@ def set_mapped_groups(*, user: User, wanted: set[str], mapped: set[str], by: Act
     record(by=by, why="groups as the issuer has them")
     user.groups.remove(*Group.objects.filter(name__in=has - wanted))
     user.groups.add(*(Group.objects.get_or_create(name=name)[0] for name in wanted - has))
+
+
+def _members(group: Group) -> tuple[int, ...]:
+    return tuple(User.objects.filter(groups=group).values_list("pk", flat=True))
+
+
+def _leaving(
+    action: str, values: Mapping[str, Any], sentence: str, group: Group, users: tuple[int, ...]
+) -> RightsChange:
+    """That people lose what a group gives them."""
+    places = GroupGrant.objects.filter(group=group).values_list("role", "registry", "subject_pattern")
+    grants = tuple(Grant(*place) for place in places)
+    return RightsChange(action, values, sentence, users=users, grants=grants, removes=True)
 
 
 def group_named(name: str) -> Group:

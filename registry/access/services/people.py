@@ -9,9 +9,11 @@ from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.db import connection, transaction
 
+from registry.access import guard
+from registry.access.guard import RightsChange
 from registry.access.models import RoleGrant, User
-from registry.access.roles import Actor, require
-from registry.access.selectors import full_admins
+from registry.access.roles import Actor, Grant, require
+from registry.access.selectors import full_admins, grants_of
 from registry.access.services.places import checked_place, checked_role, place_words
 from registry.audit.services import record
 from registry.errors import Conflict, InvalidInput, NotFound
@@ -64,14 +66,22 @@ def grant(*, username: str, role: str, by: Actor, registry: str = "", subject_pa
     role = checked_role(role)
     registry, subject_pattern = checked_place(registry, subject_pattern)
     user = person_named(username)
-    record(by=by, why=f"give {username} the role {role} for {place_words(registry, subject_pattern)}")
+    sentence = f"give {username} the role {role} for {place_words(registry, subject_pattern)}"
+    record(by=by, why=sentence)
+    values = {"username": username, "role": role, "registry": registry, "subject_pattern": subject_pattern}
+    given = (Grant(role, registry, subject_pattern),)
+    if not RoleGrant.objects.filter(user=user, role=role, registry=registry, subject_pattern=subject_pattern).exists():
+        guard.ask(RightsChange("grant", values, sentence, users=(user.pk,), grants=given), by)
     row, _ = RoleGrant.objects.get_or_create(user=user, role=role, registry=registry, subject_pattern=subject_pattern)
     return row.pk
 
 
 @transaction.atomic
 def revoke_grant(*, grant_id: int, by: Actor) -> None:
-    """Take a role away. Raises NotSignedIn, NotAllowed, NotFound, and Conflict where keep_an_admin does."""
+    """Take a role away.
+
+    Raises NotSignedIn, NotAllowed, NotFound, SecondPersonRequired, and Conflict where keep_an_admin does.
+    """
     require(by, "people.manage")
     lock_admins()
     row = RoleGrant.objects.select_related("user").filter(pk=grant_id).first()
@@ -79,7 +89,13 @@ def revoke_grant(*, grant_id: int, by: Actor) -> None:
         raise NotFound(f"There is no grant {grant_id}.")
     before = full_admins()
     place = place_words(row.registry, row.subject_pattern)
-    record(by=by, why=f"take the role {row.role} for {place} from {row.user.get_username()}")
+    sentence = f"take the role {row.role} for {place} from {row.user.get_username()}"
+    record(by=by, why=sentence)
+    taken = (Grant(row.role, row.registry, row.subject_pattern),)
+    change = RightsChange(
+        "revoke_grant", {"grant_id": grant_id}, sentence, users=(row.user_id,), grants=taken, removes=True
+    )
+    guard.ask(change, by)
     row.delete()
     keep_an_admin(by, before)
 
@@ -98,7 +114,22 @@ def set_active(*, username: str, active: bool, by: Actor) -> None:
     if user.is_active == active:
         return
     before = full_admins()
-    record(by=by, why=f"{'open' if active else 'shut'} the account {username}")
+    sentence = f"{'open' if active else 'shut'} the account {username}"
+    record(by=by, why=sentence)
+    guard.ask(
+        RightsChange(
+            "set_active",
+            {"username": username, "active": active},
+            sentence,
+            # a shut account counts as nobody's until it is open
+            users=() if active else (user.pk,),
+            grants=tuple(grants_of(user.pk)),
+            groups=tuple(user.groups.values_list("name", flat=True)) if active else (),
+            owner=active and user.ownerships.exists(),
+            removes=not active,
+        ),
+        by,
+    )
     user.is_active = active
     user.save(update_fields=["is_active"])
     keep_an_admin(by, before)
@@ -116,7 +147,14 @@ def set_email(*, username: str, email: str, by: Actor) -> None:
             raise InvalidInput("That is no address of mail.", field="email") from error
     if len(email) > 254:
         raise InvalidInput("An address of mail has at most 254 characters.", field="email")
-    record(by=by, why=f"{'change' if email else 'remove'} the address of mail of {username}")
+    sentence = f"{'change' if email else 'remove'} the address of mail of {username}"
+    record(by=by, why=sentence)
+    if user.email.strip() and user.email.strip().casefold() != email.casefold():
+        same = User.objects.filter(email__iexact=user.email.strip()).exclude(pk=user.pk)
+        apart = tuple(same.values_list("pk", flat=True))
+        if apart:
+            values = {"username": username, "email": email}
+            guard.ask(RightsChange("set_email", values, sentence, accounts=(user.pk, *apart)), by)
     user.email = email
     user.save(update_fields=["email"])
 

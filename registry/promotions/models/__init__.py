@@ -1,6 +1,7 @@
 """What is stored of promotions: environments with their rules, requests with their parts, releases."""
 
 from registry.promotions.models.acknowledgements import Acknowledgement
+from registry.promotions.models.environment_changes import EnvironmentChange
 from registry.promotions.models.environments import BreakGlass, Environment, FreezeWindow, RecurringFreeze, ReviewRule
 from registry.promotions.models.outlooks import BoardChange, BoardState, BoardSubject, PromotionOutlook
 from registry.promotions.models.persons import SamePerson
@@ -26,6 +27,7 @@ __all__ = [
     "Comment",
     "Draft",
     "Environment",
+    "EnvironmentChange",
     "FreezeWindow",
     "PromotionOutlook",
     "PromotionRequest",

@@ -8,6 +8,12 @@ from registry.promotions.services.asking_again import ask_again
 from registry.promotions.services.break_glass import close_break_glass, confirm_break_glass, open_break_glass
 from registry.promotions.services.discussing import answer, open_thread, reopen, resolve
 from registry.promotions.services.drafts import delete_draft, save_draft
+from registry.promotions.services.environment_changes import (
+    approve_environment_change,
+    reject_environment_change,
+    request_environment_change,
+    withdraw_environment_change,
+)
 from registry.promotions.services.environments import (
     add_review_rule,
     change_environment,
@@ -35,6 +41,7 @@ __all__ = [
     "answer",
     "apply",
     "approve",
+    "approve_environment_change",
     "approve_together",
     "ask_again",
     "change_environment",
@@ -51,12 +58,14 @@ __all__ = [
     "propose_version",
     "recheck",
     "reject",
+    "reject_environment_change",
     "remove_freeze",
     "remove_recurring_freeze",
     "remove_review_rule",
     "reopen",
     "request_adoption",
     "request_changes",
+    "request_environment_change",
     "request_promotion",
     "request_roll_back",
     "resolve",
@@ -68,4 +77,5 @@ __all__ = [
     "take_back",
     "unschedule",
     "withdraw",
+    "withdraw_environment_change",
 ]

@@ -10,9 +10,10 @@ from registry.access.patterns import checked_pattern
 from registry.access.roles import ROLES, Actor, may_somewhere, require
 from registry.audit.services import record
 from registry.errors import EnvironmentPartNotFound, InvalidInput, NotSignedIn, RegistryNotFound, WrongState
+from registry.promotions.environment_rules import loosened
 from registry.promotions.evidence_rule import MAX_HOURS
 from registry.promotions.models import Environment, ReviewRule
-from registry.subjects import gate
+from registry.promotions.second_person import require_second_person
 from registry.subjects.services.locks import lock_policy
 
 MANAGE: Final = "registry.manage"
@@ -49,9 +50,9 @@ def change_environment(
 ) -> None:
     """Change the rules that are given; what is None stays. `max_evidence_hours` 0 takes evidence of any age.
 
-    To open a closed environment is the widest change of all, so it takes an open break-glass. Closing waits for the
-    changes that run in the registry.
-    Raises RegistryNotFound, NotAllowed, InvalidInput, ReleaseRequired.
+    What loosens a closed environment takes a second person or break-glass (registry/promotions/environment_rules.py);
+    nothing of the change is made without. Closing waits for the changes that run in the registry.
+    Raises RegistryNotFound, NotAllowed, InvalidInput, SecondPersonRequired.
     """
     require(by, MANAGE, registry=name)
     row = locked_environment(name, alone=is_closed is not None)
@@ -71,8 +72,7 @@ def change_environment(
         return
     said = ", ".join(f"{field} {getattr(row, field)} → {value}" for field, value in changed.items())
     record(by=by, why=f"change the environment {name}: {said}")
-    if changed.get("is_closed") is False:
-        gate.ask(MANAGE, row.registry, "", by)
+    was_closed, before = row.is_closed, {field: getattr(row, field) for field in changed}
     for field, value in changed.items():
         setattr(row, field, value)
     if not 0 <= row.reviews_needed <= MAX_REVIEWS:
@@ -82,6 +82,8 @@ def change_environment(
         raise InvalidInput(said, field="max_evidence_hours")
     if row.is_closed and not row.reviews_needed:
         raise InvalidInput(f"{name} is closed, so a release takes one review at least.", field="reviews_needed")
+    if was_closed and loosened(before, changed):
+        require_second_person(row, by, f"change the rules of {name} ({said})", "change", changed)
     row.save(update_fields=list(changed))
 
 
@@ -131,10 +133,13 @@ def _reviewers_name(reviewers: str, name: str) -> str:
 
 @transaction.atomic
 def remove_review_rule(*, rule_id: int, by: Actor) -> None:
-    """Ask for it no longer. Raises EnvironmentPartNotFound, NotAllowed."""
+    """Ask for it no longer. Raises EnvironmentPartNotFound, NotAllowed, SecondPersonRequired."""
     row = environment_part(ReviewRule, rule_id, "review rule", by)
     require(by, MANAGE, registry=row.environment.registry.name)
     record(by=by, why=f"remove a review rule of {row.environment}: {row}")
+    if row.environment.is_closed:
+        sentence = f"remove the review rule of {row.environment}: {row}"
+        require_second_person(row.environment, by, sentence, "remove_review_rule", {"rule_id": rule_id})
     row.delete()
 
 
@@ -186,8 +191,13 @@ def one_of(value: str, field: str, known: tuple[str, ...]) -> str:
 def environment_part(model: type[Any], number: int, what: str, by: Actor) -> Any:
     """A row that hangs on an environment, locked. Raises EnvironmentPartNotFound, NotSignedIn, NotAllowed."""
     refuse_strangers(by, MANAGE)
-    row = model.objects.select_related("environment__registry").select_for_update(of=("self",)).filter(pk=number)
-    found = row.first()
+    rows = model.objects.select_related("environment__registry").filter(pk=number)
+    found = rows.first()
+    if found is not None:
+        # whether it is closed is asked next, and holds until the end
+        environment = locked_environment(found.environment.registry.name)
+        found = rows.select_for_update(of=("self",)).first()
     if found is None:
         raise EnvironmentPartNotFound(f"There is no {what} {number}.", number=number)
+    found.environment = environment
     return found

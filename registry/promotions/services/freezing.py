@@ -13,6 +13,7 @@ from registry.audit.services import record
 from registry.errors import InvalidInput, WrongState
 from registry.promotions.models import FreezeWindow, RecurringFreeze
 from registry.promotions.recurring import DAYS, zones
+from registry.promotions.second_person import require_second_person
 from registry.promotions.services.environments import (
     MANAGE,
     environment_part,
@@ -52,10 +53,13 @@ def add_freeze(*, environment: str, by: Actor, starts_at: datetime, ends_at: dat
 
 @transaction.atomic
 def remove_freeze(*, freeze_id: int, by: Actor) -> None:
-    """End a freeze, or take back one to come. Raises EnvironmentPartNotFound, NotAllowed."""
+    """End a freeze, or take back one to come. Raises EnvironmentPartNotFound, NotAllowed, SecondPersonRequired."""
     row = environment_part(FreezeWindow, freeze_id, "freeze", by)
     require(by, MANAGE, registry=row.environment.registry.name)
     record(by=by, why=f"end the freeze {row.pk} of {row.environment}")
+    if row.environment.is_closed and row.ends_at > timezone.now():
+        sentence = f"end the freeze of {row.environment} from {row.starts_at:%Y-%m-%d %H:%M} to {row.ends_at:%Y-%m-%d %H:%M} UTC"
+        require_second_person(row.environment, by, sentence, "remove_freeze", {"freeze_id": freeze_id})
     row.delete()
 
 
@@ -100,10 +104,13 @@ def add_recurring_freeze(
 
 @transaction.atomic
 def remove_recurring_freeze(*, freeze_id: int, by: Actor) -> None:
-    """Have it come no more. Raises EnvironmentPartNotFound, NotAllowed."""
+    """Have it come no more. Raises EnvironmentPartNotFound, NotAllowed, SecondPersonRequired."""
     row = environment_part(RecurringFreeze, freeze_id, "recurring freeze", by)
     require(by, MANAGE, registry=row.environment.registry.name)
     record(by=by, why=f"end the recurring freeze {row.pk} of {row.environment}")
+    if row.environment.is_closed:
+        sentence = f"end the recurring freeze of {row.environment} ({row.kind}, {row.zone}: {row.reason})"
+        require_second_person(row.environment, by, sentence, "remove_recurring_freeze", {"freeze_id": freeze_id})
     row.delete()
 
 

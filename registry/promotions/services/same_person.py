@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from django.db import transaction
 
+from registry.access import guard
+from registry.access.guard import RightsChange
 from registry.access.models import User
 from registry.access.roles import Actor, require
 from registry.audit.services import record
@@ -36,12 +38,15 @@ def state_same_person(*, one: str, other: str, reason: str, by: Actor) -> int:
 
 @transaction.atomic
 def withdraw_same_person(*, statement_id: int, by: Actor) -> None:
-    """Count them as two again. Raises NotAllowed, NotSignedIn, NotFound."""
+    """Count them as two again. Raises NotAllowed, NotSignedIn, NotFound, SecondPersonRequired."""
     require(by, MANAGE)
     row = SamePerson.objects.select_for_update().filter(pk=statement_id).first()
     if row is None:
         raise NotFound(f"There is no statement {statement_id}.", statement=statement_id)
-    record(by=by, why=f"no longer state that {row.one} and {row.other} are one person")
+    sentence = f"no longer state that {row.one} and {row.other} are one person"
+    record(by=by, why=sentence)
+    accounts = (row.one_id, row.other_id)
+    guard.ask(RightsChange("withdraw_same_person", {"statement_id": statement_id}, sentence, accounts=accounts), by)
     row.delete()
 
 

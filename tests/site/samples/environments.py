@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dashboard.presenters.environments import BreakGlassView, EnvironmentPage, FreezeView, RecurringView, RuleView
+from dashboard.presenters.environments import (
+    BreakGlassView,
+    ChangeView,
+    EnvironmentPage,
+    FreezeView,
+    LooseningForm,
+    RecurringView,
+    RuleView,
+)
 from dashboard.presenters.frame import (
     Action,
     ActiveFilter,
@@ -98,13 +106,19 @@ PAGE = EnvironmentPage(
         BreakGlassView(number=2, opened_by=HOSTILE, opened_at=ago(days=9), ends_at=ago(days=9), reason=HOSTILE, uses=7, mark="red", sentence="until 9 d ago", confirmed_by="maria", confirmed_at=ago(days=3), comment="Late, but right."),
         BreakGlassView(number=1, opened_by="admin", opened_at=ago(days=29), ends_at=ago(days=29), reason="First set-up.", uses=0, mark="confirmed", sentence="until 29 d ago", confirmed_by="maria", confirmed_at=ago(days=28)),
     ),
+    loosening=LooseningForm(sentence="prod is closed, and this loosens it.", url="/ui/environments/prod/changes", action="change", values='{"reviews_needed": 1}', fields=(Field(name="why_loosen", label="Why", kind="textarea", rows=3, required=True, help="Those who review for prod are told."),)),
+    changes=(
+        ChangeView(number=3, sentence="change the rules of prod (reviews_needed 2 → 1)", reason=HOSTILE, state="open", state_words="Waits for a second person", requested_by="admin", requested_at=ago(minutes=3), approve=Action(label="Approve the change", url="/ui/environments/prod/changes/3/approve", method="post"), reject=Action(label="Turn it down", url="/ui/environments/prod/changes/3/reject", method="post"), withdraw=Action(label="Withdraw it", url="/ui/environments/prod/changes/3/withdraw", method="post")),
+        ChangeView(number=2, sentence=HOSTILE, reason="We are two.", state="approved", state_words="Approved", requested_by=HOSTILE, requested_at=ago(days=2), decided_by="maria", decided_at=ago(days=1), comment="Fine."),
+        ChangeView(number=1, sentence="end the freeze of prod", reason="The sale is over.", state="rejected", state_words="Turned down", requested_by="admin", requested_at=ago(days=3), decided_by=HOSTILE, decided_at=ago(days=3), comment="It isn’t."),
+    ),
     break_glass_fields=(Field(name="glass_reason", label="Why it can’t wait for a release", kind="textarea", rows=3, required=True), Field(name="minutes", label="For how many minutes", kind="number", value="60", required=True, help="240 at most.")),
     open_break_glass=Action(label="Break the glass of prod", url="/ui/environments/prod/break-glass", method="post", tone="danger"),
 )  # fmt: skip
 REFUSED = "reader may not manage registries in registry dev; it takes the role admin."
 PAGE_OPEN = replace(
     PAGE, frame=frame("dev", Section.ENVIRONMENTS, Crumb(label="Environments", url="/ui/environments"), current="dev"), environment=DEV, closed=False,
-    headline="Open", sentence="Programs and people with the right change it directly; requests are possible too.", rules=(), freezes=(), break_glass=(), open_break_glass=None,
+    headline="Open", sentence="Programs and people with the right change it directly; requests are possible too.", rules=(), freezes=(), break_glass=(), open_break_glass=None, changes=(), loosening=None,
     problem=Problem(what="“Approvals that every request takes” is a number from 0 to 20."),
 )  # fmt: skip
 PAGE_READER = replace(
