@@ -12,7 +12,7 @@ from django.utils.translation import gettext
 
 from dashboard.pages.numbers import whole_number
 from dashboard.pages.sources_words import given_text
-from dashboard.pages.subjects import pretty
+from dashboard.pages.subjects import for_people
 from registry.access.roles import Actor, require
 from registry.drift.proposable import can_propose, propose_from, subject_of
 from registry.drift.selectors import get_finding
@@ -187,7 +187,7 @@ def _from_version(form: Form, place: str, version: str, actor: Actor, *, asked: 
     return Form(
         form.registry,
         form.subject,
-        pretty(info),
+        for_people(info),
         info.schema.schema_type,
         rows,
         reason=form.reason,

@@ -10,7 +10,7 @@ from django.utils.translation import gettext
 
 from dashboard.pages.frame import page_actor
 from dashboard.pages.numbers import whole_number
-from dashboard.pages.subjects import pretty
+from dashboard.pages.subjects import for_people
 from dashboard.presenters.json_layout import laid_out
 from registry.access.roles import require
 from registry.errors import InvalidInput, InvalidReference, NotFound
@@ -116,4 +116,4 @@ def _editable(info: selectors.VersionInfo) -> str:
     """The text to change. Of a long one what fits stays on a line: each line of a field costs a browser time."""
     text = info.schema.text
     is_short = info.schema.schema_type == "PROTOBUF" or len(text) < LONG_TEXT
-    return pretty(info) if is_short else laid_out(text, width=LINE_WIDTH)
+    return for_people(info) if is_short else laid_out(text, width=LINE_WIDTH)

@@ -9,6 +9,7 @@ from django.utils.translation import gettext
 from dashboard.presenters.json_layout import laid_out
 from dashboard.texts import later
 from registry.formats.compatibility import LEVELS
+from registry.formats.protobuf.encoded import is_encoded
 from registry.subjects import selectors
 
 ORDER_WORDS: Final = {
@@ -44,6 +45,13 @@ def origin_words(origin: str) -> str:
         "context": gettext("inherited from the context"),
         "registry": gettext("inherited from the registry"),
     }.get(origin, gettext("nothing is set, this is the default"))
+
+
+def for_people(info: selectors.VersionInfo) -> str:
+    """The text that people read and change: of Protobuf the one that was sent, as what is stored has no comments."""
+    if info.schema.schema_type == "PROTOBUF" and not is_encoded(info.submitted):
+        return info.submitted
+    return pretty(info)
 
 
 def pretty(info: selectors.VersionInfo) -> str:

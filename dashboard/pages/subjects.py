@@ -32,7 +32,7 @@ from dashboard.pages.subject_settings import subject_settings
 from dashboard.pages.subject_structure import Structure, field_url, read_structure
 from dashboard.pages.subject_versions import version_rows
 from dashboard.pages.subject_window import Window, window_of
-from dashboard.pages.subject_words import DOORS, MODE_SENTENCES, level_order, pretty
+from dashboard.pages.subject_words import DOORS, MODE_SENTENCES, for_people, level_order, pretty
 from dashboard.pages.what_if_form import what_if_form
 from dashboard.presenters.frame import Action, Problem, Section
 from dashboard.presenters.looks import format_name
@@ -53,7 +53,7 @@ from registry.subjects.selectors.places import Registry, get_registry
 from registry.subjects.selectors.remotes import mirror_of
 from registry.subjects.selectors.tags import tags_of_info
 
-__all__ = ["DOORS", "MODE_SENTENCES", "field_url", "level_order", "pretty", "subject_page"]
+__all__ = ["DOORS", "MODE_SENTENCES", "field_url", "for_people", "level_order", "pretty", "subject_page"]
 
 #: lines of the source that a page draws: more would be too heavy for it
 SOURCE_LINES: Final = 1_000
@@ -222,7 +222,7 @@ def _selected(
     error = structure.error if tab in ("structure", "source") else None
     source, source_hidden = "", 0
     if tab == "source" or error:
-        source, source_hidden = _cut(info.schema.text if error else pretty(info))
+        source, source_hidden = _cut(info.schema.text if error else for_people(info))
     return SelectedVersion(
         version=info.version,
         schema_id=info.schema.schema_id,

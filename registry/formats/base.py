@@ -54,7 +54,9 @@ class ParsedSchema:
     `text` is as submitted; `canonical` is equal for texts that differ in white space and comments alone;
     `fingerprint` is the SHA-256 (hexadecimal) of the canonical text and of the content of what it refers to, by
     name: equal content gives an equal fingerprint in every environment, whatever subject or version holds the
-    references. `model` is the format's own representation.
+    references. `earlier_canonical` is what an earlier release stored, where that was another text: it finds what was
+    stored then. `missing_types` are names that nothing declares, of which therefore nothing is checked. `model` is the
+    format's own representation.
     """
 
     schema_type: str
@@ -62,7 +64,13 @@ class ParsedSchema:
     canonical: str
     fingerprint: str
     references: tuple[Reference, ...] = ()
+    earlier_canonical: str | None = field(default=None, compare=False, repr=False)
+    missing_types: tuple[str, ...] = field(default=(), compare=False)
     model: Any = field(default=None, compare=False, repr=False)
+
+    def is_stored_as(self, text: str) -> bool:
+        """Whether a registration of this schema stores that text, or one by an earlier release stored it."""
+        return text in (self.canonical, self.earlier_canonical)
 
     @property
     def identity(self) -> str:

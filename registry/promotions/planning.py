@@ -186,7 +186,7 @@ def _faithful_text(registry: Registry, info: VersionInfo) -> str:
     found = resolve_references(registry, info.schema.references, context=info.subject.context, deleted=True)
     resolved = tuple(reference for reference, _ in found)
     submitted = parse_schema(info.schema.schema_type, info.submitted, resolved, is_new=False)
-    return info.submitted if submitted.canonical == info.schema.text else info.schema.text
+    return info.submitted if submitted.is_stored_as(info.schema.text) else info.schema.text
 
 
 def _proposed(wish: Wish) -> list[Wanted]:

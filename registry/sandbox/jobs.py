@@ -14,6 +14,7 @@ from registry.formats import FORMATS, LENIENT, assessment, compatibility, decodi
 from registry.formats.avro import AVRO
 from registry.formats.base import ParsedSchema, SchemaFormat
 from registry.formats.policies import POLICIES, PolicyReport
+from registry.formats.protobuf import PROTOBUF
 from registry.sandbox.cache import WeighedCache
 from registry.sandbox.codec import Source
 
@@ -27,6 +28,7 @@ ENGINE_VERBS: Final = frozenset(
         "diff",
         "outline",
         "self_contained",
+        "without_extensions",
         "judge",
         "incompatibilities",
         "truth",
@@ -139,6 +141,8 @@ def _parse(source: Source, is_new: bool = False) -> ParsedSchema:
     def read() -> ParsedSchema:
         if source.schema_type == AVRO.name and not is_new:
             return AVRO.parse(source.text, source.references, validate_defaults=False)
+        if source.schema_type == PROTOBUF.name:
+            return PROTOBUF.parse(source.text, source.references, is_new=is_new)
         return FORMATS[source.schema_type].parse(source.text, source.references)
 
     return _parsed.get((source.schema_type, is_new, _digest(source)), read)

@@ -35,6 +35,7 @@ from registry.formats.hazard import Reset, Simulation
 from registry.formats.json_change import Change
 from registry.formats.lint import LintFinding
 from registry.formats.policies import POLICIES, PolicyReport
+from registry.formats.protobuf import PROTOBUF
 from registry.formats.report import Profile, Report
 from registry.formats.tags import EntityTags, changes_of
 from registry.sandbox.cache import WeighedCache
@@ -105,6 +106,8 @@ def parse(
         canonical=found.canonical,
         fingerprint=found.fingerprint,
         references=tuple(item.reference for item in resolved),
+        earlier_canonical=found.earlier_canonical,
+        missing_types=found.missing_types,
         model=found.model,
         resolved=resolved,
         cost=cost,
@@ -116,6 +119,8 @@ def _parse_here(
 ) -> ParsedSchema:
     if schema_type == AVRO.name:
         return AVRO.parse(text, references, validate_defaults=is_new)
+    if schema_type == PROTOBUF.name:
+        return PROTOBUF.parse(text, references, is_new=is_new)
     return FORMATS[schema_type].parse(text, references)
 
 
@@ -145,6 +150,11 @@ def _digest(history: History) -> bytes:
 def normalize(schema: ParsedSchema) -> str:
     """The text that `normalize=true` registers."""
     return str(_verb("normalize", schema))
+
+
+def without_extensions(schema: ParsedSchema) -> str:
+    """The text of a Protobuf schema without extensions and custom options."""
+    return str(_verb("without_extensions", schema))
 
 
 def outline(schema: ParsedSchema) -> tuple[OutlineField, ...]:

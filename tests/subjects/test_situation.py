@@ -149,19 +149,19 @@ def test_what_may_be_equal_is_never_missed(dev: Registry, register: Register, st
         is_missed = is_missed or (equal is not None and not found.may_equal)
         is_spared = is_spared or not found.may_equal
         identity = submission.identity(canonical).digest
-        same = same_version(dev, name, identity, latest=True)
+        same = same_version(dev, name, [identity], latest=True)
         assert (same is not None) == found.is_known == (identity == version.schema.identity), sent
         if same is not None:
             of_row = (version.pk, version.version, version.schema.schema_id, str(version.schema.guid))
             assert (same.id, same.version, same.schema_id, same.guid) == of_row
     assert (is_missed, is_spared) == (False, stored != "referring"), stored
     register("tried", {**PLAIN, "doc": "newer"}, force="to be the newest")
-    assert same_version(dev, name, version.schema.identity, latest=True) is None
-    older = same_version(dev, name, version.schema.identity)
+    assert same_version(dev, name, [version.schema.identity], latest=True) is None
+    older = same_version(dev, name, [version.schema.identity])
     assert older is not None
     assert older.version == 1
     delete_version(registry="dev", subject=name, version=1, by=system)
-    assert same_version(dev, name, version.schema.identity) is None
+    assert same_version(dev, name, [version.schema.identity]) is None
 
 
 @pytest.mark.requirement("GOO-3")

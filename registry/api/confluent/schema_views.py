@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -70,6 +70,10 @@ class Schemas(ConfluentView):
         )
 
 
+#: the value of the parameter `text` that asks for a version's text as it was sent
+SUBMITTED: Final = "submitted"
+
+
 class SchemaIdView(ConfluentView):
     """What is asked of an id, in the context or the subject that the parameter `subject` names.
 
@@ -132,7 +136,7 @@ class SchemaById(SchemaIdView):
     def get(self, request: Request, **address: Any) -> Response:
         """The definition; with the version where a subject was named."""
         schema, version = self.definition()
-        more = in_form(self, schema) | found_tags(self, schema)
+        more = in_form(self, schema, version) | found_tags(self, schema)
         if version is not None:
             more |= {"subject": version.subject.qualified, "version": version.version}
         if flag(request, "fetchMaxId") and self.visible.is_whole:  # it tells how many other schemas there are
@@ -149,7 +153,7 @@ class SchemaTextById(SchemaIdView):
     def get(self, request: Request, **address: Any) -> Response:
         """The schema's text alone."""
         schema, version = self.definition()
-        text = in_form(self, schema).get("schema", schema.text)
+        text = in_form(self, schema, version).get("schema", schema.text)
         return marked(raw_text(text, request), version.standing if version else schema.standing)
 
 
@@ -193,10 +197,15 @@ class IdsOfGuid(ConfluentView):
         return Response([{"context": schema.context, "id": schema.schema_id} for schema in found])
 
 
-def in_form(view: ConfluentView, schema: SchemaInfo) -> dict[str, Any]:
-    """What the parameters `format` and `referenceFormat` change in a definition's answer."""
+def in_form(view: ConfluentView, schema: SchemaInfo, version: VersionInfo | None = None) -> dict[str, Any]:
+    """What the parameters `text`, `format` and `referenceFormat` change in a definition's answer.
+
+    `text=submitted` is the text of a version as it was sent, comments and all; the id alone has none.
+    """
     parameters = view.request.query_params
     changed: dict[str, Any] = {}
+    if parameters.get("text") == SUBMITTED and version is not None:
+        changed["schema"] = version.submitted
     if parameters.get("format", "").strip():
         changed["schema"] = selectors.text_in_form(view.registry, schema, parameters["format"])
     if parameters.get("referenceFormat") == "qualified":

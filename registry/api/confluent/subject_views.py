@@ -105,7 +105,7 @@ class SubjectMetadata(ConfluentView):
         info = selectors.latest_with_metadata(
             self.registry, self.named_subject, pairs, deleted=flag(request, "deleted")
         )
-        return marked(Response(version_answer(info, **in_form(self, info.schema))), info.standing)
+        return marked(Response(version_answer(info, **in_form(self, info.schema, info))), info.standing)
 
 
 class Versions(ConfluentView):
@@ -205,7 +205,7 @@ class Version(VersionView):
     def get(self, request: Request, version: str, **address: Any) -> Response:
         """The version, its schema included."""
         info = self.version(version)
-        answer = version_answer(info, **in_form(self, info.schema), **found_tags(self, info.schema))
+        answer = version_answer(info, **in_form(self, info.schema, info), **found_tags(self, info.schema))
         return marked(Response(answer), info.standing)
 
     def delete(self, request: Request, version: str, **address: Any) -> Response:
@@ -230,7 +230,7 @@ class VersionText(VersionView):
     def get(self, request: Request, version: str, **address: Any) -> Response:
         """The schema's text alone."""
         info = self.version(version)
-        text = in_form(self, info.schema).get("schema", info.schema.text)
+        text = in_form(self, info.schema, info).get("schema", info.schema.text)
         return marked(raw_text(text, request), info.standing)
 
 

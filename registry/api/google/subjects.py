@@ -60,8 +60,8 @@ class SubjectByName(RegistryView):
         normalize = _normalize(request, body)
         require_references(self.visible, body.get("references", ()), context=self.named_subject.context)
         for way in (normalize, False):
-            identity = submission_identity(self.registry, self.named_subject, **{**body, "normalize": way})
-            found = selectors.find_version(self.registry, self.named_subject, identity, deleted=deleted)
+            identities = submission_identity(self.registry, self.named_subject, **{**body, "normalize": way})
+            found = selectors.find_version(self.registry, self.named_subject, identities, deleted=deleted)
             if found is not None:
                 return marked(Response(version_answer(request, found, self.context)), found.standing)
         raise SchemaNotFound(f"Subject '{self.named_subject.qualified}' has no such schema.")

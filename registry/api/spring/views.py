@@ -56,10 +56,12 @@ class Root(SpringView):
 
     def _known(self, subject: SubjectName, wanted: Registration) -> int | None:
         """The first version that is the same schema in the sense of Spring's server. Raises InvalidSchema."""
-        key_of = equality_key if wanted.schema_type == "AVRO" else str
-        key = key_of(parse_schema(wanted.schema_type, wanted.definition).canonical)
+        schema = parse_schema(wanted.schema_type, wanted.definition)
         known = canonical_texts(self.registry, subject, wanted.schema_type)
-        return next((number for number, text in known if key_of(text) == key), None)
+        if wanted.schema_type != "AVRO":
+            return next((number for number, text in known if schema.is_stored_as(text)), None)
+        key = equality_key(schema.canonical)
+        return next((number for number, text in known if equality_key(text) == key), None)
 
     def _location(self, request: Request, body: dict[str, Any]) -> str:
         root = request.build_absolute_uri(request.path.rstrip("/") or "/").rstrip("/")

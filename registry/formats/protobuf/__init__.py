@@ -21,16 +21,19 @@ from registry.formats.base import (
 )
 from registry.formats.lint import LintFinding, findings_at
 from registry.formats.protobuf import examples, judgement, positions, repair, resolution, tags, truth
+from registry.formats.protobuf.compilable import names_of, read_all
+from registry.formats.protobuf.compiler import MAIN
 from registry.formats.protobuf.diff import diff_schemas
 from registry.formats.protobuf.identity import fingerprint
 from registry.formats.protobuf.lint import lint_places
 from registry.formats.protobuf.model import Schema
-from registry.formats.protobuf.normal import normalized_text
 from registry.formats.protobuf.options import Options
 from registry.formats.protobuf.outline import outline
 from registry.formats.protobuf.parse import parse_schema
 from registry.formats.protobuf.printer import print_file
+from registry.formats.protobuf.references import documents
 from registry.formats.protobuf.self_contained import self_contained
+from registry.formats.protobuf.stored_text import bare_text, normal_text, stored_text
 from registry.formats.protobuf.witness import find_witness
 from registry.formats.tags import EntityTags, TagChange
 
@@ -40,16 +43,17 @@ class ProtobufFormat:
 
     name = "PROTOBUF"
 
-    def parse(self, text: str, references: Sequence[ResolvedReference] = ()) -> ParsedSchema:
+    def parse(self, text: str, references: Sequence[ResolvedReference] = (), *, is_new: bool = True) -> ParsedSchema:
         """The schema in `text`: that of a .proto file, or the base64 of a FileDescriptorProto.
 
-        Raises InvalidSchema with line and column and all errors of the compiler, SchemaTooCostly beyond the limits of
+        What isn't new may name types that nothing declares, as the established server imports it. Raises InvalidSchema with line and column and all errors of the compiler, SchemaTooCostly beyond the limits of
         `texts`, InvalidReference for a reference whose name can't be an import path.
         """
         try:
-            model = parse_schema(text, references)
+            model = parse_schema(text, references, is_new=is_new)
             options = Options(model.pool)
-            canonical = print_file(model.proto, options)
+            canonical = stored_text(model.statements)
+            earlier = print_file(model.earlier, options) if model.earlier is not None else None
             identity = fingerprint(model.protos, options)
         except RecursionError:
             raise InvalidSchema("the schema is nested too deep for this process") from None
@@ -58,18 +62,25 @@ class ProtobufFormat:
             text=text,
             canonical=canonical,
             fingerprint=identity,
+            earlier_canonical=earlier,
+            missing_types=model.missing_types,
             references=tuple(item.reference for item in references),
             model=model,
         )
 
     def canonical(self, parsed: ParsedSchema) -> str:
-        """The text of the compiler's descriptor, in the order of the declarations."""
+        """The text that a registration stores; see `stored_text`."""
         return parsed.canonical
 
     def normalize(self, parsed: ParsedSchema) -> str:
         """The text that `normalize=true` registers."""
         model = _model(parsed)
-        return normalized_text(model.proto, Options(model.pool))
+        others = read_all({reference.name: reference.text for reference in documents(model.references).values()})
+        return normal_text(model.statements, names_of(model.statements, MAIN, others))
+
+    def without_extensions(self, parsed: ParsedSchema) -> str:
+        """The text without extensions and custom options."""
+        return bare_text(_model(parsed).statements)
 
     def diff(self, old: ParsedSchema, new: ParsedSchema) -> tuple[Difference, ...]:
         """All changes, for people, in the order of the new text."""

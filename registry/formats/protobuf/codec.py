@@ -93,6 +93,21 @@ class Codec:
         except Exception:  # noqa: BLE001 - well-known types refuse values outside of their range, by many errors
             return plain_json(datum)
 
+    def json_with_defaults(self, datum: Message) -> Any:
+        """The same with what a program reads of fields that aren't set, members of oneofs and messages aside."""
+        filled = type(datum)()
+        filled.CopyFrom(datum)
+        _fill(filled)
+        try:
+            return json_format.MessageToDict(
+                filled,
+                preserving_proto_field_name=True,
+                always_print_fields_with_no_presence=True,
+                descriptor_pool=self._pool,
+            )
+        except Exception:  # noqa: BLE001 - as above
+            return plain_json(filled)
+
     def from_json(self, message: model.Message, value: Any) -> Message:
         """The datum of a value in the JSON form; raises InvalidDatum."""
         if not isinstance(value, Mapping):
@@ -105,6 +120,21 @@ class Codec:
         except (json_format.ParseError, EncodeError, ValueError, TypeError, AttributeError, RecursionError) as error:
             raise InvalidDatum(f"the datum isn't one of {message.full_name}: {str(error)[:300]}") from None
         return datum
+
+
+def _fill(datum: Message) -> None:
+    """Sets what has a default and isn't set, in all messages inside."""
+    for field in datum.DESCRIPTOR.fields:
+        if field.is_repeated:
+            values: Any = getattr(datum, field.name)
+            for value in values.values() if isinstance(values, Mapping) else values:
+                if isinstance(value, Message):
+                    _fill(value)
+        elif field.message_type is not None:
+            if datum.HasField(field.name):
+                _fill(getattr(datum, field.name))
+        elif field.has_presence and field.containing_oneof is None and not datum.HasField(field.name):
+            setattr(datum, field.name, field.default_value)
 
 
 def plain_json(value: Any) -> Any:

@@ -74,13 +74,20 @@ class Comparison:
         is_same = self._is_same(theirs, ours, before, after, is_set=is_set, is_read=self._read.is_set(read, ours))
         return Met(path, theirs, ours, before, after, is_set, is_same)
 
-    def is_kept(self, writer: Message, reader: Message, written: Datum, read: Datum) -> bool:
-        """Whether the reader has all that was written and that it knows."""
+    def is_kept(
+        self, writer: Message, reader: Message, written: Datum, read: Datum, first: Field | None = None
+    ) -> bool:
+        """Whether the reader has all that was written and that it knows; a field to look at first spares the others."""
+        if first is not None:
+            ours = reader.numbered(first.number)
+            met = [(first, ours)] if ours is not None and ours.name == first.name else []
+            if any(not self.field(theirs, ours, written, read, "").is_same for theirs, ours in met):
+                return False
         return all(self.field(theirs, ours, written, read, "").is_same for theirs, ours in self.pairs(writer, reader))
 
     def _is_same(self, theirs: Field, ours: Field, before: Any, after: Any, *, is_set: bool, is_read: bool) -> bool:
         if theirs.is_repeated or ours.is_repeated:
-            if not theirs.is_repeated and not is_set:
+            if not is_set and (not theirs.is_repeated or not is_read):
                 return not is_read
             return self._same_lists(theirs, ours, before, after, is_read=is_read)
         if is_set or not theirs.has_presence:

@@ -19,7 +19,7 @@ from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSe
 from grpc_tools import _protoc_compiler
 
 from registry.errors import InvalidSchema
-from registry.formats.protobuf.texts import character
+from registry.formats.protobuf.texts import Columns
 
 MAIN: Final = "__schema__.proto"
 _ALL: Final = "__all__.proto"
@@ -32,6 +32,13 @@ KNOWN_NAMES: Final = frozenset(
     path.relative_to(root).as_posix() for root in (_KNOWN, _GOOGLE) for path in sorted(root.rglob("*.proto"))
 )
 COMPILERS_OWN: Final = frozenset(path.relative_to(_GOOGLE).as_posix() for path in sorted(_GOOGLE.rglob("*.proto")))
+
+
+def known_text(name: str) -> str:
+    """The text of a file that every schema can import, by its import path."""
+    folder = _KNOWN if (_KNOWN / name).exists() else _GOOGLE
+    return (folder / name).read_text(encoding="utf-8")
+
 
 # Unused imports and the like: nothing that the sender of a schema could read.
 warnings.filterwarnings("ignore", category=_protoc_compiler.ProtocWarning)
@@ -85,13 +92,13 @@ def _descriptors(data: bytes) -> tuple[FileDescriptorProto, ...]:
 
 
 def _problems(errors: list[Any], text: str, column_shift: int) -> list[Problem]:
-    problems = []
+    problems, columns = [], Columns(text)
     for error in errors[:_MAX_ERRORS]:
         file = error.filename.decode("utf-8", "replace")
         has_place = error.line >= 0
         column = error.column
         if file == MAIN and has_place:
-            column = character(text, error.line, column) - (column_shift if error.line == 0 else 0)
+            column = columns.character(error.line, column) - (column_shift if error.line == 0 else 0)
         problems.append(
             Problem(
                 file,

@@ -12,6 +12,7 @@ from registry.errors import InvalidDatum
 from registry.formats.protobuf.codec import Codec
 from registry.formats.protobuf.model import Message, Schema
 from registry.formats.protobuf.resolution import read_message
+from registry.formats.protobuf.statements import MessageStatement
 
 MAX_INDEXES: Final = 40
 _MAX_VARINT_BYTES: Final = 5
@@ -32,7 +33,26 @@ def split_indexes(body: bytes) -> tuple[tuple[int, ...], bytes]:
 
 
 def message_at(schema: Schema, indexes: tuple[int, ...]) -> Message:
-    """The message that a path of indexes leads to. Raises InvalidDatum."""
+    """The message that a path of indexes leads to. Raises InvalidDatum.
+
+    The messages that the text declares are counted, the entries of maps among them where it writes them out, as clients
+    count that have a descriptor; what leads nowhere so is counted by the descriptor, which has all entries.
+    """
+    return _message_said(schema, indexes) or _message_described(schema, indexes)
+
+
+def _message_said(schema: Schema, indexes: tuple[int, ...]) -> Message | None:
+    types, names = schema.statements.types, [schema.proto.package] if schema.proto.package else []
+    for index in indexes:
+        declared = [item for item in types if isinstance(item, MessageStatement)]
+        if not 0 <= index < len(declared):
+            return None
+        names.append(declared[index].name)
+        types = declared[index].types
+    return schema.messages.get(".".join(names))
+
+
+def _message_described(schema: Schema, indexes: tuple[int, ...]) -> Message:
     declared, names = schema.proto.message_type, [schema.proto.package] if schema.proto.package else []
     for index in indexes:
         if not 0 <= index < len(declared):

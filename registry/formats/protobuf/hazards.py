@@ -39,6 +39,7 @@ def _is_same(theirs: Field, ours: Field) -> bool:
     return (
         theirs.is_repeated == ours.is_repeated
         and theirs.is_required == ours.is_required
+        and theirs.has_presence == ours.has_presence
         and theirs.default == ours.default
         and theirs.json_name == ours.json_name
     )
@@ -81,6 +82,17 @@ def _shape_hazards(theirs: Field, ours: Field) -> Iterator[Hazard]:
         yield "REPEATED_READ_AS_SINGLE", ours.name, *labels
     if ours.is_required and not theirs.is_required:
         yield "REQUIRED_INTRODUCED", ours.name, *labels
+    elif _is_presence_comparable(theirs, ours):
+        if theirs.has_presence and not ours.has_presence and not theirs.is_required:
+            yield "PRESENCE_LOST", ours.name, *labels
+        elif ours.has_presence and not theirs.has_presence and comparable(theirs.default) == comparable(ours.default):
+            yield "ZERO_READ_AS_UNSET", ours.name, *labels
+
+
+def _is_presence_comparable(theirs: Field, ours: Field) -> bool:
+    """Whether both are single values that are written alike, so that presence is all that they may differ in."""
+    is_single = not theirs.is_repeated and not ours.is_repeated and theirs.kind in GROUPS
+    return is_single and GROUPS[theirs.kind] == GROUPS.get(ours.kind)
 
 
 def _is_comparable(theirs: Field, ours: Field) -> bool:

@@ -143,3 +143,5 @@ def _known_options(part: Any, options: Options) -> None:
         data = read.SerializePartialToString(deterministic=True)
         part.options.Clear()
         part.options.MergeFromString(data)
+        if not data:
+            part.ClearField("options")  # an empty block behind a method says nothing

@@ -56,8 +56,15 @@ class _Judge:
         results = [own, *imported.values()]
         self._tell_broken(results, broken)
         breaks = [item for result in results for item in result.breaks]
-        hazards = [item for result in results for item in result.hazards]
+        hazards = [*self._not_checked(), *(item for result in results for item in result.hazards)]
         return Judgement(tuple(breaks[:MAX_FINDINGS]), tuple(hazards[:MAX_FINDINGS]))
+
+    def _not_checked(self) -> Iterator[Incompatibility]:
+        """The types that nothing declares, on either side."""
+        for name in dict.fromkeys((*self._writer.missing_types, *self._reader.missing_types)):
+            sides = (name if name in schema.missing_types else None for schema in (self._writer, self._reader))
+            place = Place(name, "#/", Side(""), Side(""))
+            yield plain_finding("TYPE_NOT_CHECKED", place, name, *sides)
 
     def _imported(self, own: _Compared) -> dict[tuple[int, int], _Compared]:
         """Every pair of messages of other files that fields lead to, each compared once."""

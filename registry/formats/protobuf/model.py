@@ -14,6 +14,7 @@ from google.protobuf.descriptor_pb2 import FileDescriptorProto
 from google.protobuf.descriptor_pool import DescriptorPool
 
 from registry.formats.base import ResolvedReference
+from registry.formats.protobuf.statements import FileStatements
 
 Kind = Literal[
     "double", "float", "int64", "uint64", "int32", "fixed64", "fixed32", "bool", "string", "group", "message", "bytes",
@@ -178,7 +179,7 @@ class File:
     source: str | None
     package: str
     syntax: str
-    imports: Mapping[str, str]
+    imports: dict[str, str]
     messages: dict[str, Message]
     enums: dict[str, Enum]
     extensions: tuple[Field, ...]
@@ -191,7 +192,9 @@ class Schema:
     """A compiled schema: its file, all messages and enums that can be reached by full name, and the descriptors.
 
     `text` is the .proto text that was compiled, also where base64 was submitted; `column_shift` is what was put in
-    front of its first line. `cache` keeps what was worked out once. `protos` are the descriptors in the order of their imports, the schema's own last; `references` what was
+    front of its first line. `statements` are those of the text; `missing_types` are names in it that nothing declares,
+    which stand for empty messages; `earlier` is the descriptor that earlier releases read, None for what they refused.
+    `cache` keeps what was worked out once. `protos` are the descriptors in the order of their imports, the schema's own last; `references` what was
     given with the text.
     """
 
@@ -205,6 +208,9 @@ class Schema:
     protos: tuple[FileDescriptorProto, ...] = field(repr=False)
     references: tuple[ResolvedReference, ...] = field(repr=False)
     pool: DescriptorPool = field(repr=False)
+    statements: FileStatements = field(default_factory=FileStatements, repr=False)
+    missing_types: tuple[str, ...] = ()
+    earlier: FileDescriptorProto | None = field(default=None, repr=False)
     cache: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @property

@@ -21,7 +21,8 @@ _NUMBERS: Final = frozenset(
     }
 )
 # What the text writes in another way.
-_IMPLIED: Final = frozenset({"map_entry", "uninterpreted_option"})
+_IMPLIED: Final = "map_entry"
+_UNDECLARED: Final = "uninterpreted_option"
 
 
 class Options:
@@ -61,11 +62,20 @@ class Options:
 
 def _items(options: Message) -> Iterator[tuple[str, str]]:
     for field, value in options.ListFields():
-        if field.name in _IMPLIED and not field.is_extension:
+        if field.name == _IMPLIED and not field.is_extension:
+            continue
+        if field.name == _UNDECLARED and not field.is_extension:
+            yield from (_undeclared(item) for item in value)
             continue
         name = f"(.{field.full_name})" if field.is_extension else field.name
         for item in value if field.is_repeated else (value,):
             yield name, value_text(field, item)
+
+
+def _undeclared(option: Any) -> tuple[str, str]:
+    """An option that nothing declares, as it was written."""
+    parts = (f"({part.name_part})" if part.is_extension else part.name_part for part in option.name)
+    return ".".join(parts), option.aggregate_value
 
 
 def value_text(field: FieldDescriptor, value: Any) -> str:

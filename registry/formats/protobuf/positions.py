@@ -10,7 +10,7 @@ from google.protobuf.descriptor_pb2 import DescriptorProto, EnumDescriptorProto,
 
 from registry.formats.pointer import join
 from registry.formats.protobuf.model import Schema
-from registry.formats.protobuf.texts import character
+from registry.formats.protobuf.texts import Columns
 
 Path = tuple[int, ...]
 _PARTS: Final = frozenset({"name", "number", "label", "type", "default", "options", "json_name", "reserved"})
@@ -31,7 +31,15 @@ def position(schema: Schema, pointer: str) -> tuple[int, int] | None:
     span = span_of(schema, pointer)
     if span is None:
         return None
-    return span.line + 1, character(schema.text.removeprefix("\ufeff"), span.line, span.column) + 1
+    return span.line + 1, columns_of(schema).character(span.line, span.column) + 1
+
+
+def columns_of(schema: Schema) -> Columns:
+    """The places of the schema's text, measured once."""
+    if "columns" not in schema.cache:
+        schema.cache["columns"] = Columns(schema.text.removeprefix("\ufeff"))
+    columns: Columns = schema.cache["columns"]
+    return columns
 
 
 def span_of(schema: Schema, pointer: str) -> Span | None:

@@ -59,6 +59,15 @@ def check_name(name: str) -> None:
         _refuse(name, "this name is used by the registry itself")
 
 
+def is_import_path(name: str) -> bool:
+    """Whether a name can be an import path inside of a folder."""
+    try:
+        check_name(name)
+    except InvalidReference:
+        return False
+    return True
+
+
 def _check_folders(found: dict[str, ResolvedReference]) -> None:
     for name in found:
         parts = name.split("/")

@@ -7,22 +7,19 @@ may be named through it or without it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
 from typing import Any, Final
 
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.descriptor_pb2 import DescriptorProto, FieldDescriptorProto, FileDescriptorProto
 
 from registry.errors import InvalidSchema
-from registry.formats.protobuf.compiler import MAIN, compile_files
 from registry.formats.protobuf.descriptors import pool_of
+from registry.formats.protobuf.known_options import META, meta_files
 from registry.formats.protobuf.model import Schema
 from registry.formats.protobuf.options import Options
 from registry.formats.protobuf.printer import print_file
 from registry.formats.tags import FIELD, RECORD, Entity, EntityTags, TagChange
 
-#: where the options are declared; every schema can import it
-META: Final = "confluent/meta.proto"
 _PACKAGE: Final = "confluent"
 _OPTION: Final = {RECORD: "confluent.message_meta", FIELD: "confluent.field_meta"}
 #: (full name of a message, name of a field or empty for the message itself) → tags
@@ -73,7 +70,7 @@ def with_tags(schema: Schema, changes: Iterable[TagChange]) -> str:
     others = {proto.name: proto for proto in schema.protos[:-1]}
     if META not in main.dependency:
         main.dependency.append(META)
-        others = {proto.name: proto for proto in _meta()} | others
+        others = {proto.name: proto for proto in meta_files()} | others
     pool = pool_of((*_in_order(others), main))
     options = Options(pool)
     for change in changes:
@@ -94,12 +91,6 @@ def has_top_level_field(schema: Schema, name: str) -> bool:
         for message in schema.proto.message_type
         for field in message.field
     )
-
-
-@lru_cache(maxsize=1)
-def _meta() -> tuple[FileDescriptorProto, ...]:
-    """The descriptors of META and of what it imports, in that order."""
-    return compile_files({MAIN: f'syntax = "proto3"; import "{META}";'})[:-1]
 
 
 def _in_order(protos: dict[str, FileDescriptorProto]) -> list[FileDescriptorProto]:

@@ -7,6 +7,7 @@ interpreter while it works. So the number of statements and of items is bounded 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from typing import Final
 
 from registry.errors import InvalidSchema, SchemaTooCostly
@@ -18,12 +19,15 @@ MAX_ALL_STATEMENTS: Final = 30_000
 MAX_ITEMS: Final = 8_000
 MAX_IMPORTS: Final = 1_000
 MAX_DEPTH: Final = 64
+MAX_PARTS: Final = 100
 PROTO2: Final = 'syntax = "proto2"; '
 
 _SKIPPED: Final = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)|\"(?:[^\"\\\n]|\\.)*\"?|'(?:[^'\\\n]|\\.)*'?", re.DOTALL)
 _IMPORT: Final = re.compile(r"\bimport\b")
+_NAME: Final = re.compile(r"[\w.]+")
 _BRACES: Final = re.compile(r"[{}<>\[\]]")
 _SYNTAX: Final = re.compile(r"\s*(?:;\s*)*(?:syntax|edition)\s*=")
+_LINE: Final = re.compile("\n")
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
 
 
@@ -51,6 +55,7 @@ def checked(text: str, name: str | None = None) -> int:
     _limit(place, "values and options", code.count("="), 2 * MAX_STATEMENTS)
     _limit(place, "list items", code.count(","), MAX_ITEMS)
     _limit(place, "imports", len(_IMPORT.findall(code)), MAX_IMPORTS)
+    _limit(place, "parts in one name", 1 + max((word.count(".") for word in _NAME.findall(code)), default=0), MAX_PARTS)
     _limit_depth(place, code)
     return statements
 
@@ -79,22 +84,37 @@ def with_syntax(text: str) -> tuple[str, int]:
     return PROTO2 + text, len(PROTO2)
 
 
-def line_begin(text: str, line: int) -> int:
-    """The index of a line's first character, lines from 0; the end of the text for a line behind it."""
-    begin = 0
-    for _ in range(line):
-        begin = text.find("\n", begin) + 1
-        if begin == 0:
-            return len(text)
-    return begin
+class Columns:
+    """Where the characters of a text are that the compiler names by line and column, both from 0.
 
+    It counts columns in bytes of UTF-8, and a tab up to the next 8. A line is measured once, whatever is asked of it.
+    """
 
-def character(text: str, line: int, column: int) -> int:
-    """The column in characters of a column as the compiler counts it: in bytes of UTF-8, a tab up to the next 8."""
-    begin = line_begin(text, line)
-    seen = 0
-    for index in range(begin, len(text)):
-        if seen >= column or text[index] == "\n":
-            return index - begin
-        seen += 8 - seen % 8 if text[index] == "\t" else len(text[index].encode("utf-8"))
-    return len(text) - begin
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._lines = [0, *(match.end() for match in _LINE.finditer(text))]
+        self._measured: dict[int, list[int]] = {}
+
+    def index(self, line: int, column: int) -> int:
+        """The index of a character in the text; the end of the text for a line behind it."""
+        if line >= len(self._lines):
+            return len(self._text)
+        return self._lines[line] + self.character(line, column)
+
+    def character(self, line: int, column: int) -> int:
+        """The column in characters; the end of the line for a column behind it."""
+        if line >= len(self._lines):
+            return 0
+        return bisect_left(self._columns(line), column)
+
+    def _columns(self, line: int) -> list[int]:
+        """The compiler's column of each character of a line."""
+        if line not in self._measured:
+            begin = self._lines[line]
+            end = self._lines[line + 1] - 1 if line + 1 < len(self._lines) else len(self._text)
+            columns, column = [], 0
+            for sign in self._text[begin:end]:
+                columns.append(column)
+                column += 8 - column % 8 if sign == "\t" else len(sign.encode("utf-8"))
+            self._measured[line] = columns
+        return self._measured[line]

@@ -38,6 +38,7 @@ _WIDE: Final = 500
 _END: Final = object()
 MAX_FINDINGS: Final = 2_000
 MAX_DEPTH: Final = 90
+MAX_NAMES: Final = 300
 
 
 class TooMuchData(Exception):
@@ -54,7 +55,10 @@ def truth(reader: Schema, writer: Schema) -> Truth:
     how = f"{run.count:,} values of {run.pairs:,} messages were written and read{run.remark}"
     if run.is_partial:
         how += f"; messages more than {MAX_DEPTH} levels down were left out"
-    answer: Answer = "no" if findings else "unknown" if run.is_partial else "yes"
+    missing = dict.fromkeys((*reader.missing_types, *writer.missing_types))
+    if missing:
+        how += f"; nothing declares {', '.join(missing)[:MAX_NAMES]}, so that what it holds isn't checked"
+    answer: Answer = "no" if findings else "unknown" if run.is_partial or missing else "yes"
     return Truth(answer, findings, how)
 
 
@@ -221,7 +225,7 @@ class _Run:
         rule = rule_of(theirs, ours, is_zero=not self._write.is_set(datum, theirs))
         if rule in told:
             return
-        witness = self._witness(pair, datum)
+        witness = self._witness(pair, datum, theirs)
         if witness is not None:
             told.add(rule)
             yield self._finding(rule, pair, theirs, ours, witness)
@@ -255,8 +259,11 @@ class _Run:
         except DecodeError as error:
             return decode_error(error)
 
-    def _witness(self, pair: Pair, datum: Datum) -> Witness | None:
-        """The datum inside of a whole record, written and read again: proof only if the record as a whole shows it."""
+    def _witness(self, pair: Pair, datum: Datum, suspect: Field | None = None) -> Witness | None:
+        """The datum inside of a whole record, written and read again: proof only if the record as a whole shows it.
+
+        `suspect` is the field that is likely to: it is looked at first.
+        """
         inside, holders = datum, [pair.root_writer, *(held_message(step.theirs) for step in pair.steps)]
         for step, holder in zip(reversed(pair.steps), reversed(holders[:-1]), strict=True):
             assert holder is not None  # steps lead through messages
@@ -272,9 +279,13 @@ class _Run:
         missing = read.FindInitializationErrors()
         if missing:
             return Witness(True, shown, encoded, f"missing required fields: {', '.join(missing)}"[:300])
-        if self._compare.is_kept(pair.root_writer, pair.root_reader, inside, read):
+        first = pair.steps[0].theirs if pair.steps else suspect
+        if self._compare.is_kept(pair.root_writer, pair.root_reader, inside, read, first):
             return None
-        return Witness(True, shown, encoded, read=self._read.json(read))
+        got = self._read.json(read)
+        if got == shown:  # what differs is left out on both sides: a zero on one, a default on the other
+            shown, got = self._write.json_with_defaults(inside), self._read.json_with_defaults(read)
+        return Witness(True, shown, encoded, read=got)
 
     def _finding(self, rule: str, pair: Pair, theirs: Field | None, ours: Field, witness: Witness) -> Incompatibility:
         place = Place(
@@ -303,4 +314,6 @@ def _is_told_inside(theirs: Field, ours: Field, written: object, *, read: object
         return False
     if not theirs.is_repeated:
         return True
-    return len(written) == len(read) and not theirs.is_map  # type: ignore[arg-type]
+    if theirs.is_map:
+        return bool(set(written) == set(read))  # type: ignore[call-overload]
+    return len(written) == len(read)  # type: ignore[arg-type]

@@ -173,7 +173,7 @@ def report_proposal(
             dependants=dependants_of(registry, subject, schema, resolved, by=by),
         ),
         policy=None if config.policy == NO_POLICY else engines.check_policy(config.policy, schema, versions),
-        equal_version=next((number for number, other in versions if other.canonical == schema.canonical), None),
+        equal_version=next((number for number, other in versions if schema.is_stored_as(other.text)), None),
     )
 
 
@@ -342,4 +342,4 @@ def faithful_text(registry: Registry, info: VersionInfo) -> str:
     submitted = parse_schema(
         info.schema.schema_type, info.submitted, tuple(reference for reference, _ in found), is_new=False
     )
-    return info.submitted if submitted.canonical == info.schema.text else info.schema.text
+    return info.submitted if submitted.is_stored_as(info.schema.text) else info.schema.text

@@ -106,6 +106,9 @@ def _dependant(
     )
     try:
         moved = engines.parse(row.schema.schema_type, row.schema.canonical, moved_references, is_new=False)
+        if set(moved.missing_types) - set(old.missing_types):
+            lost = ", ".join(moved.missing_types)[:300]
+            return Dependant(name.qualified, row.version, "no", f"with the new schema nothing declares {lost}")
         report = engines.check(moved, [(row.version, old)], config.level, profile=config.profile)
     except (InvalidSchema, InvalidReference) as error:
         return Dependant(name.qualified, row.version, "no", f"with the new schema it doesn't parse: {error.message}")

@@ -68,6 +68,14 @@ class Submission:
         """What makes it the same schema as another one, with that text."""
         return identify(self.schema.schema_type, canonical, self.references, self.metadata, self.rule_set)
 
+    def identities(self, canonical: str) -> list[str]:
+        """The digests under which the schema may be stored with that text: its own, and an earlier release's."""
+        earlier = self.schema.earlier_canonical
+        texts = [canonical]
+        if canonical == self.schema.canonical and earlier not in (None, canonical):
+            texts.append(earlier)
+        return [self.identity(text).digest for text in texts]
+
     def with_contract(self, scope: OwnConfig, previous: Schema | None, *, version: int | None = None) -> Submission:
         """The same with the contract that it is stored with: what was said, or else the previous version's contract.
 
@@ -163,7 +171,7 @@ class SameVersion:
 #: is as good as one of identities while the tables are young, and what it planned then it keeps: `+ 0` leaves one choice.
 ALIKE: Final = """alike AS MATERIALIZED (
     SELECT d.id, d.schema_id, d.guid FROM subjects_schema d
-    WHERE d.identity = %(identity)s AND d.context_id + 0 = (SELECT id FROM named)
+    WHERE d.identity = ANY(%(identities)s) AND d.context_id + 0 = (SELECT id FROM named)
 )"""
 
 _SAME: Final = f"""{NAMED}, {ALIKE}, place AS MATERIALIZED (
@@ -181,10 +189,10 @@ ORDER BY v.version DESC LIMIT 1
 
 
 def same_version(
-    registry: Registry, subject: SubjectName, identity: str, *, latest: bool = False
+    registry: Registry, subject: SubjectName, identities: list[str], *, latest: bool = False
 ) -> SameVersion | None:
-    """The newest live version that has the very schema of that identity; with `latest` none but the newest of all."""
-    values = {**scope_of(registry, subject), "identity": identity, "latest": latest}
+    """The newest live version that has a schema of those identities; with `latest` none but the newest of all."""
+    values = {**scope_of(registry, subject), "identities": identities, "latest": latest}
     with connection.cursor() as cursor:
         cursor.execute(_SAME, values)
         row = cursor.fetchone()
@@ -211,10 +219,10 @@ MAY_EQUAL: Final = f"""(EXISTS (
 def likeness(submission: Submission | None, canonical: str) -> dict[str, Any]:
     """The parameters of `MAY_EQUAL`; for None those that no version fits."""
     if submission is None:
-        return {"identity": "", "number": 0, "refers": True}
+        return {"identities": [], "number": 0, "refers": True}
     number = version_in(submission.metadata)
     return {
-        "identity": submission.identity(canonical).digest,
+        "identities": submission.identities(canonical),
         "number": None if number is None else _number(number),
         "refers": bool(submission.resolved),
     }
@@ -227,12 +235,12 @@ def equal_version(rows: QuerySet[SchemaVersion], submission: Submission, canonic
     what the text has inside.
     """
     number = version_in(submission.metadata)
-    identity = submission.identity(canonical).digest
+    identities = submission.identities(canonical)
     says = Q(schema__metadata__properties__has_key=VERSION_PROPERTY) if number is None else Q(version=_number(number))
     if not submission.resolved:
         says |= Q(Exists(SchemaReference.objects.filter(schema=OuterRef("schema"))))
-    candidates = list(rows.filter(Q(schema__identity=identity) | says))
-    exact = next((row for row in candidates if row.schema.identity == identity), None)
+    candidates = list(rows.filter(Q(schema__identity__in=identities) | says))
+    exact = next((row for row in candidates if row.schema.identity in identities), None)
     if exact is not None:
         return exact
     return next((row for row in candidates if _says_the_same(row, submission, canonical, number)), None)
@@ -254,7 +262,9 @@ def _says_the_same(row: SchemaVersion, submission: Submission, canonical: str, n
         return False
     references = references_of([row.schema_id]).get(row.schema_id, ())
     if references == submission.references:
-        return row.schema.canonical == canonical
+        return canonical == row.schema.canonical or (
+            canonical == submission.schema.canonical and submission.schema.is_stored_as(row.schema.canonical)
+        )
     if submission.references:
         return False
     whole = engines.self_contained(parse_stored([row.schema])[0])
@@ -312,8 +322,8 @@ def submission_identity(
     normalize: bool | None = None,
     metadata: Contract | None = None,
     rule_set: Contract | None = None,
-) -> str:
-    """The identity that a text has as it stands, for look-ups. Raises InvalidSchema, InvalidReference."""
+) -> list[str]:
+    """The identities that a text may be stored under as it stands, for look-ups. Raises InvalidSchema, InvalidReference."""
     submission = prepare(registry, subject, text, schema_type, references, metadata, rule_set)
     wants_normal = effective_config(registry, subject).normalize if normalize is None else normalize
-    return submission.identity(submission.canonical(normalize=wants_normal)).digest
+    return submission.identities(submission.canonical(normalize=wants_normal))

@@ -180,11 +180,11 @@ def references_of(schema_pks: Sequence[int]) -> dict[int, tuple[Reference, ...]]
 
 
 def find_version(
-    registry: Registry, subject: SubjectName, identity: str, *, deleted: bool = False
+    registry: Registry, subject: SubjectName, identities: Sequence[str], *, deleted: bool = False
 ) -> VersionInfo | None:
-    """The newest version of the subject with that schema identity, or None. Raises SubjectNotFound."""
+    """The newest version of the subject with one of those schema identities, or None. Raises SubjectNotFound."""
     row = get_subject(registry, subject, deleted=deleted)
-    found = live(row.versions.filter(schema__identity=identity), deleted=deleted).order_by("-version").first()
+    found = live(row.versions.filter(schema__identity__in=identities), deleted=deleted).order_by("-version").first()
     return version_infos([found])[0] if found else None
 
 

@@ -117,8 +117,8 @@ class _Batch:
         schema = schema_of(submission, submission.canonical(normalize=False))
         there = self._versions.get(item.place)
         if there is not None:
-            return self._settle(there, item, schema)
-        self._add(item, submission, self._stored(item, schema, found), found)
+            return self._settle(there, item, submission, schema)
+        self._add(item, submission, self._stored(item, submission, schema, found), found)
         return Brought(added=1)
 
     def write(self) -> None:
@@ -128,18 +128,18 @@ class _Batch:
         if self._changes:
             SchemaVersion.objects.bulk_update(self._changes, ["deleted_at", "imported"])
 
-    def _settle(self, there: _There, item: VersionRecord, schema: Schema) -> Brought:
+    def _settle(self, there: _There, item: VersionRecord, submission: Submission, schema: Schema) -> Brought:
         """What a version that is there already needs: nothing, or its deletion as it is elsewhere."""
         if there.schema_id != item.schema_id:
             raise OperationNotPermitted(f"here it has schema id {there.schema_id}, there {item.schema_id}.")
-        if there.identity != schema.identity:
+        if there.identity not in submission.identities(schema.canonical):
             raise OperationNotPermitted(f"here it is another schema under the same id {item.schema_id}.")
         if there.deleted == item.deleted:
             return Brought(same=1)
         self._changes.append(SchemaVersion(pk=there.pk, deleted_at=self._deleted_at(item), imported=True))
         return Brought(changed=1)
 
-    def _stored(self, item: VersionRecord, schema: Schema, found: Sequence[Found]) -> Schema:
+    def _stored(self, item: VersionRecord, submission: Submission, schema: Schema, found: Sequence[Found]) -> Schema:
         """The schema of the version's id: the one that is there or comes, or this one. Raises OperationNotPermitted."""
         place = item.subject.context, item.schema_id
         known = self._schemas.get(place)
@@ -149,7 +149,7 @@ class _Batch:
             schema.pk = -len(self._schemas_come)  # until it has one: none that is stored is below zero
             self._schemas[place] = schema
             return schema
-        if known.identity != schema.identity:
+        if known.identity not in submission.identities(schema.canonical):
             raise OperationNotPermitted(f"schema id {item.schema_id} stands for {self._holder(known)} here.")
         return known
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from registry.errors import IncompatibleSchema, InvalidReference, OperationNotPermitted, PolicyViolated
+from registry.errors import IncompatibleSchema, InvalidReference, InvalidSchema, OperationNotPermitted, PolicyViolated
 from registry.formats.base import ParsedSchema
 from registry.formats.compatibility import level_named
 from registry.formats.reserved import ReservedReport
@@ -45,6 +45,15 @@ def _history(held: Held, submission: Submission) -> History:
     if scope == "latest" and not group:
         return parsed_history([latest], refer=held.situation.latest_refers)
     return parsed_history(of_group(live_rows(held.row), group=group, like=submission.metadata))
+
+
+def refuse_missing_types(submission: Submission) -> None:
+    """Raise InvalidSchema for types that nothing declares, which an import alone may bring."""
+    missing = submission.schema.missing_types
+    if missing:
+        raise InvalidSchema(
+            f"Could not resolve type: {', '.join(missing)[:300]}: add a reference to the schema that declares it."
+        )
 
 
 def refuse_by_mode(held: Held, asked: Asked, *, passes: bool) -> None:

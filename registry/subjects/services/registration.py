@@ -35,6 +35,7 @@ from registry.subjects.services.refusing import (
     refuse_by_mode,
     refuse_by_rules,
     refuse_lost_references,
+    refuse_missing_types,
     refuse_owned_references,
 )
 from registry.subjects.services.storing import import_version, store_version
@@ -139,8 +140,8 @@ def _known(
     """The version that answers the call as it stands, found without a lock: nothing is written for it."""
     if not asked.may_be_there or adds_to_contracts(scope):
         return None
-    identity = submission.identity(canonical).digest
-    found = same_version(registry, subject, identity, latest=asked.version == LATEST)
+    identities = submission.identities(canonical)
+    found = same_version(registry, subject, identities, latest=asked.version == LATEST)
     if found is None or asked.schema_id not in (None, found.schema_id):
         return None
     return RegisteredVersion(found.id, found.version, found.schema_id, found.guid, False, found.standing)
@@ -176,6 +177,7 @@ def _register(
     if held.mode in MODES_WITH_IDS:
         done, created = import_version(held.context, held.row, submission, asked.schema_id, asked.version, by)
         return _registered(done, created=created)
+    refuse_missing_types(submission)
     if asked.propagate_tags and previous is not None:
         submission = _with_tags_of(previous, submission)
     whole = submission.with_contract(held.scope, previous.schema if previous else None)

@@ -22,7 +22,8 @@ from registry.subjects.services.locks import lock_ids, pass_schema_id, take_sche
 _ADD: Final = """
 WITH known AS MATERIALIZED (
     SELECT id, schema_id FROM subjects_schema
-    WHERE identity = %(identity)s AND context_id + 0 = %(context)s::bigint ORDER BY schema_id LIMIT 1
+    WHERE identity = ANY(%(identities)s) AND context_id + 0 = %(context)s::bigint
+    ORDER BY identity = %(identity)s DESC, schema_id LIMIT 1
 ), taken AS (
     UPDATE subjects_context SET next_schema_id = next_schema_id + 1
     WHERE id = %(context)s::bigint AND NOT EXISTS (SELECT FROM known) RETURNING next_schema_id - 1 AS schema_id
@@ -70,6 +71,7 @@ def store_version(
     now = timezone.now()
     values = {
         **{name: getattr(schema, name) for name in ("schema_type", "canonical", "identity", "fingerprint", "guid")},
+        "identities": submission.identities(canonical),
         "context": context.pk,
         "metadata": _json(schema.metadata),
         "rule_set": _json(schema.rule_set),
@@ -109,7 +111,7 @@ def store_schema(context: Context, submission: Submission, canonical: str) -> Sc
 
     Two writers agree on the counter's lock.
     """
-    known = Schema.objects.filter(context=context, identity=submission.identity(canonical).digest).order_by("schema_id")
+    known = Schema.objects.filter(context=context, identity__in=submission.identities(canonical)).order_by("schema_id")
     found = known.first()
     if found is None:
         lock_ids(context)
@@ -183,12 +185,12 @@ def schema_with_id(context: Context, submission: Submission, schema_id: int | No
     if schema_id is None:
         return store_schema(context, submission, canonical)
     lock_ids(context)
-    identity = submission.identity(canonical).digest
+    identities = submission.identities(canonical)
     found = Schema.objects.filter(context=context, schema_id=schema_id).first()
     if found is None:
         pass_schema_id(context, schema_id)
         return _create_schema(context, submission, canonical, schema_id, imported=True)
-    if found.identity != identity:
+    if found.identity not in identities:
         raise OperationNotPermitted(
             f"Overwrite new schema with id {schema_id} in context {context.name} is not permitted.", schema_id=schema_id
         )

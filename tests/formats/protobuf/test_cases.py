@@ -37,7 +37,8 @@ def case(request: pytest.FixtureRequest) -> dict[str, Any]:
 def parsed(case: dict[str, Any], side: str) -> ParsedSchema:
     version = 1 if side == "old" else 2
     files = case.get(f"{side}_files", {})
-    return PROTOBUF.parse(case[side], [ResolvedReference(name, name, version, text) for name, text in files.items()])
+    references = [ResolvedReference(name, name, version, text) for name, text in files.items()]
+    return PROTOBUF.parse(case[side], references, is_new=not case.get("imported", False))
 
 
 # Parsed once for each case and not for each of its tests: a compiler runs.

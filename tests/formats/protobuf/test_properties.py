@@ -39,11 +39,7 @@ def test_the_canonical_text_says_the_same(seed: int) -> None:
         again = PROTOBUF.parse(schema.canonical)
         assert again.canonical == schema.canonical
         assert again.fingerprint == schema.fingerprint
-        bare = [type(model.proto)() for model in (schema.model, again.model)]
-        for copy, model in zip(bare, (schema.model, again.model), strict=True):
-            copy.CopyFrom(model.proto)
-            copy.ClearField("source_code_info")
-        assert bare[0] == bare[1]
+        assert PROTOBUF.normalize(again) == PROTOBUF.normalize(schema)
 
 
 @EXAMPLES
@@ -149,3 +145,33 @@ def test_a_datum_resolves_as_the_truth_says(seed: int) -> None:
         assert resolution.error == ""
         assert all(item.note != "the value changes" for item in resolution.fields)
     assert PROTOBUF.resolve(old, old, datum).value == resolution.datum
+
+
+INSIDES = [
+    (syntax, text)
+    for syntax, texts in {
+        "proto3": (
+            "", "int32 a = 1;", "optional int32 a = 1;", "int64 a = 1;", "string a = 1;", "bytes a = 1;", "E a = 1;",
+            "N a = 1;", "repeated int32 a = 1;", "repeated N a = 1;", "map<int32, int32> a = 1;",
+            "map<int32, N> a = 1;", "oneof o { int32 a = 1; int32 b = 2; }", "int32 b = 1;", "int32 a = 2;",
+        ),
+        "proto2": ("optional int32 a = 1 [default = 5];", "required int32 a = 1;", "optional E a = 1 [default = B];"),
+    }.items()
+    for text in texts
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("holder", ["map<int32, M> m = 1;", "repeated M m = 1;", "map<string, M> m = 1;"])
+def test_no_witness_reads_what_was_written(holder: str) -> None:
+    def schema(syntax: str, inside: str) -> ParsedSchema:
+        label = "optional " if syntax == "proto2" else ""
+        head = f'syntax = "{syntax}"; message A {{ {holder} }} message M {{ {inside} }}'
+        return PROTOBUF.parse(f"{head} message N {{ {label}int32 x = 1; }} enum E {{ Z = 0; B = 1; }}")
+
+    schemas = [schema(*inside) for inside in INSIDES]
+    for reader in schemas:
+        for writer in schemas:
+            for found in PROTOBUF.truth(reader, writer).findings:
+                witness = found.witness
+                assert witness is not None
+                assert witness.error or witness.read != witness.datum, (found.rule, reader.text, writer.text)
