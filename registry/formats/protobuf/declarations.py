@@ -40,14 +40,11 @@ def label_and_type(field: Field, schema: Schema, target: Schema, *, is_member: b
     return text if is_member or field.is_map else f"{_label(field, target)}{text}"
 
 
-def printed_field(schema: Schema, field: Field, *, is_member: bool) -> str:
-    """A field of the schema itself, inside or outside of a oneof, with its options."""
-    shown = [f"{name} = {value}" for name, value in field.options.items()]
-    if field.declared_default is not None and field.kind != "bytes":
-        value = field.declared_default
-        shown.insert(0, f'default = "{value}"' if field.kind == "string" else f"default = {value}")
-    options = f" [{', '.join(shown)}]" if shown else ""
-    return f"{label_and_type(field, schema, schema, is_member=is_member)} {field.name} = {field.number}{options};"
+def label_outside(theirs: Field, schema: Schema) -> str:
+    """The label of a field that leaves a oneof of the schema, to be as it is on the other side; with a blank behind."""
+    if schema.main.syntax == "proto2":
+        return "required " if theirs.is_required else "optional "
+    return "optional " if schema.main.syntax == "proto3" and theirs.label in ("optional", "required") else ""
 
 
 def _type(field: Field) -> str:

@@ -11,7 +11,7 @@ from typing import Final
 from registry.errors import InvalidInput
 from registry.formats.base import Difference, Edit, Incompatibility
 from registry.formats.pointer import unescape
-from registry.formats.protobuf.declarations import field_text, label_and_type, message_text, printed_field
+from registry.formats.protobuf.declarations import field_text, label_and_type, label_outside, message_text
 from registry.formats.protobuf.edits import Editor, NoPlace
 from registry.formats.protobuf.judgement import judge
 from registry.formats.protobuf.lookup import field_at, holder_at, message_at, message_of, message_of_name
@@ -149,7 +149,10 @@ def _type(job: Job, editor: Editor) -> str | None:
         return None
     begin, _ = editor.place(mine.pointer)
     end, _ = editor.place(mine.pointer, _NAME)
-    wanted = label_and_type(other, job.other, job.mine, is_member=mine.oneof is not None)
+    keeps_label = mine.is_repeated == other.is_repeated and not (mine.is_map or other.is_map)
+    wanted = label_and_type(other, job.other, job.mine, is_member=keeps_label or mine.oneof is not None)
+    if keeps_label and mine.label:
+        wanted = f"{mine.label} {wanted}"
     editor.replace(begin, end, f"{wanted} ")
     held = other.message.by_number[2].message if other.is_map and other.message is not None else other.message
     if held is not None and held.source is None and message_of(job.mine, held) is None:
@@ -204,14 +207,18 @@ def _oneof(job: Job, editor: Editor) -> str | None:
     numbers = [n for n in ours.oneofs[name].numbers if n in theirs.by_number]
     if job.is_reader:
         outside = [n for n in numbers if theirs.by_number[n].oneof is None]
-        return _take_out(job.mine, ours, name, outside, editor)
-    return _put_in(job.mine, theirs, name, numbers, editor)
+        return _take_out(job, ours, name, {number: theirs.by_number[number] for number in outside}, editor)
+    return _put_in(theirs, name, numbers, editor)
 
 
-def _take_out(schema: Schema, message: Message, name: str, numbers: list[int], editor: Editor) -> str | None:
+def _take_out(job: Job, message: Message, name: str, numbers: Mapping[int, Field], editor: Editor) -> str | None:
+    """Takes fields out of a oneof as they are written there, with the labels that they have on the other side."""
     if not numbers:
         return None
-    lines = [printed_field(schema, message.by_number[number], is_member=False) for number in numbers]
+    lines = [
+        editor.statement(message.by_number[number].pointer, label_outside(theirs, job.mine))
+        for number, theirs in numbers.items()
+    ]
     if set(numbers) == set(message.oneofs[name].numbers):
         editor.delete(message.oneofs[name].pointer)
     else:
@@ -221,17 +228,20 @@ def _take_out(schema: Schema, message: Message, name: str, numbers: list[int], e
     return f'take {", ".join(message.by_number[number].name for number in numbers)} out of the oneof "{name}"'
 
 
-def _put_in(schema: Schema, message: Message, name: str, numbers: list[int], editor: Editor) -> str | None:
+def _put_in(message: Message, name: str, numbers: list[int], editor: Editor) -> str | None:
     moved = [message.by_number[number] for number in numbers if message.by_number[number].oneof != name]
     if any(field.oneof is not None or field.is_repeated or field.label == "required" for field in moved):
         return None
-    lines = [printed_field(schema, field, is_member=True) for field in moved]
+    lines = [editor.statement(field.pointer, without=field.label) for field in moved]
     for field in moved:
         editor.delete(field.pointer)
     if name in message.oneofs:
         editor.insert(message.oneofs[name].pointer, *lines)
     else:
-        editor.insert(message.pointer, "\n".join([f"oneof {name} {{", *(f"  {line}" for line in lines), "}"]))
+        editor.insert(
+            message.pointer,
+            "\n".join([f"oneof {name} {{", *(f"  {part}" for line in lines for part in line.split("\n")), "}"]),
+        )
     return f'put {", ".join(field.name for field in moved)} into the oneof "{name}"'
 
 

@@ -9,6 +9,7 @@ import pytest
 from registry.errors import InvalidDatum
 from registry.formats.base import Difference, ParsedSchema, ResolvedReference, SchemaFormat
 from registry.formats.protobuf import PROTOBUF
+from tests.waiting import costs_little
 
 P3 = 'syntax = "proto3";\n'
 ORDER = (
@@ -214,3 +215,72 @@ def test_a_finding_in_an_imported_file_names_the_file() -> None:
         ("Money.units", "money.proto", "money.proto")
     ]
     assert PROTOBUF.repair(new, old, found[0], is_reader=True) is None
+
+
+def edits_of(new: str, old: str, rule: str, *, is_reader: bool = True) -> list[str]:
+    reader, writer = PROTOBUF.parse(new), PROTOBUF.parse(old)
+    judged = PROTOBUF.judge(reader, writer)
+    found = [item for item in (*judged.breaks, *judged.hazards) if item.rule == rule]
+    sides = (reader, writer) if is_reader else (writer, reader)
+    edits = [PROTOBUF.repair(*sides, item, is_reader=is_reader) for item in found]
+    return [edit.text for edit in edits if edit is not None]
+
+
+CONTACT = (
+    P3
+    + """\
+message Customer {
+  // Where they live.
+  string city = 1;
+  // Called in the morning.
+  optional string phone = 2 [json_name = "tel"]; // E.164
+  string mail = 3;
+}
+"""
+)
+
+
+def test_a_field_leaves_a_oneof_as_it_is_on_the_other_side() -> None:
+    inside = CONTACT.replace("  // Called", "  oneof contact {\n    // Called").replace("  optional", "    ")
+    inside = inside.replace("      string phone", "    string phone").replace(
+        "  string mail = 3;", "    string mail = 3;\n  }"
+    )
+    (text,) = edits_of(inside, CONTACT, "MULTIPLE_FIELDS_MOVED_TO_ONEOF")
+    assert '  // Called in the morning.\n  optional string phone = 2 [json_name = "tel"]; // E.164\n' in text
+    assert "oneof" not in text
+    edited = PROTOBUF.parse(text)
+    assert PROTOBUF.diff(PROTOBUF.parse(CONTACT), edited) == ()
+
+
+def test_what_proto2_required_is_required_again() -> None:
+    old = "message A { required int32 a = 1; optional bytes b = 2 [default = 'x']; }"
+    new = "message A { oneof o { int32 a = 1; bytes b = 2 [default = 'x']; } }"
+    (text,) = edits_of(new, old, "MULTIPLE_FIELDS_MOVED_TO_ONEOF")
+    assert PROTOBUF.parse(text).fingerprint == PROTOBUF.parse(old).fingerprint
+
+
+def test_a_repaired_type_keeps_the_label() -> None:
+    new, old = P3 + "message A { optional int32 a = 1; }", P3 + "message A { int64 a = 1; }"
+    (text,) = edits_of(new, old, "VALUE_NARROWED")
+    assert "optional int64 a = 1;" in text
+
+
+def test_a_removed_field_takes_its_comments_along() -> None:
+    new = P3 + "message A {\n  oneof o {\n    // of a\n    int32 a = 1;\n    // of b\n    int32 b = 2;\n  }\n}\n"
+    old = P3 + "message A { oneof o { int32 b = 2; } }"
+    (text,) = edits_of(old, new, "ONEOF_FIELD_REMOVED", is_reader=False)
+    assert "// of b\n    int32 b = 2;" in text
+    assert "// of a" not in text
+
+
+def test_positions_of_one_long_line_cost_little() -> None:
+    schema = PROTOBUF.parse(
+        P3 + "message A { " + " ".join(f"int32 f{n} = {n};" for n in range(1, 4_001)) + " /* é */ }"
+    )
+    with costs_little(5.0, what="4,000 positions"):
+        places = [PROTOBUF.position(schema, f"/messages/A/fields/{n}") for n in range(1, 4_001)]
+    assert places[0] == (2, 13)
+    assert len(set(places)) == 4_000
+    other = PROTOBUF.parse(schema.text.replace("int32", "int64"))
+    with costs_little(10.0, what="the truth of 4,000 fields"):
+        assert PROTOBUF.truth(schema, other).findings
