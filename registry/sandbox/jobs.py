@@ -28,6 +28,7 @@ ENGINE_VERBS: Final = frozenset(
         "diff",
         "outline",
         "self_contained",
+        "serialized",
         "without_extensions",
         "judge",
         "incompatibilities",

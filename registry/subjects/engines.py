@@ -152,6 +152,11 @@ def normalize(schema: ParsedSchema) -> str:
     return str(_verb("normalize", schema))
 
 
+def serialized(schema: ParsedSchema) -> str:
+    """The descriptor of a Protobuf schema in base64, as Python's and other clients without a compiler ask for it."""
+    return str(_verb("serialized", schema))
+
+
 def without_extensions(schema: ParsedSchema) -> str:
     """The text of a Protobuf schema without extensions and custom options."""
     return str(_verb("without_extensions", schema))

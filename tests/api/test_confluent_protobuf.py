@@ -93,9 +93,8 @@ def test_a_descriptor_with_a_map_is_stored_as_the_established_server_does(stewar
     assert "option map_entry = true;" in stored
     assert send(steward, "/subjects/s", stored).json()["version"] == 1
     assert send(steward, "/subjects/s", encoded).json()["version"] == 1
-    assert "map<string, .a.M> m = 1" in send(steward, "/subjects/t/versions?normalize=true", encoded).json().get(
-        "schema", text_of(steward, "/subjects/t/versions/1")
-    )
+    send(steward, "/subjects/t/versions?normalize=true", encoded)
+    assert "map<string, .a.M> m = 1" in text_of(steward, "/subjects/t/versions/1")
 
 
 @pytest.mark.requirement("GOO-1")

@@ -33,6 +33,7 @@ from registry.formats.protobuf.parse import parse_schema
 from registry.formats.protobuf.printer import print_file
 from registry.formats.protobuf.references import documents
 from registry.formats.protobuf.self_contained import self_contained
+from registry.formats.protobuf.serialized import serialized
 from registry.formats.protobuf.stored_text import bare_text, normal_text, stored_text
 from registry.formats.protobuf.witness import find_witness
 from registry.formats.tags import EntityTags, TagChange
@@ -77,6 +78,10 @@ class ProtobufFormat:
         model = _model(parsed)
         others = read_all({reference.name: reference.text for reference in documents(model.references).values()})
         return normal_text(model.statements, names_of(model.statements, MAIN, others))
+
+    def serialized(self, parsed: ParsedSchema) -> str:
+        """The descriptor in base64."""
+        return serialized(_model(parsed))
 
     def without_extensions(self, parsed: ParsedSchema) -> str:
         """The text without extensions and custom options."""

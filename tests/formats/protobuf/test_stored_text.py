@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import base64
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 import yaml
+from google.protobuf.descriptor_pb2 import FileDescriptorProto
 
 from registry.errors import InvalidSchema
 from registry.formats.base import ParsedSchema, ResolvedReference
 from registry.formats.protobuf import PROTOBUF
+from registry.formats.protobuf.decoding import message_at
 
 CASES: Final[list[dict[str, Any]]] = yaml.safe_load(
     (Path(__file__).parent / "stored_texts.yaml").read_text(encoding="utf-8")
@@ -102,6 +105,20 @@ def test_options_that_nothing_declares_count_in_the_content() -> None:
     assert len({PROTOBUF.parse(text).fingerprint for text in texts}) == 3
     changed = PROTOBUF.diff(*(PROTOBUF.parse(text) for text in texts[1:]))
     assert [(item.rule, item.before, item.after) for item in changed] == [("OPTION_CHANGED", "1", "2")]
+
+
+def test_a_descriptor_has_its_messages_where_the_text_has_them() -> None:
+    text = P3 + "message A { message N {} map<string, N> m = 1; message O {} }"
+    sent = FileDescriptorProto()
+    sent.CopyFrom(PROTOBUF.parse(text).model.proto)
+    sent.ClearField("source_code_info")
+    encoded = PROTOBUF.parse(base64.b64encode(sent.SerializeToString()).decode())
+    for schema, names in ((encoded, ["N", "MEntry", "O"]), (PROTOBUF.parse(text), ["N", "O", "MEntry"])):
+        found = FileDescriptorProto.FromString(base64.b64decode(PROTOBUF.serialized(PROTOBUF.parse(schema.canonical))))
+        assert [message.name for message in found.message_type[0].nested_type] == names
+        for place, name in enumerate(names):
+            if name != "MEntry":
+                assert message_at(schema.model, (0, place)).name == name
 
 
 def test_a_reference_may_use_what_nothing_declares() -> None:
