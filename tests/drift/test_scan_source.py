@@ -11,6 +11,7 @@ from django.core.management import CommandError, call_command
 
 from registry.drift import services, tasks
 from registry.drift.models import Finding, Scan, Source
+from registry.drift.services import scans
 from registry.drift.sources import SOURCES
 from registry.drift.sources.base import ScanResult
 from registry.errors import BrokerUnavailable
@@ -77,10 +78,28 @@ def test_what_was_not_scanned_is_no_success(source: Source, monkeypatch: pytest.
         raise BrokerUnavailable("No Kafka broker answers at nowhere.")
 
     monkeypatch.setitem(SOURCES, "kafka", Fake(away))
-    code, said = run("topics")
-    assert (code, "No Kafka broker answers" in said) == (2, True)
+    code, said = run("topics", "--timeout", "5")
+    assert (code, "No Kafka broker answers" in said) == (3, True), "its next try is ten seconds away"
     assert run("other")[0] == 2
     assert run("topics", "--registry", "prod")[0] == 2
+
+
+def test_a_scan_waits_for_a_broker_that_restarts(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
+    tries: list[int] = []
+
+    def back_at_the_third(_: Any) -> ScanResult:
+        tries.append(1)
+        if len(tries) < 3:
+            raise BrokerUnavailable("No Kafka broker answers at nowhere.")
+        return ScanResult((), READ, True, (topic(),))
+
+    monkeypatch.setattr(scans, "RETRIES", (0, 1))
+    monkeypatch.setitem(SOURCES, "kafka", Fake(back_at_the_third))
+    assert run("topics")[0] == 0
+    tries.clear()
+    monkeypatch.setattr(scans, "RETRIES", (0,))
+    code, said = run("topics")
+    assert (code, "No Kafka broker answers" in said, len(tries)) == (2, True, 2), "then it fails"
 
 
 def test_json_has_the_scan_and_the_findings(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,6 +57,7 @@ REFUSED = {
     "mode_of_a_subject_has_a_context": "INSERT INTO subjects_mode (registry_id, subject_name, mode)"
     " VALUES (900001, 'x', 'READONLY')",
     "known_mode": "UPDATE subjects_mode SET mode = 'OPEN'",
+    "forward_is_of_a_registry": "UPDATE subjects_mode SET mode = 'FORWARD' WHERE context_id = 900011",
     "one_schema_id": "UPDATE subjects_schema SET schema_id = 1 WHERE id = 900032",
     "one_id_a_definition": "UPDATE subjects_schema SET identity = (SELECT identity FROM subjects_schema WHERE id = 900031)"
     " WHERE id = 900032",

@@ -8,7 +8,7 @@ Milliseconds = NewType("Milliseconds", int)
 
 
 class PartitionRow(TypedDict):
-    """Messages of one partition; `hours` are counts by hours since 1970, until a scan is kept.
+    """Messages of one partition; `hours` are counts by the hour since 1970, as a text; they are there until a scan is kept.
 
     Earlier releases kept some without their times.
     """
@@ -19,7 +19,7 @@ class PartitionRow(TypedDict):
     last_offset: int
     first_time: NotRequired[Milliseconds]
     last_time: NotRequired[Milliseconds]
-    hours: NotRequired[dict[int, int]]
+    hours: NotRequired[dict[str, int]]
 
 
 class SampleRow(TypedDict):

@@ -33,7 +33,9 @@ def truth_of(reader: Schema, writer: Schema) -> Truth:
     seen = examination(reader, writer)
     findings = tuple(_of_decoders(item, seen) for item in _decisive(seen))
     if findings:
-        return Truth("differs" if any(seen.is_kept.values()) else "no", findings, _how(seen))
+        # That a decoder keeps the data that were looked at says nothing of those that weren't.
+        differs = any(seen.is_kept.values()) and not seen.hindrance
+        return Truth("differs" if differs else "no", findings, _how(seen))
     return Truth("unknown" if seen.hindrance else "yes", (), _how(seen))
 
 

@@ -105,7 +105,9 @@ def add_review_rule(
     require(by, MANAGE, registry=environment)
     row = locked_environment(environment)
     values = {
-        "subject_pattern": checked_pattern(subject_pattern, "subject", longest=MAX_PATTERN),
+        "subject_pattern": checked_pattern(
+            readable(subject_pattern, "subject_pattern", limit=MAX_PATTERN), "subject", longest=MAX_PATTERN
+        ),
         "verdict": one_of(verdict, "verdict", (ReviewRule.ANY, ReviewRule.BREAKING)),
         "reviewers": one_of(reviewers, "reviewers", (ReviewRule.OWNERS, ReviewRule.ROLE, ReviewRule.GROUP)),
         "name": _reviewers_name(reviewers, name),

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from django.core.management.base import BaseCommand, CommandError
 from django.core.serializers.json import DjangoJSONEncoder
+from django.utils import timezone
 
 from registry.access.roles import system_actor
 from registry.drift import selectors, services
@@ -63,7 +64,7 @@ class Command(BaseCommand):
             number = services.queue_scan(source_id=source.id, by=system_actor("scan_source", "command"))
             if options["wait"] or options["queue"]:
                 run_scan.delay(number)
-            elif perform_scan(number) == "not claimed":
+            elif _scan_here(number, options["timeout"]) == "not claimed":
                 options["wait"] = True  # a worker has it already
             scan = _finished(number, options["timeout"]) if options["wait"] else selectors.get_scan(number)
             findings = selectors.list_findings(source_id=source.id, limit=MOST_SHOWN)
@@ -86,6 +87,21 @@ def exit_code(scan: ScanInfo, findings: list[FindingInfo], fail_on: str) -> int:
         return 0
     worse = SEVERITIES[: SEVERITIES.index(fail_on) + 1]
     return DRIFT if any(finding.severity in worse for finding in findings) else 0
+
+
+def _scan_here(number: int, seconds: float) -> str:
+    """Scan in this process and give the state it ended in.
+
+    Where the broker or Spark is away, it is tried again after the pauses that a worker makes, for that many seconds.
+    """
+    ends = time.monotonic() + seconds
+    while (state := perform_scan(number)) == "waiting":
+        retry_at = selectors.get_scan(number).retry_at
+        pause = (retry_at - timezone.now()).total_seconds() if retry_at else 0.0
+        if time.monotonic() + pause > ends:
+            break
+        time.sleep(max(pause, 0.0))
+    return state
 
 
 def _finished(number: int, seconds: float) -> ScanInfo:
