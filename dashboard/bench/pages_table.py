@@ -56,6 +56,7 @@ PAGES: Final = (
     Page("subject, its settings", "subject", _USUAL, {"tab": "settings"}),
     Page("subject of {fields} fields", "subject", _WIDE),
     Page("subject of {fields} fields, its text", "subject", _WIDE, {"tab": "source"}),
+    Page("subject, in another registry", "subject_switch", _USUAL),
     Page("diff", "compare", _USUAL),
     Page("diff of {fields} fields, one changed", "compare", _WIDE, {"from": "1", "to": "2"}),
     Page("diff of {fields} fields, most changed", "compare", _WIDE, {"from": "2", "to": "3"}),

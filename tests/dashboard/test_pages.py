@@ -210,11 +210,15 @@ def test_a_slash_too_many_or_too_few_leads_to_the_page(
 def test_approve_and_apply_on_the_page(browser: Callable[[str], Client], content: dict[str, int]) -> None:
     address = f"/ui/promotions/{content['request']}"
     approver = browser("approver")
-    page = approver.get(address)
-    assert "Approve" in page.content.decode()
-    said = approver.post(
-        f"{address}/approve", {"comment": "fine", "plan_hash": page.context["page"].plan_hash}, follow=True
-    ).content.decode()
+
+    def approve() -> str:
+        page = approver.get(address)
+        assert "Approve" in page.content.decode()
+        sent = {"comment": "fine", "plan_hash": page.context["page"].plan_hash}
+        return approver.post(f"{address}/approve", sent, follow=True).content.decode()
+
+    assert "1 break finding is open for orders-value in dev." in approve(), "it came after the request"
+    said = approve()
     assert "Approved. It can be applied now." in said
     said = approver.post(f"{address}/apply", follow=True).content.decode()
     assert "live in the target" in said
