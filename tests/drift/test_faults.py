@@ -404,7 +404,7 @@ def test_a_backlog_larger_than_a_deadline_is_read_by_several_scans_and_counted_o
     number = services.queue_scan(source_id=source, by=system)
     process = worker(number, settings)
     try:
-        until(lambda: process.poll() is not None or Scan.objects.get(pk=number).progress_total > 0)
+        until(lambda: process.poll() is not None or Scan.objects.get(pk=number).state == "running")
     finally:
         process.send_signal(signal.SIGKILL)
         process.communicate()
