@@ -18,8 +18,8 @@ class RightsChange:
     """What may widen who decides: `action` and `values` are the service and its arguments, `sentence` says it in words.
 
     `grants` are roles that people get, `groups` the names of groups that they get into; `owner` says that they become
-    owners of subjects, `accounts` are accounts that no longer count as one person. With `removes` the people lose the
-    grants instead.
+    owners of subjects, `accounts` are accounts that no longer count as one person, `joined` those that do from now on.
+    With `removes` the people lose the grants instead.
     """
 
     action: str
@@ -30,6 +30,7 @@ class RightsChange:
     groups: tuple[str, ...] = ()
     owner: bool = False
     accounts: tuple[int, ...] = ()
+    joined: tuple[int, ...] = ()
     removes: bool = False
 
 

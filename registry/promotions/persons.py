@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 from registry.access.models import User
 from registry.promotions.models import SamePerson
@@ -13,8 +14,11 @@ def address_key(address: str) -> str:
     return address.strip().casefold()
 
 
-def persons_of(addresses: Mapping[int, str]) -> dict[int, int]:
-    """Account → a number that all accounts of its person have, from the addresses by account; one query."""
+def persons_of(addresses: Mapping[int, str], joined: Sequence[int] = ()) -> dict[int, int]:
+    """Account → a number that all accounts of its person have, from the addresses by account; one query.
+
+    `joined` are accounts that count as one person besides.
+    """
     above = {number: number for number in addresses}
 
     def top(number: int) -> int:
@@ -27,7 +31,7 @@ def persons_of(addresses: Mapping[int, str]) -> dict[int, int]:
         key = address_key(address)
         if key:
             above[top(number)] = top(first.setdefault(key, number))
-    for one, other in SamePerson.objects.values_list("one", "other"):
+    for one, other in [*SamePerson.objects.values_list("one", "other"), *pairwise(joined)]:
         above[top(other)] = top(one)
     return {number: top(number) for number in addresses}
 

@@ -31,6 +31,9 @@ def keep_reviewers(change: RightsChange, by: Actor) -> None:
         return
     for environment in _closed():
         others = other_reviewers(environment, by.user_id)
+        if change.joined and others and not other_reviewers(environment, by.user_id, joined=change.joined):
+            _require(environment, by, change)
+            return
         if change.removes:
             if others and others <= set(change.users) and _reviews(change.grants, environment):
                 _require(environment, by, change)
@@ -44,12 +47,15 @@ def keep_reviewers(change: RightsChange, by: Actor) -> None:
             return
 
 
-def other_reviewers(environment: Environment, user_id: int) -> set[int]:
-    """The active accounts of other people than this one who may review all that goes to the environment."""
+def other_reviewers(environment: Environment, user_id: int, joined: Sequence[int] = ()) -> set[int]:
+    """The active accounts of other people than this one who may review all that goes to the environment.
+
+    `joined` are accounts that count as one person besides.
+    """
     name = environment.registry.name
     able = {number for number, grants in grants_of_roles(ACTIONS[REVIEW], ()).items() if _may_review(grants, name)}
-    rows = User.objects.filter(pk__in={*able, user_id}).values_list("pk", "email", "is_active")
-    persons = persons_of({number: email for number, email, _ in rows})
+    rows = User.objects.filter(pk__in={*able, user_id, *joined}).values_list("pk", "email", "is_active")
+    persons = persons_of({number: email for number, email, _ in rows}, joined)
     return {
         number for number, _, active in rows if active and number in able and persons[number] != persons.get(user_id)
     }

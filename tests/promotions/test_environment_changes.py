@@ -34,7 +34,7 @@ from registry.promotions import services
 from registry.promotions.environment_rules import LOOSENING, loosened
 from registry.promotions.models import Environment, EnvironmentChange, ReviewRule, SamePerson
 from registry.promotions.selectors.environments import environment_info
-from registry.promotions.services.same_person import withdraw_same_person
+from registry.promotions.services.same_person import state_same_person, withdraw_same_person
 from tests.conftest import RawClient
 from tests.promotions.parts import PEOPLE, V1, Cast, approve_shown, ask, change, register, rule
 
@@ -432,6 +432,28 @@ def test_the_last_other_reviewer_is_not_removed_by_one_person(registries: None, 
             act()
     person("approver2")
     access.revoke_grant(grant_id=mine.pk, by=admin)
+
+
+def test_the_last_other_reviewer_is_not_made_the_same_person_by_one_person(
+    registries: None, person: Callable[[str], Actor]
+) -> None:
+    admin = person("admin")
+    for name in ("approver", "reader"):
+        person(name)
+    User.objects.filter(username="admin").update(email="a@example.org")
+    access.set_email(username="reader", email="r@example.org", by=admin)
+    state_same_person(one="reader", other="approver", reason="two accounts", by=admin)
+    for act in (
+        lambda: state_same_person(one="admin", other="approver", reason="x", by=admin),
+        lambda: state_same_person(one="admin", other="reader", reason="by way of a third account", by=admin),
+        lambda: access.set_email(username="approver", email="A@Example.org", by=admin),
+        lambda: access.set_email(username="admin", email="r@example.org", by=admin),
+    ):
+        with pytest.raises(SecondPersonRequired):
+            act()
+    assert SamePerson.objects.count() == 1
+    person("approver2")
+    state_same_person(one="admin", other="approver", reason="there is another reviewer", by=admin)
 
 
 # -- channels ---------------------------------------------------------------------------------------------------------

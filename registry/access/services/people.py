@@ -149,14 +149,22 @@ def set_email(*, username: str, email: str, by: Actor) -> None:
         raise InvalidInput("An address of mail has at most 254 characters.", field="email")
     sentence = f"{'change' if email else 'remove'} the address of mail of {username}"
     record(by=by, why=sentence)
-    if user.email.strip() and user.email.strip().casefold() != email.casefold():
-        same = User.objects.filter(email__iexact=user.email.strip()).exclude(pk=user.pk)
-        apart = tuple(same.values_list("pk", flat=True))
+    values = {"username": username, "email": email}
+    if user.email.strip().casefold() != email.casefold():
+        apart, joined = _others_with(user.email, user), _others_with(email, user)
         if apart:
-            values = {"username": username, "email": email}
             guard.ask(RightsChange("set_email", values, sentence, accounts=(user.pk, *apart)), by)
+        if joined:
+            guard.ask(RightsChange("set_email", values, sentence, joined=(user.pk, *joined)), by)
     user.email = email
     user.save(update_fields=["email"])
+
+
+def _others_with(email: str, user: User) -> tuple[int, ...]:
+    """The other accounts with this address; two accounts with one address are one person's."""
+    if not email.strip():
+        return ()
+    return tuple(User.objects.filter(email__iexact=email.strip()).exclude(pk=user.pk).values_list("pk", flat=True))
 
 
 def person_named(username: str) -> User:

@@ -31,7 +31,7 @@ from registry.promotions.services.environments import (
     remove_review_rule,
 )
 from registry.promotions.services.freezing import remove_freeze, remove_recurring_freeze
-from registry.promotions.services.same_person import withdraw_same_person
+from registry.promotions.services.same_person import state_same_person, withdraw_same_person
 
 REVIEW: Final = "promotion.review"
 PEOPLE: Final = "people.manage"
@@ -107,6 +107,7 @@ ACTIONS: Final[Mapping[str, tuple[Callable[..., object], str, Mapping[str, type]
     "remove_group_grant": (_of_people(access.remove_group_grant), PEOPLE, {"grant_id": int}),
     "set_active": (_of_people(access.set_active), PEOPLE, {"username": str, "active": bool}),
     "set_email": (_of_people(access.set_email), PEOPLE, {"username": str, "email": str}),
+    "state_same_person": (_of_people(state_same_person), PEOPLE, {"one": str, "other": str, "reason": str}),
     "withdraw_same_person": (_of_people(withdraw_same_person), PEOPLE, {"statement_id": int}),
 }
 

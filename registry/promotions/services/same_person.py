@@ -20,14 +20,18 @@ MANAGE = "people.manage"
 def state_same_person(*, one: str, other: str, reason: str, by: Actor) -> int:
     """Count two accounts, by their names, as one person where a second one is needed; gives the statement's number.
 
-    Raises NotAllowed, NotSignedIn, InvalidInput, NotFound for a name that nobody has, WrongState where it is stated.
+    Raises NotAllowed, NotSignedIn, InvalidInput, NotFound for a name that nobody has, WrongState where it is stated, and
+    SecondPersonRequired where it leaves nobody else to review for a closed environment.
     """
     require(by, MANAGE)
     why = readable(reason, "reason")
     if one == other:
         raise InvalidInput("Name two accounts: one is itself in any case.", field="other")
     first, second = sorted((_account(one), _account(other)), key=lambda user: user.pk)
-    record(by=by, why=f"state that {first} and {second} are one person: {why}")
+    sentence = f"state that {first} and {second} are one person"
+    record(by=by, why=f"{sentence}: {why}")
+    values = {"one": one, "other": other, "reason": reason}
+    guard.ask(RightsChange("state_same_person", values, sentence, joined=(first.pk, second.pk)), by)
     row, made = SamePerson.objects.get_or_create(
         one=first, other=second, defaults={"reason": why, "stated_by": by.name[:150]}
     )
