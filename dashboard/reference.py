@@ -13,6 +13,7 @@ from registry.access.roles import ACTION_WORDS, ACTIONS, ROLES
 from registry.api.confluent.errors import CODES, status_of
 from registry.drift.detector import DETECTOR
 from registry.drift.judge.advice import ADVICE
+from registry.drift.rule import Rule
 from registry.drift.rules import TABLES as DRIFT_TABLES
 from registry.formats.avro import difference_rules as avro_differences
 from registry.formats.avro import rules as avro_rules
@@ -101,8 +102,7 @@ def _lint() -> str:
 def _drift() -> str:
     head = ("rule", "severity", "finding", "what to do")
     parts = [
-        f"## {title}\n\n"
-        + _table(head, [(f"`{rule.id}`", rule.severity, rule.sentence, rule.remedy) for rule in rules])
+        f"## {title}\n\n" + _table(head, [(f"`{rule.id}`", rule.severity, _said(rule), rule.remedy) for rule in rules])
         for title, rules in DRIFT_TABLES.items()
     ]
     advice = [(line.sentence, ", ".join(f"`{rule}`" for rule in line.rules), line.known_from) for line in ADVICE]
@@ -116,6 +116,11 @@ def _drift() -> str:
         + "\n## Advice for production\n\nA scan of the kind `registry` says of each line whether it is followed,"
         " isn't, or can't be known.\n\n" + _table(("advice", "rules", "known from"), advice)
     )
+
+
+def _said(rule: Rule) -> str:
+    """A rule's sentence, and under which condition it holds where the sentence doesn't say."""
+    return f"{rule.sentence} *{rule.condition}*" if rule.condition else rule.sentence
 
 
 #: what a table of roles and actions can't say

@@ -15,6 +15,7 @@ COUNTED: Final = {
     "ids_by_hour": (later("Messages by the time they carry"), later("Hour (UTC)")),
     "ids_over_time": (later("Messages over time"), later("Seen by the scan of (UTC)")),
     "looks_like": (later("What the bytes look like"), later("Looks like")),
+    "not_told": (later("Messages of this side that couldn’t be told"), later("What is in the way")),
     "framings": (later("How messages name their schema"), later("Framing")),
     "framings_before": (later("How earlier messages name it"), later("Framing")),
     "types": (later("Message types"), later("Type")),

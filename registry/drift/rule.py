@@ -11,9 +11,13 @@ Severity = Literal["break", "risk", "notice"]
 
 @dataclass(frozen=True)
 class Rule:
-    """A row of a rule table. `sentence` and `remedy` are templates, which the judge fills with names and numbers."""
+    """A row of a rule table. `sentence` and `remedy` are templates, which the judge fills with names and numbers.
+
+    `condition` says for the reference when the rule holds, where its sentence doesn't.
+    """
 
     id: str
     severity: Severity
     sentence: str
     remedy: str
+    condition: str = ""

@@ -128,6 +128,7 @@ class NotJson(Messages):
 class SubjectMissing(Messages):
     marks: list[str]
     owners: str
+    not_told: NotRequired[dict[str, int]]
 
 
 class SubjectWithoutTopic(TypedDict):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from registry.drift.judge.model import JudgedFinding, Mark
 from registry.drift.judge.reading import Part, parts_of
 from registry.drift.judge.telling import SideOfTopic
-from registry.drift.judge.words import FRAMINGS, HINTS, both, either, mark_words
+from registry.drift.judge.words import FRAMINGS, HINTS, both, counted, either, mark_words
 from registry.observations import UndecodableMessages, UnframedMessages
 
 CUT = "cut_frame"
@@ -36,9 +36,8 @@ def judge_framing(where: SideOfTopic) -> Iterator[JudgedFinding]:
 
 
 def _unframed(where: SideOfTopic, messages: Sequence[UnframedMessages]) -> JudgedFinding:
-    hints = sorted({each.hint for each in messages})
-    by_hint = {hint: sum(each.span.messages for each in messages if each.hint == hint) for hint in hints}
-    names = {"expected": either(where.subjects), "hints": either([HINTS[hint] for hint in hints])}
+    by_hint = _by_hint(messages)
+    names = {"expected": either(where.subjects), "hints": either([HINTS[hint] for hint in by_hint])}
     return where.finding("UNFRAMED_DATA", parts_of(messages), names, evidence={"looks_like": by_hint})
 
 
@@ -101,16 +100,34 @@ def _twice(where: SideOfTopic) -> Iterator[JudgedFinding]:
 
 
 def _without_subject(where: SideOfTopic, messages: Sequence[UnframedMessages]) -> Iterator[JudgedFinding]:
-    """Structured values that nothing describes, on a topic that isn't Kafka's own or a tool's."""
+    """Structured values that nothing describes, on a topic that isn't Kafka's own or a tool's.
+
+    What else such a topic holds is no reason for the finding, and is said with it: each kind with its number.
+    """
     told = [each for each in messages if each.hint in _STRUCTURED]
     if told and not where.reading.topic.startswith(_INTERNAL):
-        hints = sorted({each.hint for each in told})
+        looks = _by_hint([each for each in messages if each.hint != CUT])
         yield where.finding(
-            "TOPIC_WITHOUT_SUBJECT",
-            parts_of(told),
-            {"hints": either([HINTS[hint] for hint in hints])},
-            evidence={"looks_like": {hint: sum(e.span.messages for e in told if e.hint == hint) for hint in hints}},
+            "TOPIC_WITHOUT_SUBJECT", parts_of(told), {"looks": _looks(looks)}, evidence={"looks_like": looks}
         )
+
+
+def _by_hint(messages: Iterable[UnframedMessages]) -> dict[str, int]:
+    """Messages by what they look like, what a schema could describe first."""
+    found: dict[str, int] = {}
+    for each in sorted(messages, key=lambda each: (each.hint not in _STRUCTURED, each.hint)):
+        found[each.hint] = found.get(each.hint, 0) + each.span.messages
+    return found
+
+
+def _looks(by_hint: Mapping[str, int]) -> str:
+    """`2 messages look like XML and 1 message looks like gzip`."""
+    return both(
+        [
+            f"{counted(number, 'message')} {'looks' if number == 1 else 'look'} like {HINTS[hint]}"
+            for hint, number in by_hint.items()
+        ]
+    )
 
 
 def bad_offsets(bad: Iterable[UndecodableMessages]) -> list[dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from registry.drift.judge import framing, standing, versions
@@ -11,6 +11,7 @@ from registry.drift.judge.reading import SIDES, Part, Reading, count_of, parts_o
 from registry.drift.judge.strategies import bare_name, belonging, context_of
 from registry.drift.judge.telling import SideOfTopic, mark_evidence
 from registry.drift.judge.words import SHOWN, counted, either, mark_words, owners
+from registry.drift.rules import Severity
 from registry.observations import Observation, OffsetsExpired, UndecodableMessages
 
 MOST_EXPIRED: Final = 100  # ranges in the evidence
@@ -119,6 +120,8 @@ def _undecodable(
     mark: Mark,
     parts: list[Part],
     own: Sequence[RegisteredVersion],
+    *,
+    severity: Severity | None = None,
 ) -> JudgedFinding:
     """Bodies of a mark that its schema doesn't decode, or whose values it forbids; with the first offsets of each."""
     evidence = {
@@ -128,7 +131,9 @@ def _undecodable(
         "offsets": framing.bad_offsets(bad),
     }
     names = _names(where, mark, own)
-    return where.finding(rule, parts_of(bad), names, key=mark, evidence=evidence, subject=own[0].subject)
+    return where.finding(
+        rule, parts_of(bad), names, key=mark, evidence=evidence, subject=own[0].subject, severity=severity
+    )
 
 
 def _not_read(where: SideOfTopic) -> Iterator[JudgedFinding]:
@@ -174,7 +179,10 @@ def _offsets(topic: str, expired: OffsetsExpired) -> str:
 
 
 def _of_ungoverned(where: SideOfTopic) -> Iterator[JudgedFinding]:
-    """Known marks on a side without a subject are one finding; unknown ones may be any binary data."""
+    """Known marks on a side without a subject are one finding; unknown ones may be any binary data.
+
+    Beside known marks they are counted in its evidence, with all else that couldn't be told.
+    """
     known = {
         mark: where.registered.versions[mark]
         for mark in where.reading.marks(where.side)
@@ -187,8 +195,48 @@ def _of_ungoverned(where: SideOfTopic) -> Iterator[JudgedFinding]:
             "SUBJECT_MISSING",
             parts,
             {"owners": owners(found)},
-            evidence={"marks": [mark_words(mark) for mark in known], "owners": owners(found)},
+            evidence={
+                "marks": [mark_words(mark) for mark in known],
+                "owners": owners(found),
+                **_not_told(where, known),
+            },
         )
+    for mark, versions_ in known.items():
+        yield from _bad_of_ungoverned(where, mark, versions_)
+
+
+def _not_told(where: SideOfTopic, known: Collection[Mark]) -> dict[str, Any]:
+    """Messages beside those of known schemas that nothing can be told of, by what is in the way."""
+    reading, side = where.reading, where.side
+    unknown = [part for mark in reading.marks(side) if mark not in known for part in reading.framed[side, mark]]
+    bad = [each for mark in known for each in reading.undecodable.get((side, mark), ())]
+    cut = [each for each in reading.unframed.get(side, ()) if each.hint == framing.CUT]
+    counts = {
+        "unknown_id": count_of(unknown),
+        "undecodable": count_of(parts_of(bad)),
+        "cut_frame": count_of(parts_of(cut)),
+    }
+    found = {name: number for name, number in counts.items() if number}
+    return {"not_told": found} if found else {}
+
+
+def _bad_of_ungoverned(
+    where: SideOfTopic, mark: Mark, versions_: Sequence[RegisteredVersion]
+) -> Iterator[JudgedFinding]:
+    """Bodies under a known mark that don't decode, or that their schema forbids, on a side without a subject.
+
+    Lengths and counters in binary data may pass for ids, and hardly any of their bodies decodes. So this is as severe
+    as with a subject once most bodies decode; else it is a notice, and only of a live version.
+    """
+    parts = where.reading.framed[where.side, mark]
+    bad = where.reading.undecodable.get((where.side, mark), [])
+    is_meant = 2 * count_of(parts_of(bad)) < count_of(parts)
+    is_live = any(not version.deleted for version in versions_)
+    if bad and (is_meant or is_live) and (where.side, mark) not in where.reading.twice:
+        yield _undecodable(where, "UNDECODABLE", bad, mark, parts, versions_, severity=None if is_meant else "notice")
+    violating = where.reading.violating.get((where.side, mark))
+    if violating and is_meant:
+        yield _undecodable(where, "SCHEMA_VIOLATED", violating, mark, parts, versions_)
 
 
 def _folded(reading: Reading, registered: Registered, memory: Memory) -> JudgedFinding:

@@ -117,6 +117,9 @@ ROWS: Final = (
         "The body doesn't decode in {messages} of {topic} ({side}) with {mark} ({owners}).",
         "Read one of the offsets by hand: a body that is cut off or written with another schema points to the "
         "producer. Consumers need a way around these offsets.",
+        "On a side without a subject it is this severe only once most bodies with that id decode; else a `notice`, of live "
+        "versions alone, since lengths and counters in binary data may pass for ids. Includes strings that aren't UTF-8, "
+        "which some clients replace and others refuse.",
     ),
     Rule(
         "SCHEMA_VIOLATED",
@@ -152,11 +155,14 @@ ROWS: Final = (
         "of the topic.",
         "Register the schema under the topic's own subject, or let its producers use a subject name strategy that "
         "leads to an existing one.",
+        "At least one message carries the id of a registered schema. Its evidence counts what couldn't be told beside it: "
+        "unknown ids, bodies that don't decode, and frames that are cut off. Without a known id they may be any binary "
+        "data, and nothing is said of them.",
     ),
     Rule(
         "TOPIC_WITHOUT_SUBJECT",
         "notice",
-        "{topic} ({side}) has no subject in {registry}: {messages} look like {hints}, and nothing says what they mean.",
+        "{topic} ({side}) has no subject in {registry}: {looks}, and nothing says what they mean.",
         "Register a schema for the topic, or leave it out of the source by a pattern.",
     ),
     Rule(
