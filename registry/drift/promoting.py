@@ -9,6 +9,7 @@ from django.db.models import QuerySet
 
 from registry.drift.curing import cured
 from registry.drift.models import Finding
+from registry.drift.redaction import redacted_text
 from registry.promotions.plan import FAIL, PASS, WARN, Check, Step, Verdict
 from registry.subjects.models import Registry
 
@@ -61,14 +62,19 @@ def _open(targets: Collection[Registry]) -> QuerySet[Finding]:
 
 def _check(subject: str, found: Sequence[Finding], mended: Collection[int]) -> Check:
     left = [row for row in found if row.pk not in mended]
-    breaks = [row.sentence for row in left if row.severity == "break"]
-    said = [_listed("Open at the target:", breaks or [row.sentence for row in left])] if left else []
+    breaks = [_sentence(row) for row in left if row.severity == "break"]
+    said = [_listed("Open at the target:", breaks or [_sentence(row) for row in left])] if left else []
     if mended:
-        said.append(_listed("Will be resolved by this request:", [row.sentence for row in found if row.pk in mended]))
+        said.append(_listed("Will be resolved by this request:", [_sentence(row) for row in found if row.pk in mended]))
     verdict: Verdict = FAIL if breaks else WARN if left else PASS
     cure = _CURE if left else ""
     text = " ".join(said)
     return Check("drift", f"drift of {subject}", verdict, text, cure, overridable=bool(breaks), subject=subject)
+
+
+def _sentence(row: Finding) -> str:
+    """Everybody who may read the request reads the check, and so it names no other subject."""
+    return redacted_text(row.sentence, row.evidence, row.subject_name)
 
 
 def _listed(begin: str, sentences: Sequence[str]) -> str:

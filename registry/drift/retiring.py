@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from django.utils import timezone
 
+from registry.access.extent import extent_of
 from registry.access.roles import Actor
 from registry.drift.cluster_facts import ask_clusters
 from registry.drift.retirement import Groups, Retention, Retirement, can_retire, combined, judge_data, judge_topics
@@ -19,6 +20,8 @@ from registry.subjects.names import SubjectName
 
 PROVIDER: Final = "topic scans"
 _NOT_ASKED: Final = Groups((), "the clusters weren't asked")
+#: for those who may not read the whole registry, whose clusters these are
+_NOT_ALL_ASKED: Final = "not all clusters could be asked"
 _IN_USE: Final[Mapping[str, InUse]] = {"no": "yes", "not_before": "yes", "unknown": "unknown", "yes": "no"}
 
 
@@ -46,7 +49,7 @@ class SubjectRetirement:
                 {
                     **version_dict(version),
                     "retirement": retirement_dict(self.versions[version.version]),
-                    "evidence": [vars(item) for item in self.evidence.get(version.version, ())],
+                    "evidence": [item.to_dict() for item in self.evidence.get(version.version, ())],
                 }
                 for version in self.use.versions
             ],
@@ -70,7 +73,10 @@ def retirement_of(registry: Registry, subject: SubjectName, *, by: Actor, ask: b
         used = {topic.topic_id for version in use.versions for topic in version.topics}
         retention, groups, problems = ask_clusters(stored, used)
         asked_at = now
-    evidence = evidence_of(registry, subject, [version.version for version in use.versions], kinds=("state", "clients"))
+        if problems and not extent_of(by, "schema.read").has_all_of(registry.name):
+            problems, groups = (_NOT_ALL_ASKED,), replace(groups, problem=_NOT_ALL_ASKED)
+    numbers = [version.version for version in use.versions]
+    evidence = evidence_of(registry, subject, numbers, kinds=("state", "clients"), by=by)
 
     def judged(version: VersionUse, *, whole: bool) -> Retirement:
         state = evidence[version.version]

@@ -14,6 +14,7 @@ from django.db.models import OuterRef, Subquery
 
 from registry.access.selectors.owners import owners_of_many
 from registry.drift.models import Finding, Scan, Source
+from registry.drift.redaction import redacted_text
 from registry.drift.selectors.gate import OUT_OF_SIGHT
 from registry.notifications.concerned import Happening, Narrow
 from registry.notifications.events import OWNED
@@ -85,7 +86,7 @@ def _for_owners(source: Source, rows: Sequence[Finding], owners: Mapping[str, fr
             url=f"/ui/findings/{row.pk}",
             data={**_said_of(row), "source": source.name},
             owners=owners[row.subject_name],
-            narrow=Narrow(row.sentence, _said_of(row)),
+            narrow=Narrow(_redacted(row), _said_of(row)),
         )
         for row in owned[:MOST]
     ]
@@ -107,6 +108,15 @@ def _for_owners(source: Source, rows: Sequence[Finding], owners: Mapping[str, fr
     ]
 
 
+def _text(sentence: str, event: str) -> str:
+    return f"Resolved: {sentence}" if event == RESOLVED else sentence
+
+
+def _redacted(row: Finding, event: str = "") -> str:
+    """What readers of the finding's subject alone get."""
+    return _text(redacted_text(row.sentence, row.evidence, row.subject_name), event)
+
+
 def _said_of(row: Finding) -> dict[str, object]:
     """What programs are told of a finding."""
     return {"finding": row.pk, "rule": row.rule, "severity": row.severity}
@@ -117,7 +127,7 @@ def _happenings(
 ) -> list[Happening]:
     breaking = [row for row in rows if row.severity == "break" and not row.muted]
     registry = source.registry.name
-    texts = {row.pk: f"Resolved: {row.sentence}" if event == RESOLVED else row.sentence for row in breaking[:MOST]}
+    texts = {row.pk: _text(row.sentence, event) for row in breaking[:MOST]}
     told = [
         Happening(
             event,
@@ -127,7 +137,7 @@ def _happenings(
             url=f"/ui/findings/{row.pk}",
             data={**_said_of(row), "source": source.name},
             elsewhere=owners.get(row.subject_name, ()),
-            narrow=Narrow(texts[row.pk], _said_of(row)),
+            narrow=Narrow(_redacted(row, event), _said_of(row)),
         )
         for row in breaking[:MOST]
     ]

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal
 
+from registry.access.extent import extent_of
 from registry.access.roles import Actor, may
 from registry.drift.models import SIDES, SchemaUse, Topic
 from registry.drift.use_rows import Others, Readable, is_of, owner_of, referrers_of, shared_with, topics_of, uses_of
@@ -63,7 +64,7 @@ class Coverage:
     def sentence(self) -> str:
         """What is known of the topic, in words."""
         if self.gone_at is not None:
-            return f"{self.topic} is gone from {self.cluster} since {moment(self.gone_at)}."
+            return f"{self.topic} is gone from {self.cluster or 'its cluster'} since {moment(self.gone_at)}."
         if self.problem:
             return f"{self.topic} couldn't be read by the last scan: {self.problem}"
         if self.checked_at is None and self.read_at is None:
@@ -153,8 +154,8 @@ def moment(time: datetime | None) -> str:
 def usage_of(registry: Registry, subject: SubjectName, *, by: Actor | None) -> SubjectUse:
     """The use of all versions of a subject, the soft-deleted ones too; five queries. Raises SubjectNotFound.
 
-    Other subjects and their topics are named to `by` as far as they may read them; to None, for texts that several
-    people read, not at all.
+    Other subjects and their topics are named to `by` as far as they may read them, sources and clusters if they may read
+    the whole registry; to None, for texts that several people read, no other subject.
     """
 
     def readable(name: str) -> bool:
@@ -184,7 +185,18 @@ def usage_of(registry: Registry, subject: SubjectName, *, by: Actor | None) -> S
         )
     coverage = _coverages(rows, uses, topics, subject)
     shown = tuple(item for item in coverage if item.topic_id not in hidden)
-    return SubjectUse(registry.name, subject.qualified, tuple(versions), shown)
+    use = SubjectUse(registry.name, subject.qualified, tuple(versions), shown)
+    return use if by is None or extent_of(by, "schema.read").has_all_of(registry.name) else _without_sources(use)
+
+
+def _without_sources(use: SubjectUse) -> SubjectUse:
+    """For somebody who may read the subject and not the whole registry, whose sources and clusters those are."""
+    versions = (
+        replace(version, topics=tuple(replace(topic, source="", cluster="") for topic in version.topics))
+        for version in use.versions
+    )
+    coverage = (replace(item, source="", cluster="") for item in use.coverage)
+    return replace(use, versions=tuple(versions), coverage=tuple(coverage))
 
 
 def _is_in_sight(topic: Topic, subject: SubjectName, readable: Readable) -> bool:

@@ -19,6 +19,7 @@ from django.db.models.functions import Coalesce
 from registry.access.extent import NOTHING, Extent, require_extent
 from registry.access.roles import Actor
 from registry.drift.models import Connector, Deployment, Finding, LeastVersion, Mute, Source
+from registry.drift.redaction import NAMING_RULES
 from registry.promotions.models import (
     Acknowledgement,
     ApplyStep,
@@ -131,7 +132,7 @@ def _of_subjects(extent: Extent) -> Q:
         | _in(Config, Mode) & refers("context_id", _contexts(some, "subject_name"))
         | _in(*_OF_SUBJECT) & refers("subject_id", subjects)
         | _in(VersionStanding) & refers("version_id", SchemaVersion.objects.filter(subject__in=subjects))
-        | _in(Finding) & refers("source_id", findings)
+        | _in(Finding) & refers("source_id", findings) & ~_names_versions()
     )
 
 
@@ -148,6 +149,11 @@ def _of_requests(by: Actor) -> Q:
         | _in(*_OF_REQUEST) & refers("request_id", requests)
         | _in(Comment) & refers("thread_id", Thread.objects.filter(request__in=requests))
     )
+
+
+def _names_versions() -> Q:
+    """Findings whose sentence may name other subjects: the audit shows a row as it is, so these stay out of sight."""
+    return Q(after__rule__in=NAMING_RULES) | Q(before__rule__in=NAMING_RULES)
 
 
 def _said(column: str) -> Any:

@@ -49,11 +49,14 @@ def _evidence(row: CarriedVersion, *, is_current: bool) -> Evidence:
     fields = ", ".join(row.fields[:8]) + (" …" if len(row.fields) > 8 else "")
     seen_at: datetime = variable.query.scanned_at
     if is_current:
-        return Evidence("state", "yes", f"The {where} holds its fields ({fields}).", as_of=seen_at)
+        return Evidence(
+            "state", "yes", f"The {where} holds its fields ({fields}).", as_of=seen_at, names=f"The {where}"
+        )
     return Evidence(
         "state",
         "unknown",
         f"The {where} was written with its fields ({fields}) until it evolved; rows that weren't written since are "
         "still stored so, and Spark doesn't tell which.",
         as_of=seen_at,
+        names=f"The {where}",
     )

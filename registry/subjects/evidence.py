@@ -7,10 +7,11 @@ apart and dated; what isn't known is told as unknown, never as unused.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
+from registry.access.extent import extent_of
 from registry.access.roles import Actor, require
 from registry.errors import InvalidVersion, NotFound, Unavailable, VersionInUse
 from registry.subjects.models import Registry
@@ -18,6 +19,11 @@ from registry.subjects.names import SubjectName
 from registry.subjects.selectors.versions import list_versions, parse_version
 
 Kind = Literal["data", "state", "clients"]
+_GENERAL: Final[Mapping[Kind, str]] = {
+    "data": "A topic",
+    "state": "The state of a streaming query",
+    "clients": "A client",
+}
 InUse = Literal["yes", "no", "unknown"]
 #: doors whose clients know nothing of evidence: there a delete goes on and says what it does in a header
 DIALECT_DOORS: Final = frozenset({"confluent", "google", "spring"})
@@ -27,13 +33,26 @@ MAX_PARTS: Final = 50
 
 @dataclass(frozen=True)
 class Evidence:
-    """What one provider knows of one version. `until`: needed until then at least; `as_of`: when that was seen."""
+    """What one provider knows of one version. `until`: needed until then at least; `as_of`: when that was seen.
+
+    `names` is the part of the sentence that names what belongs to the registry as a whole, such as a query.
+    """
 
     kind: Kind
     in_use: InUse
     sentence: str
     until: datetime | None = None
     as_of: datetime | None = None
+    names: str = ""
+
+    def without_names(self) -> Evidence:
+        """For somebody who may read the subject and not the whole registry."""
+        sentence = self.sentence.replace(self.names, _GENERAL[self.kind]) if self.names else self.sentence
+        return replace(self, sentence=sentence, names="")
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON values, times as they are."""
+        return {name: value for name, value in vars(self).items() if name != "names"}
 
 
 #: of a subject's versions (numbers), what is known of each, in a constant number of queries
@@ -48,9 +67,18 @@ def provide(name: str, kind: Kind, provider: Provider) -> None:
 
 
 def evidence_of(
-    registry: Registry, subject: SubjectName, versions: Sequence[int], *, kinds: Collection[Kind] = ()
+    registry: Registry,
+    subject: SubjectName,
+    versions: Sequence[int],
+    *,
+    kinds: Collection[Kind] = (),
+    by: Actor | None = None,
 ) -> dict[int, tuple[Evidence, ...]]:
-    """All evidence of these versions, of all kinds or those named; a provider that is unavailable knows nothing."""
+    """All evidence of these versions, of all kinds or those named; a provider that is unavailable knows nothing.
+
+    For `by` it names what they may read.
+    """
+    is_named = by is None or extent_of(by, "schema.read").has_all_of(registry.name)
     found: dict[int, list[Evidence]] = {number: [] for number in versions}
     for name, (kind, provider) in PROVIDERS.items():
         if kinds and kind not in kinds:
@@ -61,7 +89,8 @@ def evidence_of(
             unknown = Evidence(kind, "unknown", f"What {name} knows can't be told: {error.message}")
             told = {number: [unknown] for number in versions}
         for number in versions:
-            found[number].extend(told.get(number, ()))
+            items = told.get(number, ())
+            found[number].extend(items if is_named else (item.without_names() for item in items))
     return {number: tuple(items) for number, items in found.items()}
 
 
@@ -75,7 +104,7 @@ def refuse_in_use(
     """
     if by.door in DIALECT_DOORS:
         return
-    used = _used(evidence_of(registry, subject, versions))
+    used = _used(evidence_of(registry, subject, versions, by=by))
     if not used:
         return
     if force.strip():

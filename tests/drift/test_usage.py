@@ -16,6 +16,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from registry.access.models import RoleGrant
 from registry.access.roles import Actor, Grant, system_actor
 from registry.drift.gaps import keep_read_from
 from registry.drift.models import Cluster, SchemaUse, Source, Topic
@@ -392,3 +393,31 @@ def test_the_commands(place: Registry, source: Source, ids: list[int]) -> None:
     assert json.loads(out.getvalue())["value"] == {"a": "hi"}
     with pytest.raises(SystemExit):
         call_command("decode_message", "ff", registry="dev", stdout=StringIO())
+
+
+def test_who_may_read_the_subject_alone_learns_of_no_source_and_no_query(
+    place: Registry,
+    source: Source,
+    ids: list[int],
+    api: Callable[[str], Client],
+    person: Callable[[str], Actor],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    where = "The state variable totals of the query at /checkpoints/secret"
+    held = Evidence("state", "yes", f"{where} holds its fields (a).", names=where)
+    monkeypatch.setitem(evidence.PROVIDERS, "state", ("state", lambda *_: {2: [held]}))
+    use(topic(source), ids[1], days=3)
+    person("reader")
+    client, address = api("reader"), "/api/v1/registries/dev/subjects/orders-value/usage"
+    whole = client.get(f"{address}?ask=false").content.decode()
+    assert "/checkpoints/secret" in whole and f'"source":"{source.name}"' in whole
+    RoleGrant.objects.filter(user__username="reader").update(registry="dev", subject_pattern="orders-*")
+    for query in ("?ask=false", ""):  # asked, the cluster doesn't answer
+        answer = client.get(address + query)
+        said = answer.json()
+        assert "/checkpoints/secret" not in answer.content.decode()
+        assert "The state of a streaming query holds its fields (a)." in answer.content.decode()
+        named = {(item["source"], item["cluster"]) for item in said["coverage"]}
+        named |= {(item["source"], item["cluster"]) for version in said["versions"] for item in version["topics"]}
+        assert named == {("", "")}
+        assert "127.0.0.1" not in str(said["problems"]) and source.cluster.name not in str(said["problems"])  # type: ignore[union-attr]

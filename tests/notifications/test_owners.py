@@ -34,7 +34,7 @@ def cast(person: Callable[[str], Actor], system: Actor) -> dict[str, Actor]:
 def seen(subject: str = "orders-value", *, many: int = 1, **fields: Any) -> None:
     """A scan opened findings."""
     source = Source(pk=1, name="orders", registry=Registry.objects.get(name="dev"))
-    shape = {"severity": "break", "sentence": "amt is text", "rule": "R", **fields}
+    shape = {"severity": "break", "sentence": "amt is text", "rule": "R", "evidence": {}, **fields}
     rows = [Finding(pk=number + 1, subject_name=subject, **shape) for number in range(many)]
     with transaction.atomic():
         tell_of_seen(source, opened=rows, reopened=[])

@@ -16,6 +16,7 @@ from registry.drift.evidence import read_evidence
 from registry.drift.hints import OnePartition, one_partition
 from registry.drift.models import SEVERITIES, Finding, Mute
 from registry.drift.personal import masked_samples, tags_of_subjects
+from registry.drift.redaction import redacted_evidence, redacted_text
 from registry.errors import FindingNotFound
 
 READ: Final = "schema.read"
@@ -236,7 +237,7 @@ def open_counts(registry: str = "", *, by: Actor) -> OpenCounts:
 def finding_infos(rows: Iterable[Finding], by: Actor | None) -> list[FindingInfo]:
     """Findings as `by` may see them: the one place that hands evidence out of the database.
 
-    Whoever may not read the source itself isn't told its name.
+    Those who may not read the whole registry get neither the source's name nor those of other subjects.
 
     Samples are for those with the right to them, without what the subject's tags say is personal data by now; that is
     for those with a right of its own. Queries only where there are samples to show, and then a few.
@@ -245,7 +246,7 @@ def finding_infos(rows: Iterable[Finding], by: Actor | None) -> list[FindingInfo
     infos = [finding_info(row) for row in listed]
     if by is not None:
         extent = extent_of(by, READ)
-        infos = [info if extent.has_all_of(info.registry) else replace(info, source_name="") for info in infos]
+        infos = [info if extent.has_all_of(info.registry) else _of_its_subject_alone(info) for info in infos]
     masked = {
         row.pk: row
         for row, info in zip(listed, infos, strict=True)
@@ -266,6 +267,15 @@ def finding_infos(rows: Iterable[Finding], by: Actor | None) -> list[FindingInfo
         else:
             shown.append(info)
     return shown
+
+
+def _of_its_subject_alone(info: FindingInfo) -> FindingInfo:
+    """What somebody gets who may read the finding's subject and not the registry."""
+    sentence, remedy, cause = (
+        redacted_text(text, info.evidence, info.subject) for text in (info.sentence, info.remedy, info.cause)
+    )
+    evidence = redacted_evidence(info.evidence, info.subject)
+    return replace(info, source_name="", evidence=evidence, sentence=sentence, remedy=remedy, cause=cause)
 
 
 def _shows_samples(info: FindingInfo, by: Actor | None) -> bool:

@@ -1,0 +1,50 @@
+"""A finding without the other subjects that it names, for people who may read its own subject and not the registry. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from registry.drift.rules import RULES
+
+#: fields of evidence that name versions of any subject: `orders-value version 3, archive-value version 1`
+NAMING_FIELDS: Final = ("owners", "same_number_elsewhere")
+#: rules whose sentence names such versions
+NAMING_RULES: Final = tuple(sorted(rule.id for rule in RULES.values() if "{owners}" in rule.sentence))
+_VERSION: Final = re.compile(r"(?:^|(?<=, ))(?P<subject>.+?) version \d+(?=, |$)")
+_MORE: Final = re.compile(r"(?:^|, )[\d,]+ more$")
+
+
+def redacted_text(text: str, evidence: Mapping[str, Any], subject: str) -> str:
+    """A sentence of the finding that names no version of another subject than its own."""
+    for field in NAMING_FIELDS:
+        versions = evidence.get(field)
+        if isinstance(versions, str) and versions:
+            text = text.replace(versions, _own_versions(versions, subject))
+    others = {name for name in _subjects(evidence) if name != subject}
+    if any(re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", text) for name in others):
+        return "It names subjects that you may not read."
+    return text
+
+
+def redacted_evidence(evidence: Mapping[str, Any], subject: str) -> dict[str, Any]:
+    """The evidence that names no version of another subject than the finding's own."""
+    return {
+        name: _own_versions(value, subject) if name in NAMING_FIELDS and isinstance(value, str) else value
+        for name, value in evidence.items()
+    }
+
+
+def _subjects(evidence: Mapping[str, Any]) -> set[str]:
+    texts = (evidence.get(field) for field in NAMING_FIELDS)
+    return {match["subject"] for text in texts if isinstance(text, str) for match in _VERSION.finditer(text)}
+
+
+def _own_versions(versions: str, subject: str) -> str:
+    """The versions of the subject itself, and that there are others."""
+    matches = list(_VERSION.finditer(versions))
+    own = [match[0] for match in matches if match["subject"] == subject]
+    if own and len(own) == len(matches) and not _MORE.search(versions):
+        return versions
+    return ", ".join([*own, "another subject"])

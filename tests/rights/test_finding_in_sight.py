@@ -1,0 +1,95 @@
+"""A finding that names versions of other subjects: who may read its own subject alone learns nothing of those."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from registry.access.models import RoleGrant, User
+from registry.access.roles import Actor
+from registry.access.services import add_owner
+from registry.drift.judge import JudgedFinding
+from registry.drift.models import Finding
+from registry.drift.redaction import NAMING_FIELDS, NAMING_RULES, redacted_evidence, redacted_text
+from registry.notifications.models import InboxEntry
+from tests.dashboard.test_every_rule import keep
+from tests.drift.real_findings import findings_by_rule
+
+pytestmark = [pytest.mark.django_db, pytest.mark.requirement("CARD-4")]
+SECRET = "customers-value"
+OWNERS = f"{SECRET} version 2, orders-value version 1"
+#: rules whose findings name versions, of those that are about a subject
+NAMING = sorted(
+    rule
+    for rule, made in findings_by_rule().items()
+    if made.subject and any(made.evidence.get(field) for field in NAMING_FIELDS)
+)
+
+
+def of_orders(rule: str) -> JudgedFinding:
+    """A real finding of the rule about orders-value that names a version of another subject too."""
+    made = findings_by_rule()[rule]
+    field = next(name for name in NAMING_FIELDS if made.evidence.get(name))
+    sentence = made.sentence.replace(made.evidence[field], OWNERS)
+    return replace(
+        made, subject="orders-value", sentence=sentence, severity="break", evidence=made.evidence | {field: OWNERS}
+    )
+
+
+def test_rules_name_versions() -> None:
+    assert {"ID_OF_OTHER_SUBJECT", "UNDECODABLE", "UNKNOWN_SCHEMA_ID"} <= set(NAMING)
+
+
+@pytest.mark.parametrize("rule", NAMING)
+def test_no_channel_names_another_subject(
+    rule: str,
+    person: Callable[[str], Actor],
+    look: Callable[[str], Client],
+    api: Callable[[str], Client],
+    system: Actor,
+) -> None:
+    person("reader")
+    user = User.objects.get(username="reader")
+    RoleGrant.objects.filter(user=user).update(registry="dev", subject_pattern="orders-*")
+    add_owner(username="reader", registry="dev", subject_pattern="orders-*", by=system)
+    row: Finding = keep(of_orders(rule), system)
+    number = row.pk
+
+    answers: dict[str, Any] = {
+        path: api("reader").get(f"/api/v1/{path}") for path in ("findings", f"findings/{number}", "audit")
+    }
+    answers |= {path: look("reader").get(path) for path in (f"/ui/findings/{number}", "/ui/findings", "/ui/inbox")}
+    assert {answer.status_code for answer in answers.values()} == {200}
+    texts = {path: answer.getvalue().decode() for path, answer in answers.items()}
+    for path, text in texts.items():
+        assert SECRET not in text, path
+    assert ("drift_finding" in texts["audit"]) == (rule not in NAMING_RULES)
+    assert "orders-value version 1" in texts[f"findings/{number}"]
+    assert InboxEntry.objects.filter(user=user).exists()
+    assert SECRET in api("steward").get(f"/api/v1/findings/{number}").content.decode(), "who may read all is told"
+
+
+@pytest.mark.parametrize(
+    ("owners", "shown"),
+    [
+        ("orders-value version 3", "orders-value version 3"),
+        ("a, b version 1, orders-value version 3", "orders-value version 3, another subject"),
+        ("orders-value version 3, 4 more", "orders-value version 3, another subject"),
+        ("secret version 1", "another subject"),
+        ("what an earlier release wrote", "another subject"),
+    ],
+)
+def test_versions_of_the_own_subject_stay(owners: str, shown: str) -> None:
+    evidence = {"owners": owners}
+    assert redacted_text(f"It is {owners}.", evidence, "orders-value") == f"It is {shown}."
+    assert redacted_evidence(evidence, "orders-value") == {"owners": shown}
+
+
+def test_a_name_that_stands_elsewhere_in_a_sentence_hides_it() -> None:
+    text = redacted_text("Began after secret was registered.", {"owners": "secret version 1"}, "orders-value")
+    assert text == "It names subjects that you may not read."
+    assert redacted_text("Topic secrets.", {"owners": "secret version 1"}, "orders-value") == "Topic secrets."
