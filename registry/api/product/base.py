@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import wraps
 from typing import Any, Final
@@ -11,6 +11,7 @@ from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.settings import api_settings
 from rest_framework.views import APIView
 
 from registry.access.roles import Actor
@@ -68,8 +69,7 @@ class ProductView(APIView):
         """The values of a body or query. Raises InvalidInput, which names each property that is wrong."""
         bound = serializer(data=given)
         if not bound.is_valid():
-            places = "; ".join(f"{name}: {' '.join(map(str, problems))}" for name, problems in bound.errors.items())
-            raise InvalidInput(f"The {what} can't be used: {places}", problems=bound.errors)
+            raise InvalidInput(f"The {what} can't be used: {'; '.join(_problems(bound.errors))}", problems=bound.errors)
         return dict(bound.validated_data)
 
     @classmethod
@@ -80,3 +80,23 @@ class ProductView(APIView):
         if unknown:
             raise InvalidInput(f"There is no filter {unknown[0][:40]!r}; known are {', '.join(known)}.")
         return cls.valid_of(serializer, given)
+
+
+def _problems(errors: Any, place: str = "") -> Iterator[str]:
+    """What serializers say, each problem with the place of its property: `items[0].subject: This field is required.`"""
+    if isinstance(errors, Mapping):
+        for name, inner in errors.items():
+            yield from _problems(inner, _inside(place, name))
+    elif errors and all(isinstance(item, str) for item in errors):
+        yield f"{place}: {' '.join(errors)}" if place else " ".join(errors)
+    else:
+        for number, inner in enumerate(errors):
+            yield from _problems(inner, f"{place}[{number}]")
+
+
+def _inside(place: str, name: str | int) -> str:
+    if name == api_settings.NON_FIELD_ERRORS_KEY:
+        return place
+    if isinstance(name, int):
+        return f"{place}[{name}]"
+    return f"{place}.{name}" if place else name
