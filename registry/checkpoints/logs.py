@@ -35,13 +35,15 @@ class Batch:
 class OffsetLog:
     """The newest batches of `offsets`, ascending, and the last offset of each source by its number or name.
 
-    `format` is the newest file's, 0 where there is none; `left_out` counts older batches that weren't read.
+    `format` is the newest file's, 0 where there is none; `left_out` counts older batches that weren't read; `newest` has
+    the bytes of the two newest files by batch.
     """
 
     batches: tuple[Batch, ...]
     offsets: Mapping[str, str]
     format: int
     left_out: int
+    newest: Mapping[int, bytes]
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,8 @@ def read_query_id(files: CheckpointFiles) -> str:
 
 def batch_numbers(files: CheckpointFiles, log: str) -> list[int]:
     """The batches that a log (`offsets` or `commits`) still holds, ascending."""
-    return sorted(int(entry.name) for entry in files.entries(log) if not entry.is_folder and _is_number(entry.name))
+    names = (entry.name for entry in files.entries(log) if not entry.is_folder and _is_number(entry.name))
+    return sorted(int(name) for name in names if name == "0" or not name.startswith("0"))
 
 
 def read_offsets(files: CheckpointFiles) -> OffsetLog:
@@ -93,6 +96,7 @@ def read_offsets(files: CheckpointFiles) -> OffsetLog:
     batches: list[Batch] = []
     offsets: dict[str, str] = {}
     version = 0
+    newest: dict[int, bytes] = {}
     files.fetch("offsets", names=[str(number) for number in numbers[-MAX_BATCHES:]], limit=LOG_LIMIT)
     for number in numbers[-MAX_BATCHES:]:
         where = f"offsets/{number}"
@@ -100,6 +104,8 @@ def read_offsets(files: CheckpointFiles) -> OffsetLog:
             content = files.read("offsets", str(number), limit=LOG_LIMIT)
         except Missing:
             continue
+        if number in numbers[-2:]:
+            newest[number] = content
         lines = _lines(content, where)
         version = _known_format(lines[0], where)
         described = _json(lines[1].encode() if len(lines) > 1 else b"", where)
@@ -110,7 +116,7 @@ def read_offsets(files: CheckpointFiles) -> OffsetLog:
         for name, text in _source_offsets(lines[2:], version):
             if text != "-" or name not in offsets:
                 offsets[name] = text
-    return OffsetLog(tuple(batches), offsets, version, max(0, len(numbers) - MAX_BATCHES))
+    return OffsetLog(tuple(batches), offsets, version, max(0, len(numbers) - MAX_BATCHES), newest)
 
 
 def _source_offsets(lines: list[str], version: int) -> Iterable[tuple[str, str]]:

@@ -135,10 +135,22 @@ class Budget:
 
 
 @dataclass(frozen=True)
+class Stop:
+    """Something about a file that stops Spark at the next start: `error` is the class of the error that it stops with,
+    empty where it isn't known what Spark does with such a file.
+    """
+
+    file: str
+    problem: str
+    remedy: str
+    error: str
+
+
+@dataclass(frozen=True)
 class Checkpoint:
     """A query's checkpoint. Times are milliseconds since 1970; batches count from 0.
 
-    `problems` names what was found wrong without making the rest unreadable. `written_by` says which Spark's form the
+    `problems` names what was found wrong without making the rest unreadable, `stops` what of it concerns the next start. `written_by` says which Spark's form the
     files have: a checkpoint doesn't record the version itself. `format_version` is that of the state's checkpoints
     (spark.sql.streaming.stateStore.checkpointFormatVersion), None before the first commit.
     """
@@ -156,6 +168,7 @@ class Checkpoint:
     last_commit_time: int | None = None
     written_by: str = ""
     format_version: int | None = None
+    stops: tuple[Stop, ...] = ()
 
     @property
     def is_starting(self) -> bool:

@@ -20,6 +20,7 @@ from registry.checkpoints.layout import (
     partition_stores,
     require_checkpoint,
 )
+from registry.checkpoints.log_checks import log_stops
 from registry.checkpoints.logs import (
     DEFAULT_ENCODING,
     OperatorInfo,
@@ -104,12 +105,17 @@ def _read(files: CheckpointFiles, path: str) -> Checkpoint:
     read = [_operator(files, folder, encoding, runs, problems) for folder in operator_folders(files)]
     if not numbers:
         problems = [each for each in problems if not each.startswith("operator ")]  # they are being written
-    format_version = _format_version(files, numbers[-1], problems) if numbers else None
+    query_id = read_query_id(files)
+    stops = (
+        log_stops(files, numbers, query_id, log.newest) if read or not numbers else ()
+    )  # stateless queries may leave batches out
+    problems += [f"{stop.problem}; {stop.remedy}" for stop in stops]
+    format_version = _format_version(files, numbers[-1], problems) if numbers and not stops else None
     last_commit = next((entry for entry in commits if numbers and entry.name == str(numbers[-1])), None)
     settings = batches[-1].settings if batches else {}
     return Checkpoint(
         path=files.path,
-        query_id=read_query_id(files),
+        query_id=query_id,
         operators=tuple(operator for operator, _ in read),
         settings=runs,
         last_planned_batch=batches[-1].number if batches else None,
@@ -120,6 +126,7 @@ def _read(files: CheckpointFiles, path: str) -> Checkpoint:
         sources=query_sources(files, log.offsets),
         last_commit_time=last_commit.written_at if last_commit else None,
         format_version=format_version,
+        stops=stops,
         written_by=written_by(
             Marks(
                 log.format,

@@ -32,13 +32,14 @@ def _has(*names: str) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, dict) and all(name in value for name in names)
 
 
+INTEGER: Final = "Spark's own test source, or a socket"  # whose offset is a number alone
 # kind, what it is to people, and the form of its offset; the first that fits counts
 FORMS: Final[tuple[tuple[str, str, Callable[[Any], bool]], ...]] = (
     ("kafka", "Kafka topics", _is_kafka),
     ("files", "a folder of files", _has("logOffset")),
     ("delta", "a Delta table", _has("sourceVersion", "reservoirVersion")),
     ("rate", "Spark's own test source", _has("offset", "timestamp")),
-    ("rate", "Spark's own test source, or a socket", lambda value: isinstance(value, int)),
+    ("rate", INTEGER, lambda value: isinstance(value, int)),
 )
 
 

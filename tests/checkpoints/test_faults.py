@@ -102,7 +102,7 @@ def test_offsets_without_number_are_left_out_and_said(copied: Path) -> None:
         os.link(copied / "offsets/4", copied / f"offsets/{number}")
     checkpoint = read_checkpoint(str(copied), [copied.parent])
     assert checkpoint.last_planned_batch == MAX_BATCHES + 49
-    assert checkpoint.problems == ("settings of the oldest 50 batches weren't read: offsets holds too many files",)
+    assert checkpoint.problems[0] == "settings of the oldest 50 batches weren't read: offsets holds too many files"
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -54,8 +54,10 @@ def write_checkpoint(folder: Path, files: Iterable[tuple[int, bytes]], variables
     (folder / "metadata").write_text('{"id":"00000000-0000-4000-8000-000000000001"}')
     last = max((batch for batch, _ in written), default=0)
     described = {"batchWatermarkMs": 0, "batchTimestampMs": 1_780_000_000_000, "conf": CONF}
-    (folder / "offsets" / str(last)).write_text(f"v1\n{json.dumps(described)}\n{{}}")
-    (folder / "commits" / str(last)).write_text('v1\n{"nextBatchWatermarkMs":0}')
+    for batch in range(max(0, last - 1), last + 1):  # Spark starts only with the one before the newest, too
+        timed = described | {"batchTimestampMs": 1_780_000_000_000 - last + batch}
+        (folder / "offsets" / str(batch)).write_text(f"v1\n{json.dumps(timed)}\n{{}}")
+        (folder / "commits" / str(batch)).write_text('v1\n{"nextBatchWatermarkMs":0}')
     schemas = folder / "state" / "0" / "_stateSchema" / "default"
     schemas.mkdir(parents=True)
     paths = []

@@ -81,6 +81,14 @@ WORDS: Final = (
     (" does not exist SQLSTATE", "FileNotFoundException"),
     ("expecting union", "AvroTypeException"),
     ('" is null', "NullPointerException"),
+    ("Incomplete log file", "IllegalStateException"),
+    ("not found in offset log", "IllegalStateException"),
+    (" doesn't exist", "IllegalStateException"),
+    ("Invalid UUID string", "IllegalArgumentException"),
+    ("No usable value for", "MappingException"),
+    ("Unexpected end-of-input", "JsonParseException"),
+    ("Checksum error", "ChecksumException"),
+    ("assertion failed: ", "AssertionError"),
 )
 
 
@@ -215,8 +223,9 @@ def started(session: SparkSession, row: dict[str, Any], step: dict[str, Any], re
     """The query of one step; what the step doesn't say is as the row has it."""
     variables, deleted = prepared(step["variables"]), step.get("deleted", [])
     application = Application(variables, deleted, str(report), bool(step.get("timers")), bool(step.get("fails")))
-    given = {"api": "row", "output_mode": "Update", "key": "CAST(7 AS BIGINT) AS id", **row, **step}
-    stream = session.readStream.format("rate-micro-batch").option("rowsPerBatch", 1).option("numPartitions", 1)
+    usual = {"api": "row", "source": "rate-micro-batch", "output_mode": "Update", "key": "CAST(7 AS BIGINT) AS id"}
+    given = {**usual, **row, **step}
+    stream = session.readStream.format(given["source"]).option("rowsPerBatch", 1).option("numPartitions", 1)
     key = given["key"].split(";")
     names = [each.rsplit(" ", 1)[1] for each in key]
     selected = stream.load().selectExpr(*key, "value", "timestamp")

@@ -8,17 +8,27 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from registry.checkpoints.checksums import checksum_stops
 from registry.checkpoints.families import EVOLVING, UNUSED_DEFAULT, internal_meaning
 from registry.checkpoints.files import CheckpointFiles
+from registry.checkpoints.log_checks import source_stops
 from registry.checkpoints.logs import CHECKPOINT_FORMAT, SCHEMA_FILES, VALUE_SCHEMAS
-from registry.checkpoints.model import Checkpoint, StateVariable
+from registry.checkpoints.model import Checkpoint, Operator, StateVariable
 from registry.checkpoints.object_store import ObjectStore
 from registry.checkpoints.plans.ddl_text import to_ddl
 from registry.checkpoints.plans.model import KINDS, PlannedState, StatePlan
-from registry.checkpoints.plans.operator_changes import language_of, operator_changes, unsaid
+from registry.checkpoints.plans.operator_changes import damage_changes, language_of, operator_changes, unsaid
 from registry.checkpoints.plans.report import CheckStatus, OperatorCheck, Setting, StateCheck, VariableCheck, Verdict
 from registry.checkpoints.plans.rules import RESTART_RULES
-from registry.checkpoints.plans.stored import StoredState, as_stored, read_state, ttl_of
+from registry.checkpoints.plans.stored import (
+    StoredState,
+    as_stored,
+    internal_doubts,
+    key_doubts,
+    metadata_doubts,
+    read_state,
+    ttl_of,
+)
 from registry.checkpoints.plans.variable_changes import declared_changes, removed_changes
 from registry.checkpoints.read import read_checkpoint
 from registry.errors import InvalidInput
@@ -78,7 +88,12 @@ def check_state(
     """
     roots = tuple(allowed_roots)
     checkpoint = read_checkpoint(path, roots, store=store)
-    state = read_state(CheckpointFiles(path, roots, store=store), checkpoint, plan.operator)
+    files = CheckpointFiles(path, roots, store=store)
+    state = read_state(files, checkpoint, plan.operator)
+    checkpoint = replace(
+        checkpoint,
+        stops=(*checkpoint.stops, *checksum_stops(files, checkpoint), *source_stops(files, checkpoint.sources)),
+    )
     return check_plan(checkpoint, state, plan, filled=filled, unread=unread)
 
 
@@ -92,6 +107,9 @@ def check_plan(
     others = [each for each in checkpoint.operators if each.number != operator.number]
     is_modelled = operator.name in EVOLVING
     unchecked = others if is_modelled else checkpoint.operators
+    doubts = [stop.problem for stop in checkpoint.stops if not stop.error]
+    if is_modelled:
+        doubts += [*internal_doubts(state), *key_doubts(state), *metadata_doubts(state)]
     report = StateCheck(
         path=checkpoint.path,
         query_id=checkpoint.query_id,
@@ -104,10 +122,10 @@ def check_plan(
         variables=(),
         settings=settings,
         notes=tuple(f"The checkpoint: {each}." for each in checkpoint.problems),
-        not_checked=tuple(f"operator {each.number} ({each.description})" for each in unchecked),
+        not_checked=(*(f"operator {each.number} ({each.description})" for each in unchecked), *doubts),
     )
     if not is_modelled:
-        return replace(report, variables=tuple(_not_checked(each) for each in operator.variables))
+        return _beside_the_model(report, checkpoint, operator)
     plan_ = plan_restart(
         state.stored(),
         as_stored(plan, state),
@@ -119,13 +137,30 @@ def check_plan(
     error, message = _first_error(of_operator, plan_, variables)
     return replace(
         report,
-        verdict=_verdict(error, of_operator, variables, is_whole=not others),
+        verdict=_verdict(error, of_operator, variables, is_whole=not report.not_checked),
         variables=variables,
         changes=of_operator,
         files=plan_.files,
         error=error,
         error_message=message,
         notes=(*report.notes, *_notes(checkpoint, plan, state, variables, filled, unread)),
+    )
+
+
+def _beside_the_model(report: StateCheck, checkpoint: Checkpoint, operator: Operator) -> StateCheck:
+    """The report of an operator whose state isn't checked: what stops any query at its start is known all the same."""
+    variables = tuple(_not_checked(each) for each in operator.variables)
+    changes = tuple(damage_changes(checkpoint))
+    if not changes:
+        return replace(report, variables=variables)
+    first = changes[0]
+    return replace(
+        report,
+        verdict="refused",
+        variables=variables,
+        changes=changes,
+        error=first.error,
+        error_message=first.message,
     )
 
 

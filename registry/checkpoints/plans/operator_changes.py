@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Final
 
 from registry.checkpoints.families import OPERATORS
@@ -29,6 +30,7 @@ def operator_changes(
     checkpoint: Checkpoint, state: StoredState, plan: StatePlan, settings: Sequence[Setting]
 ) -> Iterable[StateChange]:
     """What changes beside the variables. Raises InvalidInput for a format of checkpoints that is no number."""
+    yield from damage_changes(checkpoint)
     for name in state.operator.missing_files:
         yield change(RESTART_RULES["SCHEMA_FILE_MISSING"], "", detail=name)
     yield from _api(state.operator, plan)
@@ -37,6 +39,14 @@ def operator_changes(
     yield from _mode("TIME_MODE_CHANGED", time_mode_of(state), time_mode)
     yield from _mode("OUTPUT_MODE_CHANGED", output_mode_of(state), plan.output_mode)
     yield from _format(checkpoint, settings)
+
+
+def damage_changes(checkpoint: Checkpoint) -> Iterable[StateChange]:
+    """The files that Spark doesn't start with, each with its own cure."""
+    for stop in checkpoint.stops:
+        if stop.error:
+            found = change(RESTART_RULES["CHECKPOINT_DAMAGED"], "", detail=stop.problem, error=stop.error)
+            yield replace(found, remedy=stop.remedy)
 
 
 def unsaid(plan: StatePlan, state: StoredState, checkpoint: Checkpoint) -> Iterable[str]:

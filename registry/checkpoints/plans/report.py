@@ -108,8 +108,8 @@ class StateCheck:
     """The report of a check; variables worst first, then by name.
 
     `error` is the class that Spark stops with at the start, empty where it starts. `files` counts schema files, None
-    where the format keeps one alone. `notes` say what else is good to know. `not_checked` are the operators of the query
-    that the check doesn't cover, in words.
+    where the format keeps one alone. `notes` say what else is good to know. `not_checked` are, in words, the operators
+    of the query that the check doesn't cover, and files of which it isn't known what Spark does with them.
     """
 
     path: str

@@ -139,6 +139,16 @@ _ROWS: Final = (
         "FileNotFoundException",
     ),
     StateRule(
+        "CHECKPOINT_DAMAGED",
+        "{detail}",
+        "Spark reads the newest files of the logs, the operator's metadata and its schema files before the first batch.",
+        "restore the file from a copy, or take a new checkpoint",
+        "DBX-4",
+        "refused",
+        "",
+        "",
+    ),
+    StateRule(
         "TTL_NEEDS_PROCESSING_TIME",
         "its entries expire, and the time mode is {after}",
         "Spark accepts a time to live in the time mode ProcessingTime alone. A checkpoint keeps its time mode.",

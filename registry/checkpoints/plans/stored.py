@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Final
 
 from registry.checkpoints.families import EVOLVING, KINDS, UNUSED_DEFAULT, internal_meaning
@@ -17,7 +18,8 @@ from registry.checkpoints.plans.model import PlannedState, StatePlan
 from registry.checkpoints.read import is_ttl_wrapped
 from registry.checkpoints.schema_files import Family
 from registry.errors import InvalidCheckpoint, InvalidInput
-from registry.formats.policies.spark_state import PlannedVariable, StoredVariable, StoredVersion
+from registry.formats.policies.spark_state import PlannedVariable, StoredVariable, StoredVersion, parse_struct
+from registry.formats.policies.spark_state.positions import mismatches
 
 _EMPTY: Final[Mapping[str, Any]] = {"type": "struct", "fields": []}
 # Families that Spark keeps beside a variable, by kind and by whether entries expire.
@@ -47,7 +49,7 @@ class StoredState:
     @property
     def committed(self) -> Mapping[str, Family]:
         """The families of the newest schema file that a committed batch wrote, by name."""
-        files = [each for each in self.history if self._is_committed(each)]
+        files = [each for each in self.history if self.is_committed(each)]
         return {family.name: family for family in files[-1].content.families} if files else {}
 
     def kind_of(self, name: str) -> str:
@@ -59,7 +61,8 @@ class StoredState:
         family = self.committed.get(name)
         return is_ttl_wrapped(family.value_schema) if family else None
 
-    def _is_committed(self, file: StoredSchemas) -> bool:
+    def is_committed(self, file: StoredSchemas) -> bool:
+        """Whether a committed batch wrote a schema file."""
         return file.batch is None or self.last_batch is None or file.batch <= self.last_batch
 
     def stored(self) -> list[StoredVariable]:
@@ -72,7 +75,7 @@ class StoredState:
                 made = StoredVersion(family.value_id, family.key_schema, family.value_schema)
                 if not listed or listed[-1] != made:
                     listed.append(made)
-                    uncommitted[family.name] += not self._is_committed(file)
+                    uncommitted[family.name] += not self.is_committed(file)
         current, committed = self.newest, self.committed
         return [
             StoredVariable(name, tuple(listed), name in current, uncommitted[name], name in committed)
@@ -126,10 +129,64 @@ def as_stored(plan: StatePlan, state: StoredState) -> list[PlannedVariable]:
     for each in plan.variables:
         names |= {f"{prefix}{each.name}" for prefix in _BESIDE.get((each.kind, ttl_of(each, state)), ())}
     names |= {name for name in current if "Timers_" in name and internal_meaning(name) is not None}
+    expected = internal_families(state)
     for name in sorted(names):
         known = current.get(name)
-        made.append(PlannedVariable(name, known.key_schema, known.value_schema) if known else _unknown(name))
+        schemas = expected.get(name) or ((known.key_schema, known.value_schema) if known else None)
+        made.append(PlannedVariable(name, *schemas) if schemas else _unknown(name))
     return made
+
+
+def internal_families(state: StoredState) -> Mapping[str, tuple[Any, Any]]:
+    """The schemas (key, value) that Spark gives the families of its own beside the variables of the newest schema file,
+    and its timers there.
+    """
+    grouping = _grouping_key(state)
+    found = {name: make(grouping) for name, make in _TIMERS.items() if name in state.newest and grouping is not _EMPTY}
+    for each in state.variables.values():
+        if each.name in state.newest:
+            key = _parsed(state.newest[each.name].key_schema)
+            for prefix in _BESIDE.get((each.kind, each.ttl), ()):
+                found[f"{prefix}{each.name}"] = _BESIDE_VARIABLES[prefix](key)
+    return found
+
+
+def internal_doubts(state: StoredState) -> Iterable[str]:
+    """Families of Spark's own, in words, whose names or schemas aren't those that Spark writes beside the variables."""
+    expected = internal_families(state)
+    for name in sorted(expected.keys() - state.newest.keys()):
+        yield f"{name} (Spark keeps it beside a variable, and the newest schema file lacks it)"
+    for name in sorted(state.newest.keys() - expected.keys()):
+        if name.startswith("$"):
+            yield f"{name} (the newest schema file has it, and no variable that it belongs to)"
+    for file in state.history:
+        for family in file.content.families:
+            schemas = expected.get(family.name)
+            if schemas and schemas != (_parsed(family.key_schema), _parsed(family.value_schema)):
+                yield f"{family.name} ({file.name} has it with other schemas than Spark gives it)"
+
+
+def key_doubts(state: StoredState) -> Iterable[str]:
+    """Variables, in words, whose key is of another type in one schema file than in the next: Spark lets no key change."""
+    for before, after in pairwise(state.history):
+        known = {family.name: family.key_schema for family in before.content.families}
+        for family in after.content.families:
+            if internal_meaning(family.name) is not None or family.name not in known:
+                continue
+            old, new = known[family.name], family.key_schema
+            if old != new and mismatches(parse_struct(_parsed(old)), parse_struct(_parsed(new))):
+                yield f"{family.name} (its key in {before.name} is of another type than in {after.name})"
+
+
+def metadata_doubts(state: StoredState) -> Iterable[str]:
+    """Schema files, in words, that a committed batch wrote and the operator's metadata doesn't name."""
+    named = {name for store in state.info.stores for name in store.schema_files} if state.info else set()
+    for file in state.history if named else ():
+        if file.name not in named and state.is_committed(file):
+            yield (
+                f"the schema file {file.name} (the newest operator metadata doesn't name it: newer metadata is missing in "
+                f"state/{state.operator.number}/_metadata/v2; restore it from a copy)"
+            )
 
 
 def ttl_of(planned: PlannedState, state: StoredState) -> bool:
@@ -183,5 +240,42 @@ def _struct(*fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _parsed(schema: str) -> Any:
-
     return json.loads(schema)
+
+
+def _counted(key: Any) -> tuple[Any, Any]:
+    return key, _struct(_nullable("count", "long"))
+
+
+def _earliest(key: Any) -> tuple[Any, Any]:
+    return key, _struct(_nullable("expirationMs", "long"))
+
+
+def _expiring(key: Any) -> tuple[Any, Any]:
+    by_time = _struct(_nullable("expirationMs", "long"), _nullable("elementKey", key))
+    return by_time, _struct(_nullable("__empty__", "void"))
+
+
+def _timers_by_key(key: Any) -> tuple[Any, Any]:
+    return _struct(_nullable("key", key), _EXPIRY), _struct(_nullable("__dummy__", "void"))
+
+
+def _timers_by_time(key: Any) -> tuple[Any, Any]:
+    return _struct(_EXPIRY, _nullable("key", key)), _struct(_nullable("__dummy__", "void"))
+
+
+_EXPIRY: Final = {"name": "expiryTimestampMs", "type": "long", "nullable": False, "metadata": {}}
+#: what Spark 4.0 to 4.2 keeps beside a variable, by the name's prefix: from the variable's key to the schemas
+_BESIDE_VARIABLES: Final[Mapping[str, Callable[[Any], tuple[Any, Any]]]] = {
+    "$rowCounter_": _counted,
+    "$count_": _counted,
+    "$min_": _earliest,
+    "$ttl_": _expiring,
+}
+#: the same of timers, from the grouping key
+_TIMERS: Final[Mapping[str, Callable[[Any], tuple[Any, Any]]]] = {
+    "$procTimers_keyToTimestamp": _timers_by_key,
+    "$procTimers_timestampToKey": _timers_by_time,
+    "$eventTimers_keyToTimestamp": _timers_by_key,
+    "$eventTimers_timestampToKey": _timers_by_time,
+}

@@ -1,0 +1,287 @@
+"""Whether a query's logs fit together as Spark wants them at a start, as real starts of Spark 4.2 showed it.
+
+Spark lists `offsets` and `commits` and reads the newest of each, and the offsets before the newest. Older files may be
+damaged or gone: it removes them itself in time.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from registry.checkpoints.entries import Entry, Missing
+from registry.checkpoints.files import CheckpointFiles
+from registry.checkpoints.logs import LOG_LIMIT, batch_numbers
+from registry.checkpoints.model import QuerySource, Stop
+from registry.checkpoints.sources import INTEGER, MAX_SOURCES, NO_OFFSET, START_LIMIT
+
+ORDER_ERROR: Final = "CONCURRENT_STREAM_LOG_UPDATE"
+STATE_ERROR: Final = "CANNOT_LOAD_STATE_STORE"
+NO_SOURCE: Final = "AssertionError"
+NOT_STARTED: Final = "IllegalStateException"
+JAVA_NUMBER: Final = re.compile(r"[+-]?[0-9]{1,18}")  # what Spark takes for a batch, where it writes plain digits alone
+PLAIN_NUMBER: Final = re.compile(r"0|[1-9][0-9]{0,17}")
+LINE_END: Final = re.compile(r"\r\n|\r|\n")
+VERSION: Final = re.compile(r"v0*([1-9][0-9]{0,8})")
+NEWEST_COMMIT: Final = 3  # the highest version of a commit that Spark 4.2 reads
+TRIES: Final = 3
+RESTORE: Final = "restore it from a copy"
+REMOVE: Final = "restore it from a copy, or remove it and its commit if they don't belong to this query"
+JAVA_UUID: Final = re.compile(r"[0-9a-fA-F]+(-[0-9a-fA-F]+){4}")
+LOGGING: Final = ("files",)  # kinds of sources that don't start, or begin anew, without their own log
+
+
+def log_stops(
+    files: CheckpointFiles, commits: Sequence[int], query_id: str, known: Mapping[int, bytes]
+) -> tuple[Stop, ...]:
+    """What of the logs Spark doesn't start with; `commits` are the batches that are committed, ascending, and `known`
+    the newest files of `offsets` as they were read before.
+
+    A query that runs meanwhile commits batches and removes old ones: what looks wrong is looked at again then.
+    """
+    found: list[Stop] = []
+    for _ in range(TRIES):
+        found = [*_query_id(query_id), *_stops(_Logs(files, commits, known))]
+        now = batch_numbers(files, "commits") if found else commits
+        if now == commits:
+            break
+        commits = now
+    return tuple(found)
+
+
+class _Logs:
+    """The newest files of both logs, each read once."""
+
+    def __init__(self, files: CheckpointFiles, commits: Sequence[int], known: Mapping[int, bytes]) -> None:
+        self.files = files
+        self.commits = commits
+        self.offsets = batch_numbers(files, "offsets")
+        self._read: dict[tuple[str, int], bytes | None] = {("offsets", batch): each for batch, each in known.items()}
+        files.fetch("commits", names=[str(batch) for batch in commits[-2:]], limit=LOG_LIMIT)
+        for batch in commits[-2:]:
+            self.content("commits", batch)
+
+    def content(self, log: str, batch: int) -> bytes | None:
+        """A file's bytes; None where the running query removed it since."""
+        if (log, batch) not in self._read:
+            try:
+                self._read[log, batch] = self.files.read(log, str(batch), limit=LOG_LIMIT)
+            except Missing:
+                self._read[log, batch] = None
+        return self._read[log, batch]
+
+
+def _stops(logs: _Logs) -> Iterable[Stop]:
+    yield from _odd_names(logs.files)
+    if logs.commits:
+        yield from _commit(logs)
+        yield from _order(logs.commits[-1], logs.offsets)
+        yield from _sources(logs)
+        yield from _ids(logs)
+        yield from _repeated(logs)
+
+
+def _order(committed: int, offsets: Sequence[int]) -> Iterable[Stop]:
+    planned = offsets[-1] if offsets else -1
+    if committed > planned:
+        yield Stop(
+            f"commits/{committed}",
+            f"commits/{committed} is the newest commit, and the newest of offsets is {planned if offsets else 'none'}: "
+            "a batch is committed that was never planned",
+            f"restore offsets/{committed} from a copy; if commits/{committed} doesn't belong to this query, remove it",
+            ORDER_ERROR,
+        )
+    if planned > 0 and planned - 1 not in offsets:
+        yield Stop(
+            f"offsets/{planned - 1}",
+            f"offsets/{planned} is the newest, and offsets/{planned - 1} before it is missing",
+            f"restore offsets/{planned - 1} from a copy; if offsets/{planned} doesn't belong to this query, remove it",
+            NOT_STARTED,
+        )
+
+
+def _sources(logs: _Logs) -> Iterable[Stop]:
+    """What the newest offsets lack of settings and of the query's sources, by those of the batch before."""
+    contents = [logs.content("offsets", batch) for batch in logs.offsets[-2:]]
+    if not contents or contents[-1] is None:
+        return
+    newest, before = _source_lines(contents[-1]), _source_lines(contents[0] or contents[-1])
+    where = f"offsets/{logs.offsets[-1]}"
+    if not _has_settings(contents[-1]):
+        yield Stop(where, f"{where} records no settings (conf) for its batch", RESTORE, "")
+    if not newest:
+        yield Stop(where, f"{where} names no source", RESTORE, NO_SOURCE)
+    elif len(newest) != len(before):
+        yield Stop(
+            where, f"{where} has offsets of {len(newest)} sources, the batch before of {len(before)}", RESTORE, ""
+        )
+    elif not all(_is_offset(line) for line in newest):
+        yield Stop(where, f"{where} has an offset that is no JSON", RESTORE, "")
+
+
+def _query_id(query_id: str) -> Iterable[Stop]:
+    if not JAVA_UUID.fullmatch(query_id):
+        yield Stop("metadata", "metadata has an id that is no UUID", RESTORE, "IllegalArgumentException")
+
+
+def _ids(logs: _Logs) -> Iterable[Stop]:
+    """What is missing of the ids by which commits of the checkpoint format 2 name the state of their batch."""
+    committed, planned = logs.commits[-1], logs.offsets[-1:]
+    newest = _ids_of(logs.content("commits", committed))
+    had_ids = any(_ids_of(logs.content("commits", batch))[1] for batch in logs.commits[-2:-1])
+    version, has_ids = newest
+    where = f"commits/{committed}"
+    if has_ids and version == 1:
+        yield Stop(where, f"{where} has ids of state, which version v1 of commits doesn't have", RESTORE, STATE_ERROR)
+    elif had_ids and not has_ids:
+        yield Stop(where, f"{where} lacks the ids of state that the commit before it has", RESTORE, STATE_ERROR)
+    elif has_ids and planned and planned[0] > committed + 1:
+        gone = f"commits/{planned[0] - 1}"
+        words = f"{gone} is missing, which names the state that batch {planned[0]} begins with"
+        yield Stop(gone, words, RESTORE, STATE_ERROR)
+
+
+def _ids_of(content: bytes | None) -> tuple[int | None, bool]:
+    """A commit's version and whether it has ids of state."""
+    described = _second(content) if content else None
+    has_ids = isinstance(described, dict) and bool(described.get("stateUniqueIds"))
+    return (_version(content) if content else None), has_ids
+
+
+def _repeated(logs: _Logs) -> Iterable[Stop]:
+    """Offsets that are those of the batch before, its time included: no two batches are planned at one time."""
+    newest = logs.offsets[-2:]
+    contents = {logs.content("offsets", batch) for batch in newest}
+    if len(newest) == 2 and len(contents) == 1:
+        where = f"offsets/{newest[1]}"
+        yield Stop(where, f"{where} is a copy of offsets/{newest[0]}, so its state may not be there", REMOVE, "")
+
+
+def _has_settings(content: bytes) -> bool:
+    described = _second(content)
+    return isinstance(described, dict) and isinstance(described.get("conf"), dict)
+
+
+def _source_lines(content: bytes) -> list[str]:
+    """The lines of a batch that hold a source's offset each."""
+    version, *lines = _lines(content) or [""]
+    named = [line for line in lines[1:] if line.strip()]
+    return named if version == "v1" else [line.partition(":")[2] for line in named]
+
+
+def _is_offset(line: str) -> bool:
+    try:
+        json.loads(line.strip())
+    except (ValueError, RecursionError):
+        return line.strip() == NO_OFFSET
+    return True
+
+
+def _commit(logs: _Logs) -> Iterable[Stop]:
+    batch = logs.commits[-1]
+    where, content = f"commits/{batch}", logs.content("commits", batch)
+    if content is None:
+        return
+    found = next((stop for is_so, stop in _COMMITS if is_so(content)), None)
+    if found is not None:
+        yield Stop(where, f"{where} {found.words}", RESTORE, found.error)
+
+
+_NO_JSON: Final = object()
+
+
+@dataclass(frozen=True)
+class _Fault:
+    words: str
+    error: str
+
+
+def _lines(content: bytes) -> list[str]:
+    """Lines as Java ends them: no other character does."""
+    return LINE_END.split(content.decode("utf-8", "replace"))
+
+
+def _version(content: bytes) -> int | None:
+    found = VERSION.fullmatch(_lines(content)[0])
+    return int(found[1]) if found else None
+
+
+def _second(content: bytes) -> Any:
+    """The JSON of the second line; an empty object where there is none."""
+    lines = _lines(content)[1:2]
+    text = lines[0].strip() if lines else ""
+    if not text:
+        return {}
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return _NO_JSON
+
+
+def _has_other_watermark(content: bytes) -> bool:
+    value = _second(content).get("nextBatchWatermarkMs", 0)
+    return isinstance(value, bool) or not isinstance(value, int)
+
+
+# the first that holds counts
+_COMMITS: Final[tuple[tuple[Callable[[bytes], bool], _Fault], ...]] = (
+    (lambda content: not content, _Fault("is empty: it was written in part only", NOT_STARTED)),
+    (
+        lambda content: _version(content) is None,
+        _Fault("doesn't begin with the version of a log, such as v1", "MALFORMED_LOG_FILE"),
+    ),
+    (
+        lambda content: (_version(content) or 0) > NEWEST_COMMIT,
+        _Fault("is of a version that Spark 4.2 doesn't read: v1 to v3 are", "INVALID_LOG_VERSION"),
+    ),
+    (
+        lambda content: _version(content) == NEWEST_COMMIT,
+        _Fault("is of version v3, whose content isn't known here", ""),
+    ),
+    (lambda content: _second(content) is _NO_JSON, _Fault("has no JSON in its second line", "JsonParseException")),
+    (lambda content: not isinstance(_second(content), dict), _Fault("has no JSON object in its second line", "")),
+    (_has_other_watermark, _Fault("has a nextBatchWatermarkMs that is no whole number", "")),
+)
+
+
+def _odd_names(files: CheckpointFiles) -> Iterable[Stop]:
+    """Names that Spark takes for a batch's number and never writes: it looks for the file under the plain number."""
+    for log in ("offsets", "commits"):
+        for entry in files.entries(log):
+            if _is_odd(entry):
+                yield Stop(
+                    f"{log}/{entry.name}",
+                    f"{log}/{entry.name[:60]} is no file that Spark writes, and Spark takes its name for a batch's number",
+                    "move it out of the checkpoint",
+                    "",
+                )
+
+
+def _is_odd(entry: Entry) -> bool:
+    if entry.is_folder:
+        return JAVA_NUMBER.fullmatch(entry.name) is not None
+    return JAVA_NUMBER.fullmatch(entry.name) is not None and PLAIN_NUMBER.fullmatch(entry.name) is None
+
+
+def source_stops(files: CheckpointFiles, sources: Iterable[QuerySource]) -> Iterable[Stop]:
+    """The logs that sources keep themselves, where one is missing or its newest file is no log of Spark's."""
+    for each in sources:
+        names = [entry.name for entry in files.entries("sources", each.name)]
+        if (each.kind in LOGGING or each.description == INTEGER) and not any(map(PLAIN_NUMBER.fullmatch, names)):
+            where = files.shown("sources", each.name)
+            yield Stop(where, f"{where} has no log, which {each.description} keeps there", RESTORE, "")
+    for source in [entry.name for entry in files.entries("sources") if entry.is_folder][:MAX_SOURCES]:
+        named = [entry for entry in files.entries("sources", source) if not entry.is_folder]
+        numbered = [entry for entry in named if PLAIN_NUMBER.fullmatch(entry.name)]
+        if not numbered:
+            continue
+        newest = max(numbered, key=lambda entry: int(entry.name))
+        where = files.shown("sources", source, newest.name)
+        content = files.read("sources", source, newest.name, limit=START_LIMIT)
+        first = content.lstrip(b"\0").partition(b"\n")[0].strip()  # Kafka's begins with a null byte
+        if first != b"v1":
+            what = "is empty" if not content else f"begins with {first[:20].decode('utf-8', 'replace')!r}, not with v1"
+            yield Stop(where, f"{where} {what}, so its source may not start", RESTORE, "")
