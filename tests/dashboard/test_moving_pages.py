@@ -202,7 +202,7 @@ def test_what_was_deleted_for_good_is_listed_saved_restored_and_forgotten(
     assert [row.name for row in listed.context["page"].rows] == names[::-1]
     assert len(queries) <= QUERIES["deleted"] and "&lt;b&gt;" in listed.content.decode()
     there_no_more = admin.get("/ui/registries/dev/subjects/orders/")
-    assert there_no_more.status_code == 404 and "Restore until" in there_no_more.content.decode()
+    assert there_no_more.status_code == 410 and "Restore until" in there_no_more.content.decode()
     assert "Restore until" not in browser("steward").get("/ui/registries/dev/subjects/orders/").content.decode()
     done = admin.get("/ui/registries/dev/subjects/orders/retire/done?did=hard&versions=1&ids=1")
     assert done.context["page"].read_back.restore.url == listed.context["page"].rows[1].open.url

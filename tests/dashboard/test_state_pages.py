@@ -79,8 +79,13 @@ def test_the_form_starts_from_what_is_stored_and_leads_to_a_report(browser: Call
     found = re.search(r"<textarea[^>]*>\s*(.*?)</textarea>", loaded.content.decode(), re.DOTALL)
     assert found
     plan = html.unescape(found[1])
-    assert json.loads(plan) == SAME | {
-        "variables": sorted(({"kind": "value"} | e for e in SAME["variables"]), key=lambda e: str(e["name"]))
+    assert json.loads(plan) == {
+        "api": "transformWithState",
+        "language": "python",
+        "operators": ["transformWithState (Python)"],
+        "output_mode": "Update",
+        "time_mode": "None",
+        "variables": sorted(({"kind": "value"} | e for e in SAME["variables"]), key=lambda e: str(e["name"])),
     }
     sent = client.post(
         NEW, {"path": TOTALS, "plan": plan.replace("status STRING, c", "state STRING, c"), "do": "check"}
@@ -156,11 +161,11 @@ def test_what_can_not_be_checked_is_said_and_kept_in_the_form(
 @pytest.mark.requirement("DBX-4")
 @pytest.mark.parametrize("fixture", ["dedup_rocksdb", "aggregation_hdfs", "join_rocksdb", "session_windows"])
 def test_other_operators_are_not_checked_in_one_word_everywhere(
-    browser: Callable[[str], Client], fixture: str, tmp_path: Path
+    browser: Callable[[str], Client], api: Callable[[str], Client], fixture: str, tmp_path: Path
 ) -> None:
     client = browser("steward")
     path, plan = str(FIXTURES / fixture), {"variables": [{"name": "v", "value_schema": "a INT"}]}
-    answer = client.post(
+    answer = api("steward").post(
         "/api/v1/state-checks", json.dumps({"checkpoint": path, "plan": plan}), content_type="application/json"
     ).json()
     report = answer["report"]
@@ -193,7 +198,7 @@ def test_other_operators_are_not_checked_in_one_word_everywhere(
 
 
 def test_a_query_that_is_starting_can_not_be_checked_yet(
-    browser: Callable[[str], Client], settings: Any, tmp_path: Path
+    browser: Callable[[str], Client], api: Callable[[str], Client], settings: Any, tmp_path: Path
 ) -> None:
     settings.CHECKPOINT_ROOTS = [tmp_path]
     starting = Path(shutil.copytree(TOTALS, tmp_path / "starting"))
@@ -202,7 +207,7 @@ def test_a_query_that_is_starting_can_not_be_checked_yet(
     said = "this query is starting: no batch is committed yet"
     assert said in seen(client.post(NEW, {"path": str(starting), "plan": json.dumps(SAME), "do": "check"}))
     assert said in seen(client.post(NEW, {"path": str(starting), "plan": "", "do": "load"}))
-    refused = ask(client, SAME, str(starting))
+    refused = ask(api("steward"), SAME, str(starting))
     assert refused.status_code == 422
     assert said in refused.json()["message"]
     assert not StateCheck.objects.exists()
