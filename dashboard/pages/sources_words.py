@@ -102,7 +102,7 @@ def what_was_read(scan: ScanInfo) -> str:
     if read is None:
         return ""
     if read.get("nothing"):
-        return gettext("nothing to read")
+        return _nothing(read)
     said = gettext("%(amount)s in %(seconds)s s") % {"amount": _amount(read), "seconds": read.get("seconds", 0)}
     if not (reached := read.get("bound_reached")):
         return said
@@ -110,6 +110,17 @@ def what_was_read(scan: ScanInfo) -> str:
         "said": said,
         "bound": BOUNDS.get(reached, reached),
     }
+
+
+def _nothing(read: dict[str, Any]) -> str:
+    """Why nothing was read: of topics that couldn't be read nobody knows whether there was something."""
+    if names := _names(read.get("unreadable"), "topic"):
+        return counted(
+            len(names),
+            "nothing read: %(n)s topic couldn’t be read",
+            "nothing read: %(n)s topics couldn’t be read",
+        )
+    return gettext("nothing to read")
 
 
 def _amount(read: dict[str, Any]) -> str:

@@ -29,7 +29,7 @@ from registry.drift.merging import (
 )
 from registry.drift.models import FieldStatistic, Finding, Scan, SchemaUse, Source, Topic
 from registry.drift.rebaselining import alarming, detector_before, note_detector
-from registry.drift.services import Claim
+from registry.drift.services import Claim, queue_rest
 from registry.drift.services.findings import active_mutes
 from registry.drift.sources.base import ScanResult
 from registry.drift.telling import tell_of_resolved, tell_of_seen
@@ -91,6 +91,8 @@ def keep_result(claim: Claim, result: ScanResult) -> bool:
     scan.state, scan.finished_at, scan.lease_until = "done", timezone.now(), None
     scan.read, scan.phase, scan.detector = result.read, "", DETECTOR.version
     scan.save(update_fields=["state", "finished_at", "lease_until", "read", "phase", "detector"])
+    if result.waits:
+        queue_rest(scan, source, reason=result.waits)
     return True
 
 

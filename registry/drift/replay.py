@@ -158,7 +158,7 @@ def _watermarks(cluster: Cluster, topic: Topic) -> Mapping[int, Watermarks]:
     admin: AdminClient = admin_of(cluster)
     offsets = offsets_of(admin, {topic.name: range(topic.partitions)}, cluster.bootstrap)
     if topic.name in offsets.problems:
-        raise InvalidSource(offsets.problems[topic.name])
+        raise InvalidSource(offsets.problems[topic.name].text)
     return offsets.marks.get(topic.name, {})
 
 

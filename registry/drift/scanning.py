@@ -43,7 +43,7 @@ def perform_scan(scan_id: int) -> str:
     if claim is None:
         return "not claimed"
     try:
-        source = Source.objects.select_related("registry", "cluster").get(pk=claim.source_id)
+        source = patiently(lambda: Source.objects.select_related("registry", "cluster").get(pk=claim.source_id))
         with _Watch(claim) as watch:
             result = SOURCES[source.kind].scan(source, tag=claim.tag, on_progress=watch.note)
         kept = patiently(lambda: keep_result(claim, result))

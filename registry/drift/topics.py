@@ -21,7 +21,8 @@ class TopicSeen:
     where the scan could have seen any finding of it: messages were read, to the end, without a problem. `again` is
     true where offsets were read that an earlier scan had read, so that counts aren't simply added. `restarted` is true
     where the topic was made anew: what was known of its offsets is void. `cluster_id` is the cluster's own id of it,
-    empty where there is none. `tables` are those whose changes it carries, as (database, schema, table).
+    empty where there is none. `waits` is true where `problem` is a broker that may be back soon: what was read of the
+    topic by then counts. `tables` are those whose changes it carries, as (database, schema, table).
     """
 
     name: str
@@ -38,6 +39,7 @@ class TopicSeen:
     restarted: bool = False
     gone: bool = False
     problem: str = ""
+    waits: bool = False
     tables: tuple[tuple[str, str, str], ...] = ()
 
 
@@ -91,7 +93,8 @@ def keep_topics(source: Source, seen: Iterable[TopicSeen]) -> dict[str, Topic]:
             row.positions, row.messages, row.message_types, row.tables = {}, 0, {}, []
         tables = [list(each) for each in sorted({*(tuple(each) for each in row.tables), *topic.tables})]
         # The id goes with the positions: a scan that fails leaves both, so that the next one notices another topic.
-        cluster_id = row.cluster_id if topic.problem else topic.cluster_id or row.cluster_id
+        stays = bool(topic.problem) and not topic.positions
+        cluster_id = row.cluster_id if stays else topic.cluster_id or row.cluster_id
         is_same = (row.problem, row.cluster_id, row.tables) == (topic.problem, cluster_id, tables)
         if is_same and not topic.positions and topic.name not in restarted:
             continue

@@ -237,10 +237,14 @@ class OffsetsExpired:
 
 @dataclass(frozen=True)
 class TopicLost:
-    """A topic that couldn't be read to its end: it was deleted meanwhile, or its reading isn't allowed."""
+    """A topic that couldn't be read to its end: it was deleted meanwhile, or its reading isn't allowed.
+
+    `may_pass`: its broker is away, as in a restart. Then what was read of it counts, and has its totals beside this.
+    """
 
     topic: str
     reason: str
+    may_pass: bool = False
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Literal
 
 Side = Literal["key", "value"]
-Bound = Literal["messages", "bytes", "groups", "deadline"]
+# What ends the reading of a topic early; `broker`: one went away.
+Bound = Literal["messages", "bytes", "groups", "deadline", "broker"]
 SecurityProtocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
 SaslMechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
 # What bytes without the five bytes of framing look like, by their ends; never the bytes themselves.

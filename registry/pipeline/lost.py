@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
 
 from pyspark.errors import PySparkException
 
@@ -11,18 +12,36 @@ from registry.errors import BrokerUnavailable
 from registry.pipeline.session import first_line
 from registry.pipeline.slices import Piece
 
-# What Kafka's client says → why a topic can't be read.
-_REASONS = (
-    ("TopicAuthorizationException", "its reading isn't allowed to this user; grant it Read"),
-    ("Not authorized to access topics", "its reading isn't allowed to this user; grant it Read"),
-    ("UnknownTopicOrPartition", "it was deleted, or one of its partitions is gone"),
-    ("UnknownTopicIdException", "it was deleted, or made anew, meanwhile"),
-    ("before the position for partition", "no broker leads one of its partitions: it was deleted, or a broker is away"),
-    ("Failed to get offsets", "its offsets aren't told: it was deleted, or this user lacks Describe"),
-    ("before the last committed offset", "no broker leads one of its partitions"),
-    ("UnknownProducerId", "it was deleted meanwhile"),
-    ("OffsetOutOfRange", "its messages expired or were deleted while they were read"),
-    ("Cannot fetch offset", "its messages are gone: it was deleted meanwhile"),
+
+class Loss(NamedTuple):
+    """Why a topic can't be read; `may_pass` where its broker may only be away, as in a restart."""
+
+    reason: str
+    may_pass: bool = False
+
+
+_NO_READ: Final = Loss("its reading isn't allowed to this user; grant it Read")
+# What Kafka's client says → why a topic can't be read. Whether a topic was deleted, or its broker is away, only the
+# cluster can tell.
+_LOSSES: Final = (
+    ("TopicAuthorizationException", _NO_READ),
+    ("Not authorized to access topics", _NO_READ),
+    ("UnknownTopicOrPartition", Loss("it was deleted, or one of its partitions is gone", may_pass=True)),
+    ("UnknownTopicIdException", Loss("it was deleted, or made anew, meanwhile")),
+    (
+        "before the position for partition",
+        Loss("no broker leads one of its partitions: it was deleted, or a broker is away", may_pass=True),
+    ),
+    (
+        "Failed to get offsets",
+        Loss("its offsets aren't told: it was deleted, a broker is away, or this user lacks Describe", may_pass=True),
+    ),
+    ("before the last committed offset", Loss("no broker leads one of its partitions", may_pass=True)),
+    ("LeaderNotAvailable", Loss("no broker leads one of its partitions", may_pass=True)),
+    ("NotLeaderOrFollower", Loss("another broker leads one of its partitions now", may_pass=True)),
+    ("UnknownProducerId", Loss("it was deleted meanwhile")),
+    ("OffsetOutOfRange", Loss("its messages expired or were deleted while they were read")),
+    ("Cannot fetch offset", Loss("its messages are gone: it was deleted meanwhile")),
 )
 _NO_BROKER = (
     "Timed out waiting for",
@@ -34,10 +53,10 @@ _NO_BROKER = (
 )
 
 
-def reason_of(error: PySparkException) -> str | None:
+def loss_of(error: PySparkException) -> Loss | None:
     """Why a topic couldn't be read, where the error is one of a topic; None for any other."""
     text = str(error)
-    return next((reason for mark, reason in _REASONS if mark in text), None)
+    return next((loss for mark, loss in _LOSSES if mark in text), None)
 
 
 def broker_error(error: PySparkException, bootstrap: str, topics: Sequence[str]) -> BrokerUnavailable | None:
@@ -53,22 +72,22 @@ def broker_error(error: PySparkException, bootstrap: str, topics: Sequence[str])
 
 def lost_topics(
     error: PySparkException, pieces: Sequence[Piece], readable: Callable[[Sequence[Piece]], PySparkException | None]
-) -> dict[str, str]:
+) -> dict[str, Loss]:
     """The topics that made a query over `pieces` fail, with the reason of each; empty when no topic is to blame.
 
     Those that the error names are blamed; where it names none, halves are tried apart with `readable`, which gives the
     error of reading one message of each, or None.
     """
-    reason = reason_of(error)
-    if reason is None:
+    loss = loss_of(error)
+    if loss is None:
         return {}
     topics = sorted({piece.topic for piece in pieces})
     if len(topics) == 1:
-        return {topics[0]: reason}
+        return {topics[0]: loss}
     named = [topic for topic in topics if _names(str(error), topic)]
     if named and len(named) < len(topics):
-        return dict.fromkeys(named, reason)
-    lost: dict[str, str] = {}
+        return dict.fromkeys(named, loss)
+    lost: dict[str, Loss] = {}
     for half in (topics[: len(topics) // 2], topics[len(topics) // 2 :]):
         part = [piece for piece in pieces if piece.topic in half]
         refused = readable(part)

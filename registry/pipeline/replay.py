@@ -12,14 +12,14 @@ from pyspark.errors import PySparkException
 from pyspark.sql.connect import functions as f
 from pyspark.sql.connect.session import SparkSession
 
-from registry.errors import InvalidSource
+from registry.errors import BrokerUnavailable, InvalidSource
 from registry.formats.decoding import MAX_BODY
 from registry.formats.replay_tally import Key, ReplaySchema, ReplayTally, merged
 from registry.observations import Framing, KafkaConnection, Side, TopicRead
 from registry.pipeline import replay_worker, slices
 from registry.pipeline.control import Control, OnProgress
 from registry.pipeline.framing import body, raw_mark, with_framing
-from registry.pipeline.lost import broker_error, reason_of
+from registry.pipeline.lost import broker_error, loss_of
 from registry.pipeline.readers import kafka
 from registry.pipeline.replay_worker import archive_of_engines, counting
 from registry.pipeline.session import USER_ID, close_session, open_session
@@ -88,9 +88,11 @@ def replay(
 
 
 def _kafka_error(error: PySparkException, spec: TopicReplay) -> Exception | None:
-    reason = reason_of(error)
-    if reason is not None:
-        return InvalidSource(f"{spec.read.topic} can't be read: {reason}")
+    loss = loss_of(error)
+    if loss is not None and loss.may_pass:
+        return BrokerUnavailable(f"{spec.read.topic} can't be read: {loss.reason}; if it is still there, try again")
+    if loss is not None:
+        return InvalidSource(f"{spec.read.topic} can't be read: {loss.reason}")
     return broker_error(error, spec.connection.bootstrap, [spec.read.topic])
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 from pyspark.errors import PySparkException
 from pyspark.sql.connect.session import SparkSession
 
-from registry.errors import ScanInterrupted
+from registry.errors import BrokerUnavailable, ScanInterrupted
 from registry.observations import (
     Bound,
     Observation,
@@ -23,25 +23,31 @@ from registry.observations import (
 from registry.pipeline import slices
 from registry.pipeline.control import Control
 from registry.pipeline.grouping import group_messages
-from registry.pipeline.lost import broker_error, lost_topics, reason_of
+from registry.pipeline.lost import Loss, broker_error, loss_of, lost_topics
 from registry.pipeline.profile import Profiler
 from registry.pipeline.readers import kafka
 from registry.pipeline.slices import Piece
 from registry.pipeline.tally import Tally
 
 MOST_GAPS: Final = 100  # of one partition that are kept
+MOST_TRIES: Final = 3  # of a slice that can't be read though its topics seem to be there
 CLOSING_SECONDS: Final = 30.0  # what slices found is put together though the deadline be over
 
 
 @dataclass
 class _Reading:
-    """How far a scan has come: what is left, what was lost, and the bound that ended it."""
+    """How far a scan has come: what is left, what was lost, and the bound that ended it.
+
+    `kept_away` is what isn't read of the topics whose broker is away; `tries` counts how often a slice failed.
+    """
 
     rest: list[Piece]
+    kept_away: list[Piece] = field(default_factory=list)
+    tries: int = 0
     done: int = 0
     rate: float = 0.0
     bound: Bound | None = None
-    lost: dict[str, str] = field(default_factory=dict)
+    lost: dict[str, Loss] = field(default_factory=dict)
     gaps: dict[tuple[str, int], list[tuple[int, int]]] = field(default_factory=dict)
 
     def note_gaps(self, piece: Sequence[Piece], rows: Sequence[Any]) -> None:
@@ -57,15 +63,18 @@ class _Reading:
             if end > part.range.start and len(known) < MOST_GAPS:
                 known.append((part.range.start, end))
 
-    def lose(self, lost: dict[str, str]) -> None:
+    def lose(self, lost: dict[str, Loss]) -> None:
+        """Read nothing more of these topics."""
         self.lost |= lost
+        self.kept_away += [piece for piece in self.rest if piece.topic in lost and lost[piece.topic].may_pass]
         self.rest = [piece for piece in self.rest if piece.topic not in lost]
 
 
 def scan_topics(session: SparkSession, spec: TopicScan, control: Control) -> Iterator[Observation]:
     """Observe the messages of the topics' ranges, until they end or a bound is reached.
 
-    A topic that is deleted meanwhile or refused is observed as lost; the others are read without it. Raises
+    A topic that is deleted meanwhile or refused is observed as lost; the others are read without it. Of one whose
+    broker goes away, what was read by then is observed too. Raises
     InvalidSource, BrokerUnavailable, ScanInterrupted (when not even the first slice was done in time),
     SparkUnavailable, and what the caller's `on_progress` raised.
     """
@@ -115,10 +124,20 @@ def _read_slices(
             reading.bound = "deadline"
             return
         except PySparkException as error:
-            lost = _blamed(session, spec, control, piece, error)
+            try:
+                lost = _blamed(session, spec, control, piece, error, reading)
+            except BrokerUnavailable as away:
+                if not reading.done:
+                    raise
+                lost = {each.topic: Loss(away.message, may_pass=True) for each in reading.rest}
+            except ScanInterrupted as late:
+                if late.details.get("reason") != "deadline" or not reading.done:
+                    raise
+                reading.bound = "deadline"
+                return
             reading.lose(lost)
-            for topic in lost:  # nothing half-read is said of it: the next scan reads it from where the last ended
-                tally.forget(topic)
+            for topic in (topic for topic, loss in lost.items() if not loss.may_pass):
+                tally.forget(topic)  # nothing half-read is said of it: the next scan reads it from where the last ended
                 profiler.forget(topic)
             continue
         for row in rows:
@@ -127,7 +146,7 @@ def _read_slices(
         profiler.add(profiled)
         reading.done += slices.left(piece)
         reading.rate = slices.left(piece) / max(0.001, time.monotonic() - began)
-        reading.rest = after
+        reading.rest, reading.tries = after, 0
 
 
 def _read_slice(
@@ -151,9 +170,17 @@ def _read_slice(
 
 
 def _blamed(
-    session: SparkSession, spec: TopicScan, control: Control, piece: Sequence[Piece], error: PySparkException
-) -> dict[str, str]:
-    """The topics that made the slice fail; raises BrokerUnavailable, or the error again when no topic is to blame."""
+    session: SparkSession,
+    spec: TopicScan,
+    control: Control,
+    piece: Sequence[Piece],
+    error: PySparkException,
+    reading: _Reading,
+) -> dict[str, Loss]:
+    """The topics that made the slice fail, none where it is to be read again.
+
+    Raises BrokerUnavailable, or the error again when no topic is to blame.
+    """
 
     def readable(some: Sequence[Piece]) -> PySparkException | None:
         try:
@@ -164,24 +191,36 @@ def _blamed(
         return None
 
     lost = lost_topics(error, piece, readable)
-    if lost:
-        return lost
-    if reason_of(error) is not None and readable(piece) is None:
-        return {}  # what failed once can be read now: the slice is read again
-    raise broker_error(error, spec.connection.bootstrap, sorted({part.topic for part in piece})) or error from error
+    lasting = {topic: loss for topic, loss in lost.items() if not loss.may_pass}
+    if lasting:
+        return lasting
+    loss = loss_of(error)
+    if loss is None:
+        whole = broker_error(error, spec.connection.bootstrap, sorted({part.topic for part in piece}))
+        raise whole or error from error
+    reading.tries += 1
+    suspected = [part for part in piece if part.topic in lost] or list(piece)
+    if reading.tries < MOST_TRIES and readable(suspected) is None:
+        return {}  # what failed can be read now: the slice is read again
+    return lost or {part.topic: loss._replace(may_pass=True) for part in piece}
 
 
 def _read_so_far(asked: Sequence[Piece], reading: _Reading, tally: Tally) -> Iterator[Observation]:
     """How far each partition was read; nothing is said of topics that were lost."""
-    stopped = {(piece.topic, piece.range.partition): piece.range.start for piece in reading.rest}
+    stopped = {(piece.topic, piece.range.partition): piece.range.start for piece in (*reading.rest, *reading.kept_away)}
     for piece in asked:
         part, place = piece.range, (piece.topic, piece.range.partition)
         count = tally.partitions.get(place, 0)
-        if piece.topic in reading.lost:
+        if piece.topic in reading.lost and not _counts(piece.topic, reading, tally):
             continue
         end = stopped.get(place, part.end)
         gaps = tuple(reading.gaps.get(place, ()))
         yield PartitionRead(piece.topic, part.partition, part.start, end, part.low, part.high, count, gaps)
+
+
+def _counts(topic: str, reading: _Reading, tally: Tally) -> bool:
+    """Whether something was read of a lost topic that counts."""
+    return reading.lost[topic].may_pass and tally.messages.get(topic, 0) > 0
 
 
 def _totals(spec: TopicScan, reading: _Reading, tally: Tally, seconds: float) -> Iterator[Observation]:
@@ -189,9 +228,11 @@ def _totals(spec: TopicScan, reading: _Reading, tally: Tally, seconds: float) ->
     folded = {topic for topic, _ in tally.folded}
     reached: Bound | None = reading.bound or ("groups" if folded else None)
     for read in spec.topics:
-        if read.topic in reading.lost:
-            yield TopicLost(read.topic, reading.lost[read.topic])
-            continue
         bound: Bound | None = reading.bound if read.topic in unread else "groups" if read.topic in folded else None
+        if read.topic in reading.lost:
+            yield TopicLost(read.topic, *reading.lost[read.topic])
+            if not _counts(read.topic, reading, tally):
+                continue
+            bound = "broker"
         yield TopicTotals(read.topic, tally.messages.get(read.topic, 0), tally.bytes.get(read.topic, 0), bound)
     yield ScanTotals(len(spec.topics), sum(tally.messages.values()), tally.total_bytes, reached, seconds)

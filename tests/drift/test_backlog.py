@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from dashboard.pages.sources_words import notes_on
+from dashboard.pages.sources_words import notes_on, what_was_read
+from registry.drift.selectors import ScanInfo
 from registry.drift.sources.backlog import Behind, behind
 from registry.observations import PartitionRead
 
@@ -67,3 +68,17 @@ def test_a_time_beyond_the_calendar_is_none() -> None:
 def test_it_is_said_on_the_page(found: Behind, words: str) -> None:
     (note,) = notes_on({"behind": found.__dict__})
     assert words in note
+
+
+@pytest.mark.parametrize(
+    ("unreadable", "said"),
+    [
+        ([], "nothing to read"),
+        (["a"], "nothing read: 1 topic couldn’t be read"),
+        (["a", "b"], "nothing read: 2 topics couldn’t be read"),
+    ],
+)
+def test_what_could_not_be_read_is_never_nothing_to_read(unreadable: list[str], said: str) -> None:
+    at = NOW
+    read = {"nothing": True, "messages": 0, "unreadable": [{"topic": name, "reason": "away"} for name in unreadable]}
+    assert what_was_read(ScanInfo(1, 1, "done", at, "tests", at, at, "", 0, 0, read, "")) == said

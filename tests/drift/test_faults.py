@@ -44,6 +44,7 @@ from registry.drift.models import Finding, Scan, SchemaUse, Source, Topic
 from registry.drift.scanning import perform_scan
 from registry.drift.sources import kafka_passes
 from registry.errors import InvalidSource
+from registry.pipeline import topic as slice_reading
 from registry.subjects.names import SubjectName
 from registry.subjects.services import register_version
 from tests.pipeline.topics import USER, fill, framed, make_topic, string
@@ -258,6 +259,73 @@ def test_a_broker_that_goes_away_ends_the_scan_with_the_reason_and_it_goes_on_la
     assert (row.state, row.error) == ("done", "")
     assert row.read is not None
     assert row.read["messages"] == 3
+
+
+def test_a_broker_that_goes_away_between_two_slices_costs_nothing_that_was_read(
+    own_broker: Any, system: Actor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The slices that were read are kept, the rest is read when the broker is back; nothing is counted twice."""
+    bootstrap, slice_ = own_broker(), 200
+    services.connect_cluster(name="own", bootstrap=bootstrap, by=system)
+    topic = make_topic(bootstrap, [], partitions=1)
+    schema_id = register(topic, system)
+    fill(bootstrap, topic, [*bad(), *good(schema_id, 3 * slice_ - 1)])
+    source = add(system, topic, cluster="own", every_seconds=86_400)
+    Source.objects.update(next_scan_at=timezone.now() + timedelta(days=1))
+    for name in ("FIRST_SLICE", "LARGEST_SLICE"):
+        monkeypatch.setattr(f"registry.pipeline.slices.{name}", slice_)
+    away_after(monkeypatch, 1, own_broker.stop)
+    number = services.queue_scan(source_id=source, by=system)
+    assert perform_scan(number) == "done"
+    row = Scan.objects.get(pk=number)
+    assert row.read is not None
+    assert (row.read["messages"], row.read["nothing"]) == (slice_, False)
+    assert [entry["topic"] for entry in row.read["unreadable"]] == [topic]
+    assert (Topic.objects.get().positions, states(source)["UNKNOWN_SCHEMA_ID"]) == ({"0": slice_}, "open")
+    rest = Scan.objects.get(state="queued")
+    assert rest.retry_at is not None
+    assert own_broker() == bootstrap
+    monkeypatch.undo()
+    Scan.objects.update(retry_at=None)
+    assert perform_scan(rest.pk) == "done"
+    row = Scan.objects.get(pk=rest.pk)
+    assert row.read is not None
+    assert (row.read["messages"], row.read["unreadable"]) == (2 * slice_, [])
+    assert Topic.objects.get().positions == {"0": 3 * slice_}
+    assert sum(SchemaUse.objects.filter(side="value").values_list("messages", flat=True)) == 3 * slice_
+
+
+def test_a_broker_that_goes_away_before_anything_was_read_is_waited_for(
+    own_broker: Any, system: Actor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bootstrap = own_broker()
+    services.connect_cluster(name="own", bootstrap=bootstrap, by=system)
+    topic = make_topic(bootstrap, [], partitions=1)
+    fill(bootstrap, topic, good(register(topic, system)))
+    source = add(system, topic, cluster="own")
+    away_after(monkeypatch, 0, own_broker.stop)
+    number = services.queue_scan(source_id=source, by=system)
+    assert perform_scan(number) == "waiting"
+    row = Scan.objects.get(pk=number)
+    assert (row.state, row.read, row.retry_at is None) == ("queued", None, False)
+    assert own_broker() == bootstrap
+    monkeypatch.undo()
+    Scan.objects.update(retry_at=None)
+    assert perform_scan(number) == "done"
+    assert Topic.objects.get().positions == {"0": 5}
+
+
+def away_after(monkeypatch: pytest.MonkeyPatch, number: int, stop: Callable[[], None]) -> None:
+    """Stop the broker before a scan reads its slice of that number."""
+    read, left = slice_reading._read_slice, [number]
+
+    def reading(*given: Any) -> Any:
+        if left[0] == 0:
+            stop()
+        left[0] -= 1
+        return read(*given)
+
+    monkeypatch.setattr(slice_reading, "_read_slice", reading)
 
 
 @pytest.fixture

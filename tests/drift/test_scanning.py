@@ -131,6 +131,42 @@ def test_a_broker_that_does_not_answer_ends_the_scan_and_keeps_the_findings(
     assert states() == {"finding a": "open"}
 
 
+def test_what_a_broker_that_was_away_kept_from_a_scan_is_read_by_further_ones(
+    source: Source, system: Actor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was read is kept at once; the rest has the pauses of a scan that could read nothing, and no more."""
+    result = ScanResult((judged(),), READ, False, (topic(problem="a broker is away", waits=True),), waits="Gone away.")
+    monkeypatch.setitem(SOURCES, "kafka", Fake(lambda _: result))
+    number = services.queue_scan(source_id=source.pk, by=system)
+    for attempt, pause in enumerate(services.RETRIES, start=2):
+        before = timezone.now()
+        assert perform_scan(number) == "done"
+        assert (states(), Topic.objects.get().positions) == ({"finding a": "open"}, {"0": 5})
+        rest = Scan.objects.get(state="queued")
+        assert rest.pk > number
+        assert rest.retry_at is not None
+        assert rest.retry_at >= before + timedelta(seconds=pause)
+        assert (rest.error, rest.phase) == (
+            "Gone away.", f"waiting {pause} s for a server that is away (attempt {attempt} of 5)"
+        )  # fmt: skip
+        assert perform_scan(rest.pk) == "not claimed"
+        number = rest.pk
+        Scan.objects.filter(pk=number).update(retry_at=timezone.now())
+    assert perform_scan(number) == "done"
+    assert not Scan.objects.filter(state="queued").exists()
+
+
+def test_no_further_scan_is_queued_where_the_next_one_comes_sooner(
+    source: Source, system: Actor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = ScanResult((), READ, False, (topic(),), waits="Gone away.")
+    monkeypatch.setitem(SOURCES, "kafka", Fake(lambda _: result))
+    soon = timezone.now() + timedelta(seconds=services.RETRIES[0] - 2)
+    Source.objects.update(every_seconds=60, next_scan_at=soon)
+    assert perform_scan(services.queue_scan(source_id=source.pk, by=system)) == "done"
+    assert not Scan.objects.filter(state="queued").exists()
+
+
 def test_waiting_is_no_death_of_a_worker(source: Source, system: Actor) -> None:
     number = services.queue_scan(source_id=source.pk, by=system)
     for _ in services.RETRIES:

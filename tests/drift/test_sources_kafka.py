@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import yaml
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 from confluent_kafka.cimpl import NewTopic, TopicPartition
 
@@ -18,11 +20,12 @@ from registry.access.roles import Actor
 from registry.audit.models import AuditEvent
 from registry.drift import connecting, selectors, services
 from registry.drift.models import Cluster, Source, Topic
-from registry.drift.sources import kafka, kafka_cluster
+from registry.drift.sources import kafka, kafka_cluster, kafka_passes
 from registry.drift.sources.kafka_cluster import topic_ids_of
 from registry.drift.sources.kafka_passes import joined, marks_without_writer, ranges_read
 from registry.drift.sources.kafka_ranges import Watermarks, plan_topic
-from registry.drift.topics import keep_topics, note_topics
+from registry.drift.sources.kafka_read import read_json
+from registry.drift.topics import TopicSeen, keep_topics, note_topics
 from registry.errors import (
     AddressRefused,
     BrokerUnavailable,
@@ -336,6 +339,62 @@ def test_a_topic_from_its_first_scan_to_its_end(cluster: Cluster, kafka_bootstra
     row = Topic.objects.get()
     assert (row.positions, row.messages) == ({"0": 9}, 9)
     assert kafka.survey_cluster(source).order == ()
+
+
+@dataclass
+class Listing:
+    """A cluster that has these topics; None: it doesn't answer."""
+
+    topics: tuple[str, ...] | None
+
+    def list_topics(self, **_: object) -> Any:
+        if self.topics is None:
+            raise KafkaException(KafkaError(KafkaError._TRANSPORT))
+        return SimpleNamespace(topics=dict.fromkeys(self.topics))
+
+
+@pytest.mark.parametrize(
+    ("listed", "restarted", "after"),
+    [
+        (("orders",), False, ({0: 4}, 4, True, "What was read by then counts")),
+        (None, False, ({0: 4}, 4, True, "What was read by then counts")),
+        ((), False, ({}, 0, False, "it was deleted while it was read")),
+        (("orders",), True, ({}, 0, True, "no broker leads it")),
+    ],
+)
+def test_a_topic_whose_broker_went_away_keeps_what_was_read_unless_it_is_gone(
+    listed: tuple[str, ...] | None, restarted: bool, after: tuple[Any, ...]
+) -> None:
+    survey = kafka.Survey({"orders": TopicSeen("orders", restarted=restarted)}, {}, ("orders",))
+    seen = [
+        PartitionRead("orders", 0, 0, 4, 0, 9, 4),
+        TopicLost("orders", "no broker leads it", may_pass=True),
+        TopicTotals("orders", 4, 40, "broker"),
+    ]
+    told = kafka.settled(survey, Listing(listed), seen)  # type: ignore[arg-type]
+    (topic,) = kafka.topics_after(survey, told)
+    positions, messages, waits, said = after
+    assert (topic.positions, topic.messages, topic.waits, topic.clean) == (positions, messages, waits, False)
+    assert said in topic.problem
+    read = read_json([topic], told, seconds=1.0)
+    assert read["nothing"] is (messages == 0)
+    assert [row["topic"] for row in read["unreadable"]] == ["orders"]
+
+
+def test_a_scan_of_which_nothing_could_be_read_is_tried_again_as_a_whole(cluster: Cluster) -> None:
+    source = source_of(cluster, "orders")
+    away = TopicSeen("orders", problem="Partition 0 of orders has no leader.", waits=True)
+    with pytest.raises(BrokerUnavailable, match="Partition 0 of orders has no leader"):
+        kafka.require_any(source, [away])
+    idle, refused = TopicSeen("idle"), TopicSeen("orders", problem="grant it Read")
+    kafka.require_any(source, [away, idle])
+    kafka.require_any(source, [refused])
+    assert kafka.waits_of([away, idle, refused]) == away.problem
+
+
+def test_topics_that_could_not_be_read_again_with_their_schemas_are_left_for_the_next_scan() -> None:
+    seen = [PartitionRead("a", 0, 0, 4, 0, 9, 4), PartitionRead("b", 0, 0, 4, 0, 9, 4)]
+    assert kafka_passes.withheld(seen, {"a": "gone away"}) == [seen[1], TopicLost("a", "gone away", may_pass=True)]
 
 
 @pytest.mark.slow

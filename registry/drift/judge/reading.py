@@ -79,14 +79,15 @@ class Reading:
 def readings(seen: Iterable[Observation]) -> list[Reading]:
     """One reading a topic that was read, by name; the order of the observations doesn't matter.
 
-    A topic that was lost, or of which nothing was read, has none: not scanned is not clean.
+    A topic that was lost, or of which nothing was read, has none: not scanned is not clean. What was read before its
+    broker went away counts.
     """
     found: dict[str, Reading] = {}
     lost: set[str] = set()
     not_used: list[SchemaNotUsed] = []
     for each in sorted(seen, key=repr):
         if isinstance(each, TopicLost):
-            lost.add(each.topic)
+            lost |= set() if each.may_pass else {each.topic}
         elif isinstance(each, SchemaNotUsed):
             not_used.append(each)
         elif isinstance(each, _OF_A_TOPIC):

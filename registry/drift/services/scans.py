@@ -130,9 +130,36 @@ def postpone_scan(claim: Claim, *, reason: str) -> bool:
     pause = RETRIES[row.postponed]
     row.state, row.lease_until, row.postponed = "queued", None, row.postponed + 1
     row.retry_at, row.error = timezone.now() + timedelta(seconds=pause), reason[:4000]
-    row.phase = f"waiting {pause} s for a server that is away (attempt {row.postponed + 1} of {len(RETRIES) + 1})"
+    row.phase = _waiting(pause, row.postponed)
     row.save(update_fields=["state", "lease_until", "postponed", "retry_at", "error", "phase"])
     return True
+
+
+def queue_rest(scan: Scan, source: Source, *, reason: str) -> int | None:
+    """Queue a scan of what one that is done couldn't read, as a server was away; inside the caller's transaction.
+
+    None where the pauses are used up, or the source's next scan comes before this one would.
+    """
+    if scan.postponed >= len(RETRIES):
+        return None
+    pause, number = RETRIES[scan.postponed], scan.postponed + 1
+    now = timezone.now()
+    at = now + timedelta(seconds=pause)
+    if source.every_seconds and source.next_scan_at is not None and now < source.next_scan_at <= at:
+        return None
+    rest = source.scans.create(
+        queued_by=scan.queued_by,
+        attempts=number,
+        postponed=number,
+        retry_at=at,
+        error=reason[:4000],
+        phase=_waiting(pause, number),
+    )
+    return rest.pk
+
+
+def _waiting(pause: int, number: int) -> str:
+    return f"waiting {pause} s for a server that is away (attempt {number + 1} of {len(RETRIES) + 1})"
 
 
 def begin_smaller(source_id: int, *, read: int) -> None:

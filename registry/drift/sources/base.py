@@ -43,6 +43,7 @@ class ScanResult:
     `read` is what the page shows of it; its `nothing` is true where there was nothing to read. `complete` is False
     where a bound cut the scan short: then no finding that concerns no topic may be counted as unseen; nor may one of the
     rules `out_of_reach`, which are about rows that Spark can't open here, and of which nothing is known. `topics`,
+    `waits` says which server was away that kept something from the scan: the rest is scanned again after a pause.
     `observations` and `registered` are what the kept knowledge of topics grows by, `query` that of streaming queries.
     """
 
@@ -54,6 +55,7 @@ class ScanResult:
     registered: Registered | None = None
     query: QuerySeen | None = None
     out_of_reach: frozenset[str] = frozenset()
+    waits: str = ""
 
 
 __all__ = ["Given", "OnProgress", "ScanResult", "SourceKind", "TopicSeen", "session_of", "sessions_of", "spark_remote"]

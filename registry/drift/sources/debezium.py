@@ -16,11 +16,12 @@ from registry.drift.debezium.summary import summary_of
 from registry.drift.judge import judge
 from registry.drift.judge.model import JudgedFinding
 from registry.drift.models import Connector, Source
+from registry.drift.patience import patiently
 from registry.drift.rule_tables import topics as topic_rules
 from registry.drift.sources.backlog import behind_of
 from registry.drift.sources.base import Given, OnProgress, ScanResult
 from registry.drift.sources.debezium_facts import topic_facts
-from registry.drift.sources.kafka import survey_cluster, topics_after, with_lost_offsets
+from registry.drift.sources.kafka import require_any, survey_cluster, topics_after, waits_of, with_lost_offsets
 from registry.drift.sources.kafka_passes import observe
 from registry.drift.sources.kafka_read import read_json
 from registry.drift.topics import note_topics
@@ -121,36 +122,36 @@ class DebeziumConnector:
 
         started = time.monotonic()
         on_progress(0, 0, "asking Kafka Connect and the database")
-        connector = Connector.objects.filter(source=source).first()
+        connector = patiently(lambda: Connector.objects.filter(source=source).first())
         if connector is None:
             raise InvalidSource(f"The source {source.name} has no connector; remove it and add it again.")
         world = look(connector)
         on_progress(0, 0, "asking the cluster for topics and offsets")
         source.include = source.include or patterns_of(world)  # of this instance alone: it isn't saved
-        survey = survey_cluster(source)
-        note_topics(source, survey.topics.values())
-        observations = (
-            observe(source, survey.reads, tag=tag, on_progress=on_progress, changes=True) if survey.order else []
-        )
-        observations = with_lost_offsets(source, survey, observations)
+        survey = patiently(lambda: survey_cluster(source))
+        patiently(lambda: note_topics(source, survey.topics.values()))
+        seen = observe(source, survey.reads, tag=tag, on_progress=on_progress, changes=True) if survey.order else []
+        seen = with_lost_offsets(source, survey, seen)
+        after = topics_after(survey, seen)
+        require_any(source, after)
         on_progress(0, 0, "judging")
-        observations = without_personal(source, observations)
-        registered = registered_for(source, observations)
-        world = replace(world, topics=topic_facts(source, world, survey.topics, observations))
-        plain = judge(observations, registered, memory_of(source, survey.order))
-        topics = tuple(
-            replace(each, tables=world.topics[each.name].tables) if each.name in world.topics else each
-            for each in topics_after(survey, observations)
-        )
+        observations = patiently(lambda: without_personal(source, seen))
+        registered, memory = patiently(lambda: (registered_for(source, observations), memory_of(source, survey.order)))
+        facts = patiently(lambda: topic_facts(source, world, survey.topics, observations))
+        world = replace(world, topics=facts)
+        plain = judge(observations, registered, memory)
+        topics = tuple(replace(each, tables=facts[each.name].tables) if each.name in facts else each for each in after)
         read = read_json(topics, observations, seconds=time.monotonic() - started)
+        behind = patiently(lambda: behind_of(source, observations))
         return ScanResult(
             findings=(*judge_debezium(world), *_of_topics(plain)),
             # Connector and catalog were read even where no topic is there yet.
-            read={**read, **summary_of(world), "behind": behind_of(source, observations), "nothing": False},
+            read={**read, **summary_of(world), "behind": behind, "nothing": False},
             complete=_whole(observations) and not any(each.problem for each in topics),
             topics=topics,
             observations=tuple(observations),
             registered=registered,
+            waits=waits_of(topics),
         )
 
 

@@ -21,6 +21,7 @@ from registry.drift.sources.base import Given, OnProgress, ScanResult
 from registry.drift.sources.kafka_cluster import (
     chosen_topics,
     configs_of,
+    gone_of,
     offsets_of,
     partitions_of,
     topic_ids_of,
@@ -30,7 +31,7 @@ from registry.drift.sources.kafka_passes import observe
 from registry.drift.sources.kafka_ranges import TopicPlan, plan_topic
 from registry.drift.sources.kafka_read import MAX_ROWS, read_json
 from registry.drift.topics import TopicSeen, note_topics
-from registry.errors import InvalidSource
+from registry.errors import BrokerUnavailable, InvalidSource
 from registry.observations import (
     Observation,
     OffsetsExpired,
@@ -77,7 +78,7 @@ class KafkaTopics:
         connected = connect(given.cluster)
         missing = [name for name in named_topics(given.include) if name not in connected.metadata.topics]
         for reason in why_missing(connected.admin, missing).values():
-            raise InvalidSource(reason)
+            raise InvalidSource(reason.text)
         if missing:
             raise InvalidSource(
                 f"The cluster {given.cluster.name} has no topic {missing[0]!r}"
@@ -98,20 +99,39 @@ class KafkaTopics:
         seen = observe(source, survey.reads, tag=tag, on_progress=on_progress) if survey.order else []
         seen = with_lost_offsets(source, survey, seen)
         on_progress(0, 0, "judging")
+        topics = topics_after(survey, seen)
+        require_any(source, topics)
         observations = patiently(lambda: without_personal(source, seen))
         registered, memory = patiently(lambda: (registered_for(source, observations), memory_of(source, survey.order)))
         findings = judge(observations, registered, memory)
-        topics = topics_after(survey, observations)
         return ScanResult(
             findings=tuple(findings),
             read=read_json(topics, observations, seconds=time.monotonic() - started)
-            | {"behind": behind_of(source, observations)}
+            | {"behind": patiently(lambda: behind_of(source, observations))}
             | {"pending": [asdict(each) for each in pending(observations, registered, memory)][:MAX_ROWS]},
             # Without an observation nothing was judged, so that nothing unseen is proved to be gone.
             complete=bool(survey.order) and _bound(observations) is None and not any(each.problem for each in topics),
             topics=topics,
             observations=tuple(observations),
             registered=registered,
+            waits=waits_of(topics),
+        )
+
+
+def waits_of(topics: Sequence[TopicSeen]) -> str:
+    """Why some topics are to be read again soon: a broker is away; empty where none is."""
+    return " ".join(topic.problem for topic in topics if topic.waits)
+
+
+def require_any(source: Source, topics: Sequence[TopicSeen]) -> None:
+    """Raise BrokerUnavailable where nothing could be read of any topic, and a broker that is away is to blame."""
+    waiting = [topic for topic in topics if topic.waits]
+    if waiting and all(not topic.messages and (topic.problem or topic.gone) for topic in topics):
+        where = source.cluster.bootstrap if source.cluster else ""
+        raise BrokerUnavailable(
+            f"A broker of the Kafka cluster at {where} went away, or is away: {waiting[0].problem}"
+            " Check that the cluster's brokers run.",
+            bootstrap=where,
         )
 
 
@@ -132,7 +152,7 @@ def survey_cluster(source: Source) -> Survey:
         )
     partitions, problems = partitions_of(connected.metadata, names)
     offsets = offsets_of(connected.admin, partitions, source.cluster.bootstrap, since_ms=_since(source))
-    problems |= offsets.problems
+    problems |= {name: each for name, each in offsets.problems.items() if name not in problems}
     configs = configs_of(connected.admin, names)
     positions = {name: _positions(row) for name, row in known.items()}
     ids = topic_ids_of(connected.admin, names)
@@ -158,7 +178,8 @@ def survey_cluster(source: Source) -> Survey:
             retention_bytes=config.retention_bytes if config else None,
             again=plan.again if plan else False,
             restarted=plan.restarted if plan else False,
-            problem=problems.get(name, ""),
+            problem=problems[name].text if name in problems else "",
+            waits=name in problems and problems[name].may_pass,
         )
     topics |= _missing(connected.admin, known, names, connected.metadata.topics, source)
     waiting = [name for name in names if name in plans and plans[name].ranges and name not in problems]
@@ -171,7 +192,8 @@ def survey_cluster(source: Source) -> Survey:
 def with_lost_offsets(source: Source, survey: Survey, seen: Sequence[Observation]) -> list[Observation]:
     """The observations with the offsets that expired before the scan and during it.
 
-    A topic that was made anew meanwhile is lost: what was read under its name is of two topics.
+    A topic that was made anew meanwhile is lost: what was read under its name is of two topics. So is one that was
+    deleted, where Spark could tell only that no broker leads it.
     """
     found = [
         OffsetsExpired(name, each.partition, each.start, each.end)
@@ -180,6 +202,7 @@ def with_lost_offsets(source: Source, survey: Survey, seen: Sequence[Observation
     ]
     if survey.admin is None or source.cluster is None:
         return [*seen, *found]
+    seen = settled(survey, survey.admin, seen)
     ids = topic_ids_of(survey.admin, survey.order)
     anew = {name for name, now in ids.items() if survey.topics[name].cluster_id not in ("", now)}
     gaps = [part for part in seen if isinstance(part, PartitionRead) and part.gaps and part.topic not in anew]
@@ -201,6 +224,27 @@ def with_lost_offsets(source: Source, survey: Survey, seen: Sequence[Observation
     ]
 
 
+def settled(survey: Survey, admin: AdminClient, seen: Sequence[Observation]) -> list[Observation]:
+    """The observations, where topics whose broker seemed to be away are told from deleted ones, as the cluster says.
+
+    Of a deleted one nothing half-read is said, nor of one that was made anew before the scan: its earlier positions are
+    void, and are dropped once it is read without a break.
+    """
+    away = {each.topic: each for each in seen if isinstance(each, TopicLost) and each.may_pass}
+    if not away:
+        return list(seen)
+    gone = gone_of(admin, away)
+    dropped = gone | {name for name in away if survey.topics[name].restarted}
+    kept = [each for each in seen if getattr(each, "topic", None) not in dropped]
+    return [
+        *kept,
+        *(
+            TopicLost(name, "it was deleted while it was read") if name in gone else away[name]
+            for name in sorted(dropped)
+        ),
+    ]
+
+
 def _missing(
     admin: AdminClient, known: Mapping[str, Topic], names: Collection[str], listed: Collection[str], source: Source
 ) -> dict[str, TopicSeen]:
@@ -217,7 +261,8 @@ def _missing(
             retention_ms=row.retention_ms,
             retention_bytes=row.retention_bytes,
             gone=name not in reasons,
-            problem=reasons.get(name, ""),
+            problem=reasons[name].text if name in reasons else "",
+            waits=name in reasons and reasons[name].may_pass,
         )
         for name, row in rows.items()
     }
@@ -241,18 +286,19 @@ def topics_after(survey: Survey, observations: Sequence[Observation]) -> tuple[T
     """The topics as the scan left them: how far each was read, and whether all of what was asked for."""
     reads: dict[str, list[PartitionRead]] = {}
     totals: dict[str, TopicTotals] = {}
-    lost: dict[str, str] = {}
+    lost: dict[str, TopicLost] = {}
     for each in observations:
         if isinstance(each, PartitionRead):
             reads.setdefault(each.topic, []).append(each)
         elif isinstance(each, TopicTotals):
             totals[each.topic] = each
         elif isinstance(each, TopicLost):
-            lost[each.topic] = each.reason
+            lost[each.topic] = each
     after = []
-    for seen in survey.topics.values():
-        if seen.name in lost:  # what was read of it is dropped, and read again by the next scan
-            after.append(replace(seen, problem=f"Topic {seen.name} couldn't be read: {lost[seen.name]}."))
+    for asked in survey.topics.values():
+        seen = _with_loss(asked, lost.get(asked.name), has_part=asked.name in totals)
+        if seen.name in lost and not (seen.waits and seen.name in totals):
+            after.append(seen)  # what was read of it is dropped, and read again by the next scan
             continue
         total, parts = totals.get(seen.name), reads.get(seen.name, [])
         positions = {} if seen.restarted else survey.positions.get(seen.name, {})
@@ -267,6 +313,17 @@ def topics_after(survey: Survey, observations: Sequence[Observation]) -> tuple[T
             )
         )
     return tuple(after)
+
+
+def _with_loss(seen: TopicSeen, lost: TopicLost | None, *, has_part: bool) -> TopicSeen:
+    """The topic with why it couldn't be read, where it was lost."""
+    if lost is None:
+        return seen
+    reason = lost.reason.rstrip(".")
+    said = f"Topic {seen.name} couldn't be read: {reason}."
+    if lost.may_pass and has_part:
+        said = f"Topic {seen.name} couldn't be read to its end: {reason}. What was read by then counts."
+    return replace(seen, problem=said, waits=lost.may_pass)
 
 
 def _fresh(part: PartitionRead, position: int) -> int:

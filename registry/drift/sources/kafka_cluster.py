@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition, Uuid
 from confluent_kafka.admin import (
@@ -25,6 +25,16 @@ INTERNAL: Final = ("__*", "_schemas", "_confluent*", "connect-configs", "connect
 _ALL: Final = re.compile(r"[*?]+")
 CONFIG_KEYS: Final = ("cleanup.policy", "retention.ms", "retention.bytes")
 MAX_MISSING_ASKED = 20
+#: errors of a broker that is away, or of a partition that gets another leader
+_PASSING: Final = frozenset(
+    {
+        KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._RESOLVE,
+        KafkaError.LEADER_NOT_AVAILABLE, KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.REQUEST_TIMED_OUT,
+        KafkaError.BROKER_NOT_AVAILABLE, KafkaError.REPLICA_NOT_AVAILABLE, KafkaError.NETWORK_EXCEPTION,
+        KafkaError.KAFKA_STORAGE_ERROR, KafkaError.OFFSET_NOT_AVAILABLE, KafkaError.FENCED_LEADER_EPOCH,
+        KafkaError.UNKNOWN_LEADER_EPOCH,
+    }
+)  # fmt: skip
 #: what clusters say that have no ids for topics
 NO_TOPIC_ID: Final = str(Uuid(0, 0))
 
@@ -38,12 +48,19 @@ class TopicConfig:
     retention_bytes: int | None = None
 
 
+class Trouble(NamedTuple):
+    """Why a topic can't be read, as a sentence; `may_pass` where a broker is away that may be back soon."""
+
+    text: str
+    may_pass: bool = False
+
+
 @dataclass(frozen=True)
 class Offsets:
     """Watermarks by topic and partition, and why some topics have none."""
 
     marks: Mapping[str, Mapping[int, Watermarks]]
-    problems: Mapping[str, str]
+    problems: Mapping[str, Trouble]
 
 
 def chosen_topics(names: Iterable[str], include: Sequence[str], exclude: Sequence[str]) -> list[str]:
@@ -65,19 +82,19 @@ def _included(name: str, include: Sequence[str]) -> bool:
     return any(not _ALL.fullmatch(pattern) for pattern in matching)
 
 
-def partitions_of(metadata: ClusterMetadata, names: Iterable[str]) -> tuple[dict[str, list[int]], dict[str, str]]:
+def partitions_of(metadata: ClusterMetadata, names: Iterable[str]) -> tuple[dict[str, list[int]], dict[str, Trouble]]:
     """The partitions that have a leader, by topic, and why some topics can't be read."""
     found: dict[str, list[int]] = {}
-    problems: dict[str, str] = {}
+    problems: dict[str, Trouble] = {}
     for name in names:
         topic = metadata.topics[name]
         if topic.error is not None:
-            problems[name] = what_kafka_says(name, topic.error)
+            problems[name] = _trouble(name, topic.error)
             continue
         found[name] = sorted(topic.partitions)
         leaderless = [part.id for part in topic.partitions.values() if part.leader < 0]
         if leaderless:
-            problems[name] = f"Partition {leaderless[0]} of {name} has no leader; its broker is away."
+            problems[name] = Trouble(f"Partition {leaderless[0]} of {name} has no leader; its broker is away.", True)
     return found, problems
 
 
@@ -97,7 +114,7 @@ def offsets_of(
     # All are sent before the first answer is awaited.
     asked = {name: _ask(admin, places, spec) for name, spec in specs.items()}
     found: dict[str, dict[int, dict[str, int]]] = {}
-    problems: dict[str, str] = {}
+    problems: dict[str, Trouble] = {}
     error: KafkaException | None = None
     for name, futures in asked.items():
         for place, future in futures.items():
@@ -105,7 +122,7 @@ def offsets_of(
                 offset = future.result().offset
             except KafkaException as failed:
                 error = failed
-                problems.setdefault(place.topic, what_kafka_says(place.topic, failed.args[0]))
+                problems.setdefault(place.topic, _trouble(place.topic, failed.args[0]))
                 continue
             found.setdefault(place.topic, {}).setdefault(place.partition, {})[name] = offset
     if error is not None and set(problems) >= set(partitions) and _is_no_answer(error):
@@ -177,7 +194,7 @@ def _number(text: str | None) -> int | None:
     return int(text) if text is not None and text.lstrip("-").isdigit() else None
 
 
-def why_missing(admin: AdminClient, names: Sequence[str]) -> dict[str, str]:
+def why_missing(admin: AdminClient, names: Sequence[str]) -> dict[str, Trouble]:
     """Of topics that the cluster no longer lists: why those can't be seen that are still there.
 
     A topic that we may not describe is left out of the cluster's list, as a deleted one is; asked by name, the cluster
@@ -194,8 +211,21 @@ def why_missing(admin: AdminClient, names: Sequence[str]) -> dict[str, str]:
             KafkaError._UNKNOWN_TOPIC,
             KafkaError.TOPIC_EXCEPTION,
         ):
-            reasons[name] = what_kafka_says(name, error)
+            reasons[name] = _trouble(name, error)
     return reasons
+
+
+def gone_of(admin: AdminClient, names: Collection[str]) -> set[str]:
+    """Those of the topics that the cluster has no longer; none where it doesn't answer, since then nobody knows."""
+    try:
+        listed = admin.list_topics(timeout=TIMEOUT_SECONDS).topics
+    except KafkaException:
+        return set()
+    return set(names) - set(listed)
+
+
+def _trouble(topic: str, error: KafkaError) -> Trouble:
+    return Trouble(what_kafka_says(topic, error), error.code() in _PASSING)
 
 
 def what_kafka_says(topic: str, error: KafkaError) -> str:

@@ -12,7 +12,7 @@ from registry.drift.connecting import kafka_connection
 from registry.drift.models import Source
 from registry.drift.patience import patiently
 from registry.drift.sources.base import OnProgress, session_of, spark_remote
-from registry.errors import ScanInterrupted
+from registry.errors import BrokerUnavailable, ScanInterrupted
 from registry.observations import (
     Bounds,
     FramedMessages,
@@ -93,6 +93,11 @@ def observe(
         if error.details.get("reason") != "deadline":
             raise
         return [*first, *_not_decoded(unknown, better, topics)]
+    except BrokerUnavailable as error:
+        return withheld(first, dict.fromkeys(topics, error.message))
+    away = {seen.topic: seen.reason for seen in second if isinstance(seen, TopicLost) and seen.may_pass}
+    first = withheld(first, away)
+    topics = [name for name in topics if name not in away]
     unfinished = set(topics) - _finished(second)
     late = _not_decoded(unknown, better, unfinished)
     return [*joined(first, second, set(topics), time.monotonic() - started), *late]
@@ -124,6 +129,15 @@ def _marks(by_topic: Mapping[str, Marks]) -> Marks:
     return set().union(*by_topic.values())
 
 
+def withheld(observations: Sequence[Observation], away: Mapping[str, str]) -> list[Observation]:
+    """The observations without topics whose broker went away before they were read with their schemas.
+
+    The next scan reads them again from where the last ended.
+    """
+    kept = [seen for seen in observations if getattr(seen, "topic", None) not in away]
+    return [*kept, *(TopicLost(name, reason, may_pass=True) for name, reason in sorted(away.items()))]
+
+
 def ranges_read(observations: Sequence[Observation], topics: Collection[str]) -> tuple[TopicRead, ...]:
     """The ranges that the first pass really read, of some topics."""
     ranges: dict[str, list[PartitionRange]] = {name: [] for name in topics}
@@ -146,7 +160,8 @@ def joined(
     kept = [
         seen
         for seen in first
-        if not isinstance(seen, ScanTotals) and getattr(seen, "topic", None) not in (done & set(topics))
+        if not isinstance(seen, ScanTotals)
+        and (isinstance(seen, TopicLost) or getattr(seen, "topic", None) not in (done & set(topics)))
     ]
     again = [
         replace(seen, bound_reached=bounds.get(seen.topic)) if isinstance(seen, TopicTotals) else seen

@@ -30,7 +30,7 @@ def read_json(topics: Sequence[TopicSeen], observations: Sequence[Observation], 
     """
     totals = next((seen for seen in observations if isinstance(seen, ScanTotals)), None)
     bounds = {seen.topic: seen.bound_reached for seen in observations if isinstance(seen, TopicTotals)}
-    asked = [topic for topic in topics if not topic.gone and not topic.problem]
+    asked = [topic for topic in topics if not topic.gone and (topic.messages or not topic.problem)]
     rows: dict[str, list[dict[str, Any]]] = {
         "topics": [_topic(topic, bounds) for topic in topics if topic.messages or topic.gone or topic.problem],
         "partitions": [_partition(seen) for seen in observations if isinstance(seen, PartitionRead)],

@@ -16,6 +16,7 @@ from registry.drift.judge.registries import judge_registry
 from registry.drift.judge.registry_facts import RegistryFacts
 from registry.drift.known_registry import facts_of
 from registry.drift.models import Source
+from registry.drift.patience import patiently
 from registry.drift.sources.base import Given, OnProgress, ScanResult
 from registry.errors import InvalidSource
 
@@ -35,9 +36,9 @@ class RegistryRules:
         """Read the tables and judge them."""
         started = time.monotonic()
         on_progress(0, 2, "reading the registry's tables")
-        facts = facts_of(source.registry)
+        facts = patiently(lambda: facts_of(source.registry))
         on_progress(1, 2, "reading the configurations of connectors")
-        connectors, unknown = connector_settings(source.registry)
+        connectors, unknown = patiently(lambda: connector_settings(source.registry))
         facts = replace(facts, connectors=connectors, connectors_unknown=unknown)
         found = in_order(judge_registry(facts))
         return ScanResult(findings=tuple(found), read=_read(facts, found, time.monotonic() - started), complete=True)

@@ -75,7 +75,9 @@ class StateStore:
         never = why_rows_are_not_readable(checkpoint.path)
         if never and since:
             never = never.replace(NO_ROWS_HERE, f"{NO_ROWS_HERE} since {since[:10]}", 1)
-        rows, problem = ([], never) if never else _rows(source, checkpoint, tag=tag, on_progress=on_progress)
+        rows, problem, waits = (
+            ([], never, False) if never else _rows(source, checkpoint, tag=tag, on_progress=on_progress)
+        )
         observations = [*observe_schemas(checkpoint), *rows]
         totals = next((seen for seen in rows if isinstance(seen, StateTotals)), None)
         registered, memory = patiently(lambda: (registered_for(source, observations), memory_of(source, ())))
@@ -91,6 +93,7 @@ class StateStore:
             # But what rows showed when they could be opened isn't gone because they can't be any more.
             out_of_reach=OF_ROWS if never else frozenset(),
             query=query_seen(checkpoint, inputs, rows_by_variable(checkpoint, rows, problem), timers_by_operator(rows)),
+            waits=problem if waits else "",
         )
 
 
@@ -125,13 +128,13 @@ def _damaged(source: Source, problem: str) -> ScanResult:
 
 def _rows(
     source: Source, checkpoint: Checkpoint, *, tag: str, on_progress: OnProgress
-) -> tuple[list[Observation], str]:
-    """What Spark reads of the rows; else why there is no Spark to read them, as a sentence."""
+) -> tuple[list[Observation], str, bool]:
+    """What Spark reads of the rows; else why there is no Spark to read them, as a sentence, and whether it may be back."""
     from registry.pipeline.run import run  # late: only a scan needs PySpark
 
     reads = (*rows_to_read(checkpoint), *timers_to_read(checkpoint))
     if not reads:
-        return [], ""
+        return [], "", False
     spec = StateScan(
         path=spark_path(source.name),
         variables=reads,
@@ -140,9 +143,9 @@ def _rows(
         ),
     )
     try:
-        return run(spec, remote=spark_remote(), on_progress=on_progress, tag=tag, session_id=session_of(tag)), ""
+        return run(spec, remote=spark_remote(), on_progress=on_progress, tag=tag, session_id=session_of(tag)), "", False
     except SparkUnavailable as error:
-        return [], f"The rows weren't read: {error.message}"
+        return [], f"The rows weren't read: {error.message}", not error.details.get("is_lasting")
 
 
 def _what_was_read(

@@ -62,11 +62,18 @@ class Command(BaseCommand):
         try:
             source = selectors.find_source(options["source"], registry=options["registry"])
             number = services.queue_scan(source_id=source.id, by=system_actor("scan_source", "command"))
+            ends = time.monotonic() + options["timeout"]
             if options["wait"] or options["queue"]:
                 run_scan.delay(number)
-            elif _scan_here(number, options["timeout"]) == "not claimed":
+            elif _scan_here(number, ends) == "not claimed":
                 options["wait"] = True  # a worker has it already
-            scan = _finished(number, options["timeout"]) if options["wait"] else selectors.get_scan(number)
+            scan = _finished(number, ends) if options["wait"] else selectors.get_scan(number)
+            while not options["queue"] and time.monotonic() < ends and (rest := _rest_of(scan)) is not None:
+                if not options["wait"]:
+                    _scan_here(rest.id, ends)
+                scan = _finished(rest.id, ends if options["wait"] else 0.0)
+                if scan.unfinished:
+                    break
             findings = selectors.list_findings(source_id=source.id, limit=MOST_SHOWN)
         except SchemadeskError as error:
             raise CommandError(error.placed, returncode=UNUSABLE) from error
@@ -81,7 +88,7 @@ def exit_code(scan: ScanInfo, findings: list[FindingInfo], fail_on: str) -> int:
     """What CI learns of a scan: 0 only where the source was really scanned, and no such finding is open."""
     if scan.verdict in ("failed", "cancelled"):
         return UNUSABLE
-    if scan.verdict != "scanned":
+    if scan.verdict != "scanned" or _rest_of(scan) is not None:
         return NOT_SCANNED
     if fail_on == "never":
         return 0
@@ -89,24 +96,30 @@ def exit_code(scan: ScanInfo, findings: list[FindingInfo], fail_on: str) -> int:
     return DRIFT if any(finding.severity in worse for finding in findings) else 0
 
 
-def _scan_here(number: int, seconds: float) -> str:
+def _rest_of(scan: ScanInfo) -> ScanInfo | None:
+    """The scan that waits to read what this one couldn't, as a broker was away."""
+    newest = selectors.list_scans(scan.source_id, limit=1)[0]
+    return newest if newest.id > scan.id and newest.unfinished and newest.retry_at is not None else None
+
+
+def _scan_here(number: int, ends: float) -> str:
     """Scan in this process and give the state it ended in.
 
-    Where the broker or Spark is away, it is tried again after the pauses that a worker makes, for that many seconds.
+    Where the broker or Spark is away, it is tried again after the pauses that a worker makes, until `ends`.
     """
-    ends = time.monotonic() + seconds
-    while (state := perform_scan(number)) == "waiting":
+    state = "waiting"
+    while state == "waiting":
         retry_at = selectors.get_scan(number).retry_at
         pause = (retry_at - timezone.now()).total_seconds() if retry_at else 0.0
         if time.monotonic() + pause > ends:
             break
         time.sleep(max(pause, 0.0))
+        state = perform_scan(number)
     return state
 
 
-def _finished(number: int, seconds: float) -> ScanInfo:
+def _finished(number: int, ends: float) -> ScanInfo:
     """The scan when it is over, or as it is when the time is."""
-    ends = time.monotonic() + seconds
     while (scan := selectors.get_scan(number)).unfinished and time.monotonic() < ends:
         time.sleep(LOOK_SECONDS)
     return scan
