@@ -75,9 +75,14 @@ def _chunk(messages: DataFrame, group: Group, paths: Sequence[Path], reveal: boo
     own: dict[Framing, list[bytes]] = {}
     for (framing, _), raw in {mark: group.raws[mark] for mark in group.trees}.items():
         own.setdefault(framing, []).append(raw)
+    # Whether all texts are UTF-8 is told by the first chunk alone, which reads them all; the others count their own.
+    texts = superset.strings(group.reader) if first else set()
+    read = frozenset({path.path for path in paths} | texts)
     decoded = framed.where(f"{is_one_of(side, own)} AND length({side}) <= {LARGEST_BODY}").withColumn(
-        "d", _decoded(group, paths)
+        "d", _decoded(group, read)
     )
+    if texts:
+        decoded = decoded.withColumn("d", f.expr(f"CASE WHEN {superset.valid_texts(group.reader, 'd.b')} THEN d END"))
     counted = [column for number, path in enumerate(paths) for column in _counts(number, path, reveal)]
     by_partition = decoded.groupBy("partition", f"{side}_class", f"{side}_mark").agg(*_badness(first), *counted)
     merged = [column for number, path in enumerate(paths) for column in _merges(number, path, reveal)]
@@ -98,9 +103,9 @@ def _chunk(messages: DataFrame, group: Group, paths: Sequence[Path], reveal: boo
     )
 
 
-def _decoded(group: Group, paths: Sequence[Path]) -> Column:
+def _decoded(group: Group, paths: frozenset[str]) -> Column:
     """The body read by the reader of these paths, whichever schema wrote it; `ok` isn't true where it couldn't be."""
-    reader = superset.reader_text(group.reader, frozenset(path.path for path in paths))
+    reader = superset.reader_text(group.reader, paths)
     by_text: dict[str, dict[Framing, list[bytes]]] = {}
     for (framing, mark), tree in group.trees.items():
         marks = by_text.setdefault(superset.writer_text(tree, group.reader), {})
@@ -273,8 +278,10 @@ def _fields(
         at, stat = stats[path]
         parent = path.rpartition(".")[0] if "." in path else ""
         present = decoded if not path else stats[parent][1]["filled"] if parent in stats else decoded
-        nulls = present - stat["filled"]
-        kinds = {own.kind: stat["filled"]} | ({"null": nulls} if nulls else {})
+        # A later chunk decodes what the first one refused for a text that isn't UTF-8.
+        filled = min(stat["filled"], present)
+        nulls = present - filled
+        kinds = {own.kind: filled} | ({"null": nulls} if nulls else {})
         symbols = _symbols(at.node)
         values = {symbol: count for symbol, count in zip(symbols, stat["counts"], strict=True) if count}
         row = {"messages": decoded, "present": present, "nulls": nulls, "values": values}

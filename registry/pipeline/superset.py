@@ -185,6 +185,33 @@ def kinds_below(tree: Node, path: str = "") -> dict[str, Node]:
     return found
 
 
+def strings(node: Node, path: str = "") -> set[str]:
+    """The paths of a reader below which a text stands: strings, lists and maps of them, and maps for their keys."""
+    found = {path} if node.kind in ("string", "map") or (node.inner is not None and strings(node.inner)) else set()
+    for name, inner in node.fields.items():
+        found |= strings(inner, f"{path}.{name}" if path else name)
+    return found
+
+
+def valid_texts(node: Node, accessor: str, depth: int = 0) -> str:
+    """An SQL condition that all texts of a value are UTF-8; empty where it has none. What isn't there is valid.
+
+    Spark takes a string's bytes as they are; decoders of other languages refuse them.
+    """
+    if node.kind == "string":
+        return f"coalesce(is_valid_utf8({accessor}), true)"
+    if node.kind in ("array", "map"):
+        item = f"e{depth}"
+        inner = valid_texts(node.inner, item, depth + 1) if node.inner is not None else ""
+        values = f"map_values({accessor})" if node.kind == "map" else accessor
+        conditions = [f"forall({values}, {item} -> {inner})"] if inner else []
+        if node.kind == "map":
+            conditions.append(f"forall(map_keys({accessor}), {item} -> is_valid_utf8({item}))")
+        return " AND ".join(f"coalesce({each}, true)" for each in conditions)
+    parts = [valid_texts(inner, f"{accessor}.f{number}", depth) for number, inner in enumerate(node.fields.values())]
+    return " AND ".join(filter(None, parts))
+
+
 def reader_text(reader: Node, only: frozenset[str] | None = None) -> str:
     """The reader schema: a record of the body `b`, and of `ok`, which is true in whatever could be decoded.
 

@@ -165,9 +165,11 @@ def test_other_operators_are_not_checked_in_one_word_everywhere(
 ) -> None:
     client = browser("steward")
     path, plan = str(FIXTURES / fixture), {"variables": [{"name": "v", "value_schema": "a INT"}]}
-    answer = api("steward").post(
-        "/api/v1/state-checks", json.dumps({"checkpoint": path, "plan": plan}), content_type="application/json"
-    ).json()
+    answer = (
+        api("steward")
+        .post("/api/v1/state-checks", json.dumps({"checkpoint": path, "plan": plan}), content_type="application/json")
+        .json()
+    )
     report = answer["report"]
     DOCUMENTED.validate(report)
     assert (answer["verdict"], report["verdict"], report["starts"], report["error"]) == (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import multiprocessing
 import random
@@ -11,7 +12,10 @@ from typing import Any
 
 import pyarrow  # type: ignore[import-untyped]
 import pytest
+from google.protobuf import descriptor_pb2
 
+from registry.pipeline.workers.bodies import ProtobufBodies
+from registry.pipeline.workers.problems import Malformed
 from registry.pipeline.workers.reading import Plan, reading
 from tests.pipeline.hostile import HOSTILE, Hostile, writer_text
 
@@ -92,6 +96,43 @@ def test_a_hostile_body_is_told_as_what_it_is(name: str) -> None:
         expected = {("key", 0): case.problem, ("value", 0): case.problem} if case.problem else {}
         assert problems(lines) == expected
         assert any(line[0] == "field" and line[2]["path"] == "fine" for line in lines), "what comes after is read"
+
+
+NO_UTF8 = "a string in the body isn't UTF-8, which some clients replace and others refuse"
+
+
+@pytest.mark.parametrize("syntax", ["proto2", "proto3"])
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (b"\x0a\x01\xff", NO_UTF8),
+        (b"\x12\x01\xff", NO_UTF8),
+        (b"\x1a\x06\x0a\x01\xff\x12\x01a", NO_UTF8),
+        (b"\x1a\x06\x0a\x01a\x12\x01\xff", NO_UTF8),
+        (b"\x22\x01\xff", ""),
+        (b"\x0a\x09x", "the body can't be read as M"),
+    ],
+    ids=["text", "list", "key of a map", "value of a map", "bytes", "cut off"],
+)
+def test_texts_of_protobuf_that_are_not_utf8_have_a_reason_of_their_own(syntax: str, body: bytes, reason: str) -> None:
+    file = descriptor_pb2.FileDescriptorProto(name="m.proto", syntax=syntax)
+    message = file.message_type.add(name="M")
+    message.field.add(name="text", number=1, type=9, label=1)
+    message.field.add(name="list", number=2, type=9, label=3)
+    entry = message.nested_type.add(name="TagsEntry")
+    entry.options.map_entry = True
+    for number, name in enumerate(("key", "value"), start=1):
+        entry.field.add(name=name, number=number, type=9, label=1)
+    message.field.add(name="tags", number=3, type=11, label=3, type_name=".M.TagsEntry")
+    message.field.add(name="raw", number=4, type=12, label=1)
+    files = descriptor_pb2.FileDescriptorSet(file=[file]).SerializeToString()
+    bodies = ProtobufBodies(base64.b64encode(files).decode())
+    try:
+        bodies.decode(b"\x00" + body)
+        said = ""
+    except Malformed as error:
+        said = str(error)
+    assert said == reason
 
 
 def test_numbers_that_are_whole_are_counted_as_such_however_they_are_written() -> None:

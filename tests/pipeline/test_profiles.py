@@ -136,6 +136,60 @@ def test_fields_of_avro_by_schema(kafka_bootstrap: str, spark_remote: str) -> No
     assert only(SchemaNotUsed, seen) == []
 
 
+TEXTS: dict[str, Any] = {
+    "type": "record",
+    "name": "Texts",
+    "fields": [
+        {"name": "plain", "type": "string"},
+        {"name": "perhaps", "type": ["null", "string"]},
+        {"name": "list", "type": {"type": "array", "items": {"type": "record", "name": "I", "fields": [{"name": "n", "type": "int"}, {"name": "s", "type": "string"}]}}},
+        {"name": "map", "type": {"type": "map", "values": "string"}},
+        {"name": "sizes", "type": {"type": "map", "values": {"type": "array", "items": "string"}}},
+        {"name": "raw", "type": "bytes"},
+    ],
+}  # fmt: skip
+GOOD_TEXTS: dict[str, Any] = {
+    "plain": "ä", "perhaps": "ä", "list": [{"n": 1, "s": "ä"}], "map": {"ä": "ä"}, "sizes": {"ä": ["ä"]}, "raw": b"\xff",
+}  # fmt: skip
+
+
+def broken_texts(schema: Any, value: Any) -> list[bytes]:
+    """The body once for each `ä` in it, with that one's bytes as no UTF-8 has them."""
+    whole, places = avro(schema, value), []
+    while (at := whole.find("ä".encode(), places[-1] + 1 if places else 0)) >= 0:
+        places.append(at)
+    return [whole[:at] + b"\xff\xfe" + whole[at + 2 :] for at in places]
+
+
+def test_a_string_that_is_not_utf8_is_undecodable_wherever_it_stands(kafka_bootstrap: str, spark_remote: str) -> None:
+    broken = broken_texts(TEXTS, GOOD_TEXTS)
+    assert len(broken) == 7
+    nulls = GOOD_TEXTS | {"perhaps": None, "list": [], "map": {}, "sizes": {}}
+    fine = [avro(TEXTS, GOOD_TEXTS), avro(TEXTS, nulls)]
+    bodies: list[Message] = [(0, None, framed(1, body)) for body in (*fine, *broken)]
+    topic = make_topic(kafka_bootstrap, bodies, partitions=1)
+    seen = run(scan_of(kafka_bootstrap, topic, schemas={1: json.dumps(TEXTS)}), remote=spark_remote)
+    (bad,) = only(UndecodableMessages, seen)
+    assert (bad.span.messages, bad.span.first_offset, bad.span.last_offset) == (7, 2, 8)
+    assert bad.offsets == (2, 3, 4, 5, 6)
+    assert bad.reason == "a string in the body isn't UTF-8, which some clients replace and others refuse"
+    assert counts(fields(seen)["plain"]) == (2, 2, 0)
+    assert counts(fields(seen)["perhaps"]) == (2, 2, 1)
+
+
+def test_a_string_that_is_not_utf8_is_found_among_many_fields(kafka_bootstrap: str, spark_remote: str) -> None:
+    numbers = [{"name": f"n{number}", "type": "int"} for number in range(70)]
+    wide = {"type": "record", "name": "W", "fields": [*numbers, {"name": "last", "type": "string"}]}
+    value = {f"n{number}": number for number in range(70)} | {"last": "ä"}
+    bodies = [avro(wide, value), *broken_texts(wide, value)]
+    topic = make_topic(kafka_bootstrap, [(0, None, framed(1, body)) for body in bodies], partitions=1)
+    seen = run(scan_of(kafka_bootstrap, topic, schemas={1: json.dumps(wide)}), remote=spark_remote)
+    (bad,) = only(UndecodableMessages, seen)
+    assert (bad.span.messages, bad.offsets) == (1, (1,))
+    found = fields(seen)
+    assert {counts(found[name]) for name in ("n0", "n69", "last")} == {(1, 1, 0)}
+
+
 def test_avro_without_a_common_reader_is_counted_too(kafka_bootstrap: str, spark_remote: str) -> None:
     chain: dict[str, Any] | None = None
     for _ in range(5):

@@ -14,6 +14,7 @@ from registry.pipeline.workers.avro_extent import AvroExtent
 from registry.pipeline.workers.problems import LeftOver, Malformed, NotRead
 from registry.pipeline.workers.shapes import AvroShape, ProtobufShape, Shape
 
+NOT_UTF8 = "a string in the body isn't UTF-8, which some clients replace and others refuse"
 MOST_SHAPES = 50
 LARGEST_SHAPE = 262_144
 MOST_INDEXES = 32
@@ -94,7 +95,7 @@ class AvroBodies:
         except EOFError:
             raise Malformed("the body ends before its schema does") from None
         except UnicodeDecodeError:
-            raise Malformed("a string in the body isn't UTF-8") from None
+            raise Malformed(NOT_UTF8) from None
         except (IndexError, KeyError):
             raise Malformed("the body names a branch or symbol that its schema doesn't have") from None
         except MemoryError:
@@ -226,10 +227,11 @@ class ProtobufBodies:
         try:
             message.ParseFromString(data[start:])
             value = _Values().fields(message, 0)
-        except NotRead:
+        except (Malformed, NotRead):
             raise
-        except Exception:  # noqa: BLE001  DecodeError, and what strings that aren't UTF-8 raise
-            raise Malformed(f"the body can't be read as {descriptor.full_name}") from None
+        except Exception as error:  # noqa: BLE001  DecodeError, and what strings that aren't UTF-8 raise
+            is_text = isinstance(error, UnicodeDecodeError) or "UTF-8" in str(error)
+            raise Malformed(NOT_UTF8 if is_text else f"the body can't be read as {descriptor.full_name}") from None
         return Decoded(value, ProtobufShape("message", descriptor), indexes=shown)
 
     def _find(self, indexes: list[int]) -> Any:
@@ -302,4 +304,8 @@ class _Values:
         if field.enum_type is not None:
             symbol = field.enum_type.values_by_number.get(value)
             return symbol.name if symbol is not None else "(unknown number)"
+        if (
+            isinstance(value, bytes) and field.type == field.TYPE_STRING
+        ):  # of proto2, whose strings nobody checks before
+            raise Malformed(NOT_UTF8)
         return value
