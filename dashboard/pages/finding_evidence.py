@@ -19,6 +19,11 @@ from registry.drift.evidence import UNREADABLE, fields_of_rule, rows
 LABELS: Final = {
     "registry": later("Registry"),
     "topic": later("Topic"),
+    "topic_id_before": later("Topic id before"),
+    "topic_id": later("Topic id now"),
+    "last_read_at": later("Last read before"),
+    "noticed_at": later("Noticed"),
+    "unread_before": later("Left unread by the last scan"),
     "side": later("Side"),
     "framing": later("Named by"),
     "mark": later("Schema’s mark"),

@@ -203,8 +203,12 @@ def notes_on(read: dict[str, Any]) -> tuple[str, ...]:
         notes.append(gettext("The cluster no longer has %(listed)s; their findings stay.") % {"listed": listed(gone)})
     if restarted := [str(name) for name in read.get("restarted", ())]:
         notes.append(
-            gettext("%(listed)s began again at lower offsets, so they were read from their start.")
-            % {"listed": listed(restarted)}
+            counted(
+                len(restarted),
+                "%(n)s topic was deleted and made again, so it was read from its start: %(names)s.",
+                "%(n)s topics were deleted and made again, so they were read from their start: %(names)s.",
+                names=listed(restarted),
+            )
         )
     if expired := read.get("expired"):
         lost = sum(row["end"] - row["start"] for row in expired)

@@ -29,6 +29,7 @@ from registry.observations.topics import (
     ScanTotals,
     SchemaNotUsed,
     TopicLost,
+    TopicRemade,
     TopicTotals,
     UndecodableMessages,
     UnframedMessages,
@@ -49,6 +50,7 @@ Observation = (
     | SchemaNotUsed
     | OtherGroups
     | OffsetsExpired
+    | TopicRemade
     | TopicLost
     | TopicTotals
     | ScanTotals

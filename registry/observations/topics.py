@@ -236,6 +236,21 @@ class OffsetsExpired:
 
 
 @dataclass(frozen=True)
+class TopicRemade:
+    """A topic that was deleted and made again since a scan read it, when it was read last (milliseconds since 1970).
+
+    The ids are the cluster's own, empty where it has none. `unread` is how many offsets the last scan had left, None
+    where that isn't known; what came after it nobody knows.
+    """
+
+    topic: str
+    id_before: str
+    id_now: str
+    last_read: int
+    unread: int | None
+
+
+@dataclass(frozen=True)
 class TopicLost:
     """A topic that couldn't be read to its end: it was deleted meanwhile, or its reading isn't allowed.
 

@@ -44,6 +44,7 @@ from registry.observations import (
     StateSchemaVersion,
     StateUnreadable,
     TopicLost,
+    TopicRemade,
     TopicTotals,
     UndecodableMessages,
     UnframedMessages,
@@ -136,6 +137,8 @@ def observation(form: str, arguments: list[Any]) -> Observation:
             return SchemaNotUsed(*mark_of(mark), reason)
         case "read", [part, start, end]:
             return PartitionRead(topic, part, start, end, 0, end, end - start)
+        case "remade", [before, now, day, unread]:
+            return TopicRemade(topic, before, now, int(day * DAY), unread)
         case "lost", [reason]:
             return TopicLost(topic, reason)
         case "totals", [messages]:

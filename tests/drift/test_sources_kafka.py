@@ -332,6 +332,10 @@ def test_a_topic_from_its_first_scan_to_its_end(cluster: Cluster, kafka_bootstra
     until(lambda: topic_ids_of(admin, [name]), pause=0.2)
     survey = kafka.survey_cluster(source)
     assert survey.plans[name].restarted
+    (told,) = survey.remade
+    assert (told.topic, told.id_before != told.id_now, told.id_now) == (name, True, topic_ids_of(admin, [name])[name])
+    assert told in kafka.with_lost_offsets(source, survey, [])
+    assert told not in kafka.with_lost_offsets(source, survey, [TopicLost(name, "its reading isn't allowed")])
     assert [(part.start, part.end) for part in survey.plans[name].ranges] == [(0, 9)]
     note_topics(source, survey.topics.values())
     assert kafka.survey_cluster(source).plans[name].restarted, "a scan that failed before its end has forgotten nothing"
@@ -339,6 +343,21 @@ def test_a_topic_from_its_first_scan_to_its_end(cluster: Cluster, kafka_bootstra
     row = Topic.objects.get()
     assert (row.positions, row.messages) == ({"0": 9}, 9)
     assert kafka.survey_cluster(source).order == ()
+
+
+@pytest.mark.parametrize(
+    ("read", "unread"),
+    [
+        ({}, None),
+        ({"partitions": []}, 0),
+        ({"partitions": [{"topic": "a", "end": 4, "high": 9}, {"topic": "b", "end": 0, "high": 7}]}, 5),
+        ({"partitions": [{"topic": "a", "end": 4}]}, None),
+        ({"partitions": [], "left_out": {"partitions": 3}}, None),
+        ({"partitions": [], "unreadable": [{"topic": "a", "reason": "away"}]}, None),
+    ],
+)
+def test_how_much_of_a_topic_a_scan_left_unread(read: dict[str, Any], unread: int | None) -> None:
+    assert kafka.unread_of("a", read) == unread
 
 
 @dataclass

@@ -120,6 +120,17 @@ class ExpiredOffsets(TypedDict):
     expired: list[ExpiredRow]
 
 
+class RemadeTopic(TypedDict):
+    """The ids are the cluster's own; `unread_before` is how many offsets the last scan had left, where that is known."""
+
+    topic: str
+    topic_id_before: NotRequired[str]
+    topic_id: NotRequired[str]
+    last_read_at: Milliseconds
+    noticed_at: Milliseconds
+    unread_before: NotRequired[int]
+
+
 class NotJson(Messages):
     parsed: int
     offsets: list[FailureRow]
@@ -559,6 +570,7 @@ FORMS: Final[dict[str, type]] = {
     "SCHEMA_VIOLATED": Undecodable,
     "MESSAGE_NOT_READ": NotRead,
     "OFFSETS_EXPIRED": ExpiredOffsets,
+    "TOPIC_MADE_ANEW": RemadeTopic,
     "NOT_JSON": NotJson,
     "SUBJECT_MISSING": SubjectMissing,
     "TOPIC_WITHOUT_SUBJECT": Hints,

@@ -32,7 +32,7 @@ from registry.drift.judge.reading import SIDES, marks_seen, readings
 from registry.drift.judge.states import judge_state
 from registry.drift.judge.strategies import Belonging, belonging
 from registry.drift.judge.telling import SideOfTopic
-from registry.drift.judge.topics import judge_expired, judge_topic
+from registry.drift.judge.topics import judge_expired, judge_remade, judge_topic
 from registry.drift.judge.versions import UNNAMED, message_types
 from registry.drift.rules import RULES
 from registry.observations import (
@@ -98,10 +98,11 @@ def judge(
 ) -> list[JudgedFinding]:
     """The findings of one scan, in the order of their severity.
 
-    When nothing was read (see `nothing_read`) there are those of expired offsets alone. The order of the observations doesn't matter.
+    When nothing was read (see `nothing_read`) there are those of expired offsets and of topics that were made anew alone.
+    The order of the observations doesn't matter.
     """
     seen = list(observations)
-    found = list(judge_expired(seen, registered))
+    found = [*judge_expired(seen, registered), *judge_remade(seen, registered, memory)]
     if nothing_read(seen):
         return in_order(found)
     found += judge_state(seen)

@@ -10,9 +10,9 @@ from registry.drift.judge.model import JudgedFinding, Mark, Memory, Registered, 
 from registry.drift.judge.reading import SIDES, Part, Reading, count_of, parts_of
 from registry.drift.judge.strategies import bare_name, belonging, context_of
 from registry.drift.judge.telling import SideOfTopic, mark_evidence
-from registry.drift.judge.words import SHOWN, counted, either, mark_words, owners
+from registry.drift.judge.words import SHOWN, counted, either, mark_words, moment, owners
 from registry.drift.rules import Severity
-from registry.observations import Observation, OffsetsExpired, UndecodableMessages
+from registry.observations import Observation, OffsetsExpired, TopicRemade, UndecodableMessages
 
 MOST_EXPIRED: Final = 100  # ranges in the evidence
 
@@ -171,6 +171,41 @@ def judge_expired(observations: Iterable[Observation], registered: Registered) -
             },
             topic=topic,
         )
+
+
+def judge_remade(
+    observations: Iterable[Observation], registered: Registered, memory: Memory
+) -> Iterator[JudgedFinding]:
+    """One finding a topic that was deleted and made again since a scan read it."""
+    for each in sorted((seen for seen in observations if isinstance(seen, TopicRemade)), key=lambda seen: seen.topic):
+        known = {"topic_id_before": each.id_before, "topic_id": each.id_now, "unread_before": each.unread}
+        yield make_finding(
+            "TOPIC_MADE_ANEW",
+            {
+                "topic": each.topic,
+                "since": moment(each.last_read),
+                "unread": _unread(each.unread),
+                "registry": registered.registry,
+            },
+            (each.topic,),
+            location=each.topic,
+            count=each.unread or 1,
+            evidence={
+                "topic": each.topic,
+                "last_read_at": each.last_read,
+                "noticed_at": memory.as_of,
+                **{name: value for name, value in known.items() if value not in ("", None)},
+            },
+            topic=each.topic,
+        )
+
+
+def _unread(number: int | None) -> str:
+    if number is None:
+        return "how many of its messages were unread isn't known"
+    return (
+        f"{counted(number, 'message')} {'was' if number == 1 else 'were'} unread" if number else "all was read by then"
+    )
 
 
 def _offsets(topic: str, expired: OffsetsExpired) -> str:

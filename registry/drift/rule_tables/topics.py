@@ -143,6 +143,15 @@ ROWS: Final = (
         "{topic} longer (retention.ms, retention.bytes).",
     ),
     Rule(
+        "TOPIC_MADE_ANEW",
+        "risk",
+        "{topic} was deleted and made again after it was last read on {since}: {unread}, and of what came between then "
+        "and its deletion nothing is known.",
+        "Find out who deleted the topic and whether that was meant. Consumers and connectors that kept their offsets may "
+        "skip messages of the new one, or read them twice; scans read it from its start.",
+        "The cluster gives another topic id than before, or an end of a partition lies before what was read of it.",
+    ),
+    Rule(
         "NOT_JSON",
         "risk",
         "{messages} of {topic} ({side}) {look} like JSON and {are} none, on a topic that holds JSON otherwise.",

@@ -7,13 +7,14 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 
 from confluent_kafka.admin import AdminClient
 from django.utils import timezone
 
 from registry.drift.connecting import connect
 from registry.drift.judge import judge, pending
+from registry.drift.judge.reading import milliseconds
 from registry.drift.models import Source, Topic
 from registry.drift.patience import patiently
 from registry.drift.sources.backlog import behind_of
@@ -39,6 +40,7 @@ from registry.observations import (
     ScanTotals,
     TopicLost,
     TopicRead,
+    TopicRemade,
     TopicTotals,
 )
 
@@ -56,6 +58,7 @@ class Survey:
     order: tuple[str, ...]
     positions: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
     admin: AdminClient | None = None
+    remade: tuple[TopicRemade, ...] = ()
 
     @property
     def reads(self) -> tuple[TopicRead, ...]:
@@ -186,7 +189,36 @@ def survey_cluster(source: Source) -> Survey:
     # The one that waited longest first: under a bound every topic has its turn.
     never = datetime.min.replace(tzinfo=UTC)
     order = sorted(waiting, key=lambda name: (known[name].read_at or never if name in known else never, name))
-    return Survey(topics, plans, tuple(order), positions, connected.admin)
+    anew = [topics[name] for name, plan in plans.items() if plan.restarted and not topics[name].problem]
+    return Survey(topics, plans, tuple(order), positions, connected.admin, _remade(source, known, anew))
+
+
+def _remade(source: Source, known: Mapping[str, Topic], anew: Sequence[TopicSeen]) -> tuple[TopicRemade, ...]:
+    """What is known of the topics that were there before those of the same name."""
+    if not anew:
+        return ()
+    last = source.scans.filter(state="done", read__isnull=False).order_by("-pk").first()
+    read: Mapping[str, Any] = last.read if last is not None and last.read else {}
+    return tuple(
+        TopicRemade(
+            topic.name,
+            known[topic.name].cluster_id,
+            topic.cluster_id,
+            milliseconds(known[topic.name].read_at or known[topic.name].discovered_at),
+            unread_of(topic.name, read),
+        )
+        for topic in sorted(anew, key=lambda topic: topic.name)
+    )
+
+
+def unread_of(topic: str, read: Mapping[str, Any]) -> int | None:
+    """How many offsets of a topic a scan left unread, by what its row keeps; None where it doesn't say."""
+    if "partitions" not in read or any(row.get("topic") == topic for row in read.get("unreadable", ())):
+        return None
+    own = [row for row in read["partitions"] if row.get("topic") == topic]
+    if "partitions" in read.get("left_out", {}) or any("high" not in row for row in own):
+        return None
+    return sum(max(0, int(row["high"]) - int(row["end"])) for row in own)  # what had nothing new isn't among them
 
 
 def with_lost_offsets(source: Source, survey: Survey, seen: Sequence[Observation]) -> list[Observation]:
@@ -201,7 +233,7 @@ def with_lost_offsets(source: Source, survey: Survey, seen: Sequence[Observation
         for each in plan.expired
     ]
     if survey.admin is None or source.cluster is None:
-        return [*seen, *found]
+        return [*seen, *found, *_told_anew(survey, seen)]
     seen = settled(survey, survey.admin, seen)
     ids = topic_ids_of(survey.admin, survey.order)
     anew = {name for name, now in ids.items() if survey.topics[name].cluster_id not in ("", now)}
@@ -221,7 +253,14 @@ def with_lost_offsets(source: Source, survey: Survey, seen: Sequence[Observation
         *(each for each in seen if getattr(each, "topic", None) not in anew),
         *found,
         *(TopicLost(name, "it was deleted and made anew while it was read") for name in sorted(anew)),
+        *(each for each in _told_anew(survey, seen) if each.topic not in anew),
     ]
+
+
+def _told_anew(survey: Survey, seen: Sequence[Observation]) -> list[TopicRemade]:
+    """The topics that were made anew; those that couldn't be read are told of once they can."""
+    lost = {each.topic for each in seen if isinstance(each, TopicLost)}
+    return [each for each in survey.remade if each.topic not in lost]
 
 
 def settled(survey: Survey, admin: AdminClient, seen: Sequence[Observation]) -> list[Observation]:
