@@ -14,6 +14,7 @@ IS_LONG: Final = os.environ.get("SCHEMADESK_LONG") == "1"
 AMOUNTS: Final[dict[str, tuple[int, int]]] = {
     "pairs of random Avro schemas": (8_000, 20_000),
     "pairs of Avro schemas that Java decodes": (1_000, 8_000),
+    "pairs of Protobuf schemas with oneofs": (250, 4_000),
     "requests to three servers at once": (3_000, 10_000),
     "versions that move in": (1_500, 10_000),
     "hostile schemas of the second round": (9, 99),

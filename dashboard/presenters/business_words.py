@@ -28,6 +28,7 @@ _BETWEEN: Final = re.compile(r"[\W_]+")
 _TECHNICAL: Final = later("%(field)s changes in form alone, not in meaning")
 _UNTOLD: Final = later("%(field)s changes so that not everybody can read it")
 _GONE: Final = later("%(field)s is no longer allowed")
+_ANOTHER_MEANING: Final = later("%(field)s is taken for another meaning, such as a date or an amount")
 _ANOTHER_KIND: Final = later("%(field)s becomes another kind of value")
 _ALWAYS: Final = later("%(field)s must always be given")
 _UNKNOWN_CHOICE: Final = later("%(field)s may hold a choice that readers don’t know")
@@ -109,6 +110,7 @@ FINDINGS: Final[Mapping[str, str]] = {
     "ENUM_SYMBOL_MISSING": _UNKNOWN_CHOICE,
     "ENUM_VALUE_MISSING": _UNKNOWN_CHOICE,
     "CLOSED_ENUM_VALUE_MISSING": _UNKNOWN_CHOICE,
+    "ENUM_CLOSED": _UNKNOWN_CHOICE,
     "ENUM_SYMBOL_DEFAULTED": later("%(field)s may hold a choice that readers take for another"),
     "ENUM_VALUE_RENUMBERED": later("%(field)s numbers its choices otherwise, so one is taken for another"),
     "ENUM_ARRAY_NARROWED": later("%(field)s loses a choice"),
@@ -120,7 +122,8 @@ FINDINGS: Final[Mapping[str, str]] = {
     "FIXED_SIZE_CHANGED": later("%(field)s has another length"),
     "DECIMAL_PRECISION_NARROWED": later("%(field)s has room for fewer digits"),
     "WIDENING_LOSES_PRECISION": later("%(field)s may lose its last digits"),
-    "LOGICAL_TYPE_REINTERPRETED": later("%(field)s is taken for another meaning, such as a date or an amount"),
+    "LOGICAL_TYPE_REINTERPRETED": _ANOTHER_MEANING,
+    "KNOWN_TYPE_REINTERPRETED": _ANOTHER_MEANING,
     "BYTES_READ_AS_STRING": later("%(field)s is read as text, which it may not be"),
     "FIELD_KIND_CHANGED": _ANOTHER_KIND,
     "FIELD_SCALAR_KIND_CHANGED": _ANOTHER_KIND,

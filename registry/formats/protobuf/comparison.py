@@ -15,6 +15,7 @@ from google.protobuf.message import Message as Datum
 
 from registry.formats.protobuf.codec import Codec
 from registry.formats.protobuf.model import Enum, Field, Message
+from registry.formats.protobuf.well_known import is_reinterpreted
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +136,7 @@ class Comparison:
 
     def _same(self, theirs: Field, ours: Field, before: Any, after: Any) -> bool:
         if theirs.message is not None or ours.message is not None:
-            if theirs.message is None or ours.message is None:
+            if theirs.message is None or ours.message is None or is_reinterpreted(theirs.message, ours.message):
                 return False
             return self.is_kept(theirs.message, ours.message, before, after)
         if theirs.enum is not None and ours.enum is not None:

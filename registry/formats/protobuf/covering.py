@@ -1,18 +1,19 @@
 """Data that cover a message: every field alone with the values at its limits, the others left out.
 
 What a reader makes of one field doesn't depend on the others, but for members of one oneof, which are also set in
-pairs. So these data show every loss that any datum shows.
+pairs. An open enum is also set to numbers that have no name. So these data show every loss that any datum shows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import count
 from typing import Any, Final
 
 from google.protobuf.message import Message as Datum
 
 from registry.formats.protobuf.codec import Codec
-from registry.formats.protobuf.model import Field, Message
+from registry.formats.protobuf.model import Enum, Field, Message
 from registry.formats.protobuf.scalars import RANGES
 
 _BIG: Final = 3.4028234663852886e38
@@ -30,10 +31,14 @@ class NoDatum(Exception):
 
 
 class Covering:
-    """The covering data of the messages of one schema."""
+    """The covering data of the messages of one schema.
 
-    def __init__(self, codec: Codec) -> None:
+    `named` are numbers that stand for something elsewhere, say in the enums of a reader: an unnamed one is none of them.
+    """
+
+    def __init__(self, codec: Codec, named: frozenset[int] = frozenset()) -> None:
         self._codec = codec
+        self._named = named
         self._minimal: dict[str, Datum | None] = {}
 
     def minimal(self, message: Message) -> Datum:
@@ -64,11 +69,18 @@ class Covering:
             yield from self._messages(field.message)
         elif field.enum is not None:
             yield from sorted(field.enum.by_number, key=lambda number: (number == 0, number))
+            if not field.enum.is_closed:
+                yield from self._unnamed(field.enum)
         elif field.kind in _SCALARS:
             yield from _SCALARS[field.kind]
         else:
             low, high = RANGES[field.kind]
             yield from dict.fromkeys((1, low, high, 0, 2 if low == 0 else -1))
+
+    def _unnamed(self, enum: Enum) -> Iterator[int]:
+        """A positive and a negative number that neither the enum nor anybody else has a name for."""
+        for numbers in (count(1), count(-1, -1)):
+            yield next(number for number in numbers if number not in enum.by_number and number not in self._named)
 
     def _messages(self, message: Message) -> Iterator[Datum]:
         sample = self.copy(message)
@@ -80,7 +92,16 @@ class Covering:
         yield self.minimal(message)
 
     def values(self, field: Field) -> Iterator[Any]:
-        """What the field is set to, one datum after another: lists of 1 and 2 values where it is repeated."""
+        """What the field is set to, one datum after another: lists of 1 and 2 values where it is repeated.
+
+        Nothing where it holds a message that has no finite datum.
+        """
+        try:
+            yield from self._values(field)
+        except NoDatum:
+            return
+
+    def _values(self, field: Field) -> Iterator[Any]:
         if field.is_map and field.message is not None:
             yield from self._entries(field.message)
             return

@@ -9,6 +9,7 @@ from registry.formats.base import Incompatibility
 from registry.formats.protobuf.model import Enum, Field, Message, full_label, type_label
 from registry.formats.protobuf.scalars import GROUPS, is_narrowing
 from registry.formats.protobuf.sides import Place, Side, field_path, finding
+from registry.formats.protobuf.well_known import is_reinterpreted
 
 Hazard = tuple[str, str, Any, Any]
 
@@ -83,10 +84,16 @@ def _shape_hazards(theirs: Field, ours: Field) -> Iterator[Hazard]:
     if ours.is_required and not theirs.is_required:
         yield "REQUIRED_INTRODUCED", ours.name, *labels
     elif _is_presence_comparable(theirs, ours):
+        places = _place_label(theirs), _place_label(ours)
         if theirs.has_presence and not ours.has_presence and not theirs.is_required:
-            yield "PRESENCE_LOST", ours.name, *labels
+            yield "PRESENCE_LOST", ours.name, *places
         elif ours.has_presence and not theirs.has_presence and comparable(theirs.default) == comparable(ours.default):
-            yield "ZERO_READ_AS_UNSET", ours.name, *labels
+            yield "ZERO_READ_AS_UNSET", ours.name, *places
+
+
+def _place_label(field: Field) -> str:
+    """A field's type with its label; what has no label has its presence from its oneof."""
+    return full_label(field) if field.oneof is None else f'{full_label(field)} in the oneof "{field.oneof}"'
 
 
 def _is_presence_comparable(theirs: Field, ours: Field) -> bool:
@@ -105,6 +112,8 @@ def _numeric(field: Field) -> bool:
 
 
 def _value_hazards(theirs: Field, ours: Field) -> Iterator[Hazard]:
+    if theirs.message is not None and ours.message is not None:
+        yield from _type_hazards(theirs, ours, theirs.message, ours.message)
     if GROUPS.get(theirs.kind) != GROUPS.get(ours.kind) or theirs.kind not in GROUPS:
         return
     if theirs.kind == "bytes" and ours.kind == "string":
@@ -115,6 +124,16 @@ def _value_hazards(theirs: Field, ours: Field) -> Iterator[Hazard]:
         yield "VALUE_NARROWED", ours.name, type_label(theirs), type_label(ours)
     if not theirs.is_repeated and not ours.is_repeated:
         yield from _default_hazards(theirs, ours)
+
+
+def _type_hazards(theirs: Field, ours: Field, before: Message, after: Message) -> Iterator[Hazard]:
+    """Two types whose names say something else; what is of the schema's own package goes with that."""
+    if is_reinterpreted(before, after):
+        yield "KNOWN_TYPE_REINTERPRETED", ours.name, type_label(theirs), type_label(ours)
+        return
+    is_moved = before.local_name == after.local_name and before.full_name != after.full_name
+    if is_moved and (before.source is not None or after.source is not None):
+        yield "TYPE_OF_ANOTHER_PACKAGE", ours.name, type_label(theirs), type_label(ours)
 
 
 def _default_hazards(theirs: Field, ours: Field) -> Iterator[Hazard]:
@@ -143,6 +162,8 @@ def default_text(field: Field) -> str:
 def _enum_hazards(theirs: Enum, ours: Enum, name: str) -> Iterator[Hazard]:
     if theirs is ours or (theirs.numbers == ours.numbers and theirs.is_closed == ours.is_closed):
         return
+    if ours.is_closed and not theirs.is_closed:
+        yield "ENUM_CLOSED", name, "open", "closed"
     missing = [value for value, number in theirs.numbers.items() if number not in ours.by_number]
     moved = {v: n for v, n in theirs.numbers.items() if v in ours.numbers and ours.numbers[v] != n}
     lost = [value for value in missing if value not in moved]

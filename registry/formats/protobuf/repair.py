@@ -310,6 +310,7 @@ _EDITS: Final[Mapping[str, Callable[[Job, Editor], str | None]]] = {
     "FIELD_KIND_CHANGED": _type,
     "FIELD_SCALAR_KIND_CHANGED": _type,
     "FIELD_NAMED_TYPE_CHANGED": _type,
+    "KNOWN_TYPE_REINTERPRETED": _type,
     "FIELD_NUMERIC_LABEL_CHANGED": _type,
     "VALUE_NARROWED": _type,
     "BYTES_READ_AS_STRING": _type,

@@ -64,6 +64,24 @@ _ROWS: Final = (
         "the name of a type isn't part of the data, and the fields of both messages read each other",
     ),
     Rule(
+        "KNOWN_TYPE_REINTERPRETED",
+        "",
+        "value loss",
+        'the field "{name}" holds {writer} for the writer and {reader} for the reader, which mean different things',
+        "The names of types aren't part of the data: a reader takes the fields of one for those of the other.",
+        "keep the type {writer}, or add a new field with a new number",
+        "keep the type {reader}, or add a new field with a new number",
+    ),
+    Rule(
+        "TYPE_OF_ANOTHER_PACKAGE",
+        "",
+        "warning",
+        'the field "{name}" holds {writer} for the writer and {reader} for the reader',
+        "Below their packages both have one name, so that they pass for one type; whether they mean the same isn't checked.",
+        "keep the type {writer}",
+        "keep the type {reader}",
+    ),
+    Rule(
         "REFERENCED_TYPE_CHANGED",
         "FIELD_NAMED_TYPE_CHANGED",
         "break",
@@ -121,7 +139,7 @@ _ROWS: Final = (
         "The writer may set them together; a oneof keeps the last one alone.",
         "leave the fields outside of the oneof",
         'put the fields into a oneof "{name}" as the reader has it',
-        "the writer can't set two of the fields together",
+        "no two of the fields that the writer can set together are both recognized by the reader",
     ),
     Rule(
         "FIELD_MOVED_TO_EXISTING_ONEOF",
@@ -131,7 +149,7 @@ _ROWS: Final = (
         "The writer may set two of them together; a oneof keeps the last one alone.",
         "leave the fields where they were",
         'put the fields into one oneof "{name}" as the reader has it',
-        "the writer can't set two of the fields together",
+        "no two of the fields that the writer can set together are both recognized by the reader",
     ),
     Rule(
         "VALUE_NARROWED",
@@ -186,6 +204,15 @@ _ROWS: Final = (
         "A closed enum treats an unknown number as if the field wasn't set.",
         "keep the values {writer}",
         "don't write {writer} before all readers know them",
+    ),
+    Rule(
+        "ENUM_CLOSED",
+        "",
+        "value loss",
+        'the enum of "{name}" is {writer} for the writer and {reader} for the reader',
+        "An open enum may hold a number that has no name; a closed one treats it as if the field wasn't set.",
+        "leave the enum open: declare it in a file of proto3, or with `option features.enum_type = OPEN;` in an edition",
+        "close the enum too: declare it in a file of proto2, or with `option features.enum_type = CLOSED;` in an edition",
     ),
     Rule(
         "ENUM_VALUE_MISSING",

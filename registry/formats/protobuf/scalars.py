@@ -45,6 +45,8 @@ def is_narrowing(writer: Field, reader: Field) -> bool:
 
 def _written(field: Field) -> tuple[int, int] | None:
     """The smallest and the largest number that a field is written with."""
+    if field.enum is not None and not field.enum.is_closed:
+        return RANGES["int32"]
     if field.enum is not None:
         return min(field.enum.by_number), max(field.enum.by_number)
     return RANGES.get(field.kind)

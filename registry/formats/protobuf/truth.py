@@ -9,8 +9,12 @@ What counts:
 - What the reader refuses, or reads without a field that it requires, breaks. A value that comes out as another, or that
   the reader doesn't see although it has the field, is a value loss.
 - A value of a field that the reader doesn't have stays among the unknown fields: no loss.
-- An enum is written with the numbers that have a name. A number that the reader has no name for is kept where the
-  reader's enum is open, and counts as another value where the reader knows the name under another number.
+- An enum is written with the numbers that have a name, and an open one with others too. A number that the reader has
+  no name for is kept where the reader's enum is open, and counts as another value where the reader knows the name
+  under another number.
+- Of fields that are members of one oneof of the reader, the last one on the wire is kept. Fields may be written in any
+  order: whatever the writer can set together is lost there in one order or the other.
+- A well-known type (a moment, a duration, an amount) that is read as another one is another value.
 - Presence is no value: a field that isn't set and one that is zero are the same, unless the reader has a default.
 """
 
@@ -18,8 +22,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from itertools import pairwise
-from typing import Any, Final
+from itertools import combinations, islice, product
+from typing import Any, Final, NamedTuple
 
 from google.protobuf.message import DecodeError
 from google.protobuf.message import Message as Datum
@@ -28,10 +32,11 @@ from registry.formats.base import Answer, Incompatibility, Truth, Witness
 from registry.formats.protobuf.codec import Codec, decode_error
 from registry.formats.protobuf.comparison import Comparison
 from registry.formats.protobuf.covering import Covering, NoDatum
-from registry.formats.protobuf.model import Field, Message, Schema
+from registry.formats.protobuf.model import Field, Message, Oneof, Schema
 from registry.formats.protobuf.records import Pair, Step, held_message, is_known
 from registry.formats.protobuf.sides import Place, Side, finding
-from registry.formats.protobuf.verdicts import rule_of, sides_of
+from registry.formats.protobuf.verdicts import has_unnamed, rule_of, sides_of
+from registry.formats.protobuf.well_known import is_reinterpreted
 
 MAX_DATA: Final = 200_000
 _WIDE: Final = 500
@@ -39,6 +44,8 @@ _END: Final = object()
 MAX_FINDINGS: Final = 2_000
 MAX_DEPTH: Final = 90
 MAX_NAMES: Final = 300
+MAX_TOGETHER: Final = 50
+_VALUES_TOGETHER: Final = 3
 
 
 class TooMuchData(Exception):
@@ -62,14 +69,28 @@ def truth(reader: Schema, writer: Schema) -> Truth:
     return Truth(answer, findings, how)
 
 
+class _Taker(NamedTuple):
+    """A field of the writer that a oneof of the reader recognizes, with values that it is recognized by."""
+
+    field: Field
+    values: tuple[Any, ...]
+
+    @property
+    def group(self) -> str | int:
+        """What the writer can't set together with it has the same group."""
+        return self.field.oneof or self.field.number
+
+
 class _Run:
     def __init__(self, reader: Schema, writer: Schema) -> None:
         self._reader = reader
         self._writer = writer
         self._write = Codec(writer)
         self._read = Codec(reader)
-        self._covering = Covering(self._write)
+        named = frozenset(number for enum in reader.enums.values() for number in enum.by_number)
+        self._covering = Covering(self._write, named)
         self._compare = Comparison(self._write, self._read)
+        self._requires: dict[str, tuple[Field, ...]] = {}
         self._told: set[tuple[str, str, str]] = set()
         self.found: list[Incompatibility] = []
         self.count = 0
@@ -150,10 +171,7 @@ class _Run:
             if theirs.number in suspects:
                 yield from self._field(pair, theirs, ours)
         for oneof in pair.reader.oneofs.values():
-            members = [pair.writer.by_number[n] for n in oneof.numbers if n in pair.writer.by_number]
-            for first, second in pairwise(members):
-                if first.oneof is None or first.oneof != second.oneof:
-                    yield from self._together(pair, oneof.name, first, second)
+            yield from self._oneof(pair, oneof)
 
     def _required(self, pair: Pair) -> Iterator[Incompatibility]:
         datum = self._covering.minimal(pair.writer)
@@ -210,19 +228,22 @@ class _Run:
     def _field(self, pair: Pair, theirs: Field, ours: Field) -> Iterator[Incompatibility]:
         told: set[str] = set()
         for value in self._covering.values(theirs):
-            datum = self._covering.copy(pair.writer)
-            self._write.put(datum, theirs, value)
-            yield from self._tried(pair, theirs, ours, datum, told)
+            yield from self._tried(pair, theirs, ours, value, told)
         if not theirs.has_presence and not theirs.is_repeated:
-            yield from self._tried(pair, theirs, ours, self._covering.copy(pair.writer), told)
+            yield from self._tried(pair, theirs, ours, None, told)
 
-    def _tried(self, pair: Pair, theirs: Field, ours: Field, datum: Datum, told: set[str]) -> Iterator[Incompatibility]:
-        read = self._try(pair, datum)
+    def _tried(self, pair: Pair, theirs: Field, ours: Field, value: Any, told: set[str]) -> Iterator[Incompatibility]:
+        """What becomes of the field alone with a value (None: left out)."""
+        datum = self._covering.copy(pair.writer)
+        if value is not None:
+            self._write.put(datum, theirs, value)
+        read = self._try_last(pair, datum, theirs, value) if ours.oneof is not None else self._try(pair, datum)
         if not isinstance(read, str):
             met = self._compare.field(theirs, ours, datum, read, "")
             if met.is_same or _is_told_inside(theirs, ours, met.written, read=met.read):
                 return
-        rule = rule_of(theirs, ours, is_zero=not self._write.is_set(datum, theirs))
+        is_unnamed = value is not None and has_unnamed(theirs, value)
+        rule = rule_of(theirs, ours, is_zero=not self._write.is_set(datum, theirs), is_unnamed=is_unnamed)
         if rule in told:
             return
         witness = self._witness(pair, datum, theirs)
@@ -230,39 +251,115 @@ class _Run:
             told.add(rule)
             yield self._finding(rule, pair, theirs, ours, witness)
 
-    def _together(self, pair: Pair, name: str, first: Field, second: Field) -> Iterator[Incompatibility]:
-        datum = self._covering.copy(pair.writer)
-        for field in (first, second):
-            self._write.put(datum, field, next(iter(self._covering.values(field))))
-        read = self._try(pair, datum)
-        ours = pair.reader.by_number[first.number]
-        if isinstance(read, str) or self._read.is_set(read, ours):
+    def _oneof(self, pair: Pair, oneof: Oneof) -> Iterator[Incompatibility]:
+        """Whether the writer can set two fields together of which the reader keeps one, because they are of one oneof."""
+        members = [field for number in oneof.numbers if (field := pair.writer.numbered(number)) is not None]
+        if len({field.oneof or field.number for field in members}) < 2:
             return
-        witness = self._witness(pair, datum)
+        takers = [taker for field in members if (taker := self._taker(pair, field)).values]
+        plain = [taker for taker in takers if taker.field.oneof is None]
+        # Members of other oneofs last: what is told of plain fields is shown by plain fields.
+        takers.sort(key=lambda taker: taker.field.oneof is not None)
+        together = ((first, second) for first, second in combinations(takers, 2) if first.group != second.group)
+        tried = (self._together(pair, first, second) for first, second in islice(together, MAX_TOGETHER))
+        witness = next((found for found in tried if found is not None), None)
         if witness is not None:
-            is_plain = first.oneof is None and second.oneof is None
-            rule = "MULTIPLE_FIELDS_MOVED_TO_ONEOF" if is_plain else "FIELD_MOVED_TO_EXISTING_ONEOF"
-            oneof = pair.reader.oneofs[name]
-            place = Place(f"{pair.path}.{name}", "", Side(oneof.pointer, pair.reader.source), Side.of(pair.writer))
-            names = [first.name, second.name]
-            yield finding(rule, place, name=name, writer=None, reader=names, severity="value loss", witness=witness)
+            rule = "MULTIPLE_FIELDS_MOVED_TO_ONEOF" if len(plain) > 1 else "FIELD_MOVED_TO_EXISTING_ONEOF"
+            place = Place(
+                f"{pair.path}.{oneof.name}", "", Side(oneof.pointer, pair.reader.source), Side.of(pair.writer)
+            )
+            names = [taker.field.shown_name for taker in (plain if len(plain) > 1 else takers)]
+            yield finding(
+                rule, place, name=oneof.name, writer=None, reader=names, severity="value loss", witness=witness
+            )
+
+    def _taker(self, pair: Pair, field: Field) -> _Taker:
+        """The field with the first values that the reader finds in its own field if they come last."""
+        ours = pair.reader.by_number[field.number]
+        datum = self._covering.minimal(pair.writer)
+
+        def is_taken(value: Any) -> bool:
+            read = self._try_last(pair, datum, field, value)
+            return not isinstance(read, str) and self._read.is_set(read, ours)
+
+        return _Taker(field, tuple(islice(filter(is_taken, self._covering.values(field)), _VALUES_TOGETHER)))
+
+    def _alone(self, pair: Pair, field: Field, value: Any) -> bytes:
+        datum = self._write.new(pair.writer)
+        self._write.put(datum, field, value)
+        data: bytes = datum.SerializePartialToString(deterministic=True)
+        return data
+
+    def _together(self, pair: Pair, first: _Taker, second: _Taker) -> Witness | None:
+        """Proof that one of two fields is lost where both are set, in the usual order of fields or in another."""
+        for one, other in product(first.values, second.values):
+            datum = self._covering.copy(pair.writer)
+            self._write.put(datum, first.field, one)
+            self._write.put(datum, second.field, other)
+            parts = [self._alone(pair, first.field, one), self._alone(pair, second.field, other)]
+            rest = self._required_but(pair, first.field, second.field)
+            usual = datum.SerializeToString(deterministic=True)
+            for data in (usual, b"".join([rest, *parts]), b"".join([rest, *reversed(parts)])):
+                if self._is_lost(pair, datum, data, first.field, second.field):
+                    witness = self._witness(pair, datum, written=data)
+                    if witness is not None:
+                        return witness
+        return None
+
+    def _required_but(self, pair: Pair, *left_out: Field) -> bytes:
+        datum, minimal = self._write.new(pair.writer), self._covering.minimal(pair.writer)
+        for field in self._required_of(pair.writer):
+            if field not in left_out:
+                self._write.put(datum, field, self._write.get(minimal, field))
+        data: bytes = datum.SerializePartialToString(deterministic=True)
+        return data
+
+    def _required_of(self, message: Message) -> tuple[Field, ...]:
+        name = message.full_name
+        if name not in self._requires:
+            self._requires[name] = tuple(field for field in message.fields if field.is_required)
+        return self._requires[name]
+
+    def _is_lost(self, pair: Pair, datum: Datum, data: bytes, *fields: Field) -> bool:
+        self._spend(pair, len(fields))
+        read = self._read_bytes(pair, data)
+        if isinstance(read, str):
+            return False
+        met = (self._compare.field(field, pair.reader.by_number[field.number], datum, read, "") for field in fields)
+        return any(not item.is_same for item in met)
 
     def _try(self, pair: Pair, datum: Datum, values: int = 1) -> Datum | str:
         """What the reader makes of a datum of one pair, or its error; `values` is how many fields it sets."""
+        self._spend(pair, values)
+        return self._read_bytes(pair, datum.SerializeToString())
+
+    def _try_last(self, pair: Pair, datum: Datum, field: Field, value: Any) -> Datum | str:
+        """The same where the field comes last, so that no other member of the reader's oneof takes its place."""
+        self._spend(pair, 1)
+        last = b"" if value is None else self._alone(pair, field, value)
+        rest = self._required_but(pair, field) if value is not None else datum.SerializeToString()
+        return self._read_bytes(pair, rest + last)
+
+    def _spend(self, pair: Pair, values: int) -> None:
         self.count += values
         # Writing looks at every field of a message, set or not: a datum of a very wide one costs as much as many.
         self._cost += values + len(pair.writer.fields) // _WIDE
         if self._cost > MAX_DATA:
             raise TooMuchData
+
+    def _read_bytes(self, pair: Pair, data: bytes) -> Datum | str:
         try:
-            return self._read.read(pair.reader, datum.SerializeToString())
+            return self._read.read(pair.reader, data)
         except DecodeError as error:
             return decode_error(error)
 
-    def _witness(self, pair: Pair, datum: Datum, suspect: Field | None = None) -> Witness | None:
+    def _witness(
+        self, pair: Pair, datum: Datum, suspect: Field | None = None, *, written: bytes | None = None
+    ) -> Witness | None:
         """The datum inside of a whole record, written and read again: proof only if the record as a whole shows it.
 
-        `suspect` is the field that is likely to: it is looked at first.
+        `suspect` is the field that is likely to: it is looked at first. `written` is the datum with its fields in
+        another order.
         """
         inside, holders = datum, [pair.root_writer, *(held_message(step.theirs) for step in pair.steps)]
         for step, holder in zip(reversed(pair.steps), reversed(holders[:-1]), strict=True):
@@ -271,6 +368,12 @@ class _Run:
             self._write.put(outside, step.theirs, self._covering.single_value(step.theirs, inside))
             inside = outside
         data = inside.SerializeToString(deterministic=True)
+        if written is not None:
+            # Another order of the same fields is as long as theirs: no length around them changes.
+            data = data.replace(datum.SerializeToString(deterministic=True), written, 1)
+            again = self._write.read(pair.root_writer, data)
+            if again.SerializeToString(deterministic=True) != inside.SerializeToString(deterministic=True):
+                return None
         shown, encoded = self._write.json(inside), data.hex()
         try:
             read = self._read.read(pair.root_reader, data)
@@ -310,7 +413,8 @@ def _is_told_inside(theirs: Field, ours: Field, written: object, *, read: object
     """Whether a loss is one of the messages that both fields hold, and is told of them."""
     if theirs.number != ours.number or theirs.is_map != ours.is_map or theirs.is_repeated != ours.is_repeated:
         return False
-    if held_message(theirs) is None or held_message(ours) is None or theirs.kind != ours.kind:
+    held = held_message(theirs), held_message(ours)
+    if held[0] is None or held[1] is None or theirs.kind != ours.kind or is_reinterpreted(held[0], held[1]):
         return False
     if not theirs.is_repeated:
         return True

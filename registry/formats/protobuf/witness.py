@@ -16,9 +16,10 @@ def find_witness(truth: Truth, found: Incompatibility | None) -> Witness:
     if found is None:
         first = next((item.witness for item in truth.findings if item.witness is not None), None)
         return first or Witness(False, reason=f"the reader gets all data unchanged: {truth.how}")
-    for item in truth.findings:
-        if item.witness is not None and _is_same(item, found):
-            return item.witness
+    proofs = [item for item in truth.findings if item.witness is not None and _is_same(item, found)]
+    proofs.sort(key=lambda item: item.rule != found.rule)
+    if proofs and proofs[0].witness is not None:
+        return proofs[0].witness
     if truth.answer == "unknown":
         return Witness(False, reason=truth.how)
     rule = RULES.get(found.rule)

@@ -19,6 +19,8 @@ INTEGERS = {
     FieldDescriptor.CPPTYPE_UINT64: (0, 2**64 - 1),
 }
 
+UNNAMED = (77, -77, 2**31 - 1, -(2**31))
+
 
 def random_datum(rng: random.Random, descriptor: Descriptor, depth: int = 0) -> Message:
     """A message with about half of its fields set, required ones always."""
@@ -53,7 +55,8 @@ def _fill_map(rng: random.Random, target: Any, entry: Descriptor, depth: int) ->
 
 def random_value(rng: random.Random, field: FieldDescriptor) -> Any:
     if field.enum_type is not None:
-        return rng.choice(field.enum_type.values).number
+        named = [value.number for value in field.enum_type.values]
+        return rng.choice(named if field.enum_type.is_closed else [*named, *UNNAMED])
     if field.cpp_type in INTEGERS:
         low, high = INTEGERS[field.cpp_type]
         return rng.choice((low, high, max(low, -3), 0, 1, 2, 300, rng.randint(low, high)))

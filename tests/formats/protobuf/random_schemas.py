@@ -135,7 +135,8 @@ def _remove_field(rng: random.Random, tree: Tree) -> None:
 
 def _add_field(rng: random.Random, tree: Tree) -> None:
     message, local = _pick(rng, tree)
-    free = sorted(set(range(1, 20)) - {field["number"] for field in message["fields"]})
+    taken = {field["number"] for field in message["fields"]} | {int(field["name"][1:]) for field in message["fields"]}
+    free = sorted(set(range(1, 40)) - taken)
     first = tree["messages"].index(message)
     earlier = {**tree, "messages": tree["messages"][:first]}
     message["fields"].append(_field(rng, rng.choice(free), earlier, local))
@@ -176,6 +177,27 @@ def _change_enum(rng: random.Random, tree: Tree) -> None:
         enum["values"][f"{enum['name']}_NEW"] = 50
 
 
+def _spread_oneofs(rng: random.Random, tree: Tree) -> None:
+    """Every field that may be a member goes into one of several oneofs or out of them, in another order."""
+    message, _ = _pick(rng, tree)
+    for field in message["fields"]:
+        if field["label"] in ("", "optional") and not field["type"].startswith("map"):
+            field["oneof"] = rng.choice(("o1", "o2", "o3", None))
+            field["default"] = None
+            field["label"] = "" if field["oneof"] or tree["syntax"] != "proto2" else "optional"
+    rng.shuffle(message["fields"])
+
+
+def _change_syntax(rng: random.Random, tree: Tree) -> None:
+    """Enums of proto2 are closed, the others open; what is required or has a default stays where it can stand."""
+    tree["syntax"] = rng.choice(("proto2", "proto3", "2023"))
+    messages = [inner for message in tree["messages"] for inner in (message, *message["messages"])]
+    for field in (field for message in messages for field in message["fields"]):
+        is_bare = field["oneof"] or field["type"].startswith("map")
+        if not is_bare and field["label"] != "repeated":
+            field["label"], field["default"] = ("optional" if tree["syntax"] == "proto2" else ""), None
+
+
 def _change_package(rng: random.Random, tree: Tree) -> None:
     tree["package"] = "other"
 
@@ -195,7 +217,7 @@ def _forget(tree: Tree, name: str) -> None:
 
 _CHANGES = (
     _change_type, _change_type, _change_type, _change_label, _change_label, _remove_field, _add_field, _rename_field,
-    _renumber_field, _move_oneof, _change_enum, _change_enum, _change_package, _remove_message,
+    _renumber_field, _move_oneof, _spread_oneofs, _change_syntax, _change_enum, _change_enum, _change_package, _remove_message,
 )  # fmt: skip
 
 
