@@ -201,11 +201,13 @@ class Truth:
     value), each with a witness that was found. `yes` means that no counterexample exists among the data that cover
     the writer's schema, or that one was proved not to exist; `how` says which. `unknown` says in `how` what hindered.
     `differs` means that it depends on the decoder: one reads all of it unchanged, and for another there is a finding.
+    `warnings` deserve a look and decide nothing: what no value shows, such as presence and names.
     """
 
     answer: Answer
     findings: tuple[Incompatibility, ...] = ()
     how: str = ""
+    warnings: tuple[Incompatibility, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

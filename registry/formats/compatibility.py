@@ -234,7 +234,7 @@ class Checker:
         if self._profile == "semantic":
             truth = self._format.truth(reader, writer)
             if truth.answer != "unknown":
-                return truth.answer, truth.findings, truth.how
+                return truth.answer, truth.findings + truth.warnings, truth.how
         judgement = self._format.judge(reader, writer)
         answer: Answer = "yes" if judgement.is_compatible else "no"
         if self._profile == "confluent":

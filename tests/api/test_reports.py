@@ -211,3 +211,19 @@ def test_settings_that_do_not_exist(api: Api, registries: None) -> None:
         "/api/v1/config", json.dumps({"registry": "dev", "profile": "semantic"}), content_type="application/json"
     )
     assert forbidden.status_code == 403
+
+
+def test_what_no_value_shows_of_protobuf_is_a_warning_by_the_data_too(
+    api: Api, registries: None, system: Actor
+) -> None:
+    old, new = (
+        f'syntax = "proto3"; package shop; message M {{ {inside} }}'
+        for inside in ("oneof o { string b = 2; int32 c = 3; }", "oneof o { string b = 2; }")
+    )
+    register_version(registry="dev", subject=SubjectName(".", "orders"), text=old, schema_type="PROTOBUF", by=system)
+    body = {"registry": "dev", "subject": "orders", "schema": new, "schemaType": "PROTOBUF", "profile": "semantic"}
+    answer = api("reader").post("/api/v1/compatibility-reports", json.dumps(body), content_type="application/json")
+    report = answer.json()
+    DOCUMENTED.validate(report)
+    assert report["is_compatible"]
+    assert [(item["rule"], item["severity"]) for item in report["items"]] == [("ONEOF_FIELD_REMOVED", "warning")]

@@ -333,6 +333,20 @@ def test_the_profile_decides_whether_lost_digits_break(reader: Client, content: 
     assert "Incompatible under BACKWARD, by what the data do" in said["semantic"]
 
 
+def test_by_the_data_the_page_warns_of_what_no_value_shows(reader: Client, content: Actor) -> None:
+    had, has = (
+        f'syntax = "proto3"; package shop; message M {{ {inside} }}'
+        for inside in ("optional int32 a = 1;", "int32 a = 1;")
+    )
+    subject = SubjectName(".", "presence-value")
+    register_version(registry="dev", subject=subject, text=had, schema_type="PROTOBUF", by=content)
+    asked = {"schema": has, "format": "PROTOBUF", "profile": "semantic"}
+    said = seen(reader.post("/ui/registries/dev/subjects/presence-value/report", asked))
+    assert "Compatible under BACKWARD" in said or "Needs care under BACKWARD" in said
+    assert "PRESENCE_LOST" in said
+    assert "which doesn't know whether it is set" in said
+
+
 def test_the_policy_in_force_is_told_with_the_weight_of_each_finding(reader: Client, content: Actor) -> None:
     set_config(registry="dev", subject=ORDERS, policy="oracle_nosql", by=content)
     text = seen(check(reader, PROPOSED))

@@ -136,3 +136,28 @@ def test_ci_gets_findings_with_the_file_and_a_text_that_does_not_parse_too(
         assert "new.avsc" in shown
         assert code_of(write("new.avsc", "{"), "--against", old, "--format", form) == 2
         assert "SYNTAX" in capsys.readouterr().out
+
+
+HAD_PRESENCE = 'syntax = "proto3"; message M { optional int32 a = 1; oneof o { string b = 2; int32 c = 3; } }'
+HAS_NONE = 'syntax = "proto3"; message M { int32 a = 1; oneof o { string b = 2; } }'
+PRESENCE = ["--type", "PROTOBUF", "--profile", "semantic"]
+
+
+@pytest.mark.parametrize("form", ["text", "markdown", "json", "sarif", "junit"])
+def test_what_no_value_shows_is_a_warning_by_the_data_too(write, capsys: pytest.CaptureFixture[str], form: str) -> None:
+    files = write("new", HAS_NONE), "--against", write("old", HAD_PRESENCE)
+    assert code_of(*files, *PRESENCE, "--format", form) == 0
+    shown = capsys.readouterr().out
+    assert "PRESENCE_LOST" in shown
+    assert "ONEOF_FIELD_REMOVED" in shown
+
+
+def test_pairs_have_the_warnings_of_the_data(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "pairs.jsonl"
+    path.write_text(json.dumps({"new": HAS_NONE, "old": HAD_PRESENCE}))
+    assert code_of("--pairs", str(path), *PRESENCE) == 0
+    items = json.loads(capsys.readouterr().out)["items"]
+    assert {(item["rule"], item["severity"]) for item in items} == {
+        ("PRESENCE_LOST", "warning"),
+        ("ONEOF_FIELD_REMOVED", "warning"),
+    }

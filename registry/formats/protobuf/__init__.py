@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from registry.errors import InvalidSchema
@@ -35,6 +36,7 @@ from registry.formats.protobuf.references import documents
 from registry.formats.protobuf.self_contained import self_contained
 from registry.formats.protobuf.serialized import serialized
 from registry.formats.protobuf.stored_text import bare_text, normal_text, stored_text
+from registry.formats.protobuf.unseen import warnings
 from registry.formats.protobuf.witness import find_witness
 from registry.formats.tags import EntityTags, TagChange
 
@@ -161,9 +163,10 @@ def _truth(reader: Schema, writer: Schema) -> Truth:
     """The truth of a pair; the last one of each writer is kept, because a report asks for the proof of each finding."""
     known = writer.cache.get("truth")
     if known is None or known[0]() is not reader:
-        known = writer.cache["truth"] = (weakref.ref(reader), truth.truth(reader, writer))
-    found: Truth = known[1]
-    return found
+        found = truth.truth(reader, writer)
+        known = writer.cache["truth"] = (weakref.ref(reader), replace(found, warnings=warnings(reader, writer, found)))
+    kept: Truth = known[1]
+    return kept
 
 
 def _model(parsed: ParsedSchema) -> Schema:

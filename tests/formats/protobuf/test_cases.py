@@ -104,6 +104,17 @@ def test_what_the_data_do(case, old, new, direction) -> None:
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
+def test_what_no_value_shows_is_a_warning_beside_the_data(case, old, new, direction) -> None:
+    reader, writer = pair(old, new, direction)
+    found = PROTOBUF.truth(reader, writer).warnings
+    assert all(item.severity == "warning" and item.witness is None for item in found)
+    hazards = [item for item in PROTOBUF.judge(reader, writer).hazards if item.severity == "warning"]
+    assert [item for item in found if not item.kind] == hazards
+    told = [[item.rule, item.path] for item in found]
+    assert told == case.get(f"{direction}_warnings", told)
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
 def test_every_break_has_a_witness_or_says_why_not(case, old, new, direction) -> None:
     reader, writer = pair(old, new, direction)
     for item in PROTOBUF.incompatibilities(reader, writer):
