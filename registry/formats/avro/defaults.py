@@ -12,6 +12,9 @@ _RANGES: Final[Mapping[str, tuple[int, int]]] = {
     "long": (-(2**63), 2**63 - 1),
 }
 _MAX_DEPTH: Final = 100
+_TOO_DEEP: Final = (
+    f"it is nested deeper than {_MAX_DEPTH} levels: give a value to the field in which a record holds itself"
+)
 
 # Java's parser takes these strings for floats and writes them back as strings.
 NON_FINITE: Final[Mapping[str, str]] = {
@@ -36,15 +39,23 @@ def float_default(value: Any, type_: AvroType) -> Any:
     return number if "_" not in text and number - number == 0 else value
 
 
-def why_invalid(type_: AvroType, value: Any) -> str | None:
-    """Why the value can't be a default of the type, None if it can."""
-    return _DefaultCheck().why_not(type_, value, 0)
+def why_invalid(type_: AvroType, value: Any, *, is_strict: bool = False) -> str | None:
+    """Why the value can't be a default of the type, None if it can; strictly, a union's is of its first branch."""
+    if _is_non_finite(type_, value):
+        return None
+    return why_no_part(type_, value, is_strict=is_strict)
+
+
+def why_no_part(type_: AvroType, value: Any, *, is_strict: bool = False) -> str | None:
+    """As `why_invalid`, of a value inside of a default: there a text is no number, as Java's parser has it."""
+    return _DefaultCheck(is_strict=is_strict).why_not(type_, value, 0)
 
 
 class _DefaultCheck:
     """Checks one default; each value is held against each type once, as unions of unions would multiply the work."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_strict: bool) -> None:
+        self._is_strict = is_strict
         self._known: dict[tuple[int, int], str | None] = {}
 
     def why_not(self, type_: AvroType, value: Any, depth: int) -> str | None:
@@ -52,7 +63,7 @@ class _DefaultCheck:
         if type_.kind in _SIMPLE:
             return _why_not_simple(type_, value)
         if depth > _MAX_DEPTH:
-            return f"the default is nested deeper than {_MAX_DEPTH} levels"
+            return _TOO_DEEP
         key = (id(type_), id(value))
         if key not in self._known:
             self._known[key] = self._why_not_complex(type_, value, depth)
@@ -68,6 +79,8 @@ class _DefaultCheck:
                 return _expected("an object", value)
             return self._first_reason(type_.values, value.values(), depth)
         if isinstance(type_, Union):
+            if self._is_strict and type_.branches:
+                return self.why_not(type_.branches[0], value, depth + 1)
             if any(self.why_not(branch, value, depth + 1) is None for branch in type_.branches):
                 return None
             return _expected(f"a value of one of the branches of {type_label(type_)}", value)
@@ -81,7 +94,11 @@ class _DefaultCheck:
             if field.name not in value and not field.has_default:
                 return f'it lacks the field "{field.name}" of {record.full_name}, which has no default of its own'
             item = value.get(field.name, field.default)
+            if field.name not in value and _is_non_finite(field.type, item):
+                continue
             reason = self.why_not(field.type, item, depth + 1)
+            if reason == _TOO_DEEP:
+                return reason
             if reason is not None:
                 return f'in the field "{field.name}": {reason}'
         return None
@@ -89,6 +106,10 @@ class _DefaultCheck:
     def _first_reason(self, type_: AvroType, values: Iterable[Any], depth: int) -> str | None:
         reasons = (self.why_not(type_, value, depth + 1) for value in values)
         return next((reason for reason in reasons if reason is not None), None)
+
+
+def _is_non_finite(type_: AvroType, value: Any) -> bool:
+    return type_.kind in ("float", "double") and isinstance(value, str) and value in NON_FINITE
 
 
 _SIMPLE: Final = frozenset({"null", "boolean", "int", "long", "float", "double", "bytes", "string", "fixed", "enum"})
@@ -119,8 +140,6 @@ def _why_no_integer(value: Any, low: int, high: int) -> str | None:
 
 
 def _why_no_number(value: Any) -> str | None:
-    if isinstance(value, str) and value in NON_FINITE:
-        return None
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return _expected("a number", value)
     try:

@@ -138,6 +138,8 @@ def agreement(question: dict[str, str], answer: dict[str, Any]) -> str:
     except InvalidSchema:
         return "both refuse to parse" if "failure" in answer else "explained: Avro 1.12's parser is stricter"
     if not all(_is_record(text) for text in question.values()):
+        if answer.get("failure", "").startswith("parser:"):
+            return _explained_failure(answer["failure"])
         if "Not a record" not in answer.get("failure", "Not a record"):
             return f"THE CHECKER FAILS: {answer['failure'][:80]}"
         return "same: no record, refused" if _is_refused(question) else "A CHANGE FROM OR TO NO RECORD IS ACCEPTED"

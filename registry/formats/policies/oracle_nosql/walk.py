@@ -112,11 +112,8 @@ def new_fields(root: AvroType) -> Iterator[tuple[Record, Field, str]]:
 
 
 def why_default_is_invalid(field: Field) -> str | None:
-    """Why a field's default is not of its type, None if it is; a union's must be of the first branch for this store."""
-    type_ = field.type
-    if isinstance(type_, Union) and type_.branches:
-        type_ = type_.branches[0]
-    return why_invalid(type_, field.default)
+    """Why a field's default is not of its type, None if it is; a union's, at any depth, must be of the first branch."""
+    return why_invalid(field.type, field.default, is_strict=True)
 
 
 def _between(old: AvroType, new: AvroType, place: Place, seen: set[tuple[int, int]]) -> Iterator[Work]:
