@@ -124,6 +124,8 @@ FINDINGS: Final[Mapping[str, str]] = {
     "WIDENING_LOSES_PRECISION": later("%(field)s may lose its last digits"),
     "LOGICAL_TYPE_REINTERPRETED": _ANOTHER_MEANING,
     "KNOWN_TYPE_REINTERPRETED": _ANOTHER_MEANING,
+    "DEFAULT_FILLED_DIFFERENTLY": later("%(field)s is filled with another value by some programs"),
+    "BYTES_READ_AS_DECIMAL": later("%(field)s is read as an amount, which it may not be"),
     "BYTES_READ_AS_STRING": later("%(field)s is read as text, which it may not be"),
     "FIELD_KIND_CHANGED": _ANOTHER_KIND,
     "FIELD_SCALAR_KIND_CHANGED": _ANOTHER_KIND,

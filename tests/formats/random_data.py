@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 from registry.formats.avro.codec import branch_name
-from registry.formats.avro.model import Array, AvroType, Enum, Fixed, Map, Record, Union
+from registry.formats.avro.model import Array, AvroType, Enum, Fixed, Map, Named, Record, Union
 
 NUMBERS = (0, 1, -1, 7, 127, 2**24 + 3, -(2**31), 2**31 - 1)
 LONGS = (*NUMBERS, 2**53 + 5, -(2**63), 2**63 - 1, 10**12)
@@ -78,7 +78,8 @@ def is_same(reader: AvroType, writer: AvroType, written: Any, read: Any) -> bool
         branch = next(item for item in writer.branches if branch_name(item) == name)
         return is_same(reader, branch, inner, read)
     if isinstance(reader, Union):
-        return any(is_same(branch, writer, written, read) for branch in reader.branches)
+        own = [branch for branch in reader.branches if _is_namesake(branch, writer)]
+        return any(is_same(branch, writer, written, read) for branch in own or reader.branches)
     if isinstance(reader, Record) and isinstance(writer, Record):
         return isinstance(read, dict) and all(_is_same_field(field, writer, written, read) for field in reader.fields)
     if isinstance(reader, Array) and isinstance(writer, Array):
@@ -91,11 +92,36 @@ def is_same(reader: AvroType, writer: AvroType, written: Any, read: Any) -> bool
     return _is_same_leaf(reader, writer, written, read)
 
 
+def _is_namesake(reader: AvroType, writer: AvroType) -> bool:
+    is_named = isinstance(reader, Named) and isinstance(writer, Named)
+    return is_named and reader.kind == writer.kind and reader.full_name == writer.full_name
+
+
 def _is_same_field(field: Any, writer: Record, written: Any, read: Any) -> bool:
     matching = [name for name in (field.name, *field.aliases) if name in writer.by_name]
+    if field.name not in read:
+        return False
     if not matching:
-        return field.has_default
+        return field.has_default and _is_of(field.type, read[field.name])
     return any(is_same(field.type, writer.by_name[name].type, written[name], read[field.name]) for name in matching)
+
+
+def _is_of(type_: AvroType, value: Any) -> bool:
+    """Whether a decoded value, of a default, is one of the type."""
+    if isinstance(type_, Union):
+        return any(_is_of(branch, value) for branch in type_.branches)
+    if isinstance(type_, Record):
+        return isinstance(value, dict) and all(
+            field.name in value and _is_of(field.type, value[field.name]) for field in type_.fields
+        )
+    if isinstance(type_, Array):
+        return isinstance(value, list) and all(_is_of(type_.items, item) for item in value)
+    if isinstance(type_, Map):
+        return isinstance(value, dict) and all(_is_of(type_.values, item) for item in value.values())
+    if isinstance(value, bool) or value is None:
+        return type_.kind == {True: "boolean", False: "null"}[isinstance(value, bool)]
+    kinds = {int: ("int", "long", "float", "double"), float: ("float", "double"), str: ("string", "enum")}
+    return type_.kind in kinds.get(type(value), ("bytes", "fixed"))
 
 
 def _is_same_leaf(reader: AvroType, writer: AvroType, written: Any, read: Any) -> bool:

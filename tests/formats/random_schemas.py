@@ -17,6 +17,9 @@ LOGICAL = (
     {"type": "string", "logicalType": "uuid"},
     {"type": "string", "avro.java.string": "String"},
     {"type": "bytes", "logicalType": "decimal", "precision": 2, "scale": 5},
+    {"type": "bytes", "logicalType": "decimal", "precision": "4"},
+    {"type": "bytes", "logicalType": "big-decimal"},
+    {"type": "double", "connect.doc": "a number"},
 )
 NAMES = ("a", "b", "c", "d", "e", "f")
 TYPE_NAMES = ("A", "B", "C", "D")
@@ -31,6 +34,19 @@ DEFAULTS: dict[str, Any] = {
     "double": 1e10,
     "bytes": "\u00ff",
     "string": 'é"\n',
+}
+# Values at the edges of the types. In a union one may belong to another branch than a decoder takes it for.
+NUMBERS = (2**31 - 1, 2**31, 2**40, -(2**63), 1.5, 1e300, 16777217, 2**53 + 1)
+TEXTS = ("NaN", "", "日本", "ab", "RED", "é")
+EDGES: dict[str, tuple[Any, ...]] = {
+    "null": (None,),
+    "boolean": (True,),
+    "int": NUMBERS[:1],
+    "long": (*NUMBERS[:4], 2**53 + 1),
+    "float": (*NUMBERS, "NaN"),
+    "double": (*NUMBERS, "NaN"),
+    "bytes": ("", "ab", "é"),
+    "string": TEXTS,
 }
 
 
@@ -84,7 +100,25 @@ class SchemaMaker:
             if key not in seen:
                 seen.add(key)
                 branches.append(branch)
+        named = [branch for branch in branches if isinstance(branch, dict) and "name" in branch]
+        if named and self.random.random() < 0.3:
+            branches.insert(self.random.randint(0, len(branches)), self.namesake(self.random.choice(named)))
         return branches
+
+    def namesake(self, branch: dict[str, Any]) -> Any:
+        """A type of the same kind and simple name in a namespace of its own."""
+        space = f"n{len(self.defined)}"
+        full = f"{space}.{branch['name']}"
+        self.defined[full] = branch["type"]
+        twin: dict[str, Any] = {"type": branch["type"], "name": branch["name"], "namespace": space}
+        if branch["type"] == "record":
+            names = self.random.sample(NAMES, self.random.randint(0, 2))
+            fields = [{"name": name, "type": "int", "default": 7} for name in names]
+            kept = [field for field in branch["fields"] if field["type"] in PRIMITIVES and field["name"] not in names]
+            return {**twin, "fields": [*copy.deepcopy(kept), *fields]}
+        if branch["type"] == "enum":
+            return {**twin, "symbols": self.random.sample(SYMBOLS, self.random.randint(1, 4))}
+        return {**twin, "size": self.random.choice((branch["size"], 2))}
 
     def key(self, branch: Any) -> str:
         """What must be unique in a union."""
@@ -130,6 +164,8 @@ class SchemaMaker:
         if named is None:
             return "bytes"
         named["size"] = self.random.randint(1, 3)
+        if self.random.random() < 0.2:
+            named.update(logicalType="decimal", precision=self.random.choice((1, 2, 9)))
         return named
 
     def record(self, depth: int, namespace: str | None) -> Any:
@@ -157,21 +193,49 @@ class SchemaMaker:
 
 
 def add_default(field: dict[str, Any], random: Random) -> None:
-    """A default that fits the field's type, where a simple one exists."""
+    """A default that fits the field's type, where a simple one exists; sometimes one at an edge."""
     type_ = field["type"]
+    one = random.choice(type_) if type_ and isinstance(type_, list) else type_
+    if random.random() < 0.3 and isinstance(one, str) and one in EDGES:
+        field["default"] = random.choice(EDGES[one])
+        return
+    found = default_of(type_, random)
+    if found is not NO_DEFAULT:
+        field["default"] = found
+
+
+NO_DEFAULT = object()
+
+
+def default_of(type_: Any, random: Random) -> Any:
+    """A default of a type, NO_DEFAULT where no simple one exists; a record's may leave out what has its own."""
     if isinstance(type_, list):
         type_ = random.choice(type_) if type_ else None
     kind = type_["type"] if isinstance(type_, dict) else type_
     if not isinstance(kind, str):
-        return
+        return NO_DEFAULT
     if kind in DEFAULTS:
-        field["default"] = DEFAULTS[kind]
-    elif kind == "array":
-        field["default"] = []
-    elif kind == "map":
-        field["default"] = {}
-    elif kind == "enum" and isinstance(type_, dict):
-        field["default"] = type_["symbols"][0]
+        return DEFAULTS[kind]
+    if kind in ("array", "map") and isinstance(type_, dict):
+        inner = default_of(type_["items" if kind == "array" else "values"], random)
+        is_empty = inner is NO_DEFAULT or random.random() < 0.5
+        return ([] if is_empty else [inner]) if kind == "array" else ({} if is_empty else {"k": inner})
+    if kind == "enum" and isinstance(type_, dict):
+        return type_["symbols"][0]
+    if kind == "fixed" and isinstance(type_, dict):
+        return "f" * type_["size"]
+    if kind == "record" and isinstance(type_, dict):
+        return _default_of_record(type_, random)
+    return NO_DEFAULT
+
+
+def _default_of_record(record: dict[str, Any], random: Random) -> Any:
+    value = {}
+    for field in record["fields"]:
+        if "default" in field and random.random() < 0.6:
+            continue
+        value[field["name"]] = default_of(field["type"], random)
+    return NO_DEFAULT if NO_DEFAULT in value.values() else value
 
 
 def changed(schema: Any, random: Random, changes: int) -> Any:
@@ -231,7 +295,10 @@ def _change_fields(fields: list[Any], maker: SchemaMaker, random: Random) -> Non
 
 
 def _change_union(union: list[Any], maker: SchemaMaker, random: Random) -> None:
-    if random.random() < 0.5:
+    roll = random.random()
+    if roll < 0.2:
+        random.shuffle(union)
+    elif roll < 0.55:
         union.pop(random.randrange(len(union)))
     else:
         union.insert(random.randint(0, len(union)), maker.type(1, None, in_union=True))

@@ -43,6 +43,9 @@ def test_the_truth_is_what_the_data_say(row: dict[str, Any]) -> None:
         assert item.witness.found
         assert bool(item.witness.error) == (item.severity == "break")
         assert bytes.fromhex(item.witness.encoded) is not None
+    after = {"STRING_READ_AS_UUID", "BYTES_READ_AS_DECIMAL", "DECIMAL_PRECISION_NARROWED"}
+    assert [item.rule for item in truth.warnings] == [rule for rule in row.get("hazards", []) if rule in after]
+    assert {item.severity for item in truth.warnings} <= {"warning"}
 
 
 def test_where_the_table_and_the_data_part_the_truth_says_why(row: dict[str, Any]) -> None:

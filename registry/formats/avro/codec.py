@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
 import fastavro
 
+from registry.formats.avro.canonical import canonical_text
 from registry.formats.avro.model import Array, AvroType, Enum, Field, Fixed, Map, Named, Record, Schema, Union
 
 _NO_NAMESPACE: Final = "no_namespace__"
@@ -35,9 +38,11 @@ class Codec:
         known: set[str] = set()
         self.weight = 0
         for document in schema.documents:
-            fastavro.parse_schema(self._weighed(_plain(document.root, known)), named_schemas=named)
-        root = {"type": "record", "name": _ROOT, "fields": [{"name": _VALUE, "type": _plain(schema.root, known)}]}
+            fastavro.parse_schema(self._weighed(_Plain(known).of(document.root)), named_schemas=named)
+        root = {"type": "record", "name": _ROOT, "fields": [{"name": _VALUE, "type": _Plain(known).of(schema.root)}]}
         self.schema: Any = fastavro.parse_schema(self._weighed(root), named_schemas=named)
+        # fastavro resolves nothing between two equal schemas: the doc makes this one another than any writer's.
+        self._as_reader: Any = {**self.schema, "doc": "reader"}
 
     def _weighed(self, plain: Any) -> Any:
         """The schema, after its parts are counted."""
@@ -61,9 +66,9 @@ class Codec:
         return buffer.getvalue()
 
     def decode(self, encoded: bytes, reader: Codec | None = None) -> Any:
-        """The datum in the bytes, read as the reader's if there is one; all bytes must be used."""
+        """The datum in the bytes, resolved to the reader's schema if there is one; all bytes must be used."""
         buffer = io.BytesIO(encoded)
-        read: Any = fastavro.schemaless_reader(buffer, self.schema, None if reader is None else reader.schema)
+        read: Any = fastavro.schemaless_reader(buffer, self.schema, None if reader is None else reader._as_reader)
         if buffer.tell() != len(encoded):
             raise ValueError(f"{len(encoded) - buffer.tell()} bytes are left over after decoding")
         return read[_VALUE]
@@ -73,6 +78,86 @@ class Codec:
 def codec(schema: Schema) -> Codec:
     """The codec of a schema; the last few are kept."""
     return Codec(schema)
+
+
+def are_one(reader: Schema, writer: Schema) -> bool:
+    """Whether fastavro takes two schemas for one, and so resolves nothing: they are equal with docs and all."""
+    if reader.root is writer.root:
+        return True
+    try:
+        return canonical_text(_whole(reader)) == canonical_text(_whole(writer))
+    except RecursionError:
+        return False
+
+
+def _whole(schema: Schema) -> Schema:
+    return Schema(schema.root, schema.named, frozenset(), ())
+
+
+@lru_cache(maxsize=256)
+def refusal(schema: Schema) -> Refusal | None:
+    """Where fastavro refuses a schema because of its attributes and defaults, None if it takes it."""
+    error = _why_refused(schema.root)
+    return None if error is None else _located(schema.root, error)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """fastavro's error, the fields that lead to what it refuses, and the type that it refuses."""
+
+    error: str
+    fields: tuple[Field, ...]
+    type: AvroType
+
+
+def _located(root: AvroType, error: str) -> Refusal:
+    """Goes down to the innermost type that is refused by itself."""
+    fields: list[Field] = []
+    type_ = root
+    seen = {id(root)}
+    while True:
+        for field, inner in _inner(type_):
+            found = _why_refused(inner)
+            if found is not None and id(inner) not in seen:
+                seen.add(id(inner))
+                fields += [field] if field is not None else []
+                type_, error = inner, found
+                break
+        else:
+            refused = next((field for field in _fields(type_) if _why_field_refused(field) is not None), None)
+            return Refusal(error, (*fields, refused) if refused is not None else tuple(fields), type_)
+
+
+def _inner(type_: AvroType) -> Iterator[tuple[Field | None, AvroType]]:
+    if isinstance(type_, Record):
+        yield from ((field, field.type) for field in type_.fields)
+    elif isinstance(type_, Union):
+        yield from ((None, branch) for branch in type_.branches)
+    elif isinstance(type_, Array):
+        yield None, type_.items
+    elif isinstance(type_, Map):
+        yield None, type_.values
+
+
+def _fields(type_: AvroType) -> tuple[Field, ...]:
+    return type_.fields if isinstance(type_, Record) else ()
+
+
+def _why_refused(type_: AvroType) -> str | None:
+    """fastavro's error at a type with all its attributes."""
+    return _why_not_parsed({"name": _VALUE, "type": _Plain(has_attributes=True).of(type_)})
+
+
+def _why_field_refused(field: Field) -> str | None:
+    return _why_not_parsed(_Plain(has_attributes=True).field(field))
+
+
+def _why_not_parsed(field: dict[str, Any]) -> str | None:
+    try:
+        fastavro.parse_schema({"type": "record", "name": _ROOT, "fields": [field]}, named_schemas={})
+    except Exception as error:  # noqa: BLE001 - fastavro refuses schemas with errors of many types
+        return plain_error(error)
+    return None
 
 
 def branch_name(type_: AvroType) -> str:
@@ -96,55 +181,59 @@ def _name(full_name: str, kind: str) -> str:
     return f"{namespace}{full_name}__kind_{kind}"
 
 
-def _plain(type_: AvroType, known: set[str]) -> Any:
-    if isinstance(type_, Named):
-        name = _name(type_.full_name, type_.kind)
-        if name in known:
-            return name
-        known.add(name)
-        return _plain_named(type_, name, known)
-    if isinstance(type_, Union):
-        return [_plain(branch, known) for branch in type_.branches] or _nothing(known)
-    if isinstance(type_, Array):
-        return {"type": "array", "items": _plain(type_.items, known)}
-    if isinstance(type_, Map):
-        return {"type": "map", "values": _plain(type_.values, known)}
-    return type_.kind
+class _Plain:
+    """Writes types for fastavro, each named one where it comes first; with their attributes if these are asked for."""
 
+    def __init__(self, known: set[str] | None = None, *, has_attributes: bool = False) -> None:
+        self._known = set() if known is None else known
+        self._has_attributes = has_attributes
 
-def _nothing(known: set[str]) -> Any:
-    """A union without branches, which fastavro would take for no reader at all: a type that matches no other."""
-    if _EMPTY_UNION in known:
-        return _EMPTY_UNION
-    known.add(_EMPTY_UNION)
-    return {"type": "fixed", "name": _EMPTY_UNION, "size": 0}
+    def of(self, type_: AvroType) -> Any:
+        """A type as JSON."""
+        if isinstance(type_, Named):
+            name = _name(type_.full_name, type_.kind)
+            if name in self._known:
+                return name
+            self._known.add(name)
+            return self._named(type_, name)
+        if isinstance(type_, Union):
+            return [self.of(branch) for branch in type_.branches] or self._nothing()
+        if isinstance(type_, Array):
+            return {**self._attributes(type_), "type": "array", "items": self.of(type_.items)}
+        if isinstance(type_, Map):
+            return {**self._attributes(type_), "type": "map", "values": self.of(type_.values)}
+        attributes = self._attributes(type_)
+        return {**attributes, "type": type_.kind} if attributes else type_.kind
 
+    def _attributes(self, type_: AvroType) -> dict[str, Any]:
+        return dict(type_.props) if self._has_attributes else {}
 
-def _plain_named(type_: Named, name: str, known: set[str]) -> dict[str, Any]:
-    plain: dict[str, Any] = {"type": type_.kind, "name": name}
-    if type_.aliases:
-        plain["aliases"] = [_name(alias, type_.kind) for alias in type_.aliases]
-    if isinstance(type_, Enum):
-        plain["symbols"] = list(type_.symbols)
-        if type_.default is not None:
-            plain["default"] = type_.default
-    elif isinstance(type_, Fixed):
-        plain["size"] = type_.size
-    elif isinstance(type_, Record):
-        plain["fields"] = [_plain_field(field, known) for field in type_.fields]
-    return plain
+    def _nothing(self) -> Any:
+        """A union without branches, which fastavro would take for no reader at all: a type that matches no other."""
+        if _EMPTY_UNION in self._known:
+            return _EMPTY_UNION
+        self._known.add(_EMPTY_UNION)
+        return {"type": "fixed", "name": _EMPTY_UNION, "size": 0}
 
+    def _named(self, type_: Named, name: str) -> dict[str, Any]:
+        plain: dict[str, Any] = {**self._attributes(type_), "type": type_.kind, "name": name}
+        if type_.aliases:
+            plain["aliases"] = [_name(alias, type_.kind) for alias in type_.aliases]
+        if isinstance(type_, Enum):
+            plain["symbols"] = list(type_.symbols)
+            if type_.default is not None:
+                plain["default"] = type_.default
+        elif isinstance(type_, Fixed):
+            plain["size"] = type_.size
+        elif isinstance(type_, Record):
+            plain["fields"] = [self.field(field) for field in type_.fields]
+        return plain
 
-def _plain_field(field: Field, known: set[str]) -> dict[str, Any]:
-    plain: dict[str, Any] = {"name": field.name, "type": _plain(field.type, known)}
-    if field.aliases:
-        plain["aliases"] = list(field.aliases)
-    if field.has_default:
-        plain["default"] = _plain_default(field)
-    return plain
-
-
-def _plain_default(field: Field) -> Any:
-    if field.type.kind in ("float", "double"):
-        return float(field.default)
-    return field.default
+    def field(self, field: Field) -> dict[str, Any]:
+        """A field as JSON."""
+        plain: dict[str, Any] = {"name": field.name, "type": self.of(field.type)}
+        if field.aliases:
+            plain["aliases"] = list(field.aliases)
+        if field.has_default:
+            plain["default"] = field.default
+        return plain

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from registry.errors import InvalidDatum
 from registry.formats.avro.codec import branch_name, plain_name
-from registry.formats.avro.defaults import NON_FINITE, why_invalid
+from registry.formats.avro.defaults import NON_FINITE, why_invalid, why_no_part
 from registry.formats.avro.model import Array, AvroType, Enum, Fixed, Map, Named, Record, Union, type_label
 
 MAX_DEPTH: Final = 150
@@ -180,7 +180,7 @@ def _expected(path: str, what: str, value: Any) -> InvalidDatum:
 def datum_from_default(type_: AvroType, value: Any) -> Any:
     """The datum that a field's default (JSON, already checked) stands for; a union's takes the first fitting branch."""
     if isinstance(type_, Union):
-        branch = next((item for item in type_.branches if why_invalid(item, value) is None), type_.branches[0])
+        branch = next((item for item in type_.branches if why_no_part(item, value) is None), type_.branches[0])
         return (branch_name(branch), datum_from_default(branch, value))
     if isinstance(type_, Record):
         return {
@@ -245,6 +245,57 @@ def stored(type_: AvroType, value: Any) -> Any:
     if type_.kind != "float" or not isinstance(value, float):
         return value
     return struct.unpack("<f", struct.pack("<f", value))[0]
+
+
+def rounded(type_: AvroType, value: float) -> float:
+    """As `stored`, and infinite where the number is too large for a float, as Java casts it."""
+    try:
+        return float(stored(type_, value))
+    except OverflowError:
+        return math.copysign(math.inf, value)
+
+
+def change_of_default(type_: AvroType, meant: Any, read: Any) -> str:
+    """How a value that a decoder filled in differs from the datum that the default stands for; empty if it doesn't."""
+    if isinstance(type_, Union):
+        return change_of_default(type_.branches[branch_position(type_, meant[0])], meant[1], read)
+    if isinstance(type_, Record):
+        return _change_of_record(type_, meant, read) if isinstance(read, dict) else _becomes(meant, read)
+    if isinstance(type_, Array) and isinstance(read, list) and len(meant) == len(read):
+        notes = (change_of_default(type_.items, ours, theirs) for ours, theirs in zip(meant, read, strict=True))
+        return next(filter(None, notes), "")
+    if isinstance(type_, Map) and isinstance(read, dict) and meant.keys() == read.keys():
+        return next(filter(None, (change_of_default(type_.values, meant[key], read[key]) for key in meant)), "")
+    if isinstance(meant, bytes) and isinstance(read, str):
+        return f"a text ({read[:40]!r}) stands where bytes are expected"
+    if isinstance(meant, float) and isinstance(read, str):
+        return f"a text ({read[:40]!r}) stands where a number is expected"
+    is_number = isinstance(read, (int, float)) and not isinstance(read, bool)
+    if (read == meant and isinstance(read, bool) == isinstance(meant, bool)) or (
+        isinstance(meant, float) and is_number and _is_near(type_, meant, read)
+    ):
+        return ""
+    return _becomes(meant, read)
+
+
+def _becomes(meant: Any, read: Any) -> str:
+    return f"{str(plain(meant))[:80]} becomes {str(plain(read))[:80]}"
+
+
+def _change_of_record(record: Record, meant: Any, read: Any) -> str:
+    lacking = [field.name for field in record.fields if field.name not in read]
+    if lacking:
+        return f"it lacks {', '.join(lacking[:10])}, which {record.full_name} has a default of its own for"
+    notes = (change_of_default(field.type, meant[field.name], read[field.name]) for field in record.fields)
+    return next((note for note in notes if note), "")
+
+
+def _is_near(type_: AvroType, meant: float, read: Any) -> bool:
+    """Whether two numbers are one in the type's bits."""
+    if math.isnan(meant):
+        return isinstance(read, float) and math.isnan(read)
+    near = rounded(type_, meant)
+    return math.isfinite(near) and near == rounded(type_, float(read))
 
 
 def branch_position(union: Union, name: str) -> int:

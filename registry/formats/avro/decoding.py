@@ -9,11 +9,11 @@ import struct
 from typing import Any, Final
 
 from registry.errors import InvalidDatum
-from registry.formats.avro.codec import branch_name, codec, plain_error
+from registry.formats.avro.codec import are_one, branch_name, codec, plain_error
 from registry.formats.avro.datum import datum_to_json, plain
 from registry.formats.avro.findings import root_path
 from registry.formats.avro.model import Array, AvroType, Enum, Fixed, Map, Record, Schema, Union, type_label
-from registry.formats.avro.reading import Reading, UnexpectedReading
+from registry.formats.avro.reading import Fastavro, Reading, UnexpectedReading, Unresolved
 from registry.formats.avro.sides import Place
 from registry.formats.base import FieldOutcome, Resolution
 
@@ -50,13 +50,15 @@ def resolve_body(reader: Schema, writer: Schema, body: bytes) -> Resolution:
     except Exception as error:  # fastavro refuses schemas with errors of many types
         raise InvalidDatum(f"fastavro doesn't take one of the schemas: {plain_error(error)}") from error
     shown = datum_to_json(datum)
+    is_one = are_one(reader, writer)
     try:
-        decoded = write.decode(body, read)
+        decoded = write.decode(body, None if is_one else read)
     except Exception as error:  # noqa: BLE001 - whatever stops the decoder is the answer
         return Resolution(shown, "", error=plain_error(error))
     place = Place("", root_path(reader.root), "", "", None, None)
+    decoder = Unresolved() if is_one else Fastavro()
     try:
-        reading = Reading(reader.root, writer.root, datum, decoded, place, is_general=True)
+        reading = Reading(reader.root, writer.root, datum, decoded, place, decoder=decoder, is_general=True)
     except UnexpectedReading:
         outcome = FieldOutcome(place.path, "converted", plain(datum), plain(decoded), "as the decoder gave it")
         return Resolution(shown, "", plain(decoded), (outcome,))

@@ -6,12 +6,13 @@ one break doesn't hide another. Where it can, what the reader got is compared wi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final
 
-from registry.formats.avro.codec import Codec, branch_name, codec, plain_error
+from registry.formats.avro.branches import first_match, is_taken_by_order
+from registry.formats.avro.codec import Codec, are_one, branch_name, codec, plain_error, refusal
 from registry.formats.avro.covering import MAX_DEPTH, Coverage, TooMuchData
 from registry.formats.avro.datum import datum_to_json, plain
 from registry.formats.avro.findings import findings_of, inside, option_place, root_path
@@ -24,7 +25,7 @@ from registry.formats.avro.model import (
     Schema,
     Union,
 )
-from registry.formats.avro.reading import Reading, UnexpectedReading, field_sources, first_match, is_taken_by_order
+from registry.formats.avro.reading import Fastavro, Reading, UnexpectedReading, Unresolved, field_sources
 from registry.formats.avro.resolution import Edge, Pair, Reason, Resolution
 from registry.formats.avro.sides import Place, finding
 from registry.formats.base import Incompatibility, Judgement, Witness
@@ -51,8 +52,8 @@ class Examination:
     `found` has each break and each loss with its witness, in the order in which they were met; `inner` has those inside
     of a union's branches that are causes of the union's own, `parted` those where fastavro goes by the order of a
     union's branches, and `java` those of data that fastavro keeps and Java's decoder doesn't. `decoders` says for each
-    whom it is about, `is_kept` for each decoder whether it reads all data unchanged. `hindrance` says why not all data
-    were looked at.
+    whom it is about, `is_kept` for each decoder whether it reads all data unchanged, `is_refused` whether fastavro
+    refuses one of the schemas as a whole. `hindrance` says why not all data were looked at.
     """
 
     def __init__(self, reader: Schema, writer: Schema) -> None:
@@ -62,6 +63,7 @@ class Examination:
         self.java: dict[Key, Incompatibility] = {}
         self.decoders: dict[Key, set[str]] = {}
         self.is_kept = {FASTAVRO: True, JAVA: True}
+        self.is_refused = False
         self.hindrance = ""
         self.count = 0
         resolution = Resolution(reader.root, writer.root)
@@ -78,6 +80,8 @@ class Examination:
         self._findings: dict[tuple[int, str, str, str | None], Incompatibility] = {}
         self._open: list[Pair] = []
         self._java = JavaDecoder(reader.root, writer.root)
+        self._is_resolved = not are_one(reader, writer)
+        self._fastavro = Fastavro(self._java) if self._is_resolved else Unresolved(self._java)
         # Of the parts of the datum at hand that are being looked at, whether Java's decoder keeps each.
         self._java_keeps: list[bool] = []
         self._is_changed_now = False
@@ -97,12 +101,28 @@ class Examination:
             for datum in coverage.data():
                 self.count += 1
                 self._look_at(root, place, datum)
+                if self.count == 1:
+                    first = datum
+            if self.count:
+                self._note_refusals(root, place, {"reader": reader, "writer": writer}, first)
             if coverage.is_cut:
                 self.hindrance = f"the data end {MAX_DEPTH} levels deep, and the schema goes on"
         except (TooMuchData, TooManySteps, _CodecRefused) as limit:
             self.hindrance = str(limit)
         except RecursionError:
             self.hindrance = "the covering data are nested too deep"
+
+    def _note_refusals(self, root: Pair, place: Place, sides: Mapping[str, Schema], datum: Any) -> None:
+        """Notes where fastavro refuses a schema for its attributes: under it no datum is readable."""
+        for side, schema in sides.items():
+            refused = refusal(schema)
+            if refused is None:
+                continue
+            told = finding(("SCHEMA_REFUSED", "", None, (side, refused)), root, place)
+            witness = Witness(True, datum_to_json(datum), self._codec(root.writer).encode(datum).hex(), refused.error)
+            self.found[key_of(told)] = replace(told, witness=witness)
+            self.decoders[key_of(told)] = {FASTAVRO}
+            self.is_kept[FASTAVRO], self.is_refused = False, True
 
     def _look_at(self, root: Pair, place: Place, datum: Any) -> None:
         """Notes what each decoder makes of a datum of the whole schema."""
@@ -163,7 +183,7 @@ class Examination:
             return self._seen[key]
         self._seen[key] = False
         try:
-            value = write.decode(encoded, read)
+            value = write.decode(encoded, read if self._is_resolved else None)
         except Exception as error:  # noqa: BLE001 - whatever stops the decoder is the proof
             witness = Witness(True, datum_to_json(datum), encoded.hex(), plain_error(error), path=_part_path(place))
             self._telling.append(set())
@@ -204,7 +224,7 @@ class Examination:
 
     def _compare(self, pair: Pair, place: Place, datum: Any, value: Any, encoded: bytes, is_inner: bool) -> None:
         try:
-            reading = Reading(pair.reader, pair.writer, datum, value, place)
+            reading = Reading(pair.reader, pair.writer, datum, value, place, decoder=self._fastavro)
         except UnexpectedReading as odd:
             path = _part_path(place)
             witness = Witness(True, datum_to_json(datum), encoded.hex(), reason=str(odd), read=plain(value), path=path)

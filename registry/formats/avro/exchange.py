@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from registry.errors import InvalidDatum
-from registry.formats.avro.codec import Codec, branch_name, codec, plain_error
+from registry.formats.avro.codec import Codec, are_one, branch_name, codec, plain_error
 from registry.formats.avro.covering import Coverage, TooMuchData
 from registry.formats.avro.datum import datum_from_json, datum_to_json, plain, written_value
 from registry.formats.avro.findings import root_path
 from registry.formats.avro.model import AvroType, Enum, Field, Schema, Union
-from registry.formats.avro.reading import Reading, UnexpectedReading
+from registry.formats.avro.reading import Fastavro, Reading, UnexpectedReading, Unresolved
 from registry.formats.avro.sides import Place
 from registry.formats.base import FieldOutcome, Resolution
 
@@ -31,13 +31,16 @@ def _resolve(reader: Schema, writer: Schema, value: Any) -> Resolution:
     except Exception as error:
         raise InvalidDatum(f"the datum can't be encoded: {plain_error(error)}") from error
     shown = datum_to_json(datum)
+    is_one = are_one(reader, writer)
     try:
-        decoded = write.decode(encoded, read)
+        decoded = write.decode(encoded, None if is_one else read)
     except Exception as error:  # noqa: BLE001 - whatever stops the decoder is the answer
         return Resolution(shown, encoded.hex(), error=plain_error(error))
     place = Place("", root_path(reader.root), "", "", None, None)
     try:
-        reading = Reading(reader.root, writer.root, datum, decoded, place)
+        reading = Reading(
+            reader.root, writer.root, datum, decoded, place, decoder=Unresolved() if is_one else Fastavro()
+        )
     except UnexpectedReading:
         outcome = FieldOutcome(place.path, "converted", plain(datum), plain(decoded), "as the decoder gave it")
         return Resolution(shown, encoded.hex(), plain(decoded), (outcome,))

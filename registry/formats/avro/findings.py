@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
+from registry.formats.avro.branches import is_misnamed
 from registry.formats.avro.model import Array, AvroType, Named, Record, Union
 from registry.formats.avro.resolution import Edge, Pair, Reason, Resolution
 from registry.formats.avro.sides import Place, finding
@@ -165,7 +166,7 @@ def _hazards(root: Pair, place: Place) -> Iterator[Incompatibility]:
         if _was_seen(pair, seen):
             continue
         for hazard in pair.hazards:
-            if hazard[0] == "UNION_BRANCH_AMBIGUOUS" and not _has_broken_option(pair):
+            if hazard[0] == "UNION_BRANCH_AMBIGUOUS" and not (_has_broken_option(pair) or _is_misread(pair)):
                 continue
             count += 1
             yield finding(hazard, pair, here)
@@ -178,6 +179,11 @@ def _hazards(root: Pair, place: Place) -> Iterator[Incompatibility]:
 def _has_broken_option(pair: Pair) -> bool:
     """Whether some, not all, of the branches that match by name break."""
     return not pair.is_broken and any(option.is_broken for option in pair.options or ())
+
+
+def _is_misread(pair: Pair) -> bool:
+    """Whether the first branch that matches by name isn't the one that the writer's type means, all else being fine."""
+    return not pair.is_broken and is_misnamed(pair.reader, pair.writer)
 
 
 def _was_seen(pair: Pair, seen: set[int]) -> bool:

@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from registry.formats.avro.datum import change_of_default, datum_from_default
+from registry.formats.avro.defaults import why_invalid
+from registry.formats.avro.java_defaults import DefaultRefused, java_default
 from registry.formats.avro.model import AvroType, Enum, Field, Named, Record
 
 _LOSSY: Final = frozenset({("int", "float"), ("long", "float"), ("long", "double")})
-_UNSURE: Final = _LOSSY | {("bytes", "string")}
+_UNSURE: Final = _LOSSY | {("bytes", "string"), ("string", "bytes")}
+_DECIMALS: Final = frozenset({"decimal", "big-decimal"})
+
+# Of these every default that is valid is the value itself.
+_FILLED_ALIKE: Final = frozenset({"null", "boolean", "int", "long", "string", "enum"})
 
 Hazard = tuple[str, str, Field | None, tuple[object, ...]]
 
@@ -31,6 +38,12 @@ def pair_hazards(reader: AvroType, writer: AvroType) -> tuple[Hazard, ...]:
     return tuple(found)
 
 
+def has_unsure_order(branches: Sequence[AvroType]) -> bool:
+    """Whether a branch stands before one whose values it may change, so that even equal unions part decoders."""
+    kinds = [branch.kind for branch in branches]
+    return any((kind, before) in _UNSURE for at, kind in enumerate(kinds) for before in kinds[:at])
+
+
 def is_changed_by_order(branches: Sequence[AvroType], writer: AvroType) -> bool:
     """Whether decoders part on a union: the first branch that reads a primitive may change its values."""
     return (writer.kind, branches[0].kind) in _UNSURE and any(branch.kind == writer.kind for branch in branches)
@@ -41,6 +54,8 @@ def logical_hazard(reader: AvroType, writer: AvroType) -> str | None:
     ours, theirs = reader.logical, writer.logical
     if ours == theirs or reader.kind in ("union", "null") or writer.kind in ("union", "null"):
         return None
+    if theirs is None and ours is not None and ours.name in _DECIMALS and writer.kind != "fixed":
+        return "LOGICAL_TYPE_REINTERPRETED" if writer.kind == "string" else "BYTES_READ_AS_DECIMAL"
     if ours is None or theirs is None:
         is_text_as_uuid = reader.kind == "string" and ours is not None and ours.name == "uuid"
         return "STRING_READ_AS_UUID" if is_text_as_uuid else "LOGICAL_TYPE_CHANGED"
@@ -67,6 +82,19 @@ def field_alias_hazards(reader: Record, writer: Record) -> list[Hazard]:
         if len(fields) > 1:
             found.append(("FIELD_ALIASED_TWICE", f"/fields/{fields[-1].position}", fields[-1], (name, fields)))
     return found
+
+
+def is_filled_differently(field: Field) -> bool:
+    """Whether decoders fill a field that the data don't have with different values from its default."""
+    if field.type.kind in _FILLED_ALIKE or why_invalid(field.type, field.default) is not None:
+        return False
+    meant = datum_from_default(field.type, field.default)
+    if change_of_default(field.type, meant, field.default):
+        return True
+    try:
+        return bool(change_of_default(field.type, meant, java_default(field)))
+    except DefaultRefused:
+        return True
 
 
 def _record_is_known_as(reader: Named, writer: Named) -> bool:

@@ -14,8 +14,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from registry.formats.avro.datum import branch_position, datum_from_default, stored
+from registry.formats.avro.branches import meant_branch
+from registry.formats.avro.datum import branch_position, stored
 from registry.formats.avro.findings import inside, option_place
+from registry.formats.avro.java_defaults import DefaultRefused, java_default
 from registry.formats.avro.java_names import JavaStops, RenamedWriter, simple_name
 from registry.formats.avro.model import Array, AvroType, Enum, Field, Fixed, Map, Named, Record, Union
 from registry.formats.avro.resolution import READS, Edge, Pair, Reason, mismatch_rule
@@ -81,6 +83,10 @@ class JavaDecoder:
         """Never: a branch of the same type comes before others, wherever it stands."""
         return False
 
+    def meant(self, reader: Union, writer: Named, around: tuple[Union, int] | None) -> int | None:
+        """The branch of the full name or an alias."""
+        return meant_branch(reader, writer)
+
     def decode(self, reader: AvroType, writer: AvroType, datum: Any, place: Place) -> Any:
         """The value that the reader gets, without the names of branches; raises JavaStops, or TooManySteps."""
         self._step()
@@ -117,9 +123,10 @@ class JavaDecoder:
             for field in reader.fields:
                 source = sources.get(field.name)
                 if source is None:
-                    if _is_default_refused(field):
-                        raise _stops(("NOT_DECODED", "", field, ()), pair, place)
-                    value[field.name] = _without_branches(datum_from_default(field.type, field.default))
+                    try:
+                        value[field.name] = java_default(field)
+                    except DefaultRefused:
+                        raise _stops(("NOT_DECODED", "", field, ()), pair, place) from None
                 else:
                     there = inside(pair, Edge(_NO_PAIR, field, source), place)
                     value[field.name] = self.decode(field.type, source.type, datum[source.name], there)
@@ -228,27 +235,3 @@ def _stops(reason: Reason, pair: Pair, place: Place) -> JavaStops:
     if reason[0] == "ENUM_SYMBOL_MISSING":
         message = f"AvroTypeException: No match for a symbol of {names[0]} in {names[1]}"
     return JavaStops(message, reason, pair, place)
-
-
-def _is_default_refused(field: Field) -> bool:
-    """Whether Avro 1.12.1 accepts a default and fails to make its value.
-
-    An empty array in a union is made of the union's type, and a text goes to a union's first branch that is a text or an
-    enum, whatever its symbols.
-    """
-    if not isinstance(field.type, Union):
-        return False
-    if field.default == []:
-        return True
-    texts = (branch for branch in field.type.branches if branch.kind in ("string", "bytes", "fixed", "enum"))
-    branch = next(texts, None)
-    return isinstance(field.default, str) and isinstance(branch, Enum) and field.default not in branch.symbol_set
-
-
-def _without_branches(value: Any) -> Any:
-    """A datum as a decoder gives it: a union's value alone."""
-    if isinstance(value, tuple):
-        return _without_branches(value[1])
-    if isinstance(value, dict):
-        return {key: _without_branches(item) for key, item in value.items()}
-    return [_without_branches(item) for item in value] if isinstance(value, list) else value

@@ -129,9 +129,8 @@ class Parser:
 
     def _by_name(self, name: str, namespace: str, pointer: str) -> Named:
         full_name = f"{namespace}.{name}" if namespace and "." not in name else name
-        found = self._named.get(full_name)
-        if found is None and name not in self._unfinished:
-            found = self._named.get(name)
+        finished = (item for item in (full_name, name) if item not in self._unfinished and item in self._named)
+        found = self._named.get(next(finished, full_name))
         if found is not None:
             return found
         raise SchemaProblem(

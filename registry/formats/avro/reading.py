@@ -11,13 +11,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
+from registry.formats.avro.branches import first_match, has_namesakes, is_taken_by_order, meant_branch
 from registry.formats.avro.codec import branch_name
-from registry.formats.avro.datum import branch_position, datum_from_default, plain, stored
+from registry.formats.avro.datum import branch_position, change_of_default, datum_from_default, plain, stored
 from registry.formats.avro.findings import inside, option_place
 from registry.formats.avro.hazards import logical_hazard
 from registry.formats.avro.meaning import meaning, shown
-from registry.formats.avro.model import Array, AvroType, Enum, Field, Fixed, Map, Named, Record, Union
-from registry.formats.avro.resolution import READS, Edge, Pair, Reason
+from registry.formats.avro.model import Array, AvroType, Enum, Field, Map, Named, Record, Union, type_label
+from registry.formats.avro.resolution import Edge, Pair, Reason
 from registry.formats.avro.sides import Place
 from registry.formats.base import FieldOutcome
 
@@ -38,45 +39,6 @@ class Loss:
 
 class UnexpectedReading(Exception):
     """The decoder's value isn't of the shape that its rules lead to."""
-
-
-def first_match(reader: Union, writer: AvroType) -> tuple[int, AvroType] | None:
-    """The reader's branch that a decoder takes for a type: the first that matches it, as the specification says."""
-    return next(((at, branch) for at, branch in enumerate(reader.branches) if matches(branch, writer)), None)
-
-
-def matches(reader: AvroType, writer: AvroType) -> bool:
-    """Whether fastavro takes the reader's type for the writer's, before it looks at the data."""
-    while True:
-        if reader.kind == "union" or writer.kind == "union":
-            return True
-        if isinstance(reader, Array) and isinstance(writer, Array):
-            reader, writer = reader.items, writer.items
-        elif isinstance(reader, Map) and isinstance(writer, Map):
-            reader, writer = reader.values, writer.values
-        else:
-            break
-    if isinstance(reader, Named) and isinstance(writer, Named):
-        if reader.kind != writer.kind:
-            return False
-        if isinstance(reader, Fixed) and isinstance(writer, Fixed) and reader.size != writer.size:
-            return False
-        return reader.simple == writer.simple or writer.full_name in reader.alias_set
-    return writer.kind in READS.get(reader.kind, ())
-
-
-def is_taken_by_order(reader: AvroType, writer: AvroType) -> bool:
-    """Whether decoders part: the first branch that matches isn't the one of the same type, which the union has too."""
-    if not isinstance(reader, Union) or isinstance(writer, Union):
-        return False
-    found = first_match(reader, writer)
-    return found is not None and not _same(found[1], writer) and any(_same(item, writer) for item in reader.branches)
-
-
-def _same(reader: AvroType, writer: AvroType) -> bool:
-    if isinstance(reader, Named) and isinstance(writer, Named):
-        return reader.kind == writer.kind and reader.full_name == writer.full_name
-    return reader.kind == writer.kind
 
 
 def field_sources(reader: Record, writer: Record) -> dict[str, Field]:
@@ -106,9 +68,18 @@ class Decoder(Protocol):
     def is_taken_by_order(self, reader: AvroType, writer: AvroType) -> bool:
         """Whether the branch that is taken depends on the order of the branches, although one has the same type."""
 
+    def meant(self, reader: Union, writer: Named, around: tuple[Union, int] | None) -> int | None:
+        """The position of the branch that a named type should be read as, None where any will do."""
+
 
 class Fastavro:
-    """fastavro's choices, which are those of the specification."""
+    """fastavro's choices, which are those of the specification.
+
+    Where names don't decide which of several branches is meant, it is the one that the decoder `beside` takes.
+    """
+
+    def __init__(self, beside: Decoder | None = None) -> None:
+        self._beside = beside
 
     def branch(
         self, reader: Union, writer: AvroType, around: tuple[Union, int] | None = None
@@ -123,6 +94,30 @@ class Fastavro:
     def is_taken_by_order(self, reader: AvroType, writer: AvroType) -> bool:
         """Whether a branch of another type comes before the one of the same type."""
         return is_taken_by_order(reader, writer)
+
+    def meant(self, reader: Union, writer: Named, around: tuple[Union, int] | None) -> int | None:
+        """The branch of the full name or an alias, else the one of the decoder beside."""
+        if not has_namesakes(reader, writer):
+            return None
+        position = meant_branch(reader, writer)
+        if position is not None or self._beside is None:
+            return position
+        found = self._beside.branch(reader, writer, around)
+        return None if found is None else found[0]
+
+
+class Unresolved(Fastavro):
+    """fastavro's choices where both schemas are one: it resolves nothing."""
+
+    def branch(
+        self, reader: Union, writer: AvroType, around: tuple[Union, int] | None = None
+    ) -> tuple[int, AvroType] | None:
+        """The branch in which the data stand."""
+        return first_match(reader, writer) if around is None else (around[1], reader.branches[around[1]])
+
+    def is_taken_by_order(self, reader: AvroType, writer: AvroType) -> bool:
+        """Never."""
+        return False
 
 
 class Reading:
@@ -201,11 +196,20 @@ class Reading:
         before = len(self.losses)
         there = option_place(Pair(reader, writer), position, place)
         value = self._value(branch, writer, written, read, there, path)
-        if len(self.losses) > before and self._decoder.is_taken_by_order(reader, writer):
-            last = self.losses[-1]
+        meant = self._decoder.meant(reader, writer, around) if isinstance(writer, Named) else None
+        if meant is not None and meant != position:
+            note = f"{type_label(writer)} is read as {type_label(branch)}, not as {type_label(reader.branches[meant])}"
+            misread: Reason = ("UNION_BRANCH_AMBIGUOUS", "", None, ())
+            self._notes.append(note)
+            self.losses[before:] = [Loss(misread, Pair(reader, writer), place, plain(written), plain(value), note)]
+        elif self._decoder.is_taken_by_order(reader, writer) and self._is_changed(branch, writer, before):
+            note = self.losses[-1].note if len(self.losses) > before else "a text is read as bytes"
             reason: Reason = ("UNION_BRANCH_ORDER", "", None, ())
-            self.losses[before:] = [Loss(reason, Pair(reader, writer), place, last.written, last.read, last.note)]
+            self.losses[before:] = [Loss(reason, Pair(reader, writer), place, plain(written), plain(value), note)]
         return (branch_name(branch), value)
+
+    def _is_changed(self, branch: AvroType, writer: AvroType, before: int) -> bool:
+        return len(self.losses) > before or (branch.kind, writer.kind) == ("bytes", "string")
 
     def _record(
         self,
@@ -223,7 +227,7 @@ class Reading:
             here = f"{path}.{field.name}"
             source = sources.get(field.name)
             if source is None:
-                value[field.name] = self._filled(field, writer, written, pair, place, here)
+                value[field.name] = self._filled(field, writer, written, read[field.name], pair, place, here)
             else:
                 value[field.name] = self._kept(field, source, written[source.name], read[field.name], pair, place, here)
         taken = {source.name for source in sources.values()}
@@ -248,12 +252,25 @@ class Reading:
         return value
 
     def _filled(
-        self, field: Field, writer: Record, written: Mapping[str, Any], pair: Pair, place: Place, path: str
+        self,
+        field: Field,
+        writer: Record,
+        written: Mapping[str, Any],
+        read: Any,
+        pair: Pair,
+        place: Place,
+        path: str,
     ) -> Any:
         if not field.has_default:
             raise UnexpectedReading(f"{path}: the field has neither data nor a default")
         value = datum_from_default(field.type, field.default)
-        self.fields.append(FieldOutcome(path, "filled", None, plain(value), "from the reader's default"))
+        change = change_of_default(field.type, value, read)
+        if change:
+            parted: Reason = ("DEFAULT_FILLED_DIFFERENTLY", "", field, ())
+            self.losses.append(Loss(parted, pair, place, plain(value), plain(read), f"of the default {change}"))
+            value = read
+        note = f"from the reader's default, of which {change}" if change else "from the reader's default"
+        self.fields.append(FieldOutcome(path, "filled", None, plain(value), note))
         name = next((name for name in (field.name, *field.aliases) if name in writer.by_name), None)
         if name is not None and plain(written[name]) != plain(value):
             fields = [item for item in _fields(pair.reader) if name in (item.name, *item.aliases)]
@@ -309,7 +326,8 @@ def _logical_change(reader: AvroType, writer: AvroType, written: Any, read: Any)
     if rule is None:
         return "", ""
     if rule == "LOGICAL_TYPE_REINTERPRETED" and meaning(reader, read) != meaning(writer, written):
-        return f"{shown(writer, written)} ({writer.logical}) is read as {shown(reader, read)} ({reader.logical})", rule
+        kind = writer.logical or writer.kind
+        return f"{shown(writer, written)} ({kind}) is read as {shown(reader, read)} ({reader.logical})", rule
     return f"{writer.logical or writer.kind} read as {reader.logical or reader.kind}", ""
 
 

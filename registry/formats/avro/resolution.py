@@ -12,7 +12,13 @@ from collections.abc import Sequence
 from typing import Final
 
 from registry.errors import InvalidSchema
-from registry.formats.avro.hazards import field_alias_hazards, is_changed_by_order, pair_hazards
+from registry.formats.avro.hazards import (
+    field_alias_hazards,
+    has_unsure_order,
+    is_changed_by_order,
+    is_filled_differently,
+    pair_hazards,
+)
 from registry.formats.avro.model import PRIMITIVES, Array, AvroType, Enum, Field, Fixed, Map, Named, Record, Union
 
 MAX_PAIRS: Final = 50_000
@@ -162,6 +168,9 @@ class Resolution:
             if match is None:
                 if not field.has_default:
                     pair.reasons.append(_missing_field(field))
+                elif is_filled_differently(field):
+                    pair.hazards.append(("DEFAULT_FILLED_DIFFERENTLY", "", field, ()))
+                    self.has_hazards = True
             elif not _is_plainly_equal(field.type, match.type):
                 self._edge(pair, Edge(self._pair(field.type, match.type), field, match))
         if uses_alias:
@@ -272,7 +281,8 @@ def _is_plainly_equal(reader: AvroType, writer: AvroType) -> bool:
         return True
     if isinstance(reader, Union) and isinstance(writer, Union):
         # Plain primitives are shared objects, so that this compares identities.
-        return reader.branches == writer.branches and all(branch.kind in PRIMITIVES for branch in reader.branches)
+        is_equal = reader.branches == writer.branches and all(branch.kind in PRIMITIVES for branch in reader.branches)
+        return is_equal and not has_unsure_order(reader.branches)
     if isinstance(reader, Array) and isinstance(writer, Array):
         return reader.items is writer.items and reader.items.kind in PRIMITIVES
     if isinstance(reader, Map) and isinstance(writer, Map):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from registry.formats.avro.codec import Refusal
 from registry.formats.avro.examples import example
 from registry.formats.avro.model import Enum, Field, Fixed, Named, Record, type_label
 from registry.formats.avro.renames import likely_sources
@@ -31,6 +32,9 @@ def finding(reason: Reason, pair: Pair, place: Place, causes: tuple[Incompatibil
     rule_id, suffix, field, values = reason
     rule = RULES[rule_id]
     sides = _Sides.of(rule_id, pair, field, values)
+    refused = next((value for value in values if isinstance(value, Refusal)), None)
+    if refused is not None:
+        return _refused(rule, str(values[0]), refused, place)
     path = place.path if field is None else f"{place.path}.{field.name}"
     names = {"reader": sides.reader, "writer": sides.writer, "name": sides.name, "path": path}
     kind = str(values[0]) if rule_id == "FIELD_WITHOUT_DEFAULT" and values else rule.kind
@@ -54,6 +58,33 @@ def finding(reason: Reason, pair: Pair, place: Place, causes: tuple[Incompatibil
         writer_source=place.writer_source if own_writer == place.writer_pointer else pair.writer.source,
         causes=causes,
         example=example(rule_id, pair.reader, pair.writer),
+    )
+
+
+def _refused(rule: Rule, side: str, refused: Refusal, place: Place) -> Incompatibility:
+    """The finding of a schema that a decoder refuses as a whole: it stands at what is refused, on that side alone."""
+    path = ".".join((place.path, *(field.name for field in refused.fields)))
+    pointer, source, label = refused.type.pointer, refused.type.source, type_label(refused.type)
+    if refused.fields and not pointer:
+        pointer = refused.fields[-1].pointer
+    names = {"reader": label, "writer": label, "name": side, "path": path}
+    is_reader = side == "reader"
+    return Incompatibility(
+        rule=rule.id,
+        kind=rule.kind,
+        reader_pointer=pointer if is_reader else place.reader_pointer,
+        writer_pointer=place.writer_pointer if is_reader else pointer,
+        path=path,
+        before=None,
+        after=label,
+        message=f"{path}: {rule.sentence.format_map(names)}: {refused.error}",
+        severity=rule.severity,
+        location=place.location or "/",
+        why=rule.why,
+        remedy_in_reader=rule.in_reader,
+        remedy_in_writer=rule.in_writer,
+        reader_source=source if is_reader else place.reader_source,
+        writer_source=place.writer_source if is_reader else source,
     )
 
 
@@ -93,6 +124,8 @@ class _Sides:
         name = field.name if field is not None else ""
         if rule_id == "FIELD_WITHOUT_DEFAULT" and field is not None:
             return cls(reader, writer, name, None, type_label(field.type))
+        if rule_id == "DEFAULT_FILLED_DIFFERENTLY" and field is not None:
+            return cls(type_label(field.type), writer, name, None, field.default)
         if rule_id == "ALIAS_AMBIGUOUS":
             found = [item.name for item in _fields(values[0])]
             return cls(reader, ", ".join(found), name, found, name)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
-from registry.formats.avro.codec import codec, plain_error
+from registry.formats.avro.codec import are_one, codec, plain_error
 from registry.formats.avro.covering import Coverage, TooMuchData
 from registry.formats.avro.datum import datum_to_json
 from registry.formats.avro.examination import FASTAVRO, JAVA, Examination, Key, examination, key_of
@@ -14,6 +14,8 @@ from registry.formats.avro.model import Schema
 from registry.formats.base import Incompatibility, Truth, Witness
 
 _NAMES: Final[Mapping[str, str]] = {FASTAVRO: "fastavro", JAVA: "Java's decoder"}
+# What Avro's decoders keep, and what reads their values may refuse: told beside what the data say.
+_AFTER_DECODING: Final = frozenset({"STRING_READ_AS_UUID", "BYTES_READ_AS_DECIMAL", "DECIMAL_PRECISION_NARROWED"})
 # Why a finding of the rule may have no datum that breaks or changes.
 _NO_WITNESS: Final[Mapping[str, str]] = {
     "LOGICAL_TYPE_CHANGED": "the value stays what it is; only its logical type is another",
@@ -23,7 +25,8 @@ _NO_WITNESS: Final[Mapping[str, str]] = {
     "doesn't",
     "ALIAS_AMBIGUOUS": "the reference implementation fails on the two schemas, before any datum; fastavro decodes all "
     "covering data",
-    "UNION_BRANCH_AMBIGUOUS": "fastavro takes the branch that fits in all covering data",
+    "BYTES_READ_AS_DECIMAL": "Avro decodes any bytes; what refuses some as a decimal comes after the decoder",
+    "UNION_BRANCH_AMBIGUOUS": "both decoders take the branch that is meant in all covering data",
     "NAME_CHANGED": "fastavro decodes all covering data in spite of the name",
 }
 
@@ -32,11 +35,12 @@ def truth_of(reader: Schema, writer: Schema) -> Truth:
     """What the covering data of the writer say: every break and every loss, each with its witness."""
     seen = examination(reader, writer)
     findings = tuple(_of_decoders(item, seen) for item in _decisive(seen))
+    warnings = tuple(item for item in seen.judgement.hazards if item.rule in _AFTER_DECODING)
     if findings:
         # That a decoder keeps the data that were looked at says nothing of those that weren't.
         differs = any(seen.is_kept.values()) and not seen.hindrance
-        return Truth("differs" if differs else "no", findings, _how(seen))
-    return Truth("unknown" if seen.hindrance else "yes", (), _how(seen))
+        return Truth("differs" if differs else "no", findings, _how(seen), warnings)
+    return Truth("unknown" if seen.hindrance else "yes", (), _how(seen), warnings)
 
 
 def _decisive(seen: Examination) -> Iterator[Incompatibility]:
@@ -54,6 +58,8 @@ def _of_decoders(found: Incompatibility, seen: Examination) -> Incompatibility:
     if len(decoders) != 1:
         return found
     (alone,) = decoders
+    if seen.is_refused and (alone == JAVA or (found.rule == "SCHEMA_REFUSED" and not seen.is_kept[JAVA])):
+        return replace(found, decoders=(alone,))
     other = next(name for name in seen.is_kept if name != alone)
     message = f"{found.message} ({_NAMES[alone]} alone: {_NAMES[other]} reads the same data unchanged)"
     return replace(found, message=message, decoders=(alone,))
@@ -112,7 +118,7 @@ def any_witness(reader: Schema, writer: Schema) -> Witness:
         write, read = codec(writer), codec(reader)
     except Exception as error:  # noqa: BLE001 - fastavro refuses schemas with errors of many types
         return Witness(False, reason=f"fastavro doesn't take one of the schemas: {plain_error(error)}")
-    count = 0
+    count, is_one = 0, are_one(reader, writer)
     try:
         coverage = Coverage(writer.root)
         if coverage.is_empty:
@@ -121,7 +127,7 @@ def any_witness(reader: Schema, writer: Schema) -> Witness:
             count += 1
             encoded = write.encode(datum)
             try:
-                write.decode(encoded, read)
+                write.decode(encoded, None if is_one else read)
             except Exception as error:  # noqa: BLE001 - whatever stops the decoder is the proof
                 return Witness(True, datum_to_json(datum), encoded.hex(), plain_error(error))
     except TooMuchData as limit:
