@@ -6,7 +6,8 @@ from django.contrib.auth.models import AbstractUser, Group
 from django.db import models
 from django.utils import timezone
 
-from registry.access.roles import ALL, ROLES, SCOPES
+from registry.access.roles import ROLES
+from registry.access.scopes import ALL, SCOPES
 
 _ROLES = [(role, role) for role in ROLES]
 

@@ -6,7 +6,8 @@ import pytest
 from pyspark.errors import PySparkException
 
 from registry.observations import PartitionRange
-from registry.pipeline.kafka_reader import Loss, Piece, loss_of, lost_topics
+from registry.pipeline.lost import Loss, loss_of, lost_topics
+from registry.pipeline.slices import Piece
 
 pytestmark = pytest.mark.requirement("CARD-3")
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dashboard.components.badges import Look
-from dashboard.components.widgets import (
+from dashboard.presenters.frame import (
     Action,
     ActiveFilter,
     Choice,
@@ -18,7 +17,8 @@ from dashboard.components.widgets import (
     Search,
     Section,
 )
-from dashboard.notifications.inbox import (
+from dashboard.presenters.looks import Look
+from dashboard.presenters.notifications import (
     DefaultRow,
     DeliveryRow,
     DigestChoice,
@@ -33,8 +33,17 @@ from dashboard.notifications.inbox import (
     WebhookRow,
     WebhooksPage,
 )
-from dashboard.people.page import Change, ChangeForm, GrantRow, GroupRow, OwnerRow, PeoplePage, PersonRow, SamePersonRow
-from dashboard.people.tokens import TokenPage, TokenRow
+from dashboard.presenters.people import (
+    Change,
+    ChangeForm,
+    GrantRow,
+    GroupRow,
+    OwnerRow,
+    PeoplePage,
+    PersonRow,
+    SamePersonRow,
+)
+from dashboard.presenters.tokens import TokenPage, TokenRow
 from tests.site.samples.cast import ARABIC, HOSTILE, LONG, ago, frame
 
 IDLE = Paging(first=1, last=3)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dashboard.compare.comparison import (
+from dashboard.presenters.comparison import (
     ChangeCard,
     ChangeGroup,
     ChoiceGroup,
@@ -17,7 +17,16 @@ from dashboard.compare.comparison import (
     TextTools,
     UnchangedField,
 )
-from dashboard.compare.proof import (
+from dashboard.presenters.frame import (
+    Choice,
+    Crumb,
+    Link,
+    Problem,
+    Section,
+)
+from dashboard.presenters.looks import ChangeKind, Evidence, Verdict
+from dashboard.presenters.notes import TagChip
+from dashboard.presenters.proof import (
     EditView,
     EvidenceNote,
     PartingNote,
@@ -27,10 +36,7 @@ from dashboard.compare.proof import (
     RenameView,
     bytes_view,
 )
-from dashboard.components.badges import ChangeKind, Evidence, Verdict
-from dashboard.components.diff import text_diff
-from dashboard.components.widgets import Choice, Crumb, Link, Problem, Section
-from dashboard.subjects.annotations import TagChip
+from dashboard.presenters.text_diff import text_diff
 from tests.site.samples.cast import DEV, HOSTILE, ago, frame, subject_crumbs, subject_url
 from tests.site.samples.subjects import NEW, OLD, SIDES
 

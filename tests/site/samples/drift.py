@@ -4,23 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dashboard.components.badges import FindingState, ScanState, Severity, SourceKind
-from dashboard.components.diff import text_diff
-from dashboard.components.widgets import (
-    Action,
-    ActiveFilter,
-    Choice,
-    Crumb,
-    Fact,
-    Field,
-    Filter,
-    Link,
-    Paging,
-    Problem,
-    Search,
-    Section,
-)
-from dashboard.findings.presenters import (
+from dashboard.presenters.drift import (
     Column,
     EvidenceTable,
     FindingList,
@@ -34,7 +18,7 @@ from dashboard.findings.presenters import (
     SourcePage,
     SourceRow,
 )
-from dashboard.sources.presenters import (
+from dashboard.presenters.drift_parts import (
     Affected,
     AffectedRow,
     BeforeAfter,
@@ -44,6 +28,22 @@ from dashboard.sources.presenters import (
     SuspectedList,
     Unreadable,
 )
+from dashboard.presenters.frame import (
+    Action,
+    ActiveFilter,
+    Choice,
+    Crumb,
+    Fact,
+    Field,
+    Filter,
+    Link,
+    Paging,
+    Problem,
+    Search,
+    Section,
+)
+from dashboard.presenters.looks import FindingState, ScanState, Severity, SourceKind
+from dashboard.presenters.text_diff import text_diff
 from tests.site.samples.cast import DEV, HOSTILE, LONG, NOW, PROD, ago, frame
 
 SCAN = Action(label="Scan now", url="/ui/sources/1/scan", method="post", icon="refresh-cw")

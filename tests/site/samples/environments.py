@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dashboard.compatibility.presenters import LevelResult, ReferenceField, SyntaxProblem, snippet
-from dashboard.components.badges import Check, Outlook, Verdict
-from dashboard.components.widgets import (
+from dashboard.presenters.environments import (
+    BreakGlassView,
+    ChangeView,
+    EnvironmentPage,
+    FreezeView,
+    LooseningForm,
+    RecurringView,
+    RuleView,
+)
+from dashboard.presenters.frame import (
     Action,
     ActiveFilter,
     Choice,
@@ -20,18 +27,11 @@ from dashboard.components.widgets import (
     Search,
     Section,
 )
-from dashboard.environments.board import BoardCell, BoardRow, EnvironmentBoard, EnvironmentRule
-from dashboard.environments.change_requests import (
-    BreakGlassView,
-    ChangeView,
-    EnvironmentPage,
-    FreezeView,
-    LooseningForm,
-    RecurringView,
-    RuleView,
-)
-from dashboard.promotions.plan import CheckRow
-from dashboard.proposals.forms import ChangeLine, DraftList, DraftRow, ProposalPage, ProposalResult, ProposalTold
+from dashboard.presenters.looks import Check, Outlook, Verdict
+from dashboard.presenters.promotions import CheckRow
+from dashboard.presenters.promotions_board import BoardCell, BoardRow, EnvironmentBoard, EnvironmentRule
+from dashboard.presenters.proposals import ChangeLine, DraftList, DraftRow, ProposalPage, ProposalResult, ProposalTold
+from dashboard.presenters.report import LevelResult, ReferenceField, SyntaxProblem, snippet
 from registry.formats.compatibility import LEVELS
 from tests.site.samples.cast import DEV, HOSTILE, LONG, PROD, STAGING, ago, frame
 from tests.site.samples.comparison import COMPARISON

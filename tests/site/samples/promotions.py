@@ -4,19 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dashboard.audit.views import AuditChange, AuditList, AuditRow
-from dashboard.compare.comparison import TextSwitch
-from dashboard.components.badges import (
-    Acknowledged,
-    Check,
-    FindingState,
-    RequestState,
-    ReviewState,
-    Severity,
-    StepState,
-    Verdict,
-)
-from dashboard.components.widgets import (
+from dashboard.presenters.audit import AuditChange, AuditList, AuditRow
+from dashboard.presenters.comparison import TextSwitch
+from dashboard.presenters.drift_parts import FindingOrigin
+from dashboard.presenters.frame import (
     Action,
     ActiveFilter,
     Choice,
@@ -30,7 +21,18 @@ from dashboard.components.widgets import (
     Search,
     Section,
 )
-from dashboard.promotions.plan import (
+from dashboard.presenters.looks import (
+    Acknowledged,
+    Check,
+    FindingState,
+    RequestState,
+    ReviewState,
+    Severity,
+    StepState,
+    Verdict,
+)
+from dashboard.presenters.policy import WhyNot
+from dashboard.presenters.promotions import (
     CheckRow,
     ChosenRow,
     IdPlan,
@@ -42,7 +44,7 @@ from dashboard.promotions.plan import (
     RequestRow,
     TogetherPage,
 )
-from dashboard.promotions.presenters import (
+from dashboard.presenters.promotions_page import (
     CommentForm,
     CommentRow,
     ConsumerRow,
@@ -61,8 +63,6 @@ from dashboard.promotions.presenters import (
     ThreadView,
     TimelineEntry,
 )
-from dashboard.registries.policy_forms import WhyNot
-from dashboard.sources.presenters import FindingOrigin
 from tests.site.samples.cast import ARABIC, DEV, HOSTILE, LONG, PROD, STAGING, ago, frame
 from tests.site.samples.comparison import COMPARISON
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dashboard.components.widgets import Action, Crumb, Environment, Fact, Field, Paging, Problem, Section
-from dashboard.registries.archive import Coming, ComingRow, CopyPage, CopyRow, DeletedPage, MovingPage, Way
-from dashboard.registries.page import (
+from dashboard.presenters.drift_parts import FieldGroup
+from dashboard.presenters.frame import Action, Crumb, Environment, Fact, Field, Paging, Problem, Section
+from dashboard.presenters.moving import Coming, ComingRow, CopyPage, CopyRow, DeletedPage, MovingPage, Way
+from dashboard.presenters.registries import (
     ConnectionTest,
     RegistriesPage,
     RegistryForm,
@@ -15,7 +16,6 @@ from dashboard.registries.page import (
     StepState,
     TestLine,
 )
-from dashboard.sources.presenters import FieldGroup
 from tests.site.samples.cast import DEV, HOSTILE, LONG, PROD, ago, frame
 
 ACTIONS = (

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dashboard.compare.proof import bytes_view
-from dashboard.compatibility.read_modify_write import (
+from dashboard.presenters.frame import Choice, Crumb, Field, Problem, Section
+from dashboard.presenters.looks import Fate
+from dashboard.presenters.proof import bytes_view
+from dashboard.presenters.simulator import (
     FateTable,
     FieldFate,
     HazardRow,
@@ -18,8 +20,6 @@ from dashboard.compatibility.read_modify_write import (
     SimulatorPage,
     StepView,
 )
-from dashboard.components.badges import Fate
-from dashboard.components.widgets import Choice, Crumb, Field, Problem, Section
 from tests.site.samples.cast import ARABIC, HOSTILE, LONG, frame, subject_crumbs
 
 ENCODED = b"\x08text<script>alert(1)</script>".hex()

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dashboard.components.badges import Look
-from dashboard.components.diff import text_diff
-from dashboard.components.widgets import Action, Choice, Crumb, Fact, Field, Link, Paging, Problem, Section
-from dashboard.sources.discovery import DiscoverPage, FoundRow
-from dashboard.sources.presenters import FieldGroup
-from dashboard.streams.queries import (
+from dashboard.presenters.discovery import DiscoverPage, FoundRow
+from dashboard.presenters.drift_parts import FieldGroup
+from dashboard.presenters.frame import Action, Choice, Crumb, Fact, Field, Link, Paging, Problem, Section
+from dashboard.presenters.looks import Look
+from dashboard.presenters.state import (
+    EFFECT_LOOKS,
+    STATUS_LOOKS,
+    VERDICT_LOOKS,
+    Budget,
+    StateChange,
+    StateCheckForm,
+    StateReport,
+    StateVariable,
+)
+from dashboard.presenters.streams import (
     BudgetMeter,
     FieldRow,
     OperatorPanel,
@@ -22,16 +31,7 @@ from dashboard.streams.queries import (
     VariablePage,
     VariableRow,
 )
-from dashboard.streams.restart_check import (
-    EFFECT_LOOKS,
-    STATUS_LOOKS,
-    VERDICT_LOOKS,
-    Budget,
-    StateChange,
-    StateCheckForm,
-    StateReport,
-    StateVariable,
-)
+from dashboard.presenters.text_diff import text_diff
 from tests.site.samples.cast import HOSTILE, LONG, PROD, ago, frame
 from tests.site.samples.comparison import COMPARE
 
