@@ -310,7 +310,7 @@ def test_a_subject_that_is_gone_is_read_back_too(ids: list[int], look: Callable[
     answer = client.post(f"{BASE}/confirm?do=hard", {"confirmed": "orders-value", "force": WHY})
     page = seen(client.get(answer["Location"]))
     assert "Read back: deleted for good" in page and "Version 2 isn’t there." in page
-    assert client.get(BASE).status_code == 404
+    assert client.get(BASE).status_code == 410
 
 
 @pytest.mark.parametrize(

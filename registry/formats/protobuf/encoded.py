@@ -5,8 +5,10 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from typing import Final
+from collections.abc import Iterator
+from typing import Any, Final
 
+from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.descriptor_pb2 import DescriptorProto, EnumDescriptorProto, FileDescriptorProto
 from google.protobuf.message import DecodeError, Message
 
@@ -48,12 +50,23 @@ def decode(text: str) -> FileDescriptorProto:
 def _check_text(message: Message) -> None:
     """Strings of a descriptor must be text: what isn't UTF-8 comes as bytes."""
     for field, value in message.ListFields():
-        if field.cpp_type == field.CPPTYPE_STRING and field.type != field.TYPE_BYTES:
-            if any(isinstance(item, bytes) for item in (value if field.is_repeated else (value,))):
-                raise InvalidSchema(f'"{field.name}" in the descriptor isn\'t UTF-8')
-        elif field.cpp_type == field.CPPTYPE_MESSAGE:
-            for item in value if field.is_repeated else (value,):
+        for kind, item in _items(field, value):
+            if kind.cpp_type == kind.CPPTYPE_MESSAGE:
                 _check_text(item)
+            elif kind.type == kind.TYPE_STRING and isinstance(item, bytes):
+                raise InvalidSchema(f'"{field.name}" in the descriptor isn\'t UTF-8')
+
+
+def _items(field: FieldDescriptor, value: Any) -> Iterator[tuple[FieldDescriptor, Any]]:
+    """Each value of a field with its descriptor; of a map (an option may have one) its keys and its values."""
+    if field.message_type is not None and field.message_type.GetOptions().map_entry:
+        entry = field.message_type.fields_by_name
+        for key, item in value.items():
+            yield entry["key"], key
+            yield entry["value"], item
+    else:
+        for item in value if field.is_repeated else (value,):
+            yield field, item
 
 
 def _check(proto: FileDescriptorProto) -> None:
