@@ -2,7 +2,7 @@
 
 The server speaks ASGI because that shows the request target as it was sent; Django under ASGI would be several times
 slower than under WSGI, so the bridge below calls its WSGI handler in a thread. Before it stands
-the cache of dashboard/hot_path.py.
+the cache of dashboard/response_cache/cache.py.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from urllib.parse import quote_from_bytes, unquote_to_bytes
 from django.conf import settings
 from django.db import connection
 
-from dashboard import collecting
+from dashboard import gc_tuning
 from dashboard.wsgi import application as django_application
-from registry.api.google.errors import refusal as google_refusal
-from registry.api.product.refusals import refusal as product_refusal
-from registry.api.replay import ENVIRON
+from registry.api.cache_policy import ENVIRON
+from registry.api.google.base import refusal as google_refusal
+from registry.api.product.base import refusal as product_refusal
 from registry.api.spring.errors import refusal as spring_refusal
-from registry.subjects import schema_children
+from registry.subjects.engine import schema_workers
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -330,17 +330,17 @@ def _no_write(data: bytes) -> None:
 
 
 def _begin() -> None:
-    schema_children.prestart()
-    collecting.settle()
+    schema_workers.prestart()
+    gc_tuning.settle()
 
 
 def make_application() -> Callable[[Scope, Receive, Send], Awaitable[None]]:
     """Django behind the bridge, with answers before it unless the settings say otherwise."""
     # Not at the top: the backend reads the settings when it is imported, and dashboard.wsgi says which those are.
     from dashboard.database.base import own_generation
-    from dashboard.generation_hosts import Agent
-    from dashboard.generation_listener import Listener
-    from dashboard.hot_path import HotPath, noting
+    from dashboard.response_cache.cache import HotPath, noting
+    from dashboard.response_cache.hosts import Agent
+    from dashboard.response_cache.listener import Listener
 
     refusals = {b"/v1/projects/": google_refusal, b"/api/v1/": product_refusal}
     if spring := settings.SPRING_PATH.strip("/").encode():

@@ -1,4 +1,4 @@
-"""The database backend: as Django's for PostgreSQL, and it announces what is committed (see dashboard/generation.py)."""
+"""The database backend: as Django's for PostgreSQL, and it announces what is committed (see dashboard/response_cache/epoch.py)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from django.conf import settings
 from django.db.backends.postgresql import base, operations
 from django.db.utils import DataError, InterfaceError, OperationalError
 
-from dashboard.database.reach import REACH, is_ended
+from dashboard.database.circuit_breaker import REACH, is_ended
 from dashboard.database.statements import Kind, kind_of, note_written
-from dashboard.generation import Generation, generation_at
-from dashboard.generation_hosts import tell_hosts
+from dashboard.response_cache.epoch import Generation, generation_at
+from dashboard.response_cache.hosts import tell_hosts
 from registry.api.outage import OutcomeUnknown
 
 _CHANGES = (Kind.CHANGE, Kind.COUNTED)

@@ -7,13 +7,13 @@ from typing import Any
 from django import template
 from django.template.context import Context
 
-from dashboard import copy_as as lists
+from dashboard.components import copy_as as lists
 
 register = template.Library()
 
 
 @register.inclusion_tag("components/copy_as.html", takes_context=True)
 def copy_as(context: Context, name: str, **places: str) -> dict[str, Any]:
-    """Unfolded, where programs get this list: see dashboard.copy_as."""
+    """Unfolded, where programs get this list: see dashboard.components.copy_as."""
     request = context.get("request")
     return {"copy": None if request is None else lists.copy_as(request, name, **places)}

@@ -17,11 +17,11 @@ from django.utils.html import conditional_escape, format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
-from dashboard import links
-from dashboard.presenters.frame import Link
-from dashboard.presenters.looks import Look, Shown, Verdict, format_name
-from dashboard.presenters.subjects import VersionChip
-from dashboard.texts import counted, later
+from dashboard.components import links
+from dashboard.components.badges import Look, Shown, Verdict, format_name
+from dashboard.components.translation import counted, later
+from dashboard.components.widgets import Link
+from dashboard.subjects.presenters import VersionChip
 
 register = template.Library()
 register.filter(format_name)
@@ -235,7 +235,7 @@ def readable(value: object) -> str:
 
 @register.simple_tag
 def subject_url(registry: str, subject: str, page: str = "", **query: object) -> str:
-    """The address of a subject's page; see dashboard.links."""
+    """The address of a subject's page; see dashboard.components.links."""
     return links.subject_url(registry, subject, page, **query)
 
 

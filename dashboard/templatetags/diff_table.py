@@ -9,9 +9,9 @@ from django.utils.html import conditional_escape
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext
 
-from dashboard.presenters.text_diff import Line, Row, Segment, TextDiff
+from dashboard.components.diff import Line, Row, Segment, TextDiff
+from dashboard.components.translation import counted
 from dashboard.templatetags.desk import visible
-from dashboard.texts import counted
 
 register = template.Library()
 

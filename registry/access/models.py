@@ -6,8 +6,7 @@ from django.contrib.auth.models import AbstractUser, Group
 from django.db import models
 from django.utils import timezone
 
-from registry.access.roles import ROLES
-from registry.access.scopes import ALL, SCOPES
+from registry.access.roles import ALL, ROLES, SCOPES
 
 _ROLES = [(role, role) for role in ROLES]
 

@@ -6,7 +6,7 @@ import logging
 
 from celery import shared_task
 
-from registry.audit import sealing
+from registry.audit import hash_chain
 
 logger = logging.getLogger(__name__)
 
@@ -15,7 +15,7 @@ logger = logging.getLogger(__name__)
 def seal_events() -> None:
     """Seal all that has been committed, and note the head in the log, out of the database's reach."""
     number = 0
-    while sealed := sealing.seal_events():
+    while sealed := hash_chain.seal_events():
         number += sealed
     if number:
-        logger.info("audit: %d events sealed, the chain's head is %s", number, sealing.head())
+        logger.info("audit: %d events sealed, the chain's head is %s", number, hash_chain.head())

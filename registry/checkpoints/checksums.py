@@ -13,12 +13,11 @@ import zlib
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from registry.checkpoints.entries import Missing
 from registry.checkpoints.files import CheckpointFiles
-from registry.checkpoints.layout import SCHEMA_FILE_LIMIT, SCHEMA_FILE_NAME
-from registry.checkpoints.locations import LOCAL, parse_location
+from registry.checkpoints.filesystem import LOCAL, Missing, parse_location
 from registry.checkpoints.logs import LOG_LIMIT, batch_numbers
 from registry.checkpoints.model import Checkpoint, Stop
+from registry.checkpoints.schema_files import SCHEMA_FILE_LIMIT, SCHEMA_FILE_NAME
 
 HEADER: Final = struct.Struct(">4sI")
 MAGIC: Final = b"crc\0"

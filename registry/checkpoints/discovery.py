@@ -8,12 +8,11 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from registry.checkpoints.cache import ReadCache
-from registry.checkpoints.files import CheckpointFiles, Patience
-from registry.checkpoints.layout import looks_like_a_checkpoint
+from registry.checkpoints.files import CheckpointFiles, Patience, ReadCache
 from registry.checkpoints.model import Checkpoint
 from registry.checkpoints.object_store import ObjectStore
-from registry.checkpoints.read import read_checkpoint
+from registry.checkpoints.reader import read_checkpoint
+from registry.checkpoints.schema_files import looks_like_a_checkpoint
 from registry.errors import InvalidCheckpoint
 
 

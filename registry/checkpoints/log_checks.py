@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from registry.checkpoints.entries import Entry, Missing
 from registry.checkpoints.files import CheckpointFiles
+from registry.checkpoints.filesystem import Entry, Missing
 from registry.checkpoints.logs import LOG_LIMIT, batch_numbers
 from registry.checkpoints.model import QuerySource, Stop
 from registry.checkpoints.sources import INTEGER, MAX_SOURCES, NO_OFFSET, START_LIMIT

@@ -20,8 +20,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Protocol
 
-from registry.checkpoints.entries import Entry, Missing, listed, too_large
-from registry.checkpoints.locations import Location
+from registry.checkpoints.filesystem import Entry, Location, Missing, listed, too_large
 from registry.errors import AddressRefused, InvalidCheckpoint, InvalidInput, RemoteUnavailable
 
 CALL_SECONDS: Final = 20.0  # one listing with all its pages, or one file

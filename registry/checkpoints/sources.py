@@ -6,8 +6,8 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from registry.checkpoints.entries import Missing
 from registry.checkpoints.files import CheckpointFiles
+from registry.checkpoints.filesystem import Missing
 from registry.checkpoints.model import QuerySource
 
 START_LIMIT: Final = 16 * 1024 * 1024  # bytes; a Kafka source's first offsets name every partition

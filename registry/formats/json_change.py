@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from registry.errors import InvalidDatum
-from registry.formats.pointer import join, unescape
+from registry.formats.json_pointer import join, unescape
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final
 
-from registry.formats.pointer import join, without_comments
+from registry.formats.json_pointer import join, without_comments
 
 _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
 _INDENT: Final = re.compile(r"\n([ \t]*)$")

@@ -1,16 +1,42 @@
-"""Compatibility reports as text for a terminal, and as Markdown for a merge request."""
+"""Compatibility reports as text for a terminal, and as Markdown for a merge request; other people's text is escaped."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
 from registry.formats.assessment import Assessment
 from registry.formats.base import Witness
 from registry.formats.lint import LintFinding
-from registry.formats.markdown import code, fenced, plain
 from registry.formats.report import Direction, Report, ReportItem
+
+_MARKS = re.compile(r"([\\`*_\[\]<>|#])")
+_FENCES = re.compile("`+")
+
+
+def plain(text: str) -> str:
+    """A sentence in one line, its marks escaped."""
+    return _MARKS.sub(r"\\\1", " ".join(text.split()))
+
+
+def code(text: str) -> str:
+    """An inline code span, whatever backticks the text holds."""
+    inside = " ".join(text.split())
+    fence = "`" * (_longest(inside) + 1)
+    return f"{fence} {inside} {fence}" if "`" in inside else f"{fence}{inside}{fence}"
+
+
+def fenced(text: str, language: str) -> str:
+    """A block of code."""
+    fence = "`" * max(3, _longest(text) + 1)
+    return f"{fence}{language}\n{text}\n{fence}"
+
+
+def _longest(text: str) -> int:
+    return max((len(run) for run in _FENCES.findall(text)), default=0)
+
 
 READING: Final[Mapping[Direction, str]] = {
     "BACKWARD": "the new schema reads version {}",

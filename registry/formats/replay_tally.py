@@ -15,7 +15,7 @@ from typing import Any, Final
 from registry.errors import InvalidDatum, InvalidInput
 from registry.formats import FORMATS
 from registry.formats.base import FieldOutcome, ParsedSchema
-from registry.formats.decoding import MAX_BODY, Replay, replay_of
+from registry.formats.message_bodies import MAX_BODY, Replay, replay_of
 from registry.formats.protobuf.decoding import split_indexes
 
 FIRST: Final = 5

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from registry.formats.avro import messages as avro
+from registry.formats.avro import rules as avro
 from registry.formats.base import Incompatibility, ParsedSchema, SchemaFormat, Severity, Witness
-from registry.formats.json_schema import messages as json_schema
-from registry.formats.protobuf import messages as protobuf
+from registry.formats.json_schema import rules as json_schema
+from registry.formats.protobuf import rules as protobuf
 
 Direction = Literal["BACKWARD", "FORWARD"]
 Profile = Literal["confluent", "semantic"]

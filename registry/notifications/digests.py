@@ -1,32 +1,37 @@
-"""Digests by mail: who wants them, which are due, and sending each once.
+"""Digests by mail: who wants them, when they are due, their text and HTML, and sending each once.
 
 A digest is a row of its person and its day, so two workers make one. It is claimed by a conditional update before it is
-sent. A worker that dies while it sends may have sent it, so that one isn't sent again: what it told of stays unread in
-the inbox. A mail server that refuses is asked again a few times.
+sent. A worker that dies while it sends may have sent it, so that digest isn't sent again: its events stay unread in the
+inbox. A mail server that refuses is tried again a few times.
 """
 
 from __future__ import annotations
 
 import logging
 import smtplib
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime, time, timedelta
 from typing import Final
+from urllib.parse import quote
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django.conf import settings
-from django.core.mail import BadHeaderError
+from django.core.mail import BadHeaderError, EmailMultiAlternatives
+from django.core.signing import BadSignature, Signer
 from django.db import transaction
 from django.db.models import F, Max
 from django.utils import timezone
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
 
 from registry.access.models import User
 from registry.access.roles import Actor, may_somewhere, require, system_actor
 from registry.access.selectors import actor_of_user
-from registry.audit.services import record
+from registry.audit.context import record
 from registry.errors import InvalidInput, NotFound
-from registry.notifications.digest_mail import mail_of, person_in
-from registry.notifications.digest_times import next_after, zone_of
 from registry.notifications.models import (
+    DAILY,
     DELIVERED,
     EMPTY,
     EVERY,
@@ -34,12 +39,123 @@ from registry.notifications.models import (
     OFF,
     QUEUED,
     SENDING,
+    WEEKLY,
     Digest,
     DigestWish,
     InboxEntry,
 )
 from registry.notifications.selectors import EntryInfo, list_entries, person_of
 from registry.notifications.services import storable
+
+SALT: Final = "schemadesk digest"
+PATH: Final = "/ui/digest/stop/"
+LONGEST: Final = 500
+
+
+def stop_token(user_id: int) -> str:
+    """What lets whoever has the mail end that person's digests, and nothing else."""
+    return Signer(salt=SALT).sign(str(user_id))
+
+
+def person_in(token: str) -> int | None:
+    """The person whom a token is for, None for one that we didn't sign."""
+    try:
+        return int(Signer(salt=SALT).unsign(token))
+    except (BadSignature, ValueError):
+        return None
+
+
+def mail_of(*, user_id: int, address: str, entries: Sequence[EntryInfo], more: int) -> EmailMultiAlternatives:
+    """The mail; `more` unread notices are older and aren't in it."""
+    count = len(entries)
+    subject = f"{count} new {'notice' if count == 1 else 'notices'} in Schemadesk"
+    stop = f"{settings.SITE_URL}{PATH}{quote(stop_token(user_id))}" if settings.SITE_URL else ""
+    headers = {"Auto-Submitted": "auto-generated"}
+    if stop:
+        headers |= {"List-Unsubscribe": f"<{stop}>", "List-Unsubscribe-Post": "List-Unsubscribe=One-Click"}
+    mail = EmailMultiAlternatives(subject, _text(entries, more, stop), to=[address], headers=headers)
+    mail.attach_alternative(_html(subject, entries, more, stop), "text/html")
+    return mail
+
+
+def _text(entries: Sequence[EntryInfo], more: int, stop: str) -> str:
+    parts = [
+        f"{_clean(entry.title)}: {_clean(entry.text)}\n{_place(entry)}{_link(entry)}".rstrip() for entry in entries
+    ]
+    parts += [_more(more)] if more else []
+    parts.append(_why(stop) + (f"\n{stop}" if stop else ""))
+    return "\n\n".join(parts) + "\n"
+
+
+def _html(subject: str, entries: Sequence[EntryInfo], more: int, stop: str) -> SafeString:
+    rows = format_html_join("", "<li><p><strong>{}</strong><br>{}<br>{}{}</p></li>", (_row(entry) for entry in entries))
+    rest = format_html("<p>{}</p>", _more(more)) if more else SafeString("")
+    end = (
+        format_html('<p>{} <a href="{}">Send me no more</a></p>', _why(stop), stop)
+        if stop
+        else format_html("<p>{}</p>", _why(stop))
+    )
+    page = '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{}</title></head><body><ul>{}</ul>{}{}</body></html>'
+    return format_html(page, subject, rows, rest, end)
+
+
+def _row(entry: EntryInfo) -> tuple[str, str, str, SafeString]:
+    link = _link(entry)
+    shown = format_html('<br><a href="{}">Open</a>', link) if link else SafeString("")
+    return _clean(entry.title), _clean(entry.text), _place(entry).strip(), shown
+
+
+def _place(entry: EntryInfo) -> str:
+    parts = [_clean(part) for part in (entry.registry, entry.subject) if part]
+    return f"{' · '.join(parts)}\n" if parts else ""
+
+
+def _link(entry: EntryInfo) -> str:
+    return (
+        f"{settings.SITE_URL}{quote(entry.url, safe='/:?=&%#,;@!$+*~.-_')}" if settings.SITE_URL and entry.url else ""
+    )
+
+
+def _more(more: int) -> str:
+    return f"{more} older {'one is' if more == 1 else 'ones are'} not read yet."
+
+
+def _why(stop: str) -> str:
+    where = "" if stop else " Choose so under Inbox, Subscriptions."
+    return f"You chose to get unread notices by mail.{where}"
+
+
+def _clean(text: str) -> str:
+    """Other people's words on one line, without characters that don't show or turn the line round, cut to a length."""
+    shown = "".join(char if char.isprintable() else " " for char in text)
+    return shown if len(shown) <= LONGEST else f"{shown[: LONGEST - 1]}…"
+
+
+def zone_of(name: str) -> ZoneInfo:
+    """The time zone of that name, UTC for one that isn't known."""
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return ZoneInfo("UTC")
+
+
+def next_after(now: datetime, *, every: str, hour: int, zone: str) -> datetime | None:
+    """The first moment after now at that hour there: every day, or on Mondays; None for never.
+
+    An hour that the clock leaves out comes as the clocks are set; one that it has twice counts once.
+    """
+    if every == OFF:
+        return None
+    place = zone_of(zone)
+    day = now.astimezone(place).date()
+    step = timedelta(days=1)
+    for _ in range(9):
+        moment = datetime.combine(day, time(hour), tzinfo=place).astimezone(now.tzinfo)
+        if moment > now and (every == DAILY or (every == WEEKLY and day.weekday() == 0)):
+            return moment
+        day += step
+    raise AssertionError("a week has a Monday")
+
 
 logger = logging.getLogger(__name__)
 ACTION: Final = "notification.subscribe"

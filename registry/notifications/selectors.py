@@ -6,12 +6,22 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from django.db.models import Prefetch
+from django.db.models import OuterRef, Prefetch, Subquery
 
 from registry.access.roles import Actor, may
 from registry.errors import NotFound, NotSignedIn
 from registry.notifications.events import EVENTS
-from registry.notifications.models import Attempt, Delivery, InboxEntry, Notice, Subscription, Webhook
+from registry.notifications.models import (
+    FAILED,
+    QUEUED,
+    SENDING,
+    Attempt,
+    Delivery,
+    InboxEntry,
+    Notice,
+    Subscription,
+    Webhook,
+)
 
 PAGE: Final = 50
 
@@ -235,3 +245,46 @@ def event_rows() -> list[dict[str, Any]]:
         {"id": row.id, "title": row.title, "told_without_subscription": row.concerns, "told_to_owners": row.for_owners}
         for row in EVENTS.values()
     ]
+
+
+@dataclass(frozen=True)
+class DeliveryUnderWay:
+    """A delivery, its webhook, and what its last attempt met; `next_attempt_at` of a queued one alone."""
+
+    id: int
+    webhook: str
+    webhook_name: str
+    event: str
+    state: str
+    attempts: int
+    created_at: datetime
+    next_attempt_at: datetime | None
+    error: str
+
+
+def deliveries_under_way(actor: Actor, *, limit: int) -> list[DeliveryUnderWay]:
+    """Those that wait or are sent, then those that failed, the newest first; nobody's for who isn't signed in. Two queries."""
+    if actor.user_id is None:
+        return []
+    rows = Delivery.objects.select_related("webhook", "notice").order_by("-id")
+    if not may_see_all(actor):
+        rows = rows.filter(webhook__owner_id=actor.user_id)
+    tries = Attempt.objects.filter(delivery=OuterRef("pk")).order_by("-id")
+    rows = rows.annotate(last_error=Subquery(tries.values("error")[:1]))
+    waiting = rows.filter(state__in=(QUEUED, SENDING))[:limit]
+    failed = rows.filter(state=FAILED)[:limit]
+    return [_info(row) for row in (*waiting, *failed)]
+
+
+def _info(row: Delivery) -> DeliveryUnderWay:
+    return DeliveryUnderWay(
+        id=row.pk,
+        webhook=row.webhook.public_id,
+        webhook_name=row.webhook.name,
+        event=row.notice.event,
+        state=row.state,
+        attempts=row.attempts,
+        created_at=row.created_at,
+        next_attempt_at=row.next_attempt_at if row.state == QUEUED else None,
+        error=getattr(row, "last_error", None) or "",
+    )

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from registry.notifications import delivering, digests, job_log
+from registry.notifications import digests, job_log, webhook_delivery
 
 
 @shared_task(acks_late=True)
 def deliver(delivery_id: int) -> None:
     """Try once to deliver to a webhook; nothing where another worker does."""
-    delivering.deliver(delivery_id)
+    webhook_delivery.deliver(delivery_id)
 
 
 @shared_task
 def queue_due_deliveries() -> None:
     """Hand out what is due, what was lost included."""
-    for number in delivering.due_deliveries():
+    for number in webhook_delivery.due_deliveries():
         deliver.delay(number)
 
 
@@ -36,7 +36,7 @@ def queue_due_digests() -> None:
 @shared_task
 def prune_notices() -> None:
     """Remove what is older than it is kept."""
-    while delivering.prune():
+    while webhook_delivery.prune():
         continue
     digests.prune()
     job_log.prune()

@@ -29,17 +29,14 @@ from registry.observations import (
     TopicScan,
     WriterSchema,
 )
-from registry.pipeline import bare, slices, superset
-from registry.pipeline.bodies import JSON_CLASSES, Marks, Wanted
-from registry.pipeline.control import Control
-from registry.pipeline.decoding import Decoding
-from registry.pipeline.framing import as_framing, raw_mark
-from registry.pipeline.native import CountedBad, CountedField, Group, Mark, counted, profile_query
-from registry.pipeline.profiled import BadBodies, Owner, Profiles, owner_of
-from registry.pipeline.session import first_line
-from registry.pipeline.slices import Piece
-from registry.pipeline.superset import Node, NotMergeable
-from registry.pipeline.tally import joined, keys_of
+from registry.pipeline import avro_schemas, kafka_reader
+from registry.pipeline.avro_schemas import Node, NotMergeable
+from registry.pipeline.body_decoding import JSON_CLASSES, Decoding, Marks, Wanted
+from registry.pipeline.framing import as_framing, joined, keys_of, raw_mark
+from registry.pipeline.kafka_reader import Piece
+from registry.pipeline.native_profile import CountedBad, CountedField, Group, Mark, counted, profile_query
+from registry.pipeline.profile_result import BadBodies, Owner, Profiles, owner_of
+from registry.pipeline.session import Control, first_line
 
 logger = logging.getLogger(__name__)
 
@@ -78,7 +75,7 @@ class Profiler:
         for writer in spec.writers if self._asked else ():
             try:
                 self._writers[writer.framing, writer.mark] = _writer(writer, changes=spec.profile.changes)
-            except bare.SchemaNotUsable as error:
+            except avro_schemas.SchemaNotUsable as error:
                 self._profiles.unusable[writer.framing, writer.mark] = str(error)
         known = {(framing, raw_mark(framing, mark)): each for (framing, mark), each in self._writers.items()}
         texts = {key: (each.kind, each.text) for key, each in known.items()}
@@ -115,7 +112,7 @@ class Profiler:
         found = []
         for (topic, side), marks in sorted(now.items()):
             known = self._native[topic, side]
-            reader, kept = superset.common(known)
+            reader, kept = avro_schemas.common(known)
             for apart in known.keys() - set(kept):
                 self._apart.add((topic, side, apart))
                 del known[apart]
@@ -147,7 +144,7 @@ class Profiler:
     def _share(self, pieces: Sequence[Piece], groups: Sequence[Group]) -> Wanted:
         """The first messages of the slice, of the schemas that are counted natively."""
         topics = {group.topic for group in groups}
-        some, _ = slices.cut([piece for piece in pieces if piece.topic in topics], SHARE)
+        some, _ = kafka_reader.cut([piece for piece in pieces if piece.topic in topics], SHARE)
         marks: Marks = {(group.topic, group.side): _by_framing(group.raws) for group in groups}
         return Wanted(tuple(some), marks)
 
@@ -254,9 +251,9 @@ def _writer(writer: WriterSchema, *, changes: bool) -> _Writer:
     """A schema to decode with; raises SchemaNotUsable. Debezium's envelopes go through Python when they are asked for."""
     if writer.kind != "AVRO":
         return _Writer(writer.kind, writer.text)
-    schema = bare.bare(writer.text)
+    schema = avro_schemas.bare(writer.text)
     try:
-        tree: Node | None = superset.tree_of(schema)
+        tree: Node | None = avro_schemas.tree_of(schema)
     except NotMergeable:
         tree = None
     if tree is not None and changes and {"op", "source"} <= tree.fields.keys():

@@ -29,11 +29,10 @@ from registry.formats import (
     assessment,
     base,
     compatibility,
-    decoding,
-    hazard,
-    hazard_remedies,
     json_change,
     lint,
+    message_bodies,
+    read_modify_write,
     report,
     tags,
 )
@@ -70,7 +69,17 @@ def _dataclasses_of(*modules: ModuleType) -> dict[str, type[Any]]:
 
 #: the dataclasses that may cross, by name
 TYPES: Final[Mapping[str, type[Any]]] = _dataclasses_of(
-    base, compatibility, report, assessment, hazard, hazard_remedies, json_change, decoding, policies, tags, lint
+    base,
+    compatibility,
+    report,
+    assessment,
+    read_modify_write,
+    read_modify_write,
+    json_change,
+    message_bodies,
+    policies,
+    tags,
+    lint,
 )
 #: what of each crosses: all fields but those that stay at home
 _CROSSING: Final[Mapping[type[Any], tuple[str, ...]]] = {

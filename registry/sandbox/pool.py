@@ -19,8 +19,7 @@ from typing import Any, Final
 from registry import errors
 from registry.errors import InvalidInput, InvalidSchema, SchemaTooCostly, Unavailable
 from registry.sandbox import codec
-from registry.sandbox.limits import MIB, Limits
-from registry.sandbox.process import PROGRAM, ChildEnded, ChildProcess, sweep_folders
+from registry.sandbox.process import MIB, PROGRAM, ChildEnded, ChildProcess, Limits, sweep_folders
 
 _RETRY_SECONDS: Final = 1.0
 _LABEL: Final = 60

@@ -20,9 +20,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from registry.access import egress
-from registry.access.credentials import Secret, authorization, find_secret
 from registry.access.egress import EgressPolicy, parse_connection
-from registry.access.outgoing import AnswerTooLarge, Limits, OutgoingClient
+from registry.access.http_client import AnswerTooLarge, Limits, OutgoingClient, Secret, authorization, find_secret
 from registry.errors import AddressRefused, InvalidInput, InvalidSecret, RemoteUnavailable
 from tests.access.fake_server import Call, Raw, Told, serving
 from tests.waiting import ends_soon

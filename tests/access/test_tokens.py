@@ -12,8 +12,7 @@ from django.test import Client
 from django.utils import timezone
 
 from registry.access.models import ApiToken, User
-from registry.access.roles import ACTIONS, Actor, Grant, may, refusal
-from registry.access.scopes import SCOPE_WORDS, SCOPES, Limit
+from registry.access.roles import ACTIONS, SCOPE_WORDS, SCOPES, Actor, Grant, Limit, may, refusal
 from registry.access.selectors import actor_of_token
 from registry.access.services import grant, issue_token, make_token, revoke_token, set_active
 from registry.audit.models import AuditEvent

@@ -17,7 +17,7 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 from dashboard.demo.producers import PHASES, UNKNOWN_SCHEMA_ID, Produced, produce
 from dashboard.demo.streaming_query import run_queries
 from registry.checkpoints import read_checkpoint
-from registry.checkpoints.observed import observe_schemas, rows_to_read
+from registry.checkpoints.model import observe_schemas, rows_to_read
 from registry.drift.judge import Registered, RegisteredVersion, SubjectSummary, judge
 from registry.observations import NullMessages, PartitionRange, StateScan, TopicRead, TopicScan, TopicTotals
 from registry.pipeline import run

@@ -14,11 +14,9 @@ from confluent_kafka.schema_registry.avro import AvroDeserializer
 from psycopg.conninfo import make_conninfo
 
 from dashboard.demo.apicurio_endpoint import apicurio_endpoint
-from dashboard.demo.connect_api import Connect
-from dashboard.demo.shop import CONNECTORS, DATABASE, READER, Surroundings, write_shop
-from tests.debezium.databases import LogicalDatabase, drop_slots
+from dashboard.demo.shop import CONNECTORS, DATABASE, READER, Connect, Surroundings, write_shop
 from tests.debezium.events import Event, read_topics
-from tests.debezium.server import schemadesk_server
+from tests.debezium.services import LogicalDatabase, drop_slots, schemadesk_server
 
 pytestmark = [pytest.mark.broker, pytest.mark.connect, pytest.mark.slow]
 TOPICS = ("shop.shop.customers", "shop.shop.orders", "shop.shop.stock")

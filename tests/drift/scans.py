@@ -7,11 +7,10 @@ from typing import Any
 from registry.access.roles import Actor
 from registry.drift import services
 from registry.drift.judge import JudgedFinding
-from registry.drift.keeping import keep_result
 from registry.drift.models import Cluster, Finding, Scan, Source
+from registry.drift.scan.persistence import keep_result
 from registry.drift.services import Claim
-from registry.drift.sources.base import ScanResult
-from registry.drift.topics import TopicSeen
+from registry.drift.sources.base import ScanResult, TopicSeen
 from registry.observations import FramedMessages, Observation, Span
 from registry.subjects.models import Registry
 

@@ -13,17 +13,18 @@ from django.test import Client
 
 from registry.access.roles import Actor
 from registry.api.product.drift import scan_json
-from registry.drift import detector, rebaselining, selectors
-from registry.drift.detector import DETECTOR, Detector
+from registry.drift import selectors
 from registry.drift.models import Finding, Scan, Source
-from registry.drift.rules import RULES
+from registry.drift.rules import RULES, detector
+from registry.drift.rules.detector import DETECTOR, Detector
+from registry.drift.scan import persistence
 from tests.drift.scans import judged, make_source, scan
 
 pytestmark = pytest.mark.requirement("CARD-3")
 
 
 def test_whoever_changes_what_is_found_says_so() -> None:
-    """`python -m registry.drift.detector` where all findings stay the same, else with `--raise` and the rules."""
+    """`python -m registry.drift.rules.detector` where all findings stay the same, else with `--raise` and the rules."""
     assert DETECTOR.digest == detector.digest()
     assert max(DETECTOR.changed) == DETECTOR.version
     assert {rule for rules in DETECTOR.changed.values() for rule in rules} <= {*RULES, detector.ALL_RULES}
@@ -74,8 +75,8 @@ def newer(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     def comes(rule: str) -> None:
         version = DETECTOR.version + 1
         found = Detector(version, DETECTOR.digest, {**DETECTOR.changed, version: (rule,)})
-        monkeypatch.setattr(rebaselining, "DETECTOR", found)
-        monkeypatch.setattr("registry.drift.keeping.DETECTOR", found)
+        monkeypatch.setattr(persistence, "DETECTOR", found)
+        monkeypatch.setattr("registry.drift.scan.persistence.DETECTOR", found)
 
     return comes
 
@@ -96,7 +97,7 @@ def test_what_a_newer_detector_brings_up_alarms_nobody(
     scan(source, system, judged("a", rule="UNDECODABLE", severity="break"))
     told: list[str] = []
     monkeypatch.setattr(
-        "registry.drift.keeping.tell_of_seen",
+        "registry.drift.scan.persistence.tell_of_seen",
         lambda _source, *, opened, reopened: told.extend(row.rule for row in (*opened, *reopened)),
     )
     newer("UNFRAMED_DATA")

@@ -35,18 +35,19 @@ from confluent_kafka.cimpl import NewTopic, TopicPartition
 from django.db import connection, connections
 from django.utils import timezone
 
-from dashboard.services import kafka as broker
-from dashboard.services.ports import free_port, kept_ports
-from dashboard.services.standalone import kafka_broker
+from dashboard.runtime import kafka as broker
+from dashboard.runtime.layout import free_port, kept_ports
+from dashboard.runtime.parts import kafka_broker
 from registry.access.roles import Actor
-from registry.drift import scanning, selectors, services, tasks
+from registry.drift import selectors, services, tasks
 from registry.drift.models import Finding, Scan, SchemaUse, Source, Topic
-from registry.drift.scanning import perform_scan
-from registry.drift.sources import kafka_passes
+from registry.drift.scan import runner
+from registry.drift.scan.runner import perform_scan
+from registry.drift.sources import kafka
 from registry.errors import InvalidSource
-from registry.pipeline import topic as slice_reading
-from registry.subjects.names import SubjectName
+from registry.pipeline import run as slice_reading
 from registry.subjects.services import register_version
+from registry.subjects.versions.qualified_names import SubjectName
 from tests.pipeline.topics import USER, fill, framed, make_topic, string
 from tests.waiting import until
 
@@ -137,13 +138,13 @@ class Running:
 
 def before_spark(monkeypatch: pytest.MonkeyPatch, do: Callable[[], None]) -> None:
     """Do something after the cluster was asked for offsets and before Spark reads them."""
-    door = kafka_passes.kafka_connection
+    door = kafka.kafka_connection
 
     def opened(cluster: Any) -> Any:
         do()
         return door(cluster)
 
-    monkeypatch.setattr(kafka_passes, "kafka_connection", opened)
+    monkeypatch.setattr(kafka, "kafka_connection", opened)
 
 
 # ---- the broker --------------------------------------------------------------------------------------------------
@@ -273,7 +274,7 @@ def test_a_broker_that_goes_away_between_two_slices_costs_nothing_that_was_read(
     source = add(system, topic, cluster="own", every_seconds=86_400)
     Source.objects.update(next_scan_at=timezone.now() + timedelta(days=1))
     for name in ("FIRST_SLICE", "LARGEST_SLICE"):
-        monkeypatch.setattr(f"registry.pipeline.slices.{name}", slice_)
+        monkeypatch.setattr(f"registry.pipeline.kafka_reader.{name}", slice_)
     away_after(monkeypatch, 1, own_broker.stop)
     number = services.queue_scan(source_id=source, by=system)
     assert perform_scan(number) == "done"
@@ -403,7 +404,7 @@ def test_a_missing_right_is_named(guarded: AdminClient, system: Actor) -> None:
 
 WORKER = """
 import django; django.setup()
-from registry.drift.scanning import perform_scan
+from registry.drift.scan.runner import perform_scan
 print(perform_scan({number}), flush=True)
 """
 
@@ -446,7 +447,7 @@ def test_a_worker_that_is_killed_leaves_its_scan_to_another(
     Scan.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
     sent: list[int] = []
     monkeypatch.setattr(tasks.run_scan, "delay", sent.append)
-    with caplog.at_level(logging.INFO, logger="registry.drift.scanning"):
+    with caplog.at_level(logging.INFO, logger="registry.drift.scan.runner"):
         tasks.reclaim_lost_scans()
     assert sent == [number]
     # Of a killed client no further query begins; the one that ran is ended here, if it isn't over by now.
@@ -480,8 +481,8 @@ def test_a_backlog_larger_than_a_deadline_is_read_by_several_scans_and_counted_o
     assert services.reclaim_lost_scans() == [number]
 
     for name in ("FIRST_SLICE", "LARGEST_SLICE"):
-        monkeypatch.setattr(f"registry.pipeline.slices.{name}", slice_)
-    monkeypatch.setattr("registry.pipeline.slices.SMALLEST_SLICE", slice_ // 4)
+        monkeypatch.setattr(f"registry.pipeline.kafka_reader.{name}", slice_)
+    monkeypatch.setattr("registry.pipeline.kafka_reader.SMALLEST_SLICE", slice_ // 4)
     Source.objects.update(max_messages=slice_)
     rows = [scan(source, system), scan(source, system)]
     assert [row.read["bound_reached"] for row in rows if row.read] == ["messages", "messages"]
@@ -531,7 +532,7 @@ def test_a_scan_that_is_cancelled_ends_at_once_on_spark_too(house: str, big: str
     running.until_reading()
     tag = services.cancel_scan(scan_id=running.number, by=system)
     began = time.monotonic()
-    scanning.interrupt_scan(tag)
+    runner.interrupt_scan(tag)
     row = running.ended(120)
     print(f"a cancelled scan ended after {time.monotonic() - began:.1f} s")
     assert (running.state, row.state, row.read) == ("cancelled", "cancelled", None)

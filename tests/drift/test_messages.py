@@ -11,13 +11,12 @@ import pytest
 import yaml
 
 from registry.access.roles import Actor
-from registry.drift.messages import DecodedMessage, decode_message
-from registry.drift.pasted import MAX_BYTES, MAX_TEXT, read_pasted
+from registry.drift.selectors.messages import MAX_BYTES, MAX_TEXT, DecodedMessage, decode_message, read_pasted
 from registry.errors import InvalidInput
 from registry.subjects.models import Schema
-from registry.subjects.names import parse_subject
-from registry.subjects.selectors.places import get_registry
 from registry.subjects.services import delete_version, register_version
+from registry.subjects.versions.lookup import get_registry
+from registry.subjects.versions.qualified_names import parse_subject
 
 CASES: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parent / "message_cases.yaml").read_text())
 ORDER = json.dumps(

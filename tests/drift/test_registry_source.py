@@ -14,18 +14,17 @@ from django.utils import timezone
 from registry.access.roles import Actor
 from registry.access.services import issue_token
 from registry.drift import services
-from registry.drift.known_registry import facts_of
 from registry.drift.models import Connector, Finding, SchemaUse, Source, Topic
-from registry.drift.scanning import perform_scan
+from registry.drift.scan.runner import perform_scan
 from registry.drift.sources.base import Given
-from registry.drift.sources.registry_rules import RegistryRules
+from registry.drift.sources.registry import RegistryRules, facts_of
 from registry.errors import InvalidSource
 from registry.promotions.models import Environment
 from registry.subjects.models import Registry, SchemaVersion
-from registry.subjects.names import SubjectName
 from registry.subjects.services import set_config, set_mode
+from registry.subjects.versions.qualified_names import SubjectName
 from tests.drift.scans import make_source
-from tests.drift.test_knowledge import put, record
+from tests.drift.test_scan_context import put, record
 
 pytestmark = [pytest.mark.django_db, pytest.mark.requirement("GOO-7")]
 

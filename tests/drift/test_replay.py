@@ -1,4 +1,4 @@
-"""Real messages read with a proposed schema: counted in the workers' own code, and through Kafka and Spark."""
+"""Real messages read with a proposed schema, through Kafka and Spark, and evidence from data beside a report."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 from django.test import Client
@@ -23,22 +24,35 @@ from pyspark import cloudpickle
 from registry.access.models import User
 from registry.access.roles import Actor, system_actor
 from registry.drift import services
-from registry.drift.data_evidence import replay_and_weigh
 from registry.drift.models import Cluster, FieldStatistic, Scan, SchemaUse, Source, Topic
-from registry.drift.replay import newest_ranges, replay_proposal
-from registry.drift.retiring import retirement_of
-from registry.drift.scanning import perform_scan
-from registry.drift.sources.kafka_ranges import Watermarks
+from registry.drift.replay.evidence import (
+    MISSES_A_BRANCH,
+    NEEDS_A_NULL,
+    NEEDS_A_VALUE,
+    REMOVED,
+    FieldSeen,
+    PaperFinding,
+    ReplaySeen,
+    replay_and_weigh,
+    weigh,
+)
+from registry.drift.replay.schema_replay import newest_ranges, replay_proposal
+from registry.drift.scan.runner import perform_scan
+from registry.drift.sources.kafka_offsets import Watermarks
+from registry.drift.usage.retirement import retirement_of
 from registry.errors import InvalidSource, NotAllowed, SchemaTooCostly, VersionNotFound
 from registry.formats import FORMATS
-from registry.formats.avro.codec import codec
+from registry.formats.avro.datum import codec
+from registry.formats.avro.rules import RULES as AVRO
+from registry.formats.json_schema.rules import RULES as JSON_SCHEMA
+from registry.formats.protobuf.rules import RULES as PROTOBUF
 from registry.formats.replay_tally import Replayer, ReplaySchema, ReplayTally, merged
 from registry.pipeline import replay as replaying
 from registry.pipeline.replay_worker import archive_of_engines, counting
 from registry.subjects.models import Schema
-from registry.subjects.names import parse_subject
-from registry.subjects.selectors.places import get_registry
 from registry.subjects.services import register_version
+from registry.subjects.versions.lookup import get_registry
+from registry.subjects.versions.qualified_names import parse_subject
 from tests.pipeline.topics import framed, make_topic
 
 
@@ -383,12 +397,12 @@ def test_retirement_asks_the_real_cluster(subject: Any, system: Actor, kafka_boo
 
 @pytest.mark.django_db
 def test_a_costly_schema_does_not_go_to_the_workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    from registry.drift import replay
-    from registry.subjects import engines
+    from registry.drift.replay import schema_replay
+    from registry.subjects.engine import schema_engine
 
-    parsed = engines.parse("AVRO", OLD)
+    parsed = schema_engine.parse("AVRO", OLD)
     with pytest.raises(SchemaTooCostly):
-        replay._as_text(
+        schema_replay._as_text(
             type(parsed)(
                 **{**{name: getattr(parsed, name) for name in ("schema_type", "text", "canonical", "fingerprint")}}
             )
@@ -434,3 +448,26 @@ def test_a_real_scan_tells_which_versions_can_go(
     assert answers == {1: "no", 2: "yes", 3: "no"}
     assert "Producers still write with it" in found.versions[1].sentence
     assert "never seen in the 40 messages" in found.versions[2].sentence
+
+
+CASES: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parent / "weighing_cases.yaml").read_text())
+
+
+def replay_of(given: dict[str, Any]) -> ReplaySeen:
+    losses, changes = (tuple(given.get(name, {}).items()) for name in ("losses", "changes"))
+    return ReplaySeen("orders", given["tried"], given["failed"], given.get("first", ""), losses, changes)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+def test_case(case: dict[str, Any]) -> None:
+    findings = [PaperFinding(*item) for item in case["findings"]]
+    fields = [FieldSeen(*item, date(2026, 11, 1), date(2026, 11, 30)) for item in case.get("fields", [])]
+    found = weigh(findings, fields, replay_of(case["replay"]) if "replay" in case else None)
+    assert [line.weight for line in found] == [weight for weight, _ in case["lines"]], found
+    for line, (_, part) in zip(found, case["lines"], strict=True):
+        assert part in line.sentence
+
+
+def test_the_rules_exist() -> None:
+    known = {*AVRO, *PROTOBUF, *JSON_SCHEMA}
+    assert known >= NEEDS_A_VALUE | NEEDS_A_NULL | REMOVED | MISSES_A_BRANCH

@@ -1,4 +1,4 @@
-"""Samples of messages at every door: shown to those who may see them, and to nobody else."""
+"""Samples of messages in every channel, shown to those alone who may see them, and links on a source's page."""
 
 from __future__ import annotations
 
@@ -9,23 +9,25 @@ from typing import Any
 
 import pytest
 from django.core.management import call_command
+from django.utils import timezone
 
 from registry.access.models import User
 from registry.access.roles import Actor
 from registry.access.services import issue_token
 from registry.audit.models import AuditEvent
 from registry.drift import selectors
-from registry.drift.models import FieldStatistic, Finding, Source
+from registry.drift.models import FieldStatistic, Finding, Scan, Source
 from registry.drift.services import acknowledge
 from registry.drift.sources import SOURCES
 from registry.drift.sources.base import ScanResult
-from registry.notifications.inbox import subscribe
 from registry.notifications.models import Notice
-from registry.subjects.names import SubjectName
+from registry.notifications.services import subscribe
+from registry.streams.models import StreamQuery
 from registry.subjects.services import register_version
+from registry.subjects.versions.qualified_names import SubjectName
 from tests.conftest import RawClient
 from tests.drift.scans import READ, judged, make_source, scan, topic
-from tests.drift.test_scanning import Fake
+from tests.drift.test_scan_runner import Fake
 
 pytestmark = pytest.mark.django_db
 VALUE = '{"mail": "aaa@aaaaaaa.aaa (15)"}'
@@ -166,3 +168,30 @@ def test_a_finding_about_something_else_proposes_nothing(finding: Finding, perso
     person("steward")
     client.force_login(User.objects.get(username="steward"))
     assert client.get(f"/ui/findings/{finding.pk}").context["page"].propose is None
+
+
+def page_of(person: Callable[[str], Actor], number: int) -> Any:
+    person("reader")
+    client = RawClient()
+    client.force_login(User.objects.get(username="reader"))
+    return client.get(f"/ui/sources/{number}")
+
+
+def test_a_checkpoint_leads_to_its_query_and_says_why_rows_weren_t_read(
+    registries: None, person: Callable[[str], Actor]
+) -> None:
+    source = make_source(kind="state_store", name="/data/totals", cluster=None)
+    assert b"The query and its state" not in page_of(person, source.pk).content
+    query = StreamQuery.objects.create(
+        source=source, registry=source.registry, path="/data/totals", query_id="q", scanned_at=timezone.now(),
+        allowed_value_schemas=16, allowed_schema_files=128,
+    )  # fmt: skip
+    read = {"nothing": False, "rows": 0, "seconds": 1, "variables": [], "rows_problem": "Spark isn't there <b>"}
+    Scan.objects.create(source=source, state="done", queued_by="s", read=read)
+    said = page_of(person, source.pk).content.decode()
+    assert f'href="/ui/queries/{query.pk}"' in said
+    assert "Spark isn&#x27;t there &lt;b&gt;." in said
+
+
+def test_topics_lead_to_no_query(registries: None, person: Callable[[str], Actor]) -> None:
+    assert b"The query and its state" not in page_of(person, make_source().pk).content

@@ -11,11 +11,11 @@ import pytest
 from registry.errors import InvalidCompatibility, InvalidSchema
 from registry.formats.assessment import Assessment, ClientAnswer, Dependant, assess
 from registry.formats.avro import AVRO
+from registry.formats.ci_findings import told_of
 from registry.formats.compatibility import LEVELS
-from registry.formats.findings_told import told_of
 from registry.formats.rendering import assessment_markdown, assessment_text
 from registry.formats.report import Profile
-from tests.formats.random_schemas import random_pair
+from tests.formats.avro.random_schemas import random_pair
 
 DOCUMENTED = jsonschema_rs.validator_for(
     json.loads((Path(__file__).parents[2] / "docs/reference/compatibility-report.schema.json").read_text())

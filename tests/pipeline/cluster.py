@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pyspark
 
-from dashboard.services.java import find_java, home_for_spark
+from dashboard.runtime.java import find_java, home_for_spark
 from tests.java_words import SHORT_LIVED
 
 HOME = Path(pyspark.__file__).parent

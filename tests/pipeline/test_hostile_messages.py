@@ -19,7 +19,7 @@ from registry.observations import (
     WriterSchema,
 )
 from registry.pipeline import run
-from registry.pipeline.workers import avro_extent, reading
+from registry.pipeline.workers import message_reader, schema_shapes
 from tests.pipeline.hostile import DEEP, HOSTILE, LIST, TREE
 from tests.pipeline.topics import USER, Headers, Message, framed, make_topic, scan_of, string, writers
 
@@ -89,8 +89,8 @@ def test_a_message_that_ends_its_process_is_found_and_all_others_are_decoded(
     kafka_bootstrap: str, spark_remote: str, monkeypatch: Any
 ) -> None:
     """Without the check of depth, as a decoder does for which there is none; the stack is as small as a thread's may be."""
-    monkeypatch.setattr(avro_extent, "MOST_DEPTH", 10**9)
-    monkeypatch.setattr(reading, "STACKS", (256 * 1024,))
+    monkeypatch.setattr(schema_shapes, "MOST_DEPTH", 10**9)
+    monkeypatch.setattr(message_reader, "STACKS", (256 * 1024,))
     deep = b"\x02" * DEEP + b"\x00" * (DEEP + 1)
     shallow = b"\x02\x00\x00"
     key = framed(3, b"\x02" + string("k") + b"\x00")

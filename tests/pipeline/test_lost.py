@@ -6,8 +6,7 @@ import pytest
 from pyspark.errors import PySparkException
 
 from registry.observations import PartitionRange
-from registry.pipeline.lost import Loss, loss_of, lost_topics
-from registry.pipeline.slices import Piece
+from registry.pipeline.kafka_reader import Loss, Piece, loss_of, lost_topics
 
 pytestmark = pytest.mark.requirement("CARD-3")
 

@@ -1,9 +1,13 @@
-"""Scans of real topics, on a real broker, through a real Spark Connect server."""
+"""Scans of real topics, on a real broker, through a real Spark Connect server.
+
+The events of Debezium's real connector were recorded, and are sent through the broker in its three forms.
+"""
 
 from __future__ import annotations
 
 import json
 import uuid
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -15,6 +19,8 @@ from confluent_kafka.admin import AdminClient
 from registry.errors import BrokerUnavailable
 from registry.observations import (
     Bounds,
+    ChangeEvents,
+    ChangeShape,
     FieldProfile,
     FramedMessages,
     FramedTwice,
@@ -24,6 +30,7 @@ from registry.observations import (
     OtherGroups,
     PartitionRange,
     PartitionRead,
+    Profile,
     ScanTotals,
     SchemaNotUsed,
     TopicLost,
@@ -35,6 +42,7 @@ from registry.observations import (
     WriterSchema,
 )
 from registry.pipeline import run
+from tests.debezium.events import recorded, recorded_schemas
 from tests.pipeline.topics import USER, Message, fill, framed, make_topic, scan_of, string, zigzag
 
 pytestmark = [pytest.mark.spark, pytest.mark.broker, pytest.mark.slow]
@@ -221,7 +229,7 @@ def test_a_bounded_scan_says_so_and_the_next_one_goes_on_where_it_ended(
 def test_messages_are_counted_by_hour_over_all_slices(
     kafka_bootstrap: str, spark_remote: str, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr("registry.pipeline.slices.FIRST_SLICE", 20)
+    monkeypatch.setattr("registry.pipeline.kafka_reader.FIRST_SLICE", 20)
     topic = make_topic(kafka_bootstrap, [], partitions=1)
     producer = Producer({"bootstrap.servers": kafka_bootstrap})
     # 30 hours: of the first a message each, of the last 1 and 40; beside them another id, of one hour
@@ -238,7 +246,7 @@ def test_messages_are_counted_by_hour_over_all_slices(
 
 
 def test_the_bound_of_bytes_ends_a_scan(kafka_bootstrap: str, spark_remote: str, monkeypatch: Any) -> None:
-    monkeypatch.setattr("registry.pipeline.slices.FIRST_SLICE", 10)
+    monkeypatch.setattr("registry.pipeline.kafka_reader.FIRST_SLICE", 10)
     topic = make_topic(kafka_bootstrap, [(0, None, framed(1, bytes(1_000))) for _ in range(200)], partitions=1)
     seen = run(scan_of(kafka_bootstrap, topic, bounds=Bounds(max_bytes=50_000)), remote=spark_remote)
     totals = only(TopicTotals, seen)[0]
@@ -323,3 +331,62 @@ def test_marks_in_headers_win_over_the_first_bytes(kafka_bootstrap: str, spark_r
     assert places(only(UnframedMessages, seen), "side", "hint") == {("value", "json_object"): (2, 7, 8)}
     assert places(only(NullMessages, seen), "side") == {("key",): (8, 0, 8), ("value",): (1, 3, 3)}
     assert places(only(UndecodableMessages, seen), "framing", "mark") == {("guid", str(GUID)): (1, 1, 1)}
+
+
+SCENARIOS = ("inventory", "key_change", "truncated", "messages", "identities", "types")
+# op, schema, table → events, with a row before, with newkey, with oldkey, unavailable
+Counts = dict[tuple[str, str, str], tuple[int, ...]]
+
+
+def counts_of(found: list[ChangeEvents]) -> Counts:
+    summed: dict[tuple[str, str, str], list[int]] = {}
+    for each in found:
+        row = (each.span.messages, each.with_before, each.newkey, each.oldkey, each.unavailable)
+        before = summed.setdefault((each.op, each.schema, each.table), [0] * 5)
+        summed[each.op, each.schema, each.table] = [one + other for one, other in zip(before, row, strict=True)]
+    return {key: tuple(row) for key, row in summed.items()}
+
+
+def expected_counts() -> Counts:
+    """Counted by hand from the events in JSON, which need no decoder but Python's."""
+    counted: dict[tuple[str, str, str], Counter[int]] = {}
+    for scenario in SCENARIOS:
+        for event in recorded(scenario, "json"):
+            value: Any = json.loads(event.value) if event.value is not None else None
+            if value is None or "op" not in value:
+                continue
+            source = value["source"]
+            table = "" if value["op"] == "m" else source["table"]
+            marks = (
+                1,
+                value["before"] is not None if "before" in value else 0,
+                event.header("__debezium.newkey") is not None,
+                event.header("__debezium.oldkey") is not None,
+                "__debezium_unavailable_value" in json.dumps([value.get("before"), value.get("after")]),
+            )
+            at = counted.setdefault((value["op"], source["schema"], table), Counter())
+            at.update({place: int(mark) for place, mark in enumerate(marks)})
+    return {key: tuple(row[place] for place in range(5)) for key, row in counted.items()}
+
+
+@pytest.mark.requirement("DEB-2", "DEB-3")
+@pytest.mark.parametrize("converter", ["json", "json_schema", "avro"])
+def test_changes_are_counted_in_every_form(kafka_bootstrap: str, spark_remote: str, converter: str) -> None:
+    messages: list[Message] = [
+        (event.partition, event.key, event.value, list(event.headers))
+        for scenario in SCENARIOS
+        for event in recorded(scenario, converter)
+    ]
+    topic = make_topic(kafka_bootstrap, messages, partitions=3)
+    writers = tuple(
+        WriterSchema("id", str(number), "AVRO", schema["schema"]) for number, schema in recorded_schemas().items()
+    )
+    spec = scan_of(kafka_bootstrap, topic, more=writers if converter == "avro" else (), profile=Profile(changes=True))
+    seen = run(spec, remote=spark_remote)
+    assert only(UndecodableMessages, seen) == []
+    assert only(SchemaNotUsed, seen) == []
+    assert counts_of(only(ChangeEvents, seen)) == expected_counts()
+    shapes = only(ChangeShape, seen)
+    assert bool(shapes) == (converter == "json_schema")
+    for shape in shapes:
+        assert json.loads(shape.text)["type"] == "struct"

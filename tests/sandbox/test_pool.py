@@ -25,9 +25,8 @@ from registry.formats import FORMATS
 from registry.formats.base import ResolvedReference
 from registry.formats.compatibility import check
 from registry.sandbox.codec import Source
-from registry.sandbox.limits import MIB, Limits
 from registry.sandbox.pool import EngineFailed, Pool
-from registry.sandbox.process import sweep_folders
+from registry.sandbox.process import MIB, Limits, sweep_folders
 from tests.waiting import ends_soon, until
 
 ROOT = Path(__file__).resolve().parents[2]

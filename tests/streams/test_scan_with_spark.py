@@ -12,9 +12,9 @@ from django.utils import timezone
 
 from registry.access.roles import Actor
 from registry.drift.models import Finding, Scan, Source
-from registry.drift.scanning import perform_scan
+from registry.drift.scan.runner import perform_scan
 from registry.observations import Observation, StateUnreadable
-from registry.streams import queries
+from registry.streams import selectors
 from registry.streams.models import StateSchema, StreamQuery
 from registry.streams.selectors import get_state_check
 from registry.streams.services import check_document
@@ -47,16 +47,16 @@ def test_rows_timers_and_history_of_a_real_query(
     read = scan(path).read
     assert (read["rows"], read["rows_problem"], read["nothing"]) == (21, "", False)
     scan(path)
-    (query,) = queries.list_queries()
+    (query,) = selectors.list_queries()
     assert query.operators[0]["timers"]["timers"] == 7
-    found = {each.name: each for each in queries.variables_with_schemas(query.id)}
+    found = {each.name: each for each in selectors.variables_with_schemas(query.id)}
     assert {name: (each.rows, each.keys, len(each.schemas)) for name, each in found.items()} == {
         "counts": (7, 7, 1),
         "last_visit": (7, 7, 1),
         "pages": (7, 7, 1),
     }
     assert found["last_visit"].expiry["without"] == 0
-    assert queries.filled_of(str(path)) is not None
+    assert selectors.filled_of(str(path)) is not None
     kept = {"name": "pages", "kind": "list", "value_schema": "page STRING"}
     less = {"name": "last_visit", "value_schema": "visits INT", "ttl": True}
     check = check_document(checkpoint=str(path), plan={"variables": [kept, less], "removed": ["counts"]}, by=system)
@@ -71,7 +71,7 @@ def test_without_spark_the_files_are_kept_and_the_rows_are_said_to_be_unread(set
     read = scan(FIXTURES / "customer_totals").read
     assert "No Spark Connect server is set" in read["rows_problem"]
     assert (StreamQuery.objects.count(), StateSchema.objects.count()) == (1, 5)
-    (totals,) = [each for each in queries.list_variables(StreamQuery.objects.get().pk) if each.name == "totals"]
+    (totals,) = [each for each in selectors.list_variables(StreamQuery.objects.get().pk) if each.name == "totals"]
     assert (totals.rows, "weren't read" in totals.rows_problem) == (None, True)
     rules = set(Finding.objects.values_list("rule", flat=True))
     assert {"RENAME_SUSPECTED", "STATE_SCHEMA_EVOLVED"} <= rules

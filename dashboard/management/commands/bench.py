@@ -9,9 +9,8 @@ from typing import Any, Final
 
 from django.core.management.base import BaseCommand, CommandError, OutputWrapper
 
-from dashboard.bench import board, dataset, endurance, engines, growth, pages, registry, scan, search, state
-from dashboard.bench.page import write_section
-from dashboard.bench.timing import machine
+from benchmarks import board, dataset, endurance, engines, growth, pages, registry, scan, search, state
+from benchmarks.measurement import machine, write_section
 from registry.errors import SchemadeskError
 
 

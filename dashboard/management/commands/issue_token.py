@@ -7,10 +7,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from registry.access.roles import system_actor
-from registry.access.scopes import ALL, SCOPE_WORDS
+from registry.access.roles import ALL, SCOPE_WORDS, system_actor
 from registry.access.services import issue_token
-from registry.access.services.tokens import DEFAULT_DAYS, MAX_DAYS
+from registry.access.tokens import DEFAULT_DAYS, MAX_DAYS
 from registry.errors import SchemadeskError
 
 

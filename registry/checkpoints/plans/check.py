@@ -9,18 +9,33 @@ from dataclasses import replace
 from typing import Final
 
 from registry.checkpoints.checksums import checksum_stops
-from registry.checkpoints.families import EVOLVING, UNUSED_DEFAULT, internal_meaning
 from registry.checkpoints.files import CheckpointFiles
 from registry.checkpoints.log_checks import source_stops
 from registry.checkpoints.logs import CHECKPOINT_FORMAT, SCHEMA_FILES, VALUE_SCHEMAS
-from registry.checkpoints.model import Checkpoint, Operator, StateVariable
+from registry.checkpoints.model import EVOLVING, UNUSED_DEFAULT, Checkpoint, Operator, StateVariable, internal_meaning
 from registry.checkpoints.object_store import ObjectStore
-from registry.checkpoints.plans.ddl_text import to_ddl
-from registry.checkpoints.plans.model import KINDS, PlannedState, StatePlan
-from registry.checkpoints.plans.operator_changes import damage_changes, language_of, operator_changes, unsaid
-from registry.checkpoints.plans.report import CheckStatus, OperatorCheck, Setting, StateCheck, VariableCheck, Verdict
-from registry.checkpoints.plans.rules import RESTART_RULES
-from registry.checkpoints.plans.stored import (
+from registry.checkpoints.plans.model import (
+    KINDS,
+    CheckStatus,
+    OperatorCheck,
+    PlannedState,
+    Setting,
+    StateCheck,
+    StatePlan,
+    VariableCheck,
+    Verdict,
+)
+from registry.checkpoints.plans.rendering import to_ddl
+from registry.checkpoints.plans.rules import (
+    RESTART_RULES,
+    damage_changes,
+    declared_changes,
+    language_of,
+    operator_changes,
+    removed_changes,
+    unsaid,
+)
+from registry.checkpoints.plans.stored_state import (
     StoredState,
     as_stored,
     internal_doubts,
@@ -29,8 +44,7 @@ from registry.checkpoints.plans.stored import (
     read_state,
     ttl_of,
 )
-from registry.checkpoints.plans.variable_changes import declared_changes, removed_changes
-from registry.checkpoints.read import read_checkpoint
+from registry.checkpoints.reader import read_checkpoint
 from registry.errors import InvalidInput
 from registry.formats.policies.spark_state import (
     RestartPlan,
@@ -40,8 +54,8 @@ from registry.formats.policies.spark_state import (
     VariableStatus,
     plan_restart,
 )
-from registry.formats.policies.spark_state.changes import change
 from registry.formats.policies.spark_state.rules import EFFECTS
+from registry.formats.policies.spark_state.schema_changes import change
 
 SCHEMA_CHECK: Final = "spark.sql.streaming.stateStore.stateSchemaCheck"
 _DEFAULTS: Final[Mapping[str, str]] = {VALUE_SCHEMAS: "16", SCHEMA_FILES: "128", SCHEMA_CHECK: "true"}

@@ -1,4 +1,4 @@
-"""A plan as a JSON document.
+"""A plan as a JSON document, read from text or made from the present state of a checkpoint.
 
     {"language": "python", "operator": 0, "time_mode": "ProcessingTime",
      "variables": [{"name": "totals", "kind": "value", "value_schema": "orders BIGINT, note STRING", "ttl": false},
@@ -6,17 +6,22 @@
      "removed": ["old_totals"],
      "settings": {"spark.sql.streaming.stateStore.maxNumStateSchemaFiles": 256}}
 
-Only `variables` is needed. `output_mode`, `api` and `operators` can be said as well. A schema is Spark's DDL or StructType JSON (as text or as an object), `key_schema` the
-grouping key's if it changes; `ttl` is true, false or a number of milliseconds; what isn't said stays as it is.
+Only `variables` is required. `output_mode`, `api` and `operators` are optional too. A schema is Spark's DDL or
+StructType JSON (as text or as an object), `key_schema` the grouping key's if it changes; `ttl` is true, false or a
+number of milliseconds; what is left out stays as it is.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NoReturn, TypeVar
 
-from registry.checkpoints.families import OPERATORS
+from registry.checkpoints.files import CheckpointFiles
+from registry.checkpoints.logs import CHECKPOINT_FORMAT
+from registry.checkpoints.model import OPERATORS, Checkpoint, StateVariable
+from registry.checkpoints.object_store import ObjectStore
 from registry.checkpoints.plans.ddl import parse_ddl
 from registry.checkpoints.plans.model import (
     APIS,
@@ -29,8 +34,12 @@ from registry.checkpoints.plans.model import (
     PlannedState,
     StatePlan,
 )
-from registry.errors import InvalidSchema
-from registry.formats.json_source import DuplicateKey, SchemaProblem, check_text, decode, invalid
+from registry.checkpoints.plans.rendering import to_ddl
+from registry.checkpoints.plans.rules import SPARK_TIME_MODES, language_of, operators_of, output_mode_of, time_mode_of
+from registry.checkpoints.plans.stored_state import StoredState, read_state
+from registry.checkpoints.reader import read_checkpoint
+from registry.errors import InvalidCheckpoint, InvalidSchema
+from registry.formats.json_pointer import DuplicateKey, SchemaProblem, check_text, decode, invalid
 from registry.formats.policies.spark_state import parse_struct
 
 _KEYS: Final = (
@@ -233,3 +242,57 @@ def _shown(given: Any) -> str:
     if isinstance(given, str | int | float):
         return repr(given)[:60]
     return "a list" if isinstance(given, list) else "an object"
+
+
+def plan_as_is(
+    path: str,
+    allowed_roots: Iterable[str | os.PathLike[str]],
+    operator: int | None = None,
+    *,
+    store: ObjectStore | None = None,
+) -> str:
+    """A plan document, as JSON text, that declares the state variables of a checkpoint as they are.
+
+    Raises InvalidCheckpoint, also where the operator keeps no state variables of the user's; InvalidInput where it
+    isn't clear which operator is meant.
+    """
+    roots = tuple(allowed_roots)
+    checkpoint = read_checkpoint(path, roots, store=store)
+    state = read_state(CheckpointFiles(path, roots, store=store), checkpoint, operator)
+    listed = [
+        _present_variable(each) for each in state.operator.variables if each.removed_at is None and each.kind in KINDS
+    ]
+    if not listed:
+        raise InvalidCheckpoint(
+            f"operator {state.operator.number} ({state.operator.description}) has no state variables that a plan names"
+        )
+    return json.dumps(_whole(checkpoint, state) | {"variables": listed}, indent=2, ensure_ascii=False)
+
+
+def _whole(checkpoint: Checkpoint, state: StoredState) -> dict[str, Any]:
+    """What Spark compares beside the variables, as the plan calls it."""
+    operator = state.operator
+    document: dict[str, Any] = {"operator": operator.number} if len(checkpoint.operators) > 1 else {}
+    document["operators"] = list(operators_of(checkpoint))
+    document["language"] = language_of(operator)
+    api = next((name for name, spark_name in APIS.items() if spark_name == operator.name), None)
+    if api is not None:
+        document["api"] = api
+    mode = time_mode_of(state)
+    time_mode = next((name for name in TIME_MODES if SPARK_TIME_MODES.get(name, name) == mode), None)
+    if time_mode is not None:
+        document["time_mode"] = time_mode
+    if output_mode_of(state) in OUTPUT_MODES:
+        document["output_mode"] = output_mode_of(state)
+    if checkpoint.format_version not in (None, 1):
+        document["settings"] = {CHECKPOINT_FORMAT: checkpoint.format_version}
+    return document
+
+
+def _present_variable(variable: StateVariable) -> dict[str, Any]:
+    newest = variable.newest
+    made: dict[str, Any] = {"name": variable.name, "kind": variable.kind}
+    if newest.map_key_schema is not None:
+        made["user_key_schema"] = to_ddl(json.loads(newest.map_key_schema))
+    made["value_schema"] = to_ddl(json.loads(newest.value_schema))
+    return made | ({"ttl": True} if variable.ttl else {})

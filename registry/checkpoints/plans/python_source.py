@@ -21,7 +21,7 @@ from registry.checkpoints.plans.model import (
     PlannedState,
     StatePlan,
 )
-from registry.checkpoints.plans.python_values import Evaluator, Scope, Unresolved, arguments
+from registry.checkpoints.plans.python_expressions import Evaluator, Scope, Unresolved, arguments
 from registry.errors import InvalidSchema
 from registry.formats.policies.spark_state import parse_struct
 

@@ -7,16 +7,24 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from registry.drift.debezium.expected import Expected, expected_of
-from registry.drift.debezium.facts import TopicFacts, World
-from registry.drift.debezium.finding import finding, listed
-from registry.drift.debezium.prediction import Refusal, predict_refusal
-from registry.drift.debezium.reading import SchemaText, UnreadableShape, row_of, row_of_profiles
-from registry.drift.debezium.shapes import RowShape
+from registry.drift.debezium.columns import (
+    ABSENT,
+    SIDES,
+    Change,
+    Compared,
+    Departure,
+    KeyDeparture,
+    RowShape,
+    Side,
+    compare,
+)
+from registry.drift.debezium.compatibility_prediction import Refusal, predict_refusal
+from registry.drift.debezium.expected_columns import Expected, expected_of
+from registry.drift.debezium.facts import TopicFacts, World, finding, listed
+from registry.drift.debezium.row_schemas import SchemaText, UnreadableShape, row_of, row_of_profiles
 from registry.drift.debezium.tables import Table
-from registry.drift.debezium.threeway import ABSENT, SIDES, Change, Compared, Departure, KeyDeparture, Side, compare
 from registry.drift.judge.model import JudgedFinding
-from registry.drift.rule import Severity
+from registry.drift.rules.rule import Severity
 from registry.observations import Side as TopicSide
 
 RULE_OF: Final[Mapping[Change, str]] = {

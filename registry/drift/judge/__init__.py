@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from registry.drift.judge.declared import Declared, DeclaredField, declared_fields, record_name
+from registry.drift.judge.declared_fields import Declared, DeclaredField, declared_fields, record_name
 from registry.drift.judge.fields import judge_fields
+from registry.drift.judge.finding_builder import SideOfTopic
 from registry.drift.judge.model import (
     Event,
     FieldDay,
@@ -27,13 +28,10 @@ from registry.drift.judge.model import (
     TopicSide,
     Use,
 )
-from registry.drift.judge.pairs import Pending, pending_versions, subjects_without_topic
-from registry.drift.judge.reading import SIDES, marks_seen, readings
-from registry.drift.judge.states import judge_state
-from registry.drift.judge.strategies import Belonging, belonging
-from registry.drift.judge.telling import SideOfTopic
+from registry.drift.judge.streaming_queries import judge_state
+from registry.drift.judge.topic_observations import SIDES, Belonging, belonging, marks_seen, readings
 from registry.drift.judge.topics import judge_expired, judge_remade, judge_topic
-from registry.drift.judge.versions import UNNAMED, message_types
+from registry.drift.judge.versions import UNNAMED, Pending, message_types, pending_versions, subjects_without_topic
 from registry.drift.rules import RULES
 from registry.observations import (
     FramedMessages,

@@ -7,12 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from registry.drift.judge import baselines
-from registry.drift.judge.declared import Declared, DeclaredField
+from registry.drift.judge.declared_fields import Declared, DeclaredField
+from registry.drift.judge.finding_builder import SideOfTopic, kind_words, named, owners, share_of
 from registry.drift.judge.model import FieldDay, JudgedFinding, Mark, Memory, Registered, RegisteredVersion
-from registry.drift.judge.reading import SIDES, Part, Reading, parts_of
-from registry.drift.judge.strategies import belonging
-from registry.drift.judge.telling import SideOfTopic
-from registry.drift.judge.words import kind_words, named, owners, share_of
+from registry.drift.judge.topic_observations import SIDES, Part, Reading, belonging, parts_of
 from registry.observations import FieldProfile
 
 MAX_FINDINGS: Final = 50  # of one rule in one mark's messages

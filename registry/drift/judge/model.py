@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from registry.drift.evidence import make_evidence
-from registry.drift.judge.declared import Declared
+from registry.drift.judge.declared_fields import Declared
 from registry.drift.rules import RULES, Severity
 from registry.observations import Framing, Side
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from registry.drift.judge.finding_builder import counted, either, moment, span_of_time
 from registry.drift.judge.model import JudgedFinding, RegisteredVersion, make_finding
-from registry.drift.judge.registry_facts import (
+from registry.drift.judge.registry_advice import (
     GUARANTEES,
     OPENNESS,
     ConnectorSettings,
@@ -15,7 +16,6 @@ from registry.drift.judge.registry_facts import (
     is_more_open,
     is_weaker,
 )
-from registry.drift.judge.words import counted, either, moment, span_of_time
 from registry.drift.rules import Severity
 
 REST_DOORS: Final = frozenset({"confluent", "google", "spring"})

@@ -1,15 +1,19 @@
-"""Which versions of its subjects a topic's side is written with, over all scans: the *current* side of a comparison."""
+"""Which versions a topic's side is written with, over all scans: the *current* side of a comparison.
+
+Findings about versions that are deprecated, below the minimum, retired, quarantined or not seen yet, and about
+subjects without a topic.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from typing import Any, Final
 
-from registry.drift.judge.model import GRACE, JudgedFinding, Mark, RegisteredVersion
-from registry.drift.judge.reading import Part, count_of, parts_of
-from registry.drift.judge.telling import SideOfTopic
-from registry.drift.judge.words import both, mark_words, moment
+from registry.drift.judge.finding_builder import SideOfTopic, both, counted, mark_words, moment
+from registry.drift.judge.model import GRACE, JudgedFinding, Mark, Memory, Registered, RegisteredVersion, make_finding
+from registry.drift.judge.topic_observations import SIDES, Part, Reading, belonging, count_of, parts_of
 
 UNNAMED: Final = "message"  # before the indexes of a message type whose schema isn't known; no type's name has a space
 
@@ -163,3 +167,138 @@ def _types_before(where: SideOfTopic, subject: str, types: Mapping[str, list[Par
         return {}
     known = topic.message_types.get(where.side, {}).get(subject, {})
     return {name: first for name, (first, last) in known.items() if where.memory.is_recent(last)}
+
+
+TOPIC_GRACE: Final = 7 * 24 * 60 * 60 * 1000  # in which a subject may wait for its topic
+
+
+@dataclass(frozen=True)
+class Pending:
+    """A version that is registered and not yet seen in its topic: information, never drift.
+
+    `in_use` are the versions that the topic is written with; `since` is when it was registered.
+    """
+
+    topic: str
+    side: str
+    subject: str
+    version: int
+    since: int
+    in_use: tuple[int, ...]
+
+
+def subjects_without_topic(registered: Registered, memory: Memory) -> Iterator[JudgedFinding]:
+    """Subjects called like a topic of this source's that isn't there, of TopicName alone; none before a discovery.
+
+    A new subject may wait for its topic, unless that was there before.
+    """
+    if not memory.discovered:
+        return
+    for name, subject in sorted(registered.subjects.items()):
+        topic = next((name[: -len(side) - 1] for side in SIDES if name.endswith(f"-{side}")), "")
+        if not topic or not subject.live or topic in memory.all_topics or not _covers(memory, topic):
+            continue
+        known = memory.topics.get(topic)
+        is_gone = known is not None and known.gone
+        if not is_gone and memory.as_of - subject.since <= TOPIC_GRACE:
+            continue
+        names = {
+            "subject": subject.name,
+            "live": counted(subject.live, "live version"),
+            "registry": registered.registry,
+            "topic": topic,
+            "gone": "is gone from the cluster" if is_gone else "is not there",
+        }
+        yield make_finding(
+            "SUBJECT_WITHOUT_TOPIC",
+            names,
+            (subject.name,),
+            location=f"subject {subject.name}",
+            count=1,
+            evidence={"subject": subject.name, "topic": topic, "live_versions": subject.live, "was_there": is_gone},
+            subject=subject.name,
+        )
+
+
+def _covers(memory: Memory, topic: str) -> bool:
+    """Whether the source would have found the topic."""
+    if any(fnmatchcase(topic, pattern) for pattern in memory.exclude):
+        return False
+    return not memory.include or any(fnmatchcase(topic, pattern) for pattern in memory.include)
+
+
+def pending_versions(topics: Iterable[Reading], registered: Registered, memory: Memory) -> list[Pending]:
+    """The latest live versions that no message carries yet, of topics whose data carry other ones."""
+    found = []
+    for reading in topics:
+        for side in SIDES:
+            subjects = belonging((reading.topic, side), reading.marks(side), registered).subjects
+            uses = versions_in_use(SideOfTopic(reading, side, registered, memory, subjects))
+            for subject in subjects:
+                in_use = [use.version.version for use in uses if use.version.subject == subject]
+                latest = _latest(registered, subject)
+                if in_use and latest is not None and latest[0] > max(in_use):
+                    found.append(Pending(reading.topic, side, subject, latest[0], latest[1], tuple(in_use)))
+    return found
+
+
+def _latest(registered: Registered, subject: str) -> tuple[int, int] | None:
+    live: Sequence[tuple[int, int]] = [
+        (version.version, version.registered_at)
+        for version in registered.histories.get(subject, ())
+        if not version.deleted
+    ]
+    return max(live, default=None)
+
+
+QUARANTINED: Final = "quarantined"
+#: in good standing or deprecated, but older than the least version that producers may write
+BELOW: Final = "below the least version"
+#: standing → rule; from the mildest on
+_RULES: Final[Mapping[str, str]] = {
+    "deprecated": "ID_DEPRECATED",
+    BELOW: "ID_BELOW_LEAST",
+    "retired": "ID_RETIRED",
+    QUARANTINED: "ID_QUARANTINED",
+}
+_ORDER: Final = tuple(_RULES)
+
+
+def judge_standing(
+    where: SideOfTopic,
+    mark: Mark,
+    parts: Sequence[Part],
+    live: Sequence[RegisteredVersion],
+    names: Mapping[str, Any],
+    evidence: Mapping[str, Any],
+) -> Iterator[JudgedFinding]:
+    """The finding of one mark, where no live version that it stands for is in good standing.
+
+    What was written before a version was deprecated or retired, or another was made the least, is as it should be; of
+    one in quarantine nothing is.
+    """
+    if not all(version.standing in _RULES for version in live):
+        return
+    mildest = min(live, key=lambda version: (_ORDER.index(version.standing), -version.standing_since))
+    since = mildest.standing_since
+    told = list(parts) if mildest.standing == QUARANTINED else [part for part in parts if part.last_time > since]
+    if not told:
+        return
+    until = mildest.standing_until
+    is_over = bool(until) and any(part.last_time > until for part in told)
+    said = f", to be used until {moment(until)} at most" if until else ""
+    yield where.finding(
+        _RULES[mildest.standing],
+        told,
+        {**names, "since": moment(since), "until": said, "message": mildest.standing_message, "least": mildest.least},
+        key=mark,
+        evidence={
+            **evidence,
+            "standing": mildest.standing,
+            "since": since,
+            "until": until or None,
+            **({"least": mildest.least} if mildest.least else {}),
+        },
+        subject=mildest.subject,
+        severity="risk" if is_over else None,
+    )

@@ -12,7 +12,7 @@ from typing import Any, Final
 from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery
 from django.utils import timezone
 
-from registry.access.extent import NOTHING, extent_of, require_extent
+from registry.access.permission_filters import NOTHING, extent_of, require_extent
 from registry.access.roles import Actor
 from registry.drift.models import Cluster, Scan, Source, Topic
 from registry.errors import ClusterNotFound, SourceNotFound

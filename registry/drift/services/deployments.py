@@ -10,14 +10,14 @@ from urllib.parse import urlsplit
 from django.db import transaction
 from django.utils import timezone
 
-from registry.access.patterns import checked_pattern
+from registry.access.permission_filters import checked_pattern
 from registry.access.roles import Actor, require
-from registry.audit.services import record
-from registry.drift.deployment_model import MAX_LABEL, MAX_URL, Deployment
+from registry.audit.context import record
+from registry.drift.models import MAX_LABEL, MAX_URL, Deployment
 from registry.errors import InvalidInput
 from registry.subjects.models import Registry
-from registry.subjects.models.clients import MAX_NAME
-from registry.subjects.selectors.places import get_registry
+from registry.subjects.models.registries import MAX_NAME
+from registry.subjects.versions.lookup import get_registry
 
 ACTION: Final = "deployment.tell"
 #: for how long they are kept after they began

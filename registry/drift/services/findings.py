@@ -10,16 +10,15 @@ from django.db import transaction
 from django.db.models import F, Q
 from django.utils import timezone
 
-from registry.access.extent import require_extent
 from registry.access.models import User
-from registry.access.patterns import checked_pattern
+from registry.access.permission_filters import checked_pattern, require_extent
 from registry.access.roles import Actor, require
-from registry.audit.services import record
-from registry.drift.life_cycle import MutePattern, is_muted
+from registry.audit.context import record
 from registry.drift.models import Finding, Mute
+from registry.drift.scan.aggregation import MutePattern, is_muted
 from registry.drift.selectors import may_see_finding
 from registry.errors import FindingNotFound, InvalidInput, MuteNotFound, WrongState
-from registry.subjects.selectors.places import get_registry
+from registry.subjects.versions.lookup import get_registry
 
 MAX_REASON = 4000
 MAX_STARS = 10

@@ -10,11 +10,11 @@ from django.db import transaction
 from django.db.models import F, QuerySet
 from django.utils import timezone
 
-from registry.access.extent import require_extent
+from registry.access.permission_filters import require_extent
 from registry.access.roles import Actor, require
+from registry.drift.events import tell_of_failed
 from registry.drift.models import Scan, Source
 from registry.drift.services.sources import locked_source
-from registry.drift.telling import tell_of_failed
 from registry.errors import SourceNotFound, WrongState
 
 LEASE = timedelta(seconds=45)

@@ -1,4 +1,7 @@
-"""A Debezium connector: its configuration and state, its database's catalog, its topics and their schemas, as one."""
+"""A Debezium connector as a source: its configuration and state, its database's catalog, and its topics.
+
+Configuration and state come from Kafka Connect's REST API.
+"""
 
 from __future__ import annotations
 
@@ -6,27 +9,67 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
+from urllib.parse import quote
 
-from registry.drift.connecting import connect
+from registry.access.egress import parse_connection
+from registry.access.http_client import Limits, OutgoingClient
 from registry.drift.debezium.catalog import DatabaseConnection, read_catalog
-from registry.drift.debezium.connect import read_connector
+from registry.drift.debezium.connector import ConnectorConfig, ConnectorStatus, read_config, read_status
 from registry.drift.debezium.facts import World
-from registry.drift.debezium.judging import judge_debezium
-from registry.drift.debezium.summary import summary_of
+from registry.drift.debezium.judge import judge_debezium, summary_of
 from registry.drift.judge import judge
 from registry.drift.judge.model import JudgedFinding
 from registry.drift.models import Connector, Source
-from registry.drift.patience import patiently
-from registry.drift.rule_tables import topics as topic_rules
-from registry.drift.sources.backlog import behind_of
-from registry.drift.sources.base import Given, OnProgress, ScanResult
-from registry.drift.sources.debezium_facts import topic_facts
-from registry.drift.sources.kafka import require_any, survey_cluster, topics_after, waits_of, with_lost_offsets
-from registry.drift.sources.kafka_passes import observe
-from registry.drift.sources.kafka_read import read_json
-from registry.drift.topics import note_topics
-from registry.errors import InvalidSource
+from registry.drift.rules import topics as topic_rules
+from registry.drift.scan.db_retry import patiently
+from registry.drift.scan_context.connector import topic_facts
+from registry.drift.sources.base import Given, OnProgress, ScanResult, note_topics
+from registry.drift.sources.kafka import observe, require_any, survey_cluster, topics_after, waits_of, with_lost_offsets
+from registry.drift.sources.kafka_connection import connect
+from registry.drift.sources.kafka_offsets import behind_of, read_json
+from registry.errors import InvalidSource, RemoteUnavailable
 from registry.observations import Observation, ScanTotals
+
+LIMITS: Final = Limits(connect_seconds=5, read_seconds=10, total_seconds=30, max_bytes=2 * 1024 * 1024)
+MAX_CONNECTOR_NAME: Final = 255
+
+
+def read_connector(*, url: str, name: str, user: str = "", secret: str = "") -> tuple[ConnectorConfig, ConnectorStatus]:
+    """The connector's typed configuration and its status.
+
+    Raises InvalidInput and AddressRefused for the address, InvalidSecret, InvalidSource for a connector that isn't
+    there or is of another kind, RemoteUnavailable where Kafka Connect doesn't answer as it should.
+    """
+    if not name or len(name) > MAX_CONNECTOR_NAME:
+        raise InvalidSource(f"A connector's name has 1 to {MAX_CONNECTOR_NAME} characters.")
+    connection = parse_connection(url, user=user, secret=secret)
+    with OutgoingClient(connection, limits=LIMITS) as client:
+        config = _object(client, name, "config")
+        status = _object(client, name, "status")
+    return read_config({"name": name, **config}), read_status(status)
+
+
+def _object(client: OutgoingClient, name: str, what: str) -> Mapping[str, Any]:
+    where = client.connection.netloc
+    answer = client.call("GET", f"/connectors/{quote(name, safe='')}/{what}", headers={"Accept": "application/json"})
+    if answer.status == 404:
+        raise InvalidSource(
+            f"Kafka Connect at {where} has no connector {name[:80]!r}. Check its name with /connectors."
+        )
+    if answer.status in (401, 403):
+        raise RemoteUnavailable(
+            f"Kafka Connect at {where} doesn't let us read {name[:80]!r} ({answer.status}): give a user and a secret.",
+            status=answer.status,
+        )
+    if answer.status != 200:
+        raise RemoteUnavailable(
+            f"Kafka Connect at {where} answers {answer.status} for the {what} of {name[:80]!r}.", status=answer.status
+        )
+    found = answer.json(f"The {what} of {name[:80]!r} at {where}")
+    if not isinstance(found, dict):
+        raise RemoteUnavailable(f"The {what} of {name[:80]!r} at {where} is no JSON object.", status=answer.status)
+    return found
+
 
 MAX_NAME: Final = 1024
 #: what a connector's row takes, with the default of each
@@ -43,7 +86,7 @@ FIELDS: Final[Mapping[str, Any]] = {
     "database_tls": True,
 }
 #: of the judgement of topics, what holds for change events too: their fields are judged against the table instead
-_TOPIC_RULES: Final = frozenset(rule.id for rule in topic_rules.ROWS)
+_TOPIC_RULES: Final = frozenset(rule.id for rule in topic_rules.TOPIC_RULES)
 
 
 def checked_connector(given: Mapping[str, Any]) -> Connector:
@@ -117,8 +160,8 @@ class DebeziumConnector:
 
     def scan(self, source: Source, *, tag: str, on_progress: OnProgress) -> ScanResult:
         """Read connector, catalog and what is new in the topics, and judge them together."""
-        from registry.drift.knowledge import memory_of, registered_for  # late: it loads all formats
-        from registry.drift.personal import without_personal
+        from registry.drift.scan.personal_data import without_personal
+        from registry.drift.scan_context.topics import memory_of, registered_for  # late: it loads all formats
 
         started = time.monotonic()
         on_progress(0, 0, "asking Kafka Connect and the database")

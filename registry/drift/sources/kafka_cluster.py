@@ -17,8 +17,8 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from registry.drift.connecting import TIMEOUT_SECONDS, unavailable
-from registry.drift.sources.kafka_ranges import Watermarks
+from registry.drift.sources.kafka_connection import TIMEOUT_SECONDS, unavailable
+from registry.drift.sources.kafka_offsets import Watermarks
 
 #: topics that Kafka, Kafka Connect, Kafka Streams and the registries of others keep for themselves
 INTERNAL: Final = ("__*", "_schemas", "_confluent*", "connect-configs", "connect-offsets", "connect-status")

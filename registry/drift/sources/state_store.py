@@ -1,36 +1,120 @@
-"""A Spark checkpoint: its schema files read without Spark, its rows through Spark, judged together."""
+"""A Spark checkpoint as a source: its schema files read without Spark, its rows through Spark, judged together."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from django.conf import settings
 from django.utils import timezone
 
-from registry.checkpoints import Checkpoint, read_checkpoint
-from registry.checkpoints.observed import observe_schemas, rows_to_read
+from registry.checkpoints import Checkpoint, Operator, StateVariable, read_checkpoint
+from registry.checkpoints.model import observe_schemas, rows_to_read
 from registry.drift.judge import in_order, judge, nothing_read
-from registry.drift.judge.queries import QueryFacts, judge_query
-from registry.drift.judge.reading import milliseconds
+from registry.drift.judge.streaming_queries import QueryFacts, judge_query
+from registry.drift.judge.topic_observations import milliseconds
 from registry.drift.models import Scan, Source
-from registry.drift.patience import patiently
+from registry.drift.scan.db_retry import patiently
 from registry.drift.sources.base import Given, OnProgress, ScanResult, session_of, spark_remote
-from registry.drift.state_rows import rows_by_variable, timers_by_operator, timers_to_read
 from registry.errors import InvalidCheckpoint, InvalidSource, SparkUnavailable
 from registry.observations import (
     Bounds,
     Observation,
+    StateExpiry,
+    StateFieldNulls,
+    StateFieldRange,
+    StateKeys,
     StateLimit,
     StateRows,
     StateScan,
     StateSchemaVersion,
+    StateTimers,
     StateTotals,
     StateUnreadable,
+    StateVariableRead,
 )
 from registry.streams.models import CheckpointStore
-from registry.streams.seen import query_seen
-from registry.streams.stores import place_of, spark_path, why_rows_are_not_readable
+from registry.streams.scan_result import RowsSeen, query_seen
+from registry.streams.services import place_of, spark_path, why_rows_are_not_readable
+
+NO_ROWS = "The rows weren't read: "
+
+
+def timers_to_read(checkpoint: Checkpoint) -> tuple[StateVariableRead, ...]:
+    """The reads that show the registered timers of operators that have any kind of them."""
+    return tuple(
+        StateVariableRead(operator.number, None, "timers", checkpoint.last_committed_batch)
+        for operator in checkpoint.operators
+        if any("Timers_" in family.name for family in operator.internal)
+    )
+
+
+def rows_by_variable(
+    checkpoint: Checkpoint, observations: Sequence[Observation], problem: str = ""
+) -> dict[tuple[int, str], RowsSeen]:
+    """The newest rows of each variable that is still there; `problem` says why none were read."""
+    found = {}
+    for operator in checkpoint.operators:
+        for variable in operator.variables:
+            if variable.removed_at is None:
+                rows = RowsSeen(problem=problem) if problem else _state_rows(operator, variable, observations)
+                if rows is not None:
+                    found[operator.number, variable.name] = rows
+    return found
+
+
+def timers_by_operator(observations: Iterable[Observation]) -> dict[int, dict[str, Any]]:
+    """The registered timers of each operator that was asked for them; times are milliseconds since 1970."""
+    return {
+        each.operator: {"timers": each.timers, "earliest": each.earliest, "latest": each.latest}
+        for each in observations
+        if isinstance(each, StateTimers)
+    }
+
+
+def _state_rows(operator: Operator, variable: StateVariable, observations: Sequence[Observation]) -> RowsSeen | None:
+    mine = [each for each in observations if _is_of(each, operator, variable)]
+    counts = [each for each in mine if isinstance(each, StateRows)]
+    if not counts:
+        reason = next((each.reason for each in mine if isinstance(each, StateUnreadable)), "")
+        return RowsSeen(problem=f"{NO_ROWS}{reason}") if reason else None
+    newest = max(counts, key=lambda each: each.batch)
+    at = [each for each in mine if getattr(each, "batch", None) == newest.batch]
+    keys = next((each for each in at if isinstance(each, StateKeys)), None)
+    expiry = next((each for each in at if isinstance(each, StateExpiry)), None)
+    ranges = {each.path: each for each in at if isinstance(each, StateFieldRange)}
+    fields = []
+    for each in at:
+        if isinstance(each, StateFieldNulls):
+            told = ranges.get(each.path)
+            fields.append(
+                {
+                    "path": each.path,
+                    "type": told.kind if told else "",
+                    "rows": each.rows,
+                    "nulls": each.nulls,
+                    "minimum": told.minimum if told else None,
+                    "maximum": told.maximum if told else None,
+                    "bytes": told.bytes if told else None,
+                }
+            )
+    return RowsSeen(
+        batch=newest.batch,
+        rows=newest.rows,
+        keys=keys.keys if keys else None,
+        bytes=keys.bytes if keys else None,
+        fields=tuple(fields),
+        expiry={"without": expiry.without, "earliest": expiry.earliest, "latest": expiry.latest} if expiry else {},
+    )
+
+
+def _is_of(each: Observation, operator: Operator, variable: StateVariable) -> bool:
+    if getattr(each, "operator", None) != operator.number or isinstance(each, StateTimers):
+        return False
+    named = getattr(each, "variable", None)
+    # Built-in operators have one store, which Spark reads without a name; a join's two stores are read by side.
+    return named == variable.name or (named is None and len(operator.variables) == 1)
+
 
 MAX_NAME: Final = 1024
 NO_ROWS_HERE: Final = "rows not readable here"  # what why_rows_are_not_readable says begins so
@@ -60,8 +144,8 @@ class StateStore:
 
     def scan(self, source: Source, *, tag: str, on_progress: OnProgress) -> ScanResult:
         """Read the schema files, then the rows, and judge both. Without Spark the rows stay unread, and that is said."""
-        from registry.drift.knowledge import memory_of, registered_for  # late: it loads all formats
-        from registry.drift.known_queries import facts_of, inputs_of
+        from registry.drift.scan_context.streaming_queries import facts_of, inputs_of
+        from registry.drift.scan_context.topics import memory_of, registered_for  # late: it loads all formats
 
         on_progress(0, 0, "reading the checkpoint's files")
         place = place_of(source.name, patiently(lambda: CheckpointStore.objects.filter(source=source).first()))

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from registry.errors import InvalidSchema
-from registry.formats.avro import canonical, exchange, findings, tags
+from registry.formats.avro import canonical, decoding, findings, schema_outline
 from registry.formats.avro.diff import diff_types
-from registry.formats.avro.lint import lint_places
 from registry.formats.avro.model import Schema
-from registry.formats.avro.outline import outline
-from registry.formats.avro.parse import parse_schema
+from registry.formats.avro.parser import parse_schema
 from registry.formats.avro.repair import accept_rename, repair
+from registry.formats.avro.schema_outline import lint_places, outline
 from registry.formats.avro.witness import any_witness, truth_of, witness_of
 from registry.formats.base import (
     Difference,
@@ -27,8 +26,8 @@ from registry.formats.base import (
     Witness,
     graph_fingerprint,
 )
+from registry.formats.json_pointer import position as position_of
 from registry.formats.lint import LintFinding, findings_at
-from registry.formats.pointer import position as position_of
 from registry.formats.tags import EntityTags, TagChange
 
 
@@ -115,11 +114,11 @@ class AvroFormat:
 
     def example(self, parsed: ParsedSchema) -> Any:
         """A datum in Avro's JSON encoding; raises InvalidDatum where none can be made."""
-        return exchange.example(_model(parsed))
+        return decoding.example(_model(parsed))
 
     def resolve(self, reader: ParsedSchema, writer: ParsedSchema, datum: Any) -> Resolution:
         """What the reader makes of a datum in Avro's JSON encoding; raises InvalidDatum if it isn't the writer's."""
-        return exchange.resolve(_model(reader), _model(writer), datum)
+        return decoding.resolve(_model(reader), _model(writer), datum)
 
     def repair(
         self, schema: ParsedSchema, other: ParsedSchema, found: Incompatibility, *, is_reader: bool
@@ -141,15 +140,15 @@ class AvroFormat:
 
     def tags(self, parsed: ParsedSchema) -> tuple[EntityTags, ...]:
         """The tagged records and fields with their tags, in the order of the text."""
-        return tags.tags(_model(parsed))
+        return schema_outline.tags(_model(parsed))
 
     def with_tags(self, parsed: ParsedSchema, changes: Sequence[TagChange]) -> str:
         """The text with changed tags; raises InvalidSchema for an entity that it doesn't define."""
-        return tags.with_tags(parsed.text, _model(parsed), changes)
+        return schema_outline.with_tags(parsed.text, _model(parsed), changes)
 
     def has_top_level_field(self, parsed: ParsedSchema, name: str) -> bool:
         """Whether the schema is a record with a field of that name."""
-        return tags.has_top_level_field(_model(parsed), name)
+        return schema_outline.has_top_level_field(_model(parsed), name)
 
 
 def _model(parsed: ParsedSchema) -> Schema:

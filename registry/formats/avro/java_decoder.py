@@ -16,12 +16,11 @@ from typing import Any, Final
 
 from registry.formats.avro.branches import meant_branch
 from registry.formats.avro.datum import branch_position, stored
-from registry.formats.avro.findings import inside, option_place
+from registry.formats.avro.findings import Place, inside, option_place
 from registry.formats.avro.java_defaults import DefaultRefused, java_default
 from registry.formats.avro.java_names import JavaStops, RenamedWriter, simple_name
 from registry.formats.avro.model import Array, AvroType, Enum, Field, Fixed, Map, Named, Record, Union
 from registry.formats.avro.resolution import READS, Edge, Pair, Reason, mismatch_rule
-from registry.formats.avro.sides import Place
 
 MAX_STEPS: Final = 2_000_000
 _NO_PAIR: Final = Pair(Union((), "", None), Union((), "", None))

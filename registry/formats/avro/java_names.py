@@ -13,10 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from registry.formats.avro.findings import root_path
+from registry.formats.avro.findings import Place, root_path
 from registry.formats.avro.model import Array, AvroType, Enum, Field, Fixed, Map, Named, Record, Union
 from registry.formats.avro.resolution import Pair, Reason
-from registry.formats.avro.sides import Place
 
 _ROUNDS: Final = 2
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Final
 
 from registry.formats.avro.model import AvroType, Field, Record, Union, type_label
-from registry.formats.likeness import SUSPICION, rename_score, words_of
+from registry.formats.name_similarity import SUSPICION, rename_score, words_of
 
 _MAX_CANDIDATES: Final = 12
 _MAX_COMPARISONS: Final = 2_500

@@ -1,21 +1,97 @@
-"""Concrete edits that remove a finding, tried one after the other: the first whose text parses and passes is given."""
+"""Edits that remove a finding: tried in order, the smallest first; the first whose text parses and passes is given."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from registry.errors import InvalidSchema
 from registry.formats.avro.diff import matched_fields
 from registry.formats.avro.findings import judge
-from registry.formats.avro.model import Schema
-from registry.formats.avro.parse import parse_schema
-from registry.formats.avro.places import field_at
-from registry.formats.avro.repair_case import Case, Step
-from registry.formats.avro.repair_steps import IN_READER, IN_WRITER, INVENTING
+from registry.formats.avro.model import Schema, field_at
+from registry.formats.avro.parser import parse_schema
+from registry.formats.avro.repair_edits import (
+    Case,
+    Step,
+    add_branch,
+    add_default,
+    add_enum_default,
+    add_null,
+    add_symbols,
+    add_type_alias,
+    drop_aliases,
+    drop_branch,
+    drop_symbols,
+    leave_alias_to_one,
+    leave_alias_to_one_with_defaults,
+    make_optional,
+    rename_type,
+    restore_definition,
+    restore_field,
+    restore_field_at_end,
+    restore_size,
+    restore_type,
+    restore_type_and_default,
+    same_branch_first,
+)
 from registry.formats.base import Difference, Edit, Incompatibility, Judgement, ParsedSchema, ResolvedReference
 from registry.formats.json_edit import NoSuchPlace, TextEdit, json_source
+
+_RESTORE: Final[tuple[Step, ...]] = (restore_type, restore_definition, restore_type_and_default)
+
+#: the steps after which readers get a value that nobody wrote in place of data
+INVENTING: Final[frozenset[Step]] = frozenset(
+    {add_default, make_optional, leave_alias_to_one_with_defaults, add_enum_default}
+)
+
+IN_READER: Final[Mapping[str, tuple[Step, ...]]] = {
+    "FIELD_WITHOUT_DEFAULT": (add_default, make_optional),
+    "TYPE_NARROWED": (*_RESTORE, add_branch),
+    "TYPE_CHANGED": (*_RESTORE, add_branch),
+    "NULL_NOT_ACCEPTED": (add_null,),
+    "UNION_BRANCH_MISSING": (add_branch, *_RESTORE),
+    "ENUM_SYMBOL_MISSING": (add_symbols, add_enum_default),
+    "FIXED_SIZE_CHANGED": (restore_size,),
+    "NAME_CHANGED": (add_type_alias, rename_type, *_RESTORE),
+    "ALIAS_AMBIGUOUS": (drop_aliases,),
+    "FIELD_ALIASED_TWICE": (leave_alias_to_one, leave_alias_to_one_with_defaults),
+    "FIELD_ALIAS_ACROSS_NAMESPACES": (add_type_alias, rename_type),
+    "UNION_BRANCH_AMBIGUOUS": _RESTORE,
+    "UNION_BRANCH_ORDER": (same_branch_first,),
+    "ENUM_SYMBOL_DEFAULTED": (add_symbols,),
+    "WIDENING_LOSES_PRECISION": _RESTORE,
+    "BYTES_READ_AS_STRING": _RESTORE,
+    "STRING_READ_AS_UUID": _RESTORE,
+    "BYTES_READ_AS_DECIMAL": _RESTORE,
+    "LOGICAL_TYPE_REINTERPRETED": _RESTORE,
+    "LOGICAL_TYPE_CHANGED": _RESTORE,
+    "DECIMAL_PRECISION_NARROWED": _RESTORE,
+}
+
+IN_WRITER: Final[Mapping[str, tuple[Step, ...]]] = {
+    "FIELD_WITHOUT_DEFAULT": (restore_field, restore_field_at_end),
+    "TYPE_NARROWED": _RESTORE,
+    "TYPE_CHANGED": _RESTORE,
+    "NULL_NOT_ACCEPTED": (drop_branch, *_RESTORE),
+    "UNION_BRANCH_MISSING": (drop_branch, *_RESTORE),
+    "ENUM_SYMBOL_MISSING": (drop_symbols,),
+    "FIXED_SIZE_CHANGED": (restore_size,),
+    "NAME_CHANGED": (rename_type, *_RESTORE),
+    "FIELD_ALIAS_ACROSS_NAMESPACES": (rename_type,),
+    "UNION_BRANCH_AMBIGUOUS": _RESTORE,
+    "UNION_BRANCH_ORDER": _RESTORE,
+    "ENUM_SYMBOL_DEFAULTED": (drop_symbols,),
+    "WIDENING_LOSES_PRECISION": _RESTORE,
+    "BYTES_READ_AS_STRING": _RESTORE,
+    "STRING_READ_AS_UUID": _RESTORE,
+    "BYTES_READ_AS_DECIMAL": _RESTORE,
+    "DEFAULT_FILLED_DIFFERENTLY": (restore_field, restore_field_at_end),
+    "LOGICAL_TYPE_REINTERPRETED": _RESTORE,
+    "LOGICAL_TYPE_CHANGED": _RESTORE,
+    "DECIMAL_PRECISION_NARROWED": _RESTORE,
+}
+
 
 # Several branches of one union may have the same finding, in one place.
 _OF_BRANCHES: Final = frozenset({"UNION_BRANCH_MISSING", "UNION_BRANCH_AMBIGUOUS", "UNION_BRANCH_ORDER"})

@@ -12,14 +12,14 @@ from collections.abc import Sequence
 from typing import Final
 
 from registry.errors import InvalidSchema
-from registry.formats.avro.hazards import (
+from registry.formats.avro.model import PRIMITIVES, Array, AvroType, Enum, Field, Fixed, Map, Named, Record, Union
+from registry.formats.avro.value_hazards import (
     field_alias_hazards,
     has_unsure_order,
     is_changed_by_order,
     is_filled_differently,
     pair_hazards,
 )
-from registry.formats.avro.model import PRIMITIVES, Array, AvroType, Enum, Field, Fixed, Map, Named, Record, Union
 
 MAX_PAIRS: Final = 50_000
 

@@ -6,11 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
-from registry.formats.avro.codec import are_one, codec, plain_error
-from registry.formats.avro.covering import Coverage, TooMuchData
-from registry.formats.avro.datum import datum_to_json
-from registry.formats.avro.examination import FASTAVRO, JAVA, Examination, Key, examination, key_of
+from registry.formats.avro.datum import are_one, codec, datum_to_json, plain_error
+from registry.formats.avro.empirical_check import FASTAVRO, JAVA, Examination, Key, examination, key_of
 from registry.formats.avro.model import Schema
+from registry.formats.avro.sample_data import Coverage, TooMuchData
 from registry.formats.base import Incompatibility, Truth, Witness
 
 _NAMES: Final[Mapping[str, str]] = {FASTAVRO: "fastavro", JAVA: "Java's decoder"}

@@ -9,12 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from registry.errors import SchemaTooCostly
-from registry.formats.json_schema.compare_containers import compare_arrays, compare_objects
-from registry.formats.json_schema.compare_values import (
+from registry.formats.json_schema.keyword_comparison import (
+    compare_arrays,
     compare_const,
     compare_enums,
     compare_nots,
     compare_numbers,
+    compare_objects,
     compare_strings,
 )
 from registry.formats.json_schema.model import ROOT, Model

@@ -12,11 +12,17 @@ from decimal import Decimal
 from itertools import chain, islice
 from typing import Any, Final
 
-from registry.formats.json_schema.conjunction import Definitions, Facts, Schema, item_schema, property_schemas
-from registry.formats.json_schema.interning import Interning
-from registry.formats.json_schema.scalars import numbers, texts
-from registry.formats.json_schema.strings import matching_strings
-from registry.formats.json_schema.variants import variants, views
+from registry.formats.json_schema.sample_values import matching_strings, numbers, texts
+from registry.formats.json_schema.text import Interning
+from registry.formats.json_schema.value_facts import (
+    Definitions,
+    Facts,
+    Schema,
+    item_schema,
+    property_schemas,
+    variants,
+    views,
+)
 
 MAX_STEPS: Final = 6_000
 _MAX_DEPTH: Final = 10

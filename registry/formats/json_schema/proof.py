@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from registry.formats.json_schema.conjunction import Definitions, Facts, Schema, facts_of, property_schemas
-from registry.formats.json_schema.interning import json_equal
-from registry.formats.json_schema.proof_containers import array_holds, object_holds
-from registry.formats.json_schema.proof_values import number_holds, string_holds
+from registry.formats.json_schema.proof_keywords import array_holds, number_holds, object_holds, string_holds
+from registry.formats.json_schema.text import json_equal
+from registry.formats.json_schema.value_facts import Definitions, Facts, Schema, facts_of, property_schemas
 
 MAX_STEPS: Final = 30_000
 _MAX_NESTING: Final = 55

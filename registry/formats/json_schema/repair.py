@@ -9,16 +9,14 @@ from typing import Any, Final
 from registry.errors import InvalidSchema
 from registry.formats.base import Difference, Edit, Incompatibility, ParsedSchema, ResolvedReference
 from registry.formats.json_edit import NoSuchPlace, TextEdit
+from registry.formats.json_pointer import join, parent, unescape
+from registry.formats.json_schema.data import refusals_of
 from registry.formats.json_schema.findings import judge
-from registry.formats.json_schema.interning import Interning
-from registry.formats.json_schema.model import Model
-from registry.formats.json_schema.parse import parse_schema
-from registry.formats.json_schema.refusals import refusals_of
-from registry.formats.json_schema.resources import MISSING, value_at
+from registry.formats.json_schema.model import MISSING, Model, value_at
+from registry.formats.json_schema.parser import parse_schema
 from registry.formats.json_schema.rules import RULES
-from registry.formats.json_schema.text import compact, spaced
+from registry.formats.json_schema.text import Interning, compact, spaced
 from registry.formats.json_schema.validators import validator_of
-from registry.formats.pointer import join, parent, unescape
 
 
 @dataclass(frozen=True, slots=True)

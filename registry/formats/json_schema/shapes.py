@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
+from registry.formats.json_pointer import join
 from registry.formats.json_schema.drafts import Draft, is_schema
-from registry.formats.json_schema.interning import Interning
 from registry.formats.json_schema.model import Model, Place
-from registry.formats.pointer import join
+from registry.formats.json_schema.text import Interning
 
 Kind = Literal[
     "empty", "true", "false", "string", "number", "boolean", "null", "object", "array",

@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any, Final
 
 from registry.errors import InvalidDatum
-from registry.formats.protobuf.codec import Codec
+from registry.formats.protobuf.dynamic_messages import Codec
 from registry.formats.protobuf.model import Message, Schema
 from registry.formats.protobuf.resolution import read_message
-from registry.formats.protobuf.statements import MessageStatement
+from registry.formats.protobuf.text.statements import MessageStatement
 
 MAX_INDEXES: Final = 40
 _MAX_VARINT_BYTES: Final = 5

@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from registry.formats.base import Difference
-from registry.formats.pointer import join
+from registry.formats.json_pointer import join
 from registry.formats.protobuf.compiler import KNOWN_NAMES
 from registry.formats.protobuf.differences import (
     Spot,
     difference,
     doc_differences,
+    enum_differences,
+    extension_differences,
     extension_range_differences,
+    field_differences,
     option_differences,
+    renamed_oneofs,
     reserved_differences,
 )
-from registry.formats.protobuf.enum_differences import enum_differences
-from registry.formats.protobuf.field_differences import extension_differences, field_differences, renamed_oneofs
 from registry.formats.protobuf.model import Enum, Message, Method, Schema, Service
 
 

@@ -10,13 +10,22 @@ from typing import Final
 
 from registry.errors import InvalidInput
 from registry.formats.base import Difference, Edit, Incompatibility
-from registry.formats.pointer import unescape
-from registry.formats.protobuf.declarations import field_text, label_and_type, label_outside, message_text
-from registry.formats.protobuf.edits import Editor, NoPlace
-from registry.formats.protobuf.judgement import judge
-from registry.formats.protobuf.lookup import field_at, holder_at, message_at, message_of, message_of_name
-from registry.formats.protobuf.model import Enum, Field, Message, Schema
-from registry.formats.protobuf.parse import parse_schema
+from registry.formats.json_pointer import unescape
+from registry.formats.protobuf.model import (
+    Enum,
+    Field,
+    Message,
+    Schema,
+    field_at,
+    holder_at,
+    message_at,
+    message_of,
+    message_of_name,
+)
+from registry.formats.protobuf.parser import parse_schema
+from registry.formats.protobuf.text.positions import Editor, NoPlace
+from registry.formats.protobuf.text.printer import field_text, label_and_type, label_outside, message_text
+from registry.formats.protobuf.verdict import judge
 
 _NAME: Final = 1
 _NUMBER: Final = 3

@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Final
 
 from registry.formats.base import Incompatibility, Truth
-from registry.formats.protobuf.judgement import judge
 from registry.formats.protobuf.model import Schema
+from registry.formats.protobuf.verdict import judge
 
 # Breaks of the established check that stay true of the meaning where all values survive.
 _OF_MEANING: Final = frozenset({"PACKAGE_CHANGED", "FIELD_NAMED_TYPE_CHANGED", "ONEOF_FIELD_REMOVED"})

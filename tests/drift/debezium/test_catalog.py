@@ -14,7 +14,7 @@ from registry.drift.debezium.catalog import DatabaseConnection, read_catalog
 from registry.drift.debezium.filters import TableFilter
 from registry.drift.debezium.tables import Catalog, Column, Table
 from registry.errors import AddressRefused, InvalidSecret, InvalidSource, RemoteUnavailable
-from tests.debezium.databases import LogicalDatabase, logical_database
+from tests.debezium.services import LogicalDatabase, logical_database
 from tests.drift.debezium.conftest import EVERY_TABLE, catalog_of, reachable
 
 pytestmark = pytest.mark.slow

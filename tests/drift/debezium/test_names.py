@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from registry.drift.debezium.names import (
+from registry.drift.debezium.tables import (
     Mode,
     NamedTable,
     field_name,

@@ -15,7 +15,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from dashboard.demo.connectors import Converter, Login, conversion, debezium
+from dashboard.demo.shop import Converter, Login, conversion, debezium
 from registry.drift.debezium.connector import read_config, read_status
 from registry.drift.debezium.facts import World
 from registry.drift.debezium.tables import Catalog, Slot

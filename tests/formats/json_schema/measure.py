@@ -15,8 +15,7 @@ from dataclasses import dataclass, field
 from registry.errors import InvalidSchema
 from registry.formats.base import ParsedSchema, Truth
 from registry.formats.json_schema import JSON_SCHEMA
-from tests.formats.json_schema.random_schemas import random_pair
-from tests.formats.json_schema.random_values import counterexample, is_valid, validator_of
+from tests.formats.json_schema.random_schemas import counterexample, is_valid, random_pair, validator_of
 
 TRIES = 60
 

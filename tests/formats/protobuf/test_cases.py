@@ -10,9 +10,7 @@ import yaml
 
 from registry.formats.base import ParsedSchema, ResolvedReference
 from registry.formats.protobuf import PROTOBUF
-from registry.formats.protobuf.difference_rules import DIFFERENCE_RULES
-from registry.formats.protobuf.messages import DESCRIPTIONS
-from registry.formats.protobuf.rules import RULES
+from registry.formats.protobuf.rules import DESCRIPTIONS, DIFFERENCE_RULES, RULES
 
 FOLDER = Path(__file__).parent / "cases"
 DIRECTIONS = ("backward", "forward")

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from registry.formats.base import ParsedSchema
 from registry.formats.protobuf import PROTOBUF
 from registry.formats.protobuf.model import Message
-from tests.formats.protobuf.random_data import loss, random_datum
-from tests.formats.protobuf.random_schemas import mutated, random_tree, text_of
+from tests.formats.protobuf.random_schemas import loss, mutated, random_datum, random_tree, text_of
 
 SEEDS = st.integers(min_value=0, max_value=2**32)
 pytestmark = pytest.mark.slow

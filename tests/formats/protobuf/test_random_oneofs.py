@@ -18,7 +18,7 @@ from google.protobuf.message_factory import GetMessageClass
 from registry.formats.base import ParsedSchema
 from registry.formats.protobuf import PROTOBUF
 from tests.amounts import how_many
-from tests.formats.protobuf.random_data import UNNAMED, loss
+from tests.formats.protobuf.random_schemas import UNNAMED, loss
 
 pytestmark = pytest.mark.slow
 TYPES = ("int32", "string", "E", "N", "bool")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dashboard.presenters.frame import (
+from dashboard.components.badges import Look
+from dashboard.components.widgets import (
     Action,
     ActiveFilter,
     Choice,
@@ -17,8 +18,7 @@ from dashboard.presenters.frame import (
     Search,
     Section,
 )
-from dashboard.presenters.looks import Look
-from dashboard.presenters.notifications import (
+from dashboard.notifications.inbox import (
     DefaultRow,
     DeliveryRow,
     DigestChoice,
@@ -33,17 +33,8 @@ from dashboard.presenters.notifications import (
     WebhookRow,
     WebhooksPage,
 )
-from dashboard.presenters.people import (
-    Change,
-    ChangeForm,
-    GrantRow,
-    GroupRow,
-    OwnerRow,
-    PeoplePage,
-    PersonRow,
-    SamePersonRow,
-)
-from dashboard.presenters.tokens import TokenPage, TokenRow
+from dashboard.people.page import Change, ChangeForm, GrantRow, GroupRow, OwnerRow, PeoplePage, PersonRow, SamePersonRow
+from dashboard.people.tokens import TokenPage, TokenRow
 from tests.site.samples.cast import ARABIC, HOSTILE, LONG, ago, frame
 
 IDLE = Paging(first=1, last=3)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from urllib.parse import quote, urlencode
 
-from dashboard.presenters.frame import Crumb, Environment, Frame, Part, Section
-from dashboard.presenters.looks import EnvironmentKind
+from dashboard.components.badges import EnvironmentKind
+from dashboard.components.widgets import Crumb, Environment, Frame, Part, Section
 
 NOW = datetime(2026, 11, 21, 14, 30, 12, tzinfo=UTC)
 HOSTILE = '<img src=x onerror="alert(1)"> "quoted" \u202eevil\u202c {{ 7*7 }}'

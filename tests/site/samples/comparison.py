@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dashboard.presenters.comparison import (
+from dashboard.compare.comparison import (
     ChangeCard,
     ChangeGroup,
     ChoiceGroup,
@@ -17,16 +17,7 @@ from dashboard.presenters.comparison import (
     TextTools,
     UnchangedField,
 )
-from dashboard.presenters.frame import (
-    Choice,
-    Crumb,
-    Link,
-    Problem,
-    Section,
-)
-from dashboard.presenters.looks import ChangeKind, Evidence, Verdict
-from dashboard.presenters.notes import TagChip
-from dashboard.presenters.proof import (
+from dashboard.compare.proof import (
     EditView,
     EvidenceNote,
     PartingNote,
@@ -36,7 +27,10 @@ from dashboard.presenters.proof import (
     RenameView,
     bytes_view,
 )
-from dashboard.presenters.text_diff import text_diff
+from dashboard.components.badges import ChangeKind, Evidence, Verdict
+from dashboard.components.diff import text_diff
+from dashboard.components.widgets import Choice, Crumb, Link, Problem, Section
+from dashboard.subjects.annotations import TagChip
 from tests.site.samples.cast import DEV, HOSTILE, ago, frame, subject_crumbs, subject_url
 from tests.site.samples.subjects import NEW, OLD, SIDES
 

@@ -4,31 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dashboard.presenters.drift import (
-    Column,
-    EvidenceTable,
-    FindingList,
-    FindingPage,
-    FindingRow,
-    ScanProgress,
-    ScanRow,
-    SourceForm,
-    SourceGroup,
-    SourceList,
-    SourcePage,
-    SourceRow,
-)
-from dashboard.presenters.drift_parts import (
-    Affected,
-    AffectedRow,
-    BeforeAfter,
-    ClusterHead,
-    FieldGroup,
-    Suspected,
-    SuspectedList,
-    Unreadable,
-)
-from dashboard.presenters.frame import (
+from dashboard.components.badges import FindingState, ScanState, Severity, SourceKind
+from dashboard.components.diff import text_diff
+from dashboard.components.widgets import (
     Action,
     ActiveFilter,
     Choice,
@@ -42,8 +20,30 @@ from dashboard.presenters.frame import (
     Search,
     Section,
 )
-from dashboard.presenters.looks import FindingState, ScanState, Severity, SourceKind
-from dashboard.presenters.text_diff import text_diff
+from dashboard.findings.presenters import (
+    Column,
+    EvidenceTable,
+    FindingList,
+    FindingPage,
+    FindingRow,
+    ScanProgress,
+    ScanRow,
+    SourceForm,
+    SourceGroup,
+    SourceList,
+    SourcePage,
+    SourceRow,
+)
+from dashboard.sources.presenters import (
+    Affected,
+    AffectedRow,
+    BeforeAfter,
+    ClusterHead,
+    FieldGroup,
+    Suspected,
+    SuspectedList,
+    Unreadable,
+)
 from tests.site.samples.cast import DEV, HOSTILE, LONG, NOW, PROD, ago, frame
 
 SCAN = Action(label="Scan now", url="/ui/sources/1/scan", method="post", icon="refresh-cw")

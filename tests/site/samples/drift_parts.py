@@ -4,8 +4,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dashboard.presenters.drift import Bulk
-from dashboard.presenters.drift_parts import (
+from dashboard.components.badges import ScanState, Severity, SourceKind
+from dashboard.components.widgets import (
+    Action,
+    Choice,
+    Crumb,
+    Fact,
+    Field,
+    Filter,
+    Link,
+    Paging,
+    Problem,
+    Search,
+    Section,
+)
+from dashboard.findings.presenters import Bulk
+from dashboard.sources.presenters import (
     AdviceLine,
     Bar,
     BarTable,
@@ -27,20 +41,6 @@ from dashboard.presenters.drift_parts import (
     TopicSide,
     TopicTable,
 )
-from dashboard.presenters.frame import (
-    Action,
-    Choice,
-    Crumb,
-    Fact,
-    Field,
-    Filter,
-    Link,
-    Paging,
-    Problem,
-    Search,
-    Section,
-)
-from dashboard.presenters.looks import ScanState, Severity, SourceKind
 from tests.site.samples import drift
 from tests.site.samples.cast import DEV, HOSTILE, LONG, PROD, ago, frame
 from tests.site.samples.comparison import AGAINST_LATEST

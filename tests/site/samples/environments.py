@@ -4,16 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dashboard.presenters.environments import (
-    BreakGlassView,
-    ChangeView,
-    EnvironmentPage,
-    FreezeView,
-    LooseningForm,
-    RecurringView,
-    RuleView,
-)
-from dashboard.presenters.frame import (
+from dashboard.compatibility.presenters import LevelResult, ReferenceField, SyntaxProblem, snippet
+from dashboard.components.badges import Check, Outlook, Verdict
+from dashboard.components.widgets import (
     Action,
     ActiveFilter,
     Choice,
@@ -27,11 +20,18 @@ from dashboard.presenters.frame import (
     Search,
     Section,
 )
-from dashboard.presenters.looks import Check, Outlook, Verdict
-from dashboard.presenters.promotions import CheckRow
-from dashboard.presenters.promotions_board import BoardCell, BoardRow, EnvironmentBoard, EnvironmentRule
-from dashboard.presenters.proposals import ChangeLine, DraftList, DraftRow, ProposalPage, ProposalResult, ProposalTold
-from dashboard.presenters.report import LevelResult, ReferenceField, SyntaxProblem, snippet
+from dashboard.environments.board import BoardCell, BoardRow, EnvironmentBoard, EnvironmentRule
+from dashboard.environments.change_requests import (
+    BreakGlassView,
+    ChangeView,
+    EnvironmentPage,
+    FreezeView,
+    LooseningForm,
+    RecurringView,
+    RuleView,
+)
+from dashboard.promotions.plan import CheckRow
+from dashboard.proposals.forms import ChangeLine, DraftList, DraftRow, ProposalPage, ProposalResult, ProposalTold
 from registry.formats.compatibility import LEVELS
 from tests.site.samples.cast import DEV, HOSTILE, LONG, PROD, STAGING, ago, frame
 from tests.site.samples.comparison import COMPARISON

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import date
 
-from dashboard.presenters.frame import Action, Fact, Link, MessagePage, Problem, RemovedPage, Section
-from dashboard.presenters.home import ActivityItem, FirstStep, HealthItem, HealthLine, HomePage, Tried
-from dashboard.presenters.looks import Health, ScanState
+from dashboard.components.badges import Health, ScanState
+from dashboard.components.widgets import Action, Fact, Link, MessagePage, Problem, RemovedPage, Section
+from dashboard.home.panels import ActivityItem, FirstStep, HealthItem, HealthLine, HomePage, Tried
 from tests.site.samples.cast import HOSTILE, ago, frame
 from tests.site.samples.drift import FINDINGS
 from tests.site.samples.promotions import REQUESTS

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dashboard.presenters.audit import AuditChange, AuditList, AuditRow
-from dashboard.presenters.comparison import TextSwitch
-from dashboard.presenters.drift_parts import FindingOrigin
-from dashboard.presenters.frame import (
+from dashboard.audit.views import AuditChange, AuditList, AuditRow
+from dashboard.compare.comparison import TextSwitch
+from dashboard.components.badges import (
+    Acknowledged,
+    Check,
+    FindingState,
+    RequestState,
+    ReviewState,
+    Severity,
+    StepState,
+    Verdict,
+)
+from dashboard.components.widgets import (
     Action,
     ActiveFilter,
     Choice,
@@ -21,18 +30,7 @@ from dashboard.presenters.frame import (
     Search,
     Section,
 )
-from dashboard.presenters.looks import (
-    Acknowledged,
-    Check,
-    FindingState,
-    RequestState,
-    ReviewState,
-    Severity,
-    StepState,
-    Verdict,
-)
-from dashboard.presenters.policy import WhyNot
-from dashboard.presenters.promotions import (
+from dashboard.promotions.plan import (
     CheckRow,
     ChosenRow,
     IdPlan,
@@ -44,7 +42,7 @@ from dashboard.presenters.promotions import (
     RequestRow,
     TogetherPage,
 )
-from dashboard.presenters.promotions_page import (
+from dashboard.promotions.presenters import (
     CommentForm,
     CommentRow,
     ConsumerRow,
@@ -63,6 +61,8 @@ from dashboard.presenters.promotions_page import (
     ThreadView,
     TimelineEntry,
 )
+from dashboard.registries.policy_forms import WhyNot
+from dashboard.sources.presenters import FindingOrigin
 from tests.site.samples.cast import ARABIC, DEV, HOSTILE, LONG, PROD, STAGING, ago, frame
 from tests.site.samples.comparison import COMPARISON
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dashboard.presenters.drift_parts import FieldGroup
-from dashboard.presenters.frame import Action, Crumb, Environment, Fact, Field, Paging, Problem, Section
-from dashboard.presenters.moving import Coming, ComingRow, CopyPage, CopyRow, DeletedPage, MovingPage, Way
-from dashboard.presenters.registries import (
+from dashboard.components.widgets import Action, Crumb, Environment, Fact, Field, Paging, Problem, Section
+from dashboard.registries.archive import Coming, ComingRow, CopyPage, CopyRow, DeletedPage, MovingPage, Way
+from dashboard.registries.page import (
     ConnectionTest,
     RegistriesPage,
     RegistryForm,
@@ -16,6 +15,7 @@ from dashboard.presenters.registries import (
     StepState,
     TestLine,
 )
+from dashboard.sources.presenters import FieldGroup
 from tests.site.samples.cast import DEV, HOSTILE, LONG, PROD, ago, frame
 
 ACTIONS = (

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dashboard.presenters.frame import Choice, Crumb, Field, Problem, Section
-from dashboard.presenters.looks import Fate
-from dashboard.presenters.proof import bytes_view
-from dashboard.presenters.simulator import (
+from dashboard.compare.proof import bytes_view
+from dashboard.compatibility.read_modify_write import (
     FateTable,
     FieldFate,
     HazardRow,
@@ -20,6 +18,8 @@ from dashboard.presenters.simulator import (
     SimulatorPage,
     StepView,
 )
+from dashboard.components.badges import Fate
+from dashboard.components.widgets import Choice, Crumb, Field, Problem, Section
 from tests.site.samples.cast import ARABIC, HOSTILE, LONG, frame, subject_crumbs
 
 ENCODED = b"\x08text<script>alert(1)</script>".hex()

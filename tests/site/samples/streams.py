@@ -4,21 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dashboard.presenters.discovery import DiscoverPage, FoundRow
-from dashboard.presenters.drift_parts import FieldGroup
-from dashboard.presenters.frame import Action, Choice, Crumb, Fact, Field, Link, Paging, Problem, Section
-from dashboard.presenters.looks import Look
-from dashboard.presenters.state import (
-    EFFECT_LOOKS,
-    STATUS_LOOKS,
-    VERDICT_LOOKS,
-    Budget,
-    StateChange,
-    StateCheckForm,
-    StateReport,
-    StateVariable,
-)
-from dashboard.presenters.streams import (
+from dashboard.components.badges import Look
+from dashboard.components.diff import text_diff
+from dashboard.components.widgets import Action, Choice, Crumb, Fact, Field, Link, Paging, Problem, Section
+from dashboard.sources.discovery import DiscoverPage, FoundRow
+from dashboard.sources.presenters import FieldGroup
+from dashboard.streams.queries import (
     BudgetMeter,
     FieldRow,
     OperatorPanel,
@@ -31,7 +22,16 @@ from dashboard.presenters.streams import (
     VariablePage,
     VariableRow,
 )
-from dashboard.presenters.text_diff import text_diff
+from dashboard.streams.restart_check import (
+    EFFECT_LOOKS,
+    STATUS_LOOKS,
+    VERDICT_LOOKS,
+    Budget,
+    StateChange,
+    StateCheckForm,
+    StateReport,
+    StateVariable,
+)
 from tests.site.samples.cast import HOSTILE, LONG, PROD, ago, frame
 from tests.site.samples.comparison import COMPARE
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from dashboard.presenters.frame import (
+from dashboard.compatibility.presenters import snippet
+from dashboard.components.badges import Severity, SubjectHealth, Verdict
+from dashboard.components.widgets import (
     Action,
     ActiveFilter,
     Choice,
@@ -20,12 +22,10 @@ from dashboard.presenters.frame import (
     Section,
     Travel,
 )
-from dashboard.presenters.looks import Severity, SubjectHealth, Verdict
-from dashboard.presenters.notes import BulkForm, TagChip
-from dashboard.presenters.policy import WhyNot
-from dashboard.presenters.report import snippet
-from dashboard.presenters.subject_life import LeastPart, LifeMark, LifeState, StandingPart
-from dashboard.presenters.subjects import (
+from dashboard.registries.policy_forms import WhyNot
+from dashboard.subjects.annotations import BulkForm, TagChip
+from dashboard.subjects.lifecycle import LeastPart, LifeMark, LifeState, StandingPart
+from dashboard.subjects.presenters import (
     ColumnOrder,
     ExamplePanel,
     FieldMarkLink,

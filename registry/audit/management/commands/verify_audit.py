@@ -10,7 +10,7 @@ from pathlib import Path
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from registry.audit.sealing import Head, seal_events, verify
+from registry.audit.hash_chain import Head, seal_events, verify
 
 
 def head_of(text: str) -> Head:

@@ -12,11 +12,10 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from registry.access.roles import system_actor
-from registry.drift.messages import decode_message
-from registry.drift.pasted import ENCODINGS, MAX_TEXT
+from registry.drift.selectors.messages import ENCODINGS, MAX_TEXT, decode_message
 from registry.errors import SchemadeskError
-from registry.subjects.names import DEFAULT_CONTEXT, check_context
-from registry.subjects.selectors.places import get_registry
+from registry.subjects.versions.lookup import get_registry
+from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, check_context
 
 
 class Command(BaseCommand):

@@ -11,11 +11,11 @@ from django.core.management.base import BaseCommand, CommandError
 from django.core.serializers.json import DjangoJSONEncoder
 
 from registry.access.roles import system_actor
-from registry.drift.retiring import SubjectRetirement, retirement_of
-from registry.drift.usage import TopicUse, VersionUse, moment
+from registry.drift.usage.retirement import SubjectRetirement, retirement_of
+from registry.drift.usage.version_usage import TopicUse, VersionUse, moment
 from registry.errors import SchemadeskError
-from registry.subjects.names import parse_subject
-from registry.subjects.selectors.places import get_registry
+from registry.subjects.versions.lookup import get_registry
+from registry.subjects.versions.qualified_names import parse_subject
 
 
 class Command(BaseCommand):

@@ -19,13 +19,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, Literal
 
-from registry.formats.avro.differences import Place
+from registry.formats.avro.diff import Place
 from registry.formats.avro.findings import root_path
 from registry.formats.avro.model import Field, Record, Schema, type_label
 from registry.formats.base import Incompatibility, ParsedSchema, Severity
 from registry.formats.policies.base import History, PolicyItem, PolicyReport, PolicyRule, Weight
 from registry.formats.policies.oracle_nosql.rules import EVOLVE_RULES
-from registry.formats.policies.oracle_nosql.walk import Found, evolution, new_fields, why_default_is_invalid
+from registry.formats.policies.oracle_nosql.schema_walk import Found, evolution, new_fields, why_default_is_invalid
 
 Variant = Literal["document", "product"]
 MAX_ITEMS: Final = 10_000

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
-from registry.formats.policies.spark_state.changes import StateChange
+from registry.formats.policies.spark_state.schema_changes import StateChange
 
 SchemaJson = str | Mapping[str, Any]
 VariableStatus = Literal[

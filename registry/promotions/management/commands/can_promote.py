@@ -12,8 +12,8 @@ from django.db import DatabaseError
 
 from registry.access.roles import system_actor
 from registry.errors import SchemadeskError
-from registry.promotions.can_promote import NEEDS_APPROVAL, NO, YES, Answer, can_promote
-from registry.subjects.names import parse_subject
+from registry.promotions.board.readiness import NEEDS_APPROVAL, NO, YES, Answer, can_promote
+from registry.subjects.versions.qualified_names import parse_subject
 
 EXIT: Final[Mapping[str, int]] = {YES: 0, NEEDS_APPROVAL: 1, NO: 2}
 #: it couldn't be asked: an unknown name, no database

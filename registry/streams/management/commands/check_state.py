@@ -13,11 +13,11 @@ from typing import Any, Final
 
 from django.core.management.base import BaseCommand, CommandError
 
-from registry.checkpoints.locations import LOCAL
+from registry.checkpoints.filesystem import LOCAL
 from registry.checkpoints.plans import StateCheck, StatePlan, check_markdown, check_state, check_text, parse_plan
 from registry.checkpoints.plans.python_source import parse_python
 from registry.errors import InvalidInput, SchemadeskError
-from registry.streams.stores import FIELDS, Place, checked_store, location_of, place_of
+from registry.streams.services import FIELDS, Place, checked_store, location_of, place_of
 
 NOT_FINE, UNUSABLE = 1, 2
 # As file: and s3: begin; a folder whose name has a colon is written ./a:b.

@@ -1,0 +1,309 @@
+"""Sign-in through one OpenID Connect issuer, by allauth over the product's own HTTP client, with its views."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Mapping
+from io import BytesIO
+from typing import Any
+from urllib.parse import urlsplit
+
+import requests
+from allauth.account.adapter import get_adapter as get_account_adapter
+from allauth.account.internal.decorators import login_not_required
+from allauth.account.internal.emailkit import valid_email_or_none
+from allauth.account.utils import user_username
+from allauth.core.exceptions import ImmediateHttpResponse
+from allauth.socialaccount.adapter import DefaultSocialAccountAdapter, get_adapter
+from allauth.socialaccount.internal import jwtkit
+from allauth.socialaccount.models import SocialApp, SocialLogin, SocialToken
+from allauth.socialaccount.providers.base import AuthProcess
+from allauth.socialaccount.providers.oauth2.client import OAuth2Error
+from allauth.socialaccount.providers.oauth2.views import OAuth2CallbackView
+from allauth.socialaccount.providers.openid_connect.provider import OpenIDConnectProvider
+from allauth.socialaccount.providers.openid_connect.views import OpenIDConnectOAuth2Adapter
+from allauth.utils import get_request_param
+from django.conf import settings
+from django.db import transaction
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+from requests.adapters import BaseAdapter
+from requests.structures import CaseInsensitiveDict
+
+from registry.access.egress import parse_connection
+from registry.access.http_client import Limits, OutgoingClient, find_secret, refuse_other_host
+from registry.access.models import User
+from registry.access.roles import Actor
+from registry.access.services import set_mapped_groups
+from registry.audit.context import record
+from registry.errors import SchemadeskError
+
+LIMITS = Limits(connect_seconds=5, read_seconds=10, total_seconds=15, max_bytes=1024 * 1024)
+#: what the client sets itself
+OWN_HEADERS = frozenset({"host", "user-agent", "accept-encoding", "connection", "content-length"})
+
+
+class PolicedTransport(BaseAdapter):
+    """Sends each request by `OutgoingClient`: the egress policy decides where to, and nothing is redirected."""
+
+    def send(
+        self,
+        request: requests.PreparedRequest,
+        stream: bool = False,
+        timeout: Any = None,
+        verify: Any = True,
+        cert: Any = None,
+        proxies: Mapping[str, str] | None = None,
+    ) -> requests.Response:
+        """The answer. Raises requests.ConnectionError, with the reason in words, for whatever goes wrong."""
+        url = request.url or ""
+        parts = urlsplit(url)
+        headers = {name: str(value) for name, value in request.headers.items() if name.lower() not in OWN_HEADERS}
+        body = request.body.encode() if isinstance(request.body, str) else request.body
+        if not isinstance(body, bytes | None):
+            raise requests.RequestException("a body that comes in pieces is not sent", request=request)
+        try:
+            connection = parse_connection(f"{parts.scheme}://{parts.netloc}")
+            with OutgoingClient(connection, limits=LIMITS) as client:
+                answer = client.call(request.method or "GET", request.path_url, body=body, headers=headers)
+        except SchemadeskError as error:
+            raise requests.ConnectionError(error.message, request=request) from error
+        response = requests.Response()
+        response.status_code = answer.status
+        response.headers = CaseInsensitiveDict(answer.headers)
+        response.raw = BytesIO(answer.body)
+        response.url = url
+        response.request = request
+        return response
+
+    def close(self) -> None:
+        """Nothing is kept open."""
+
+
+logger = logging.getLogger(__name__)
+SUBJECT_LENGTH = 191  # the most that allauth's column takes; the standard allows 255 ASCII characters
+
+
+def provider_id() -> str:
+    """The id of the issuer: another issuer is another provider, whose subjects are other people."""
+    return f"oidc-{hashlib.sha256(settings.OIDC_ISSUER.encode()).hexdigest()[:24]}"
+
+
+class IssuerAdapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]  # allauth has no types
+    """The calls of one sign-in; holds what the issuer says against what was configured."""
+
+    @property
+    def openid_config(self) -> dict[str, Any]:
+        """The issuer's description. Raises OAuth2Error where it is that of another issuer."""
+        found: dict[str, Any] = super().openid_config
+        if found.get("issuer") != settings.OIDC_ISSUER:
+            raise OAuth2Error(f"The issuer calls itself {str(found.get('issuer'))[:200]!r}, not OIDC_ISSUER.")
+        return found
+
+    def get_callback_url(self, request: HttpRequest, app: SocialApp) -> str:
+        """Where the issuer sends people back to."""
+        return request.build_absolute_uri(reverse("oidc_callback"))
+
+    def complete_login(self, request: HttpRequest, app: SocialApp, token: SocialToken, **kwargs: Any) -> SocialLogin:
+        """The sign-in of the subject of the id token, whose signature is always checked. Raises OAuth2Error."""
+        text = kwargs["response"].get("id_token")
+        if not text:
+            raise OAuth2Error("The issuer gave no id token.")
+        identity = jwtkit.verify_and_decode(
+            credential=text,
+            keys_url=self.openid_config["jwks_uri"],
+            issuer=settings.OIDC_ISSUER,
+            audience=app.client_id,
+            lookup_kid=jwtkit.lookup_kid_jwk,
+        )
+        subject = identity.get("sub")
+        if not isinstance(subject, str) or not 1 <= len(subject) <= SUBJECT_LENGTH or not subject.isprintable():
+            raise OAuth2Error("The id token has no subject that can be used.")
+        claims = dict(identity)
+        if "userinfo_endpoint" in self.openid_config:
+            said = self._fetch_user_info(token.token)
+            if said.get("sub") != subject:
+                raise OAuth2Error("The issuer describes another subject than that of the id token.")
+            claims = {**said, **identity}
+        login = self.get_provider().sociallogin_from_response(request, claims)
+        login.claims = claims
+        return login
+
+
+class IssuerProvider(OpenIDConnectProvider):  # type: ignore[misc]
+    """The one issuer; keeps nothing of its claims but name and address."""
+
+    oauth2_adapter_class = IssuerAdapter
+
+    def get_login_url(self, request: HttpRequest, **kwargs: Any) -> str:
+        """Where a sign-in begins."""
+        return reverse("oidc_login")
+
+    def get_callback_url(self) -> str:
+        """Where it comes back to."""
+        return reverse("oidc_callback")
+
+    def get_default_scope(self) -> list[str]:
+        """What is asked for."""
+        return list(settings.OIDC_SCOPES)
+
+    def get_pkce_params(self) -> dict[str, str]:
+        """Always: a code that is caught is worth nothing without the verifier."""
+        self.app.settings["oauth_pkce_enabled"] = True
+        found: dict[str, str] = super().get_pkce_params()
+        return found
+
+    def extract_extra_data(self, data: dict[str, Any]) -> dict[str, Any]:
+        """Nothing: what was claimed once is no truth to keep."""
+        return {}
+
+    def extract_common_fields(self, data: dict[str, Any]) -> dict[str, Any]:
+        """Names; the address of mail is not among them, as allauth would look for others who have it."""
+        found = super().extract_common_fields({**data, "email": None})
+        return {name: value for name, value in found.items() if isinstance(value, str)}
+
+    def extract_email_addresses(self, data: dict[str, Any]) -> list[Any]:
+        """None, so that nobody is found by one."""
+        return []
+
+
+class IssuerAccounts(DefaultSocialAccountAdapter):  # type: ignore[misc]
+    """People of the issuer get an account without roles at their first sign-in, and their groups at each."""
+
+    def list_apps(self, request: HttpRequest, provider: str | None = None, client_id: str | None = None) -> list[Any]:
+        """The one client of the environment's settings, or none; never one of the database."""
+        if not settings.OIDC_ISSUER or provider not in (None, provider_id(), "openid_connect"):
+            return []
+        app = SocialApp(
+            provider="openid_connect",
+            provider_id=provider_id(),
+            name=settings.OIDC_NAME,
+            client_id=settings.OIDC_CLIENT_ID,
+            secret=client_secret(),
+            settings={"server_url": settings.OIDC_ISSUER},
+        )
+        return [app]
+
+    def get_app(self, request: HttpRequest, provider: str, client_id: str | None = None) -> SocialApp:
+        """The one client. Raises SocialApp.DoesNotExist without one."""
+        apps = self.list_apps(request, provider)
+        if not apps:
+            raise SocialApp.DoesNotExist
+        return apps[0]
+
+    def get_provider(self, request: HttpRequest, provider: str, client_id: str | None = None) -> IssuerProvider:
+        """The issuer. Raises SocialApp.DoesNotExist without one."""
+        return IssuerProvider(request, app=self.get_app(request, provider))
+
+    def get_requests_session(self) -> requests.Session:
+        """A session all of whose calls pass the egress policy; it follows no redirect and reads no environment."""
+        session = requests.Session()
+        session.trust_env = False
+        session.max_redirects = 0
+        session.adapters.clear()
+        session.mount("https://", PolicedTransport())
+        session.mount("http://", PolicedTransport())
+        return session
+
+    def is_open_for_signup(self, request: HttpRequest, sociallogin: SocialLogin) -> bool:
+        """Yes: the issuer says who is one of us, and a new account has no role."""
+        return True
+
+    def authenticate_by_email(self, login: SocialLogin) -> None:
+        """Nobody is, ever."""
+
+    def pre_social_login(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
+        """Somebody known: take over their groups before they are signed in."""
+        if sociallogin.is_existing:
+            take_groups(sociallogin.user, sociallogin.claims, origin=str(request.META.get("REMOTE_ADDR") or ""))
+
+    @transaction.atomic
+    def save_user(self, request: HttpRequest, sociallogin: SocialLogin, form: Any = None) -> User:
+        """Make the account of somebody new, under a name that nobody has."""
+        origin = str(request.META.get("REMOTE_ADDR") or "")
+        wanted = user_username(sociallogin.user) or sociallogin.account.uid
+        record(by=Actor(wanted, "ui", origin=origin, signed_in_by="oidc"), why="first sign-in through the issuer")
+        mail = sociallogin.claims.get("email")
+        sociallogin.user.email = (valid_email_or_none(mail) if isinstance(mail, str) else None) or ""  # only shown
+        user: User = super().save_user(request, sociallogin, form)
+        take_groups(user, sociallogin.claims, origin=origin)
+        return user
+
+    def on_authentication_error(
+        self,
+        request: HttpRequest,
+        provider: Any,
+        error: Any = None,
+        exception: Exception | None = None,
+        extra_context: Any = None,
+    ) -> None:
+        """The page that says that it didn't work; what went wrong stands in the log, for operators."""
+        logger.warning("sign-in through the issuer failed: %s %s", error, str(exception or "")[:500])
+        raise ImmediateHttpResponse(render(request, "account/oidc_failed.html", status=403))
+
+
+def client_secret() -> str:
+    """The client's secret from the secrets folder; "" for a public client. Raises InvalidSecret."""
+    if not settings.OIDC_SECRET:
+        return ""
+    secret = find_secret(settings.OIDC_SECRET)
+    refuse_other_host(secret, parse_connection(settings.OIDC_ISSUER))
+    return secret.value
+
+
+def take_groups(user: User, claims: dict[str, Any], *, origin: str) -> None:
+    """Put a person into the groups that the issuer's claim names by the mapping, and out of its other groups."""
+    if not settings.OIDC_GROUPS:
+        return
+    given = claims.get(settings.OIDC_GROUPS_CLAIM)
+    names = {given} if isinstance(given, str) else {item for item in given or () if isinstance(item, str)}
+    wanted = {group for claimed, group in settings.OIDC_GROUPS if claimed in names}
+    actor = Actor(user.get_username(), "ui", user_id=user.pk, origin=origin, signed_in_by="oidc")
+    set_mapped_groups(user=user, wanted=wanted, mapped={group for _, group in settings.OIDC_GROUPS}, by=actor)
+
+
+#: what a sign-in can run into before it leaves for the issuer
+FAULTS = (SchemadeskError, OAuth2Error, requests.RequestException, ValueError, KeyError)
+
+
+@never_cache
+@login_not_required  # type: ignore[untyped-decorator]  # allauth has no types
+@require_POST
+def login(request: HttpRequest) -> HttpResponse:
+    """Go to the issuer.
+
+    By a page that leads there, not by a redirect: the policy of our pages lets no form end on another host. What the
+    request carries besides the way back is not passed on.
+    """
+    if not settings.OIDC_ISSUER:
+        raise Http404
+    following = get_request_param(request, "next") or ""
+    back = following if following and get_account_adapter(request).is_safe_url(following) else None
+    try:
+        provider = get_adapter(request).get_provider(request, provider_id())
+        answer = provider.redirect(request, process=AuthProcess.LOGIN, next_url=back)
+    except FAULTS as error:
+        logger.warning("sign-in through the issuer can't begin: %s", str(error)[:500])
+        return render(request, "account/oidc_failed.html", status=503)
+    if "Location" not in answer:
+        return HttpResponse(answer.content, status=answer.status_code)
+    return render(request, "account/oidc_leave.html", {"address": answer["Location"], "name": settings.OIDC_NAME})
+
+
+@never_cache
+@login_not_required  # type: ignore[untyped-decorator]  # allauth has no types
+@require_safe
+def callback(request: HttpRequest) -> HttpResponse:
+    """Come back from the issuer."""
+    if not settings.OIDC_ISSUER:
+        raise Http404
+    try:
+        answer: HttpResponse = OAuth2CallbackView.adapter_view(IssuerAdapter(request, provider_id()))(request)
+        return answer
+    except FAULTS as error:
+        logger.warning("sign-in through the issuer failed: %s", str(error)[:500])
+        return render(request, "account/oidc_failed.html", status=403)

@@ -1,0 +1,328 @@
+"""The structure of a version: the fields that a page draws, what is known of each, and an example message."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlencode
+
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.translation import gettext
+
+from dashboard.compare.business_terms import fact_name
+from dashboard.components.badges import Severity
+from dashboard.components.links import subject_url
+from dashboard.components.translation import counted, later
+from dashboard.components.widgets import Paging
+from dashboard.subjects.descriptions import tag_chips
+from dashboard.subjects.field_filter import FIELD_ROWS, Asked, Chosen, asked_of, begin_of, chosen_of
+from dashboard.subjects.presenters import ExamplePanel, FieldMarkLink, FieldRow, InData, SeenField, Tree
+from registry.drift.replay.evidence import FieldSeen
+from registry.drift.replay.field_evidence import MAX_DAYS, FieldMark, FieldsSeen, fields_in_data
+from registry.errors import SchemadeskError
+from registry.formats.base import OutlineField
+from registry.formats.personal_data import FieldTags, SchemaTags
+from registry.subjects import selectors
+from registry.subjects.comparison.parsed_versions import UNREADABLE, example_of, tags_of_outline
+from registry.subjects.engine import schema_engine
+from registry.subjects.lifecycle.notes import Note
+from registry.subjects.models import Registry
+from registry.subjects.references.reference_graph import count_referrers
+from registry.subjects.usage.clients import ClientInfo, clients_of
+from registry.subjects.versions.qualified_names import SubjectName
+
+#: rule of an open finding → what it says beside the field
+WORDS: Final[Mapping[str, str]] = {
+    "FIELD_UNDECLARED": later("not declared"),
+    "FIELD_MISSING": later("missing, though required"),
+    "FIELD_KIND_WRONG": later("another kind than declared"),
+    "ENUM_VALUE_UNDECLARED": later("a value that isn’t listed"),
+    "FIELD_KIND_NEW": later("a new kind of value"),
+    "NULL_SHARE_ROSE": later("emptier than before"),
+    "ENUM_SHARE_SHIFTED": later("values have shifted"),
+    "FIELD_NEVER_FILLED": later("not filled any more"),
+}
+#: findings about fields that the version doesn't declare, that are listed below the table
+MAX_ELSEWHERE: Final = 20
+
+
+def seen_in_data(
+    registry: Registry, subject: SubjectName, drawn: Iterable[str], declared: Iterable[str]
+) -> tuple[InData, dict[str, SeenField]]:
+    """What is known of the version, and of the fields that are `drawn`; `declared` are the paths of all its fields.
+
+    A finding about a field of another part of the table is told there.
+    """
+    listed = list(drawn)
+    known = fields_in_data(registry, subject, listed)
+    others = {path.partition(".")[2].replace("{}", "[]") for path in declared}
+    elsewhere = [mark for mark in known.elsewhere if mark.path.replace("{}", "[]") not in others]
+    found = InData(
+        is_scanned=known.is_scanned,
+        days=MAX_DAYS,
+        undeclared=tuple(_link(mark, named=True) for mark in elsewhere[:MAX_ELSEWHERE]),
+        more_undeclared=max(0, len(elsewhere) - MAX_ELSEWHERE),
+    )
+    return found, {path: _field(path, known) for path in listed if path in known.seen or path in known.marks}
+
+
+def _field(path: str, known: FieldsSeen) -> SeenField:
+    seen = known.seen.get(path)
+    marks = tuple(_link(mark) for mark in known.marks.get(path, ()))
+    if seen is None or not seen.messages:
+        return SeenField(marks=marks)
+    is_always = seen.filled >= seen.messages  # which says how often it was present and null
+    return SeenField(
+        filled=_share(seen),
+        never=not seen.filled,
+        messages=seen.messages,
+        present="" if is_always else _percent(seen.present, seen.messages),
+        nulls="" if is_always else _percent(seen.nulls, seen.messages),
+        last_day=seen.last_day if seen.present else None,
+        marks=marks,
+    )
+
+
+def _share(seen: FieldSeen) -> str:
+    """In how many of the messages the field had a value."""
+    if not seen.filled:
+        return gettext("never")
+    if seen.filled >= seen.messages:
+        return gettext("always")
+    return _percent(seen.filled, seen.messages)
+
+
+def _percent(part: int, whole: int) -> str:
+    """A share; neither all nor none by rounding alone."""
+    if not 0 < part < whole:
+        return "0 %" if part <= 0 else "100 %"
+    return f"{min(max(100 * part / whole, 0.1), 99.9):.1f} %"
+
+
+def _link(mark: FieldMark, *, named: bool = False) -> FieldMarkLink:
+    word = WORDS.get(mark.rule, gettext("a finding"))
+    return FieldMarkLink(
+        word=word,
+        path=mark.path if named else "",
+        sentence=mark.sentence,
+        severity=Severity.of(mark.severity),
+        url=reverse("ui:finding", args=[mark.finding]),
+    )
+
+
+#: lines and characters of an example that are drawn
+EXAMPLE_LINES, EXAMPLE_CHARACTERS = 400, 40_000
+#: clients that are named beside a field
+NAMED: Final = 2
+#: the page's own address with something else in its query
+_Url = Callable[..., str]
+
+
+@dataclass(frozen=True)
+class Structure:
+    """The fields that the address asks for, what data say of them, and how to see others.
+
+    `error` is what reading the version met; it has no fields then. `tags` are those of all fields, where they were read.
+    """
+
+    tags: SchemaTags | None = None
+    fields: tuple[FieldRow, ...] = ()
+    paging: Paging | None = None
+    tree: Tree | None = None
+    in_data: InData | None = None
+    words_url: str = ""
+    error: SchemadeskError | None = None
+
+
+def field_url(registry: str, subject: str, version: int, position: int) -> str:
+    """Where the field at a position (from 1) of a version is drawn: what it is in is open there."""
+    return subject_url(registry, subject, version=version, open=position) + f"#field-{position}"
+
+
+def is_of(path: str, other: str) -> bool:
+    """Whether a client's field is this one, a part of it or what it is a part of; the record's own name may be left out."""
+    return any(
+        mine == other or mine.startswith(f"{other}.") or other.startswith(f"{mine}.")
+        for mine in (path, path.partition(".")[2])
+        if mine
+    )
+
+
+def read_structure(
+    request: HttpRequest,
+    place: Registry,
+    name: SubjectName,
+    info: selectors.VersionInfo,
+    readings: Sequence[selectors.Reading],
+    origins: Mapping[str, int],
+    note: Note,
+) -> Structure:
+    """The fields of the page that the address asks for; two queries besides what data say of them."""
+    try:
+        outline = schema_engine.outline(selectors.parsed_of(place, info, readings))
+    except UNREADABLE as error:
+        return Structure(error=error)
+    held = tags_of_outline(info.schema.schema_type, outline, info.schema.metadata, note)
+    tags, asked = held.fields, asked_of(request)
+
+    def url(**other: object) -> str:
+        return subject_url(place.name, name.qualified, version=info.version, **asked.query(**other))
+
+    chosen = chosen_of(outline, tags, asked)
+    begin = begin_of(chosen.visible, asked)
+    drawn = chosen.visible[begin : begin + FIELD_ROWS]
+    clients = clients_of(place, name)
+    in_data, seen = seen_in_data(
+        place, name, drawn=[outline[number].path for number in drawn], declared=(item.path for item in outline)
+    )
+    about = {"registry": place.name, "subject": name.qualified}
+    rows = _Rows(origins, seen, clients, about)
+    return Structure(
+        tags=held,
+        fields=tuple(rows.row(number, outline[number], tags[number], chosen, url) for number in drawn),
+        paging=_paging(begin, len(drawn), len(chosen.visible), url),
+        tree=_tree(place, name, info, asked, chosen, clients, len(outline), url),
+        in_data=in_data,
+        words_url=url(words=None if asked.words else "business", fields=begin or None) if outline else "",
+    )
+
+
+def _paging(begin: int, drawn: int, total: int, url: _Url) -> Paging | None:
+    if total <= FIELD_ROWS:
+        return None
+    return Paging(
+        first=begin + 1,
+        last=begin + drawn,
+        total=total,
+        previous_url=url(fields=begin - FIELD_ROWS) if begin else "",
+        next_url=url(fields=begin + FIELD_ROWS) if begin + drawn < total else "",
+    )
+
+
+# -- what is drawn --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Makes the rows, of what is known of all fields."""
+
+    origins: Mapping[str, int]
+    seen: Mapping[str, SeenField]
+    clients: Sequence[ClientInfo]
+    history: Mapping[str, str]
+
+    def row(self, number: int, item: OutlineField, held: FieldTags, chosen: Chosen, url: _Url) -> FieldRow:
+        inside = chosen.inside.get(number, 0)
+        is_open = number in chosen.opened
+        others = sorted(chosen.opened - {number} if is_open else chosen.opened | {number})
+        used_by = [client.name for client in self.clients if any(is_of(item.path, path) for path in client.fields)]
+        return FieldRow(
+            name=item.name,
+            path=item.path,
+            anchor=f"field-{number + 1}",
+            type=item.type,
+            depth=item.depth,
+            required=item.required,
+            default=item.default,
+            doc=item.doc,
+            aliases=item.aliases,
+            since=self.origins.get(item.path),
+            history_url=f"{reverse('ui:field')}?{urlencode({**self.history, 'path': item.path})}",
+            tags=tag_chips("", held.tags),
+            personal=held.is_personal,
+            fact=fact_name(item.path),
+            seen=self.seen.get(item.path),
+            inside=inside,
+            is_open=is_open,
+            toggle_url=url(open=[other + 1 for other in others] or None) + f"#field-{number + 1}" if inside else "",
+            used_by=tuple(used_by[:NAMED]),
+            used_by_more=max(0, len(used_by) - NAMED),
+            is_around=chosen.found is not None and number not in chosen.found,
+        )
+
+
+def _tree(
+    place: Registry,
+    name: SubjectName,
+    info: selectors.VersionInfo,
+    asked: Asked,
+    chosen: Chosen,
+    clients: Sequence[ClientInfo],
+    total: int,
+    url: _Url,
+) -> Tree | None:
+    if not total:
+        return None
+    return Tree(
+        url=subject_url(place.name, name.qualified),
+        version=info.version,
+        filter=asked.filter,
+        kept=tuple((key, str(value)) for key, value in (("words", asked.words),) if value),
+        said=_found_said(len(chosen.found), total) if chosen.found is not None else "",
+        clear_url=url(filter=None) if asked.filter else "",
+        open_all_url=url(open="all") if chosen.hidden else "",
+        hidden=chosen.hidden,
+        close_url=url(open=None) if chosen.opened and not chosen.hidden else "",
+        shows_users=any(client.fields for client in clients),
+        users=_users_said(clients, count_referrers(place, name, info.version)),
+        usage_url=subject_url(place.name, name.qualified, "usage") + "#clients-title",
+        example_url=url(example=None if asked.example else "shown"),
+        example=_example(place, name, info.version) if asked.example else None,
+    )
+
+
+def _found_said(found: int, total: int) -> str:
+    return counted(found, "%(n)s of %(total)s fields matches.", "%(n)s of %(total)s fields match.", total=f"{total:,}")
+
+
+def _users_said(clients: Sequence[ClientInfo], referrers: int) -> tuple[str, ...]:
+    """Who uses all of the fields, as far as that can be told."""
+    silent = sum(not client.fields for client in clients)
+    said = [
+        counted(
+            referrers,
+            "%(n)s subject refers to this version, and with it to all of its fields.",
+            "%(n)s subjects refer to this version, and with it to all of its fields.",
+        )
+        if referrers
+        else "",
+        counted(
+            silent,
+            "%(n)s declared client says nothing of fields: it may use any.",
+            "%(n)s declared clients say nothing of fields: they may use any.",
+        )
+        if silent
+        else "",
+    ]
+    return tuple(filter(None, said))
+
+
+def _example(place: Registry, name: SubjectName, version: int) -> ExamplePanel:
+    try:
+        found = example_of(place, name, version)
+    except SchemadeskError as error:
+        return ExamplePanel(problem=error.message)
+    text = json.dumps(found.value, indent=2, ensure_ascii=False)
+    lines = text[:EXAMPLE_CHARACTERS].split("\n")
+    shown = "\n".join(lines[:EXAMPLE_LINES])
+    note = (
+        counted(
+            found.placeholders,
+            "%(n)s value is a placeholder: its field is tagged as personal data.",
+            "%(n)s values are placeholders: their fields are tagged as personal data.",
+        )
+        if found.placeholders
+        else ""
+    )
+    return ExamplePanel(
+        text=shown,
+        is_cut=len(shown) < len(text),
+        note=note,
+        refused=gettext("With its placeholders it doesn’t pass the schema; put in values of your own: %(why)s")
+        % {"why": found.refused}
+        if found.refused and found.placeholders
+        else found.refused,
+    )

@@ -1,0 +1,177 @@
+"""Checks about declared clients: who would fail to read or write after the promotion, and who has acknowledged that.
+
+An acknowledgement counts for one plan, as an approval does: when the target moves or the text changes it no longer
+counts. It is not part of the plan, so it voids no approval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from registry.errors import SchemaTooCostly
+from registry.formats.base import ParsedSchema
+from registry.promotions.models import Acknowledgement, PromotionRequest
+from registry.promotions.plan.types import FAIL, PASS, SKIPPED, WARN, Check, Plan, Verdict, Wish
+from registry.subjects.models import Registry
+from registry.subjects.usage.clients import ClientInfo, Harm, clients_of_several, harm_to, versions_of_clients
+from registry.subjects.versions.qualified_names import parse_subject
+
+CLIENTS: Final = "clients"
+#: clients that are named in a sentence
+NAMED: Final = 5
+
+
+def checks_of_clients(registry: Registry, subjects: Sequence[str], schemas: Mapping[str, ParsedSchema]) -> list[Check]:
+    """A check for each subject that has declared clients at the target; a constant number of queries.
+
+    A client that wasn't heard of for long counts as one that isn't known to be there, and is told apart.
+    """
+    names = {parse_subject(subject): subject for subject in subjects if subject in schemas}
+    clients = clients_of_several(registry, names.keys()) if names else {}
+    history = versions_of_clients(registry, clients)
+    return [
+        _check(names[name], schemas[names[name]], found, history.get(name, {}))
+        for name, found in sorted(clients.items(), key=lambda pair: pair[0].qualified)
+    ]
+
+
+def _check(
+    subject: str, schema: ParsedSchema, clients: Sequence[ClientInfo], versions: Mapping[int, ParsedSchema]
+) -> Check:
+    name = f"clients of {subject}"
+    there = [client for client in clients if not client.has_lapsed]
+    lapsed = len(clients) - len(there)
+    quiet = f" {_counted(lapsed)} not heard of for long." if lapsed else ""
+    try:
+        hurt = harm_to(there, schema, versions)
+    except SchemaTooCostly as error:
+        return Check(CLIENTS, name, SKIPPED, error.message, subject=subject)
+    if hurt:
+        more = f"; and {len(hurt) - NAMED} more" if len(hurt) > NAMED else ""
+        concerned = tuple(dict.fromkeys(harm.client.name for harm in hurt))
+        listed = "; ".join(map(_told, hurt[:NAMED]))
+        cure = "Talk to them before it is applied; bring them to a version that goes with it first."
+        said = f"{listed}{more}.{quiet}"
+        return Check(CLIENTS, name, WARN, said, cure, subject=subject, concerned=concerned, asked=len(there))
+    if not there:
+        return Check(CLIENTS, name, SKIPPED, f"Of its clients none was heard of lately.{quiet}", subject=subject)
+    listed = ", ".join(client.name for client in there[:NAMED])
+    more = f" and {len(there) - NAMED} more" if len(there) > NAMED else ""
+    return Check(
+        CLIENTS, name, PASS, f"It goes with what {listed}{more} declared.{quiet}", subject=subject, asked=len(there)
+    )
+
+
+def _told(harm: Harm) -> str:
+    client = harm.client
+    contact = f", {client.contact}" if client.contact else ""
+    return f"{client.name} ({client.does} version {client.number}{contact}) {harm.said}"
+
+
+def _counted(number: int) -> str:
+    return "One client was" if number == 1 else f"{number} clients were"
+
+
+CONSUMERS: Final = "acknowledged"
+#: what the audit's reason begins with where somebody takes back what they said
+TAKEN_BACK: Final = "take back the acknowledgement of"
+_NAME: Final = "consumers acknowledged"
+#: clients that are named in a sentence
+_NAMED: Final = 5
+
+
+@dataclass(frozen=True, order=True)
+class Hurt:
+    """A declared client of a subject that doesn't go on with what a plan brings."""
+
+    subject: str
+    client: str
+
+    @property
+    def words(self) -> str:
+        """The client with its subject."""
+        return f"{self.client} of {self.subject}"
+
+
+def hurt_by(checks: Iterable[Mapping[str, Any]]) -> tuple[Hurt, ...]:
+    """The clients that don't go on, as stored checks have them."""
+    return tuple(
+        Hurt(str(check.get("subject") or ""), str(name))
+        for check in checks
+        if check.get("code") == CLIENTS
+        for name in check.get("concerned") or ()
+    )
+
+
+def acknowledged_check(
+    hurt: Collection[Hurt], given: Collection[Hurt], voided: Collection[Hurt] = (), *, blocks: bool
+) -> list[Check]:
+    """Whether each of them has been acknowledged; no check where none is hurt.
+
+    `given` are those of which somebody has acknowledged this plan, `voided` those of which only an earlier one.
+    `concerned` are those that are left, of `asked`.
+    """
+    if not hurt:
+        return []
+    left = [each for each in hurt if each not in given]
+    number = len(hurt)
+    if not left:
+        return [Check(CONSUMERS, _NAME, PASS, f"Acknowledged for {_listed(hurt)}.", asked=number)]
+    lost = sum(each in voided for each in left)
+    void = f" {lost} {'was' if lost == 1 else 'were'} acknowledged for an earlier plan, which no longer counts."
+    said = f"{number - len(left)} of {number} acknowledged. Not yet: {_listed(left)}.{void if lost else ''}"
+    cure = "Have somebody of theirs read what it meets, and acknowledge it on the request's page."
+    names = tuple(each.client for each in left)
+    verdict: Verdict = FAIL if blocks else WARN
+    return [Check(CONSUMERS, _NAME, verdict, said, cure, overridable=blocks, concerned=names, asked=number)]
+
+
+def with_rule(plan: Mapping[str, Any], *, blocks: bool) -> dict[str, Any]:
+    """A stored plan whose check has the verdict that the environment gives it now."""
+    return {**plan, "checks": [_ruled(check, blocks=blocks) for check in plan["checks"]]}
+
+
+def _ruled(check: Mapping[str, Any], *, blocks: bool) -> Mapping[str, Any]:
+    if check.get("code") != CONSUMERS or check["verdict"] == PASS:
+        return check
+    return {**check, "verdict": FAIL if blocks else WARN, "overridable": blocks}
+
+
+def _listed(found: Collection[Hurt]) -> str:
+    names = [each.words for each in list(found)[:_NAMED]]
+    more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+    return ", ".join(names) + more
+
+
+def consumers_check(wish: Wish, plan: Plan) -> list[Check]:
+    """The check of a plan that is whole but for it; one query where a client is hurt, none elsewhere."""
+    hurt = hurt_by([check.to_dict() for check in plan.checks if check.concerned])
+    if not hurt:
+        return []
+    given, voided = _said(wish.request_id, plan.hash) if wish.request_id else (set(), set())
+    return acknowledged_check(hurt, given, voided, blocks=wish.target.clients_block)
+
+
+def check_of(request: PromotionRequest) -> list[Check]:
+    """The same of a request's stored plan, its target joined."""
+    hurt = hurt_by(request.plan["checks"])
+    if not hurt:
+        return []
+    return acknowledged_check(hurt, *_said(request.pk, request.plan_hash), blocks=request.target.clients_block)
+
+
+def counted_anew(request: PromotionRequest) -> dict[str, Any]:
+    """The stored plan of a request with that check as it is now."""
+    others = [check for check in request.plan["checks"] if check.get("code") != CONSUMERS]
+    return {**request.plan, "checks": [*others, *(check.to_dict() for check in check_of(request))]}
+
+
+def _said(request_id: int, plan_hash: str) -> tuple[set[Hurt], set[Hurt]]:
+    """Of which clients somebody has acknowledged this plan, and of which another one."""
+    rows = Acknowledgement.objects.filter(request_id=request_id).values_list("subject", "client", "plan_hash")
+    given, voided = set[Hurt](), set[Hurt]()
+    for subject, client, said_of in rows:
+        (given if said_of == plan_hash else voided).add(Hurt(subject, client))
+    return given, voided

@@ -1,0 +1,83 @@
+"""Which requests somebody may read, and what they may read of the board's environments, as conditions of SQL.
+
+Pages are filled after filtering. `may_see` in requests/selectors.py decides the same for one request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
+
+from registry.access.permission_filters import Extent, Part, extent_of
+from registry.access.roles import Actor
+from registry.promotions.models import Environment, PromotionRequest, RequestItem
+from registry.subjects.models import Subject
+from registry.subjects.versions.glob_filters import qualified
+
+#: of a request's own columns, and of an item's
+_QUALIFIED: Final = qualified(F("context_name"), F("subject_name"))
+
+
+def in_sight(rows: QuerySet[PromotionRequest], by: Actor) -> QuerySet[PromotionRequest]:
+    """The requests of which somebody may read all that is asked for at the target; of drafts their own."""
+    rows = rows.filter(~Q(state=PromotionRequest.DRAFT) | Q(requested_by_id=by.user_id or 0))
+    extent = extent_of(by, "schema.read")
+    if extent.is_whole:
+        return rows
+    items = RequestItem.objects.filter(request=OuterRef("pk")).alias(qualified=_QUALIFIED)
+    beyond = items.exclude(extent.subjects("request__target__registry__name", "qualified"))
+    own = extent.subjects("target__registry__name", "qualified")
+    return rows.alias(qualified=_QUALIFIED).filter(own, ~Exists(beyond))
+
+
+EVERYTHING: Final = Extent((Part(),))
+_PLACE: Final = "context__registry__name"
+
+
+@dataclass(frozen=True)
+class Readable:
+    """What somebody may read of some environments: all of some, and of the others the subjects that the patterns fit."""
+
+    environments: Sequence[Environment]
+    extent: Extent
+
+    @property
+    def is_everything(self) -> bool:
+        """Whether nothing of these environments is kept from them."""
+        return all(self.extent.has_all_of(row.registry.name) for row in self.environments)
+
+    @property
+    def condition(self) -> str:
+        """SQL that says of the subject `s` whether it may be read in a registry that isn't wholly open to them."""
+        return f"s.id IN ({self._subjects[0]})" if self._subjects[0] else "false"
+
+    def parameters(self) -> dict[str, Any]:
+        """As the queries take it."""
+        return {
+            "n": list(range(len(self.environments))),
+            "last": len(self.environments) - 1,
+            "registries": [row.registry_id for row in self.environments],
+            "open": sorted(row.registry_id for row in self.environments if self.extent.has_all_of(row.registry.name)),
+            **self._subjects[1],
+        }
+
+    @cached_property
+    def _subjects(self) -> tuple[str, dict[str, Any]]:
+        """A query for the numbers of those subjects, with named parameters; "" where there is no such registry."""
+        partly = {row.registry.name for row in self.environments if not self.extent.has_all_of(row.registry.name)}
+        parts = tuple(
+            part for part in self.extent.parts if part.patterns and (part.registry in partly or not part.registry)
+        )
+        if not partly or not parts:
+            return "", {}
+        name = qualified(F("context__name"), F("name"))
+        rows = Subject.objects.alias(qualified=name).filter(Extent(parts).subjects(_PLACE, "qualified"))
+        numbers = rows.filter(context__registry__name__in=partly).order_by().values("pk")
+        sql, given = numbers.query.sql_with_params()
+        names = [f"readable_{number}" for number in range(len(given))]
+        # doubled, a percent sign stays one when the whole query is given its own parameters
+        return sql.replace("%%", "%%%%") % tuple(f"%({name})s" for name in names), dict(zip(names, given, strict=True))

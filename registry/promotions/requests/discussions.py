@@ -1,0 +1,299 @@
+"""Discussions, labels and acknowledgements of a request. None of them changes what is decided.
+
+A discussion is anchored to a field of one of the request's subjects, or to the request as a whole. Whoever speaks for a
+declared client that breaks acknowledges the plan, and may take that back until the plan is being applied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Final
+
+from django.db import transaction
+from django.utils import timezone
+
+from registry.access.roles import Actor, may
+from registry.access.selectors import approval_refusal
+from registry.audit.context import record
+from registry.errors import ClientNotFound, InvalidInput, NotAllowed, ThreadNotFound, WrongState
+from registry.promotions.checks.consumers import TAKEN_BACK, Hurt, counted_anew
+from registry.promotions.events import tell
+from registry.promotions.models import Comment, PromotionRequest, Review, Thread
+from registry.promotions.models.requests import clean_labels
+from registry.promotions.plan.types import CONFIG, step_from
+from registry.promotions.requests.schema_changes import paths_of
+from registry.promotions.requests.selectors import get_request
+from registry.promotions.requests.state_machine import (
+    locked_for,
+    person,
+    refuse_by_token,
+    refuse_strangers,
+    require_plan_hash,
+    with_current_plan,
+    words,
+)
+from registry.promotions.reviews.affected_consumers import Consumer, consumers_of_row
+from registry.promotions.reviews.decisions import require_reviewer
+from registry.promotions.reviews.eligibility import REVIEW, needed_for, written_subjects
+from registry.subjects.versions.qualified_names import SubjectName
+
+MAX_THREADS: Final = 200
+#: of a request, in all its discussions
+MAX_COMMENTS: Final = 1000
+MAX_PATH: Final = 1024
+_EMPTY: Final = "Say something: a comment without words helps nobody."
+
+
+def open_thread(*, request_id: int, by: Actor, text: str, subject: str = "", path: str = "") -> int:
+    """Begin a discussion, as whoever may read the request may; gives its number.
+
+    `subject` is a qualified name of the plan, `path` a field there as the diff names it; both empty: of all of it.
+    Raises InvalidInput, WrongState for a closed request or too many discussions, NotSignedIn, NotAllowed.
+    """
+    with transaction.atomic():
+        request = _request(request_id, by)
+    said, field = words(text, "comment", needed=_EMPTY), words(path, "field's path", longest=MAX_PATH)
+    if field and not subject:
+        raise InvalidInput("A field is one of a subject: name the subject too.")
+    _refuse_place(request, subject, field)
+    return _open(request_id, by, said, subject, field)
+
+
+def _refuse_place(request: PromotionRequest, subject: str, field: str) -> None:
+    """Refuse what the plan doesn't have; while nothing is locked, since comparing may take a while."""
+    if not subject:
+        return
+    if subject not in _subjects(request):
+        raise InvalidInput(f"{subject[:200]} isn't part of request {request.pk}.", field="subject")
+    if not field:
+        return
+    steps = [step_from(step) for step in request.plan["steps"] if step["subject"] == subject]
+    info = get_request(request.pk)
+    known = frozenset().union(*(paths_of(info, step) for step in steps if step.kind != CONFIG))
+    if field in known:
+        return
+    near = get_close_matches(field, known, n=3, cutoff=0.5)
+    like = f" Did you mean {' or '.join(near)}?" if near else ""
+    raise InvalidInput(
+        f"{field[:200]} is no field of {subject[:200]}, neither of what is there nor of what would come.{like}"
+        " Name one as the changes do, or leave it out to discuss the whole subject.",
+        field="path",
+    )
+
+
+@transaction.atomic
+def _open(request_id: int, by: Actor, said: str, subject: str, field: str) -> int:
+    request = _request(request_id, by)
+    if subject and subject not in _subjects(request):  # it was planned anew meanwhile
+        raise InvalidInput(f"{subject[:200]} isn't part of request {request.pk} any more.", field="subject")
+    if request.threads.count() >= MAX_THREADS:
+        raise WrongState(f"Request {request.pk} has {MAX_THREADS} discussions; answer in one of them.")
+    record(by=by, why=f"comment on request {request.pk}")
+    thread = request.threads.create(subject=subject, path=field)
+    _add(request, thread, said, by)
+    return thread.pk
+
+
+@transaction.atomic
+def answer(*, thread_id: int, by: Actor, text: str) -> int:
+    """Add to a discussion; gives the comment's number. Raises InvalidInput, WrongState, ThreadNotFound, NotAllowed."""
+    request, thread = _thread(thread_id, by)
+    said = words(text, "comment", needed=_EMPTY)
+    record(by=by, why=f"comment on request {request.pk}")
+    return _add(request, thread, said, by)
+
+
+@transaction.atomic
+def resolve(*, thread_id: int, by: Actor) -> None:
+    """Close a discussion: whoever began it, the requester, or a reviewer. Raises WrongState, NotAllowed."""
+    request, thread = _thread(thread_id, by)
+    _require_part(request, thread, by)
+    if thread.resolved_at is not None:
+        raise WrongState("The discussion is resolved already.")
+    record(by=by, why=f"resolve a discussion of request {request.pk}")
+    thread.resolved_by_id, thread.resolved_at = person(by), timezone.now()
+    thread.save(update_fields=["resolved_by", "resolved_at"])
+
+
+@transaction.atomic
+def reopen(*, thread_id: int, by: Actor) -> None:
+    """Take a discussion up again; the same people may. Raises WrongState, NotAllowed."""
+    request, thread = _thread(thread_id, by)
+    _require_part(request, thread, by)
+    if thread.resolved_at is None:
+        raise WrongState("The discussion isn't resolved.")
+    record(by=by, why=f"reopen a discussion of request {request.pk}")
+    thread.resolved_by_id, thread.resolved_at = None, None
+    thread.save(update_fields=["resolved_by", "resolved_at"])
+
+
+def _request(request_id: int, by: Actor) -> PromotionRequest:
+    """The request, locked, for somebody who may take part: reading is enough, a reading token isn't."""
+    request = locked_for(request_id, by)
+    person(by)
+    registry = request.target.registry.name
+    refuse_by_token(by, "promotion.request", registry=registry, subjects=[request_subject(request)])
+    if request.state in PromotionRequest.CLOSED_STATES:
+        raise WrongState(f"Request {request.pk} is {request.state}; its discussions are closed.")
+    return request
+
+
+def _thread(thread_id: int, by: Actor) -> tuple[PromotionRequest, Thread]:
+    refuse_strangers(by)
+    thread = Thread.objects.filter(pk=thread_id).first()
+    if thread is None:
+        raise ThreadNotFound(f"There is no discussion {thread_id}.", thread=thread_id)
+    request = _request(thread.request_id, by)
+    return request, Thread.objects.get(pk=thread.pk)  # as it is under the request's lock
+
+
+def _add(request: PromotionRequest, thread: Thread, said: str, by: Actor) -> int:
+    if Comment.objects.filter(thread__request=request).count() >= MAX_COMMENTS:
+        raise WrongState(f"Request {request.pk} has {MAX_COMMENTS} comments; that is all it takes.")
+    comment = Comment.objects.create(thread=thread, author_id=person(by), text=said)
+    place = (
+        f" on {thread.path} of {thread.subject}" if thread.path else f" on {thread.subject}" if thread.subject else ""
+    )
+    others = thread.comments.order_by().values_list("author_id", flat=True).distinct()
+    if request.state != PromotionRequest.DRAFT:
+        tell(request, "promotion.commented", f"{by.name}{place}: {said}", by=by, to=others)
+    return comment.pk
+
+
+def _require_part(request: PromotionRequest, thread: Thread, by: Actor) -> None:
+    first = thread.comments.first()
+    if by.user_id in (request.requested_by_id, first.author_id if first else None):
+        return
+    if may(by, "promotion.review", registry=request.target.registry.name, subject=request_subject(request)):
+        return
+    if by.user_id not in needed_for(request).named_ids:
+        raise NotAllowed("A discussion is resolved by whoever began it, by the requester, or by a reviewer.")
+
+
+def _subjects(request: PromotionRequest) -> set[str]:
+    return {str(step["subject"]) for step in request.plan["steps"]}
+
+
+def request_subject(request: PromotionRequest) -> str:
+    """The qualified name of the first subject."""
+    return SubjectName(request.context_name, request.subject_name).qualified
+
+
+_ACTION: Final = "promotion.request"
+
+
+@transaction.atomic
+def set_labels(*, request_id: int, labels: Iterable[str], by: Actor) -> list[str]:
+    """Replace the labels of a request, open or closed; gives those that it has then.
+
+    Raises InvalidInput, NotAllowed, NotSignedIn, RequestNotFound.
+    """
+    request = locked_for(request_id, by)
+    _require_labeller(request, by)
+    wanted = clean_labels(labels)
+    if wanted == request.labels:
+        return wanted
+    record(by=by, why=f"label request {request_id}: {', '.join(wanted) or 'none'}")
+    request.labels = wanted
+    request.save(update_fields=["labels"])
+    return wanted
+
+
+def _require_labeller(request: PromotionRequest, by: Actor) -> None:
+    user_id, registry, subjects = person(by), request.target.registry.name, written_subjects(request)
+    refuse_by_token(by, _ACTION, registry=registry, subjects=subjects)
+    if user_id == request.requested_by_id:
+        return
+    if all(may(by, REVIEW, registry=registry, subject=name) for name in subjects):
+        return
+    if user_id not in needed_for(request).named_ids:
+        raise NotAllowed("A request is labelled by whoever asked for it, and by those who review it.")
+
+
+MAX_NOTE: Final = 2_000
+
+
+def acknowledge(*, request_id: int, subject: str, client: str, by: Actor, plan_hash: str, note: str = "") -> bool:
+    """Acknowledge, for a client, the plan that the request shows; False where somebody has done so already.
+
+    `plan_hash` is the plan that was read. It is for those whom the client's contact names, and where that names nobody
+    who could, for whoever may review the request; never for whoever asked for it, unless the target lets them approve.
+    Raises PlanHashRequired, PlanChanged (and keeps the new plan to be read) where it isn't what would run now, ClientNotFound for a client
+    that the plan doesn't hurt, WrongState, InvalidInput, NotAllowed, NotSignedIn, RequestNotFound.
+    """
+    said, hurt, is_new = words(note, "note", longest=MAX_NOTE), Hurt(subject, client), [True]
+
+    def run(request: PromotionRequest) -> str:
+        _require_speaker(request, by, _consumer(request, hurt))
+        key = {"subject": hurt.subject, "client": hurt.client, "plan_hash": request.plan_hash}
+        if request.acknowledgements.filter(**key).exists():
+            is_new[0] = False
+            return request.state
+        request.acknowledgements.create(person_id=person(by), note=said, **key)
+        _count(request)
+        sentence = f"{by.name} acknowledges it for {hurt.words}.{f' {said}' if said else ''}"
+        tell(request, "promotion.acknowledged", sentence, by=by)
+        return request.state
+
+    with transaction.atomic():
+        locked_for(request_id, by)
+    require_plan_hash(request_id, plan_hash)
+    with_current_plan(request_id, by, f"acknowledge request {request_id} for {hurt.words[:200]}", run, plan_hash)
+    return is_new[0]
+
+
+@transaction.atomic
+def take_back(*, request_id: int, subject: str, client: str, by: Actor) -> bool:
+    """Take back what one has acknowledged of the request's plan for a client; False where nobody has.
+
+    It is for whoever said it, also where the client's contact names them no longer. The audit keeps that it was said.
+    Those whose approval may rest on it are told. Raises WrongState, NotAllowed, NotSignedIn, RequestNotFound.
+    """
+    request, hurt = locked_for(request_id, by), Hurt(subject, client)
+    user_id = person(by)
+    refuse_by_token(by, _ACTION, registry=request.target.registry.name, subjects=[subject])
+    if request.state not in PromotionRequest.PLANNED_STATES:
+        raise WrongState(f"Request {request.pk} is {request.state}.", state=request.state)
+    said = request.acknowledgements.filter(subject=subject, client=client, plan_hash=request.plan_hash)
+    found = said.select_related("person").first()
+    if found is None:
+        return False
+    if found.person_id != user_id:
+        raise NotAllowed(f"It is taken back by whoever acknowledged it: {found.person.get_username()}.")
+    record(by=by, why=f"{TAKEN_BACK} request {request_id} for {hurt.words[:200]}")
+    found.delete()
+    _count(request)
+    approvers = request.reviews.filter(verdict=Review.APPROVE, plan_hash=request.plan_hash)
+    sentence = f"{by.name} takes back what they acknowledged for {hurt.words}."
+    tell(request, "promotion.taken_back", sentence, by=by, to=approvers.values_list("reviewer_id", flat=True))
+    return True
+
+
+def _consumer(request: PromotionRequest, hurt: Hurt) -> Consumer:
+    found = next((each for each in consumers_of_row(request) if each.hurt == hurt), None)
+    if found is None:
+        raise ClientNotFound(
+            f"Request {request.pk} hurts no client {hurt.client[:128]!r} of {hurt.subject[:200]!r}.",
+            name=hurt.client[:128],
+        )
+    return found
+
+
+def _require_speaker(request: PromotionRequest, by: Actor, consumer: Consumer) -> None:
+    """Raise NotAllowed or NotSignedIn for whoever doesn't speak for the client."""
+    user_id = person(by)
+    if not consumer.people:
+        require_reviewer(request, by)
+    else:
+        refuse_by_token(by, _ACTION, registry=request.target.registry.name, subjects=[consumer.hurt.subject])
+        if user_id not in consumer.user_ids:
+            raise NotAllowed(consumer.speakers)
+    if refused := approval_refusal(by):
+        raise NotAllowed(refused)
+
+
+def _count(request: PromotionRequest) -> None:
+    """Keep the check as it is with what was said just now; the plan is the same."""
+    request.plan = counted_anew(request)
+    request.save(update_fields=["plan"])
