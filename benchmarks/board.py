@@ -35,7 +35,7 @@ from registry.promotions.board.readiness_fingerprint import bases, pairs_of
 from registry.promotions.board.rows import FILTERS, board_rows
 from registry.promotions.models import BoardChange, Environment, PromotionOutlook, PromotionRequest, RequestItem
 from registry.promotions.plan.builder import make_plan
-from registry.promotions.plan.types import Wish, WishedItem
+from registry.promotions.plan.types import PromotionSpec, SpecItem
 from registry.promotions.selectors import count_waiting_for, waiting_for
 from registry.subjects.engine import schema_engine
 from registry.subjects.models import Context, Schema, SchemaVersion, Subject
@@ -264,7 +264,7 @@ def _add_requests(places: list[Environment], count: int) -> None:
     requester = User.objects.get(username="steward")
     source, target = places[0], places[-1]
     numbers = [number for number in range(count * 5) if number % 5 == 4][:count]
-    plan = make_plan(Wish(target, (WishedItem(SubjectName(DEFAULT_CONTEXT, _name(4)), VERSIONS),), source))
+    plan = make_plan(PromotionSpec(target, (SpecItem(SubjectName(DEFAULT_CONTEXT, _name(4)), VERSIONS),), source))
     requests = PromotionRequest.objects.bulk_create(
         PromotionRequest(
             source=source, target=target, context_name=DEFAULT_CONTEXT, subject_name=_name(number),

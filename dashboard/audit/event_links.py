@@ -78,7 +78,7 @@ _COLUMNS: Final = (
 
 
 @dataclass
-class _Wanted:
+class _Targets:
     """The numbers of each kind that events of one page are about."""
 
     numbers: dict[str, set[int]] = field(default_factory=dict)
@@ -93,14 +93,14 @@ class _Wanted:
 def links_of(entries: Sequence[AuditEntry], actor: Actor) -> dict[int, str]:
     """Event → the address of what it is about; those without one aren't in it. A bounded number of queries."""
     columns = columns_of_rows([entry.id for entry in entries if entry.table not in _PAGES], _COLUMNS)
-    about, wanted = {}, _Wanted()
+    about, targets = {}, _Targets()
     for entry in entries:
         kind, column = _ABOUT.get(entry.table, ("", ""))
         number = columns.get(entry.id, {}).get(column) if column else entry.row_id
         if kind and number:
             about[entry.id] = (kind, int(number))
-            wanted.add(*about[entry.id])
-    found = _addresses(wanted, actor)
+            targets.add(*about[entry.id])
+    addresses = _addresses(targets, actor)
     settings = [entry.id for entry in entries if entry.table in _SETTINGS]
     return {
         **{
@@ -108,25 +108,30 @@ def links_of(entries: Sequence[AuditEntry], actor: Actor) -> dict[int, str]:
             for entry in entries
             if (page := _PAGES.get(entry.table)) and may_somewhere(actor, _NEEDS.get(page, "schema.read"))
         },
-        **{event: found[what] for event, what in about.items() if what in found},
+        **{event: addresses[what] for event, what in about.items() if what in addresses},
         **_of_settings({event: columns[event] for event in settings if event in columns}),
     }
 
 
-def _addresses(wanted: _Wanted, actor: Actor) -> dict[tuple[str, int], str]:
+def _addresses(targets: _Targets, actor: Actor) -> dict[tuple[str, int], str]:
     """What is wanted and still there → its address; no query for a kind that nothing is of."""
-    found = {**_places(wanted), **_subjects(wanted.of("subject")), **_versions(wanted), **_requests(wanted, actor)}
+    addresses = {
+        **_environments_and_registries(targets),
+        **_subjects(targets.of("subject")),
+        **_versions(targets),
+        **_requests(targets, actor),
+    }
     for kind, model, page in _ONE_PAGE:
-        if wanted.of(kind):
-            there = model._default_manager.filter(pk__in=wanted.of(kind)).values_list("pk", flat=True)
-            found |= {(kind, number): reverse(f"ui:{page}", args=[number]) for number in there}
-    if wanted.of("webhook"):
-        hooks = Webhook.objects.filter(pk__in=wanted.of("webhook"), owner_id=actor.user_id)
-        found |= {
+        if targets.of(kind):
+            there = model._default_manager.filter(pk__in=targets.of(kind)).values_list("pk", flat=True)
+            addresses |= {(kind, number): reverse(f"ui:{page}", args=[number]) for number in there}
+    if targets.of("webhook"):
+        hooks = Webhook.objects.filter(pk__in=targets.of("webhook"), owner_id=actor.user_id)
+        addresses |= {
             ("webhook", number): reverse("ui:webhook", args=[name])
             for number, name in hooks.values_list("pk", "public_id")
         }
-    return found
+    return addresses
 
 
 _ONE_PAGE: Final = (
@@ -137,15 +142,15 @@ _ONE_PAGE: Final = (
 )
 
 
-def _places(wanted: _Wanted) -> dict[tuple[str, int], str]:
-    found = {}
-    if wanted.of("registry"):
-        names = Registry.objects.filter(pk__in=wanted.of("registry")).values_list("pk", "name")
-        found = {("registry", number): reverse("ui:subjects", args=[name]) for number, name in names}
-    if wanted.of("environment"):
-        places = Environment.objects.filter(pk__in=wanted.of("environment")).values_list("pk", "registry__name")
-        found |= {("environment", number): reverse("ui:environment", args=[name]) for number, name in places}
-    return found
+def _environments_and_registries(targets: _Targets) -> dict[tuple[str, int], str]:
+    addresses = {}
+    if targets.of("registry"):
+        names = Registry.objects.filter(pk__in=targets.of("registry")).values_list("pk", "name")
+        addresses = {("registry", number): reverse("ui:subjects", args=[name]) for number, name in names}
+    if targets.of("environment"):
+        environments = Environment.objects.filter(pk__in=targets.of("environment")).values_list("pk", "registry__name")
+        addresses |= {("environment", number): reverse("ui:environment", args=[name]) for number, name in environments}
+    return addresses
 
 
 def _subjects(numbers: Collection[int]) -> dict[tuple[str, int], str]:
@@ -160,32 +165,32 @@ def _subjects(numbers: Collection[int]) -> dict[tuple[str, int], str]:
     }
 
 
-def _versions(wanted: _Wanted) -> dict[tuple[str, int], str]:
+def _versions(targets: _Targets) -> dict[tuple[str, int], str]:
     """Versions, and schemas by the first version that has them."""
-    if not wanted.of("version") and not wanted.of("schema"):
+    if not targets.of("version") and not targets.of("schema"):
         return {}
-    rows = SchemaVersion.objects.filter(Q(pk__in=wanted.of("version")) | Q(schema__in=wanted.of("schema")))
-    found: dict[tuple[str, int], str] = {}
+    rows = SchemaVersion.objects.filter(Q(pk__in=targets.of("version")) | Q(schema__in=targets.of("schema")))
+    addresses: dict[tuple[str, int], str] = {}
     for pk, schema, version, registry, context, name in rows.order_by("pk").values_list(
         "pk", "schema_id", "version", "subject__context__registry__name", "subject__context__name", "subject__name"
     ):
         url = subject_url(registry, SubjectName(context, name).qualified, version=version)
-        found[("version", pk)] = url
-        found.setdefault(("schema", schema), url)
-    return found
+        addresses[("version", pk)] = url
+        addresses.setdefault(("schema", schema), url)
+    return addresses
 
 
-def _requests(wanted: _Wanted, actor: Actor) -> dict[tuple[str, int], str]:
+def _requests(targets: _Targets, actor: Actor) -> dict[tuple[str, int], str]:
     """Requests, and discussions by the request that they are of; a draft is its requester's alone."""
-    threads = dict(_threads(wanted.of("thread")))
-    numbers = {*wanted.of("request"), *threads.values()}
+    threads = dict(_threads(targets.of("thread")))
+    numbers = {*targets.of("request"), *threads.values()}
     if not numbers:
         return {}
     draft = Q(state=PromotionRequest.DRAFT) & ~Q(requested_by=actor.user_id)
     there = set(PromotionRequest.objects.filter(pk__in=numbers).exclude(draft).values_list("pk", flat=True))
-    found = {("request", number): reverse("ui:promotion", args=[number]) for number in there}
-    return found | {
-        ("thread", thread): found[("request", request)] for thread, request in threads.items() if request in there
+    addresses = {("request", number): reverse("ui:promotion", args=[number]) for number in there}
+    return addresses | {
+        ("thread", thread): addresses[("request", request)] for thread, request in threads.items() if request in there
     }
 
 
@@ -197,20 +202,20 @@ def _of_settings(events: Mapping[int, Mapping[str, str | None]]) -> dict[int, st
     """Compatibility and modes: to the settings of the subject that is there, else to the registry's policy."""
     if not events:
         return {}
-    places = dict(Registry.objects.filter(pk__in=_numbers(events, "registry_id")).values_list("pk", "name"))
+    registries = dict(Registry.objects.filter(pk__in=_numbers(events, "registry_id")).values_list("pk", "name"))
     contexts = dict(Context.objects.filter(pk__in=_numbers(events, "context_id")).values_list("pk", "name"))
     names = {row["subject_name"] for row in events.values() if row["subject_name"]}
     rows = Subject.objects.filter(context__in=contexts, name__in=names, versions__isnull=False)
     there = set(rows.values_list("context_id", "name"))
-    found = {}
+    addresses = {}
     for event, row in events.items():
-        registry, context = places.get(int(row["registry_id"] or 0), ""), int(row["context_id"] or 0)
+        registry, context = registries.get(int(row["registry_id"] or 0), ""), int(row["context_id"] or 0)
         if registry and (context, row["subject_name"]) in there:
             name = SubjectName(contexts[context], row["subject_name"] or "")
-            found[event] = subject_url(registry, name.qualified, tab="settings")
+            addresses[event] = subject_url(registry, name.qualified, tab="settings")
         elif registry:
-            found[event] = reverse("ui:policy", args=[registry])
-    return found
+            addresses[event] = reverse("ui:policy", args=[registry])
+    return addresses
 
 
 def _numbers(events: Mapping[int, Mapping[str, str | None]], column: str) -> set[int]:

@@ -154,17 +154,17 @@ NAMES: Final = {
 
 
 @dataclass(frozen=True)
-class Chosen:
+class AuditQuery:
     """The filters of an address, by their names there; empty ones aren't in it."""
 
     values: Mapping[str, str]
 
     @classmethod
-    def of(cls, request: HttpRequest) -> Chosen:
+    def of(cls, request: HttpRequest) -> AuditQuery:
         """Those of a request."""
-        given = {name: given_text(request.GET, name)[:LONGEST] for name in NAMES}
-        given["subject"] = request.GET.get("subject", "").replace("\0", "")[:LONGEST]  # a name may end with a space
-        return cls({name: value for name, value in given.items() if value})
+        values = {name: given_text(request.GET, name)[:LONGEST] for name in NAMES}
+        values["subject"] = request.GET.get("subject", "").replace("\0", "")[:LONGEST]  # a name may end with a space
+        return cls({name: value for name, value in values.items() if value})
 
     def get(self, name: str) -> str:
         """One of them; empty where it isn't chosen."""
@@ -173,8 +173,8 @@ class Chosen:
     @property
     def until(self) -> datetime | None:
         """Up to when; while the past is looked at no later than that. Raises InvalidInput."""
-        given, then = _moment(self.get("until")), time_travel.moment()
-        return min(filter(None, (given, then)), default=None)
+        until, then = _moment(self.get("until")), time_travel.moment()
+        return min(filter(None, (until, then)), default=None)
 
     def filter(self, by: Actor) -> AuditFilter:
         """As the selectors take them, for events that somebody may read.
@@ -204,13 +204,13 @@ def _moment(text: str) -> datetime | None:
     if not text:
         return None
     try:
-        found = parse_datetime(text)
+        moment = parse_datetime(text)
     except ValueError:
-        found = None
-    if found is None:
-        said = gettext("%(text)s is neither a day nor a time: write it as 2026-10-01 or 2026-10-01T12:00.")
-        raise InvalidInput(said % {"text": text[:40]})
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+        moment = None
+    if moment is None:
+        message = gettext("%(text)s is neither a day nor a time: write it as 2026-10-01 or 2026-10-01T12:00.")
+        raise InvalidInput(message % {"text": text[:40]})
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def audit_list(request: HttpRequest) -> AuditList:
@@ -218,10 +218,10 @@ def audit_list(request: HttpRequest) -> AuditList:
 
     Raises NotSignedIn, NotAllowed, InvalidInput, InvalidName, RegistryNotFound.
     """
-    chosen, before, actor = Chosen.of(request), request.GET.get("before", ""), page_actor(request)
+    chosen, before, actor = AuditQuery.of(request), request.GET.get("before", ""), page_actor(request)
     before_id = whole_number(before, digits=18)
-    wanted, oldest = chosen.filter(actor), _oldest(chosen, actor, before_id)
-    entries = list_events(chosen=wanted, before_id=before_id, limit=AUDIT_ROWS, after_id=oldest)
+    event_filter, oldest = chosen.filter(actor), _oldest(chosen, actor, before_id)
+    entries = list_events(chosen=event_filter, before_id=before_id, limit=AUDIT_ROWS, after_id=oldest)
     links = links_of(entries, actor)
     older = chosen.url(before=str(entries[-1].id)) if len(entries) == AUDIT_ROWS else ""
     if oldest and not older:
@@ -240,13 +240,13 @@ def audit_list(request: HttpRequest) -> AuditList:
     )
 
 
-def _export_url(chosen: Chosen, form: str) -> str:
+def _export_url(chosen: AuditQuery, form: str) -> str:
     """The file of what the page shows: of the past as much as there was then."""
     until = {"until": chosen.until.isoformat()} if time_travel.moment() and chosen.until else {}
     return chosen.url("audit_export", **{"as": form, **until})
 
 
-def _oldest(chosen: Chosen, actor: Actor, before_id: int | None) -> int:
+def _oldest(chosen: AuditQuery, actor: Actor, before_id: int | None) -> int:
     """The number of the newest event that the page doesn't look at, 0 where it looks at all.
 
     Whoever may not read all is shown what is theirs of so many events a page; those of a subject or row are found by it.
@@ -260,12 +260,12 @@ def _oldest(chosen: Chosen, actor: Actor, before_id: int | None) -> int:
 
 def exported_events(request: HttpRequest) -> Export:
     """All that the filters leave of what the reader may see, as a file; raises as the log does."""
-    return export_events(Chosen.of(request).filter(page_actor(request)), given_text(request.GET, "as", "jsonl"))
+    return export_events(AuditQuery.of(request).filter(page_actor(request)), given_text(request.GET, "as", "jsonl"))
 
 
-def _search(chosen: Chosen, actor: Actor) -> Search:
-    known = tables_of_audit() if extent_of(actor, "audit.read").is_whole else READABLE
-    tables = {name: str(TABLES.get(name, name)) for name in [*known, chosen.get("table")] if name}
+def _search(chosen: AuditQuery, actor: Actor) -> Search:
+    names = tables_of_audit() if extent_of(actor, "audit.read").is_whole else READABLE
+    tables = {name: str(TABLES.get(name, name)) for name in [*names, chosen.get("table")] if name}
     return Search(
         url=reverse("ui:audit"),
         query=chosen.get("q"),
@@ -289,27 +289,27 @@ def _search(chosen: Chosen, actor: Actor) -> Search:
             Field(name="until", label=gettext("Before (UTC)"), value=chosen.get("until")[:10], kind="date"),
         ),
         active=tuple(
-            ActiveFilter(label=f"{NAMES[name]}: {_said(name, value)}", url=chosen.url(**{name: ""}))
+            ActiveFilter(label=f"{NAMES[name]}: {_label_of(name, value)}", url=chosen.url(**{name: ""}))
             for name, value in chosen.values.items()
         ),
     )
 
 
-def _said(name: str, value: str) -> str:
-    known: Mapping[str, str] = {"door": DOORS, "table": TABLES}.get(name, {})
-    said = str(known.get(value, value))
-    return said if len(said) <= CHIP else f"{said[:CHIP]}…"
+def _label_of(name: str, value: str) -> str:
+    labels: Mapping[str, str] = {"door": DOORS, "table": TABLES}.get(name, {})
+    label = str(labels.get(value, value))
+    return label if len(label) <= CHIP else f"{label[:CHIP]}…"
 
 
-def _filter(chosen: Chosen, name: str, label: str, anything: str, values: Mapping[str, str]) -> Filter:
-    given = chosen.get(name)
+def _filter(chosen: AuditQuery, name: str, label: str, anything: str, values: Mapping[str, str]) -> Filter:
+    selected = chosen.get(name)
     pairs: Iterable[tuple[str, str]] = sorted(values.items(), key=lambda pair: str(pair[1]))
     return Filter(
         name=name,
         label=label,
         choices=(
-            Choice(value="", label=anything, selected=not given),
-            *(Choice(value=value, label=str(words), selected=value == given) for value, words in pairs),
+            Choice(value="", label=anything, selected=not selected),
+            *(Choice(value=value, label=str(text), selected=value == selected) for value, text in pairs),
         ),
     )
 

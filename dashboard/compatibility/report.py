@@ -206,7 +206,7 @@ def _kept(request: HttpRequest, registry: str, name: SubjectName, form: Form) ->
         schema_type=form.schema_type,
         references=form.references(),
         origin=gettext("from a compatibility report"),
-        seen="",
+        state_read="",
     )
     return replace(form, link=(("draft", str(number)), ("profile", form.profile), ("level", form.level)))
 

@@ -149,7 +149,7 @@ def board(request: HttpRequest) -> EnvironmentBoard:
     shows = _shows()
     show = show if show in shows else ""
     rows, filters = selectors.environment_rows(), [show] if show else []
-    found = boards.board_rows(by=actor, text=query, filters=filters, after=after, limit=PAGE_ROWS, rows=rows)
+    page = boards.board_rows(by=actor, text=query, filters=filters, after=after, limit=PAGE_ROWS, rows=rows)
     infos, readable = selectors.environment_infos(rows), extent_of(actor, "schema.read")
     order, base = [info.name for info in infos], reverse("ui:environments")
     shown = [info for info in infos if readable.has(info.name)]
@@ -159,13 +159,13 @@ def board(request: HttpRequest) -> EnvironmentBoard:
         frame=make_frame(request, title=gettext("Environments"), section=Section.ENVIRONMENTS, order=order),
         rules=tuple(_rule(info, order, counts.get(info.name)) for info in shown),
         search=_search(base, query, show),
-        rows=_rows(found, order, actor),
+        rows=_rows(page, order, actor),
         paging=Paging(
-            first=1 if found.rows else 0,
-            last=len(found.rows),
-            total=found.total if not after else None,
+            first=1 if page.rows else 0,
+            last=len(page.rows),
+            total=page.total if not after else None,
             previous_url=f"{base}?{urlencode(chosen)}" if after else "",
-            next_url=f"{base}?{urlencode({**chosen, 'after': found.after})}" if found.after else "",
+            next_url=f"{base}?{urlencode({**chosen, 'after': page.after})}" if page.after else "",
         ),
         ways=tuple(
             Choice(
@@ -272,42 +272,42 @@ def alarm_of(info: EnvironmentInfo) -> str:
 
 
 @dataclass(frozen=True)
-class _Around:
+class _RowContext:
     """What the rows of a board have in common: the environments as they are shown, the page that asks, who looks."""
 
-    places: Mapping[str, Environment]
+    environments: Mapping[str, Environment]
     ask: str
     actor: Actor
-    seen: Mapping[int, datetime]
+    last_seen_at: Mapping[int, datetime]
 
 
-def _rows(found: boards.Board, order: list[str], actor: Actor) -> tuple[BoardRow, ...]:
-    seen = last_seen([row for each in found.rows for cell in each.cells for _, row in cell.live])
-    around = _Around(
-        {name: environment_of(name, order) for name in order}, reverse("ui:promotion_request"), actor, seen
+def _rows(page: boards.Board, order: list[str], actor: Actor) -> tuple[BoardRow, ...]:
+    last_seen_at = last_seen([row for row_ in page.rows for cell in row_.cells for _, row in cell.live])
+    context = _RowContext(
+        {name: environment_of(name, order) for name in order}, reverse("ui:promotion_request"), actor, last_seen_at
     )
-    return tuple(_row(row, around) for row in found.rows)
+    return tuple(_row(row, context) for row in page.rows)
 
 
-def _row(row: boards.BoardRow, around: _Around) -> BoardRow:
+def _row(row: boards.BoardRow, context: _RowContext) -> BoardRow:
     name = row.subject.qualified
     first = next((cell.place for cell in row.cells if cell.version), row.cells[0].place)
     before = ("", *(cell.place for cell in row.cells))
-    cells = tuple(_cell(cell, name, before[number], around) for number, cell in enumerate(row.cells))
+    cells = tuple(_cell(cell, name, before[number], context) for number, cell in enumerate(row.cells))
     return BoardRow(
         subject=name, url=subject_url(first, name), cells=cells, markable=any(cell.behind for cell in row.cells)
     )
 
 
-def _cell(cell: boards.BoardCell, name: str, before: str, around: _Around) -> BoardCell:
+def _cell(cell: boards.BoardCell, name: str, before: str, context: _RowContext) -> BoardCell:
     return BoardCell(
-        environment=around.places[cell.place],
+        environment=context.environments[cell.place],
         version=cell.version or None,
         schema_id=cell.schema_id or None,
         url=subject_url(cell.place, name) if cell.version else "",
         since=cell.since,
-        seen_at=around.seen.get(cell.row),
-        seen_older=_older(cell, around.seen),
+        seen_at=context.last_seen_at.get(cell.row),
+        seen_older=_older(cell, context.last_seen_at),
         marks=(standing_mark(cell.standing),) if cell.standing else (),
         notes=_notes(cell, before),
         behind=gettext("lacks version %(wanted)s of %(before)s") % {"wanted": cell.wanted, "before": before}
@@ -321,14 +321,14 @@ def _cell(cell: boards.BoardCell, name: str, before: str, around: _Around) -> Bo
         )
         if cell.request
         else None,
-        promote=_promote(cell, name, before, around) if cell.behind and not cell.request else None,
+        promote=_promote(cell, name, before, context) if cell.behind and not cell.request else None,
     )
 
 
-def _older(cell: boards.BoardCell, seen: Mapping[int, datetime]) -> str:
+def _older(cell: boards.BoardCell, last_seen_at: Mapping[int, datetime]) -> str:
     """The newest of the earlier versions that messages carry, where none carries the current one."""
-    numbers = [number for number, row in cell.live if row in seen]
-    if not numbers or cell.row in seen:
+    numbers = [number for number, row in cell.live if row in last_seen_at]
+    if not numbers or cell.row in last_seen_at:
         return ""
     return gettext("messages carry version %(version)s") % {"version": numbers[-1]}
 
@@ -344,12 +344,12 @@ def _notes(cell: boards.BoardCell, before: str) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _promote(cell: boards.BoardCell, name: str, before: str, around: _Around) -> Action:
-    reason = refusal(around.actor, "promotion.request", registry=cell.place, subject=name)
+def _promote(cell: boards.BoardCell, name: str, before: str, context: _RowContext) -> Action:
+    reason = refusal(context.actor, "promotion.request", registry=cell.place, subject=name)
     query = urlencode({"source": before, "target": cell.place, "subject": name, "version": cell.wanted})
     return Action(
         label=gettext("Promote version %(wanted)s") % {"wanted": cell.wanted},
-        url=f"{around.ask}?{query}",
+        url=f"{context.ask}?{query}",
         allowed=not reason,
         reason=reason,
     )
@@ -359,7 +359,7 @@ def _reasons(cell: boards.BoardCell) -> tuple[str, ...]:
     """Why not; where it only needs its approvals that is said by the verdict already."""
     if cell.verdict == _NOT_NEW:
         return ()
-    said = [f"{reason['sentence']} {reason.get('cure', '')}".strip() for reason in cell.reasons[:3]]
+    sentences = [f"{reason['sentence']} {reason.get('cure', '')}".strip() for reason in cell.reasons[:3]]
     if cell.verdict == "unknown":
         return (gettext("It is being worked out."),)
-    return tuple(said)
+    return tuple(sentences)

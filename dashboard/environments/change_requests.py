@@ -149,10 +149,10 @@ STATES: Final = {
 
 def loosening_of(error: SecondPersonRequired, registry: str) -> LooseningForm:
     """The form that asks another person for what was refused; of another environment it leads there in words alone."""
-    place = str(error.details["environment"])
+    environment = str(error.details["environment"])
     return LooseningForm(
         sentence=error.message,
-        url=reverse("ui:environment_changes", args=[place]),
+        url=reverse("ui:environment_changes", args=[environment]),
         action=str(error.details["action"]),
         values=json.dumps(error.details["values"], ensure_ascii=False),
         fields=(
@@ -162,10 +162,11 @@ def loosening_of(error: SecondPersonRequired, registry: str) -> LooseningForm:
                 kind="textarea",
                 rows=3,
                 required=True,
-                help=gettext("Those who review for %(place)s are told, and the audit keeps it.") % {"place": place},
+                help=gettext("Those who review for %(place)s are told, and the audit keeps it.")
+                % {"place": environment},
             ),
         ),
-        is_here=place == registry,
+        is_here=environment == registry,
     )
 
 

@@ -73,8 +73,8 @@ def environment_page(
     reason = refusal(actor, MANAGE, registry=info.name)
     settings, rules, freezes = _settings_fields(info), _rule_fields(), _freeze_fields()
     recurring, glass = _recurring_fields(), _glass_fields()
-    given = {field: given_text(request.POST, field) for field in request.POST} if problem else {}
-    filled = partial(_filled, given=given, problem=problem)
+    sent = {field: given_text(request.POST, field) for field in request.POST} if problem else {}
+    filled = partial(_filled, sent=sent, problem=problem)
     return EnvironmentPage(
         frame=make_frame(
             request,
@@ -82,7 +82,7 @@ def environment_page(
             section=Section.ENVIRONMENTS,
             registry=info.name,
             crumbs=(Crumb(label=gettext("Environments"), url=reverse("ui:environments")),),
-            url_in=lambda place: reverse("ui:environment", args=[place]),
+            url_in=lambda registry: reverse("ui:environment", args=[registry]),
         ),
         environment=environment_of(info.name, order, current=True),
         closed=info.is_closed,
@@ -111,7 +111,7 @@ def environment_page(
         ),
         settings=filled(settings),
         switches=tuple(
-            Choice(value=switch, label=label, selected=_switch(info, switch, given))
+            Choice(value=switch, label=label, selected=_switch(info, switch, sent))
             for switch, label in SWITCHES.items()
         ),
         change=_action(info, "change", gettext("Save"), reason),
@@ -129,21 +129,21 @@ def environment_page(
         open_break_glass=_open_glass(info, actor, reason) if info.is_closed else None,
         changes=change_views(info.name, actor),
         loosening=loosening,
-        problem=Problem(what=_in_words(problem, given, (*settings, *rules, *freezes, *recurring, *glass)))
+        problem=Problem(what=_in_words(problem, sent, (*settings, *rules, *freezes, *recurring, *glass)))
         if problem
         else None,
     )
 
 
-def _switch(info: EnvironmentInfo, switch: str, given: Mapping[str, str]) -> bool:
+def _switch(info: EnvironmentInfo, switch: str, sent: Mapping[str, str]) -> bool:
     """As it stands, or as it was sent in the form that was refused: there a switch that is off isn't named."""
-    return given.get(switch) == "1" if "reviews_needed" in given else bool(getattr(info, switch))
+    return sent.get(switch) == "1" if "reviews_needed" in sent else bool(getattr(info, switch))
 
 
-def _in_words(problem: SchemadeskError, given: Mapping[str, str], fields: Sequence[Field]) -> str:
+def _in_words(problem: SchemadeskError, sent: Mapping[str, str], fields: Sequence[Field]) -> str:
     """The message, with the label of the form's field where it begins with the field's name."""
     name = str(problem.details.get("field", ""))
-    ours = next((field for field in fields if field.name == _field_of(problem, given)), None)
+    ours = next((field for field in fields if field.name == _field_of(problem, sent)), None)
     label = gettext("The comment") if name == "comment" else f"“{ours.label}”" if ours else ""
     return (
         f"{label}{problem.message[len(name) :]}"
@@ -152,22 +152,22 @@ def _in_words(problem: SchemadeskError, given: Mapping[str, str], fields: Sequen
     )
 
 
-def _field_of(problem: SchemadeskError, given: Mapping[str, str]) -> str:
+def _field_of(problem: SchemadeskError, sent: Mapping[str, str]) -> str:
     name = str(problem.details.get("field", ""))
-    return next((field for field in _SENT_AS.get(name, ()) if field in given), name)
+    return next((field for field in _SENT_AS.get(name, ()) if field in sent), name)
 
 
-def _filled(fields: Sequence[Field], given: Mapping[str, str], problem: SchemadeskError | None) -> tuple[Field, ...]:
+def _filled(fields: Sequence[Field], sent: Mapping[str, str], problem: SchemadeskError | None) -> tuple[Field, ...]:
     """The fields of a form, as they were sent when it was refused."""
-    wrong = _field_of(problem, given) if problem else ""
+    name = _field_of(problem, sent) if problem else ""
     return tuple(
         replace(
             field,
-            value=given[field.name],
-            choices=tuple(replace(each, selected=each.value == given[field.name]) for each in field.choices),
-            errors=(_in_words(problem, given, fields),) if problem and field.name == wrong else (),
+            value=sent[field.name],
+            choices=tuple(replace(choice, selected=choice.value == sent[field.name]) for choice in field.choices),
+            errors=(_in_words(problem, sent, fields),) if problem and field.name == name else (),
         )
-        if field.name in given
+        if field.name in sent
         else field
         for field in fields
     )
@@ -344,12 +344,14 @@ def _recurring_fields() -> tuple[Field, ...]:
 
 def _open_glass(info: EnvironmentInfo, actor: Actor, reason: str) -> Action:
     mine = next((glass for glass in info.break_glass if glass.is_open and glass.opened_by_id == actor.user_id), None)
-    held = (
+    open_already = (
         gettext("Yours is open until %(at_utc)s; close it to give another reason.") % {"at_utc": at_utc(mine.ends_at)}
         if mine
         else ""
     )
-    return _action(info, "break_glass", gettext("Break the glass of %(info)s") % {"info": info.name}, reason or held)
+    return _action(
+        info, "break_glass", gettext("Break the glass of %(info)s") % {"info": info.name}, reason or open_already
+    )
 
 
 def _glass(glass: BreakGlassInfo, info: EnvironmentInfo, actor: Actor) -> BreakGlassView:

@@ -35,11 +35,17 @@ from dashboard.subjects.lifecycle import ADOPT_FIELD, LifeMark, standing_mark
 from registry.access.roles import Actor, may_in, may_somewhere, refusal, require
 from registry.drift.usage.subject_topics import last_seen
 from registry.promotions import selectors
-from registry.promotions.requests.timeline import ASKED, QUARANTINED, UNDECIDED, GhostInfo, ghost_page
+from registry.promotions.requests.timeline import (
+    ASKED,
+    QUARANTINED,
+    UNDECIDED,
+    UnapprovedVersion,
+    unapproved_version_page,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GhostRow:
+class UnapprovedVersionRow:
     """A ghost: where, what, who and when, whether messages carry it, what was decided of it.
 
     `adopt` asks for its review and `quarantine` keeps it from being used, each None where it was done already.
@@ -65,12 +71,12 @@ class GhostRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GhostsPage:
+class UnapprovedVersionsPage:
     """The ghosts that the reader may see, newest first; `back` is where a decision leads back to."""
 
     frame: Frame
     search: Search
-    rows: tuple[GhostRow, ...]
+    rows: tuple[UnapprovedVersionRow, ...]
     paging: Paging
     back: str
     alone: bool = False
@@ -94,7 +100,7 @@ _QUARANTINE_FIELD: Final = Field(
 )
 
 
-def ghosts_page(request: HttpRequest) -> GhostsPage:
+def unapproved_versions_page(request: HttpRequest) -> UnapprovedVersionsPage:
     """The page, filtered and paged by its address. Raises NotSignedIn, NotAllowed, RegistryNotFound."""
     actor, order = page_actor(request), selectors.list_environments()
     if not may_somewhere(actor, "schema.read"):
@@ -104,7 +110,7 @@ def ghosts_page(request: HttpRequest) -> GhostsPage:
     if chosen["environment"]:
         selectors.get_environment(chosen["environment"])
     before = whole_number(request.GET.get("before", ""), digits=18)
-    found = ghost_page(
+    page = unapproved_version_page(
         by=actor,
         environment=chosen["environment"],
         text=chosen["q"],
@@ -112,31 +118,31 @@ def ghosts_page(request: HttpRequest) -> GhostsPage:
         before=before,
         limit=PAGE_ROWS,
     )
-    seen = last_seen([ghost.id for ghost in found.rows])
-    return GhostsPage(
+    last_seen_at = last_seen([ghost.id for ghost in page.rows])
+    return UnapprovedVersionsPage(
         frame=make_frame(request, title=gettext("Ghosts"), section=Section.PROMOTIONS, order=order),
         search=_search(chosen, [name for name in order if may_in(actor, "schema.read", name)]),
-        rows=tuple(_row(ghost, order, actor, seen.get(ghost.id)) for ghost in found.rows),
+        rows=tuple(_row(ghost, order, actor, last_seen_at.get(ghost.id)) for ghost in page.rows),
         paging=Paging(
-            first=1 if found.rows else 0,
-            last=len(found.rows),
+            first=1 if page.rows else 0,
+            last=len(page.rows),
             previous_url=_url(chosen) if before else "",
-            next_url=_url({**chosen, "before": str(found.before)}) if found.before else "",
+            next_url=_url({**chosen, "before": str(page.before)}) if page.before else "",
         ),
         back=request.get_full_path(),
         alone=len(order) < 2,
     )
 
 
-def _url(given: Mapping[str, str]) -> str:
-    kept = {name: value for name, value in given.items() if value}
+def _url(values: Mapping[str, str]) -> str:
+    query = {name: value for name, value in values.items() if value}
     base = reverse("ui:ghosts")
-    return f"{base}?{urlencode(kept)}" if kept else base
+    return f"{base}?{urlencode(query)}" if query else base
 
 
 def _search(chosen: Mapping[str, str], order: list[str]) -> Search:
-    places = {"": gettext("Any environment"), **{name: name for name in order}}
-    filters = (("environment", gettext("Environment"), places), ("state", gettext("Decided"), STATES))
+    environments = {"": gettext("Any environment"), **{name: name for name in order}}
+    filters = (("environment", gettext("Environment"), environments), ("state", gettext("Decided"), STATES))
     return Search(
         url=reverse("ui:ghosts"),
         query=chosen["q"],
@@ -164,13 +170,13 @@ def _search(chosen: Mapping[str, str], order: list[str]) -> Search:
     )
 
 
-def _row(ghost: GhostInfo, order: list[str], actor: Actor, seen_at: datetime | None) -> GhostRow:
+def _row(ghost: UnapprovedVersion, order: list[str], actor: Actor, seen_at: datetime | None) -> UnapprovedVersionRow:
     name = ghost.subject.qualified
     is_quarantined = ghost.standing is not None and ghost.standing.standing == QUARANTINED
     adopt = (
         None if ghost.request else _action(ghost, actor, "promotion.request", gettext("Ask for its adoption"), "adopt")
     )
-    return GhostRow(
+    return UnapprovedVersionRow(
         number=ghost.id,
         environment=environment_of(ghost.environment, order),
         subject=name,
@@ -198,7 +204,7 @@ def _row(ghost: GhostInfo, order: list[str], actor: Actor, seen_at: datetime | N
     )
 
 
-def _action(ghost: GhostInfo, actor: Actor, right: str, label: str, page: str) -> Action:
+def _action(ghost: UnapprovedVersion, actor: Actor, right: str, label: str, page: str) -> Action:
     name = ghost.subject.qualified
     reason = refusal(actor, right, registry=ghost.environment, subject=name)
     url = f"{subject_url(ghost.environment, name)}{page}"

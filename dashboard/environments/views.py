@@ -18,7 +18,7 @@ from dashboard.components.time_travel import travels
 from dashboard.environments.board import board as board_page
 from dashboard.environments.change_requests import loosening_of, loosening_values
 from dashboard.environments.page import MANAGE, environment_page, switched
-from dashboard.environments.unapproved_versions import ghosts_page
+from dashboard.environments.unapproved_versions import unapproved_versions_page
 from dashboard.promotions.views import utc_moment
 from dashboard.sources.labels import given_text
 from registry.access.permission_filters import require_extent
@@ -43,7 +43,7 @@ def environment(request: HttpRequest, registry: str) -> HttpResponse:
     return render(request, "environments/environment.html", {"page": environment_page(request, registry)})
 
 
-def _act(request: HttpRequest, registry: str, action: Callable[[], object], said: str) -> HttpResponse:
+def _act(request: HttpRequest, registry: str, action: Callable[[], object], message: str) -> HttpResponse:
     """Do it and show the environment again, or the page with what was wrong."""
     try:
         action()
@@ -55,7 +55,7 @@ def _act(request: HttpRequest, registry: str, action: Callable[[], object], said
         require_extent(page_actor(request), "schema.read", registry=registry)
         page = environment_page(request, registry, error)
         return render(request, "environments/environment.html", {"page": page}, status=422)
-    messages.success(request, said)
+    messages.success(request, message)
     return redirect("ui:environment", registry)
 
 
@@ -278,30 +278,30 @@ def break_glass_confirm(request: HttpRequest, registry: str, break_glass_id: int
 def _clock(request: HttpRequest, field: str) -> time:
     text = given_text(request.POST, field)
     try:
-        found = parse_time(text)
+        value = parse_time(text)
     except ValueError:
-        found = None
-    if found is None:
+        value = None
+    if value is None:
         raise InvalidInput(
             gettext("%(field)s takes a time like 16:00, not %(text)s.") % {"field": field, "text": repr(text[:20])},
             field=field,
         )
-    return found
+    return value
 
 
 def _number(request: HttpRequest, field: str) -> int:
     text = given_text(request.POST, field)
-    found = whole_number(text, digits=4)
-    if found is None:
+    value = whole_number(text, digits=4)
+    if value is None:
         raise InvalidInput(
             gettext("%(field)s takes a whole number, not %(text)s.") % {"field": field, "text": repr(text[:20])},
             field=field,
         )
-    return found
+    return value
 
 
 @require_safe
 @travels
 def ghosts(request: HttpRequest) -> HttpResponse:
     """Versions that came without a request; htmx gets the list alone."""
-    return render_page(request, "promotions/ghosts.html", ghosts_page(request), {"list": "list"})
+    return render_page(request, "promotions/ghosts.html", unapproved_versions_page(request), {"list": "list"})

@@ -30,7 +30,7 @@ from registry.drift import selectors
 from registry.drift.proposals.observed_schema import can_propose
 from registry.drift.selectors import FindingInfo, SourceInfo
 from registry.promotions.models import PromotionRequest
-from registry.promotions.selectors import Answers, RequestInfo, answers_to, list_environments
+from registry.promotions.selectors import FindingRequests, RequestInfo, list_environments, requests_for_finding
 
 SHOWN_EVENTS: Final = 15
 READ_EVENTS: Final = 100
@@ -55,7 +55,7 @@ def finding_page(request: HttpRequest, finding_id: int) -> FindingPage:
     source = selectors.get_source(info.source_id)
     decide = refusal(actor, "finding.decide", registry=info.registry)
     is_open = info.state == "open"
-    order, answers = list_environments(), answers_to(info.id, actor)
+    order, answers = list_environments(), requests_for_finding(info.id, actor)
     is_whole = request.GET.get("all") == "1"
     comparison, observed_note = observed(info, actor, is_whole=is_whole)
     return FindingPage(
@@ -152,7 +152,7 @@ def _propose(actor: Actor, info: FindingInfo, problem: str) -> Action:
     )
 
 
-def _released(answers: Answers) -> tuple[Link, ...]:
+def _released(answers: FindingRequests) -> tuple[Link, ...]:
     """The versions that came of the requests."""
     return tuple(
         Link(

@@ -31,7 +31,7 @@ from registry.notifications.selectors import EntryInfo, list_entries
 from registry.promotions.environments.freezes import Window
 from registry.promotions.plan.types import FAIL, WARN, WEIGHTLESS
 from registry.promotions.requests.linked_requests import last_decision
-from registry.promotions.reviews.affected_consumers import Affecting
+from registry.promotions.reviews.affected_consumers import PendingAcknowledgement
 from registry.promotions.reviews.reviewers import WAITS, freezes_soon, waits_long
 from registry.promotions.selectors import RequestInfo, resolving
 from registry.subjects.policy.registries import MirrorState
@@ -182,7 +182,7 @@ def waiting_rows(waiting: Sequence[RequestInfo], order: list[str], now: datetime
     )
 
 
-def affected_rows(found: Sequence[Affecting], order: list[str]) -> tuple[RequestRow, ...]:
+def affected_rows(found: Sequence[PendingAcknowledgement], order: list[str]) -> tuple[RequestRow, ...]:
     """What waits for the reader's word for clients of theirs: which these are, leading to where it is said."""
     rows = ((request_row(each.request, order), [hurt.words for hurt in each.clients]) for each in found)
     return tuple(

@@ -52,7 +52,7 @@ from registry.drift import selectors as drift
 from registry.drift.selectors import SourceInfo
 from registry.errors import NotAllowed
 from registry.promotions import selectors as promotions
-from registry.promotions.reviews.affected_consumers import affecting
+from registry.promotions.reviews.affected_consumers import pending_acknowledgements
 from registry.promotions.reviews.reviewers import Approvers, approvers_of
 from registry.promotions.selectors import EnvironmentInfo, environment_infos
 from registry.search.audit_filter import events_for
@@ -194,7 +194,7 @@ def home_page(request: HttpRequest) -> HomePage:
     mine = promotions.requested_by(actor.user_id) if actor.user_id else []
     failed = promotions.list_requests(state="failed", limit=SHOWN, by=actor)
     findings = drift.list_findings(limit=SHOWN, by=actor)
-    affected = affecting(actor)
+    affected = pending_acknowledgements(actor)
     asked = [*waiting, *(each.request for each in affected)]
     shown = {reverse("ui:promotion", args=[info.id]) for info in asked}
     told = notices(actor, shown | {reverse("ui:finding", args=[info.id]) for info in findings})

@@ -59,7 +59,7 @@ class SubscriptionRow:
     title: str
     registry_pattern: str
     subject_pattern: str
-    wanted: bool
+    is_wanted: bool
     remove: Action
 
 
@@ -115,7 +115,7 @@ class WebhookRow:
     host: str
     owner: str
     events: str
-    place: str
+    scope: str
     state: Look
     kind: str = ""
 
@@ -174,7 +174,7 @@ class WebhookPage:
     url: str
     owner: str
     events: str
-    place: str
+    scope: str
     key_version: int
     state: Look
     disabled_reason: str
@@ -199,8 +199,8 @@ def inbox_page(request: HttpRequest) -> InboxPage:
     actor = page_actor(request)
     only_unread = request.GET.get("show") == "unread"
     before = number_in(request.GET.get("before", ""))
-    found = selectors.list_entries(actor, unread=only_unread, before=before, limit=selectors.PAGE + 1)
-    entries, more = found[: selectors.PAGE], len(found) > selectors.PAGE
+    page_and_next = selectors.list_entries(actor, unread=only_unread, before=before, limit=selectors.PAGE + 1)
+    entries, more = page_and_next[: selectors.PAGE], len(page_and_next) > selectors.PAGE
     frame = make_frame(request, title=gettext("Inbox"))
     return InboxPage(
         frame=frame,
@@ -233,7 +233,7 @@ def older(path: str, query: Mapping[str, str], numbers: list[int], *, more: bool
 
 def subscriptions_page(request: HttpRequest, problem: SchemadeskError | None = None) -> SubscriptionsPage:
     """One's subscriptions and the form of a new one. Raises NotSignedIn."""
-    given = request.POST if request.method == "POST" else request.GET
+    query = request.POST if request.method == "POST" else request.GET
     rows = selectors.list_subscriptions(page_actor(request))
     return SubscriptionsPage(
         frame=make_frame(request, title=gettext("Subscriptions"), crumbs=(Crumb(label=gettext("Inbox"), url=reverse("ui:inbox")),)),
@@ -242,19 +242,19 @@ def subscriptions_page(request: HttpRequest, problem: SchemadeskError | None = N
                 title=row.title,
                 registry_pattern=row.registry_pattern,
                 subject_pattern=row.subject_pattern,
-                wanted=row.wanted,
+                is_wanted=row.wanted,
                 remove=Action(label=gettext("Remove"), url=reverse("ui:unsubscribe", args=[row.id]), method="post"),
             )
             for row in rows
         ),
         fields=(
-            _select("wanted", gettext("What to do"), {"yes": gettext("Tell me"), "no": gettext("Don’t tell me")}, given.get("wanted", "yes")),
+            _select("wanted", gettext("What to do"), {"yes": gettext("Tell me"), "no": gettext("Don’t tell me")}, query.get("wanted", "yes")),
             _select(
                 "event", gettext("Event"), {ANY: gettext("Everything"), **{name: EVENTS[name].title for name in SUBSCRIBABLE}},
-                given.get("event", ANY),
+                query.get("event", ANY),
             ),
-            _pattern("registry_pattern", gettext("In registries"), given.get("registry_pattern", "*")),
-            _pattern("subject_pattern", gettext("For subjects"), given.get("subject_pattern", "*")),
+            _pattern("registry_pattern", gettext("In registries"), query.get("registry_pattern", "*")),
+            _pattern("subject_pattern", gettext("For subjects"), query.get("subject_pattern", "*")),
         ),
         submit=Action(label=gettext("Subscribe"), url=reverse("ui:subscriptions"), method="post", tone="primary"),
         defaults=tuple(
@@ -289,7 +289,7 @@ def _digest(request: HttpRequest) -> DigestChoice:
     zone = timezone.get_current_timezone_name()
     return DigestChoice(
         fields=(
-            _select("every", gettext("How often"), {key: str(words) for key, words in EVERY.items()}, info.every),
+            _select("every", gettext("How often"), {key: str(label) for key, label in EVERY.items()}, info.every),
             _select("hour", gettext("At (time zone %(zone)s)") % {"zone": zone}, hours, str(info.hour)),
         ),
         submit=Action(label=gettext("Save"), url=reverse("ui:digest"), method="post", tone="primary"),
@@ -314,7 +314,7 @@ def stop_page(request: HttpRequest, token: str, *, done: bool = False) -> StopPa
 
 
 def _select(name: str, label: str, choices: dict[str, str], chosen: str) -> Field:
-    shown = tuple(Choice(value=value, label=words, selected=value == chosen) for value, words in choices.items())
+    shown = tuple(Choice(value=value, label=text, selected=value == chosen) for value, text in choices.items())
     return Field(name=name, label=label, kind="select", choices=shown, required=True)
 
 

@@ -178,13 +178,13 @@ def webhook_rotate(request: HttpRequest, webhook: str) -> HttpResponse:
     return _with_key(request, webhook_services.rotate_key(webhook=webhook, by=page_actor(request)))
 
 
-def _act(request: HttpRequest, webhook: str, said: str, action: Callable[[], object]) -> HttpResponse:
+def _act(request: HttpRequest, webhook: str, message: str, action: Callable[[], object]) -> HttpResponse:
     try:
         action()
     except Conflict as error:
         messages.error(request, error.message)
     else:
-        messages.success(request, said)
+        messages.success(request, message)
     return redirect("ui:webhook", webhook)
 
 
@@ -204,11 +204,11 @@ def webhook_switch(request: HttpRequest, webhook: str) -> HttpResponse:
     """Switch it off, or on again."""
     actor = page_actor(request)
     on = not selectors.get_webhook(actor, webhook).active
-    said = gettext("Switched on: what waited is on its way.") if on else gettext("Switched off.")
+    message = gettext("Switched on: what waited is on its way.") if on else gettext("Switched off.")
     return _act(
         request,
         webhook,
-        said,
+        message,
         lambda: webhook_services.update_webhook(webhook=webhook, changes={"active": on}, by=actor),
     )
 

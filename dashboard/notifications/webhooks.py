@@ -61,7 +61,7 @@ def webhooks_page(request: HttpRequest) -> WebhooksPage:
                 owner=info.owner,
                 kind=KINDS[info.kind],
                 events=_events(info),
-                place=_place(info),
+                scope=_scope(info),
                 state=_state(info),
             )
             for info in rows
@@ -80,7 +80,7 @@ def _events(info: WebhookInfo) -> str:
     return ", ".join(selectors.title_of(event) for event in info.events) or gettext("All events")
 
 
-def _place(info: WebhookInfo) -> str:
+def _scope(info: WebhookInfo) -> str:
     subjects = (
         gettext("all subjects")
         if info.subject_pattern == "*"
@@ -100,30 +100,30 @@ def webhook_form(request: HttpRequest, webhook: str = "", *, problem: Schemadesk
     actor = page_actor(request)
     selectors.person_of(actor)
     info = selectors.get_webhook(actor, webhook) if webhook else None
-    given = sent_fields(request) if request.method == "POST" else _stored(info)
+    values = sent_fields(request) if request.method == "POST" else _stored(info)
     url = reverse("ui:webhook_edit", args=[info.id]) if info else reverse("ui:webhook_add")
     return WebhookForm(
         frame=make_frame(request, title=gettext("Change %(info)s") % {"info": info.name} if info else gettext("Add a webhook"), crumbs=_crumbs(info)),
         fields=(
-            Field(name="name", label=gettext("Name"), value=given["name"], required=True, help=gettext("How people call it here.")),
+            Field(name="name", label=gettext("Name"), value=values["name"], required=True, help=gettext("How people call it here.")),
             Field(
-                name="url", label=gettext("Address"), value=given["url"], required=True, code=True,
+                name="url", label=gettext("Address"), value=values["url"], required=True, code=True,
                 placeholder="https://ci.example.com/hooks/schemas",
                 help=gettext("http:// or https://, without a query. Redirects aren’t followed."),
             ),
             Field(
                 name="kind", label=gettext("Sends"), kind="select", required=True,
-                choices=tuple(Choice(value=kind, label=words, selected=kind == given["kind"]) for kind, words in KINDS.items()),
+                choices=tuple(Choice(value=kind, label=label, selected=kind == values["kind"]) for kind, label in KINDS.items()),
                 help=gettext("A chat program takes no event of ours and checks no signature: its address is the secret."),
             ),
-            Field(name="registry_pattern", label=gettext("Registries"), value=given["registry_pattern"], required=True, code=True),
+            Field(name="registry_pattern", label=gettext("Registries"), value=values["registry_pattern"], required=True, code=True),
             Field(
-                name="subject_pattern", label=gettext("Subjects"), value=given["subject_pattern"], required=True, code=True,
+                name="subject_pattern", label=gettext("Subjects"), value=values["subject_pattern"], required=True, code=True,
                 help=gettext("A pattern: * stands for anything, ? for one character."),
             ),
         ),
         events=tuple(
-            Choice(value=event, label=EVENTS[event].title, selected=event in given["events"])
+            Choice(value=event, label=EVENTS[event].title, selected=event in values["events"])
             for event in FOR_WEBHOOKS
         ),
         submit=Action(label=gettext("Save") if info else gettext("Add"), url=url, method="post", tone="primary"),
@@ -161,8 +161,8 @@ def webhook_page(request: HttpRequest, webhook: str, *, secret: str = "") -> Web
     actor = page_actor(request)
     info = selectors.get_webhook(actor, webhook)
     before = number_in(request.GET.get("before", ""))
-    found = selectors.list_deliveries(actor, webhook, before=before, limit=selectors.PAGE + 1)
-    rows, more = found[: selectors.PAGE], len(found) > selectors.PAGE
+    deliveries = selectors.list_deliveries(actor, webhook, before=before, limit=selectors.PAGE + 1)
+    rows, more = deliveries[: selectors.PAGE], len(deliveries) > selectors.PAGE
     reason = _refusal(actor, info)
     return WebhookPage(
         frame=make_frame(request, title=info.name, crumbs=_crumbs()),
@@ -170,7 +170,7 @@ def webhook_page(request: HttpRequest, webhook: str, *, secret: str = "") -> Web
         url=info.url,
         owner=info.owner,
         events=_events(info),
-        place=_place(info),
+        scope=_scope(info),
         kind=KINDS[info.kind],
         key_version=info.key_version if info.kind == SIGNED else 0,
         state=_state(info),

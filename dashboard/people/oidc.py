@@ -35,14 +35,14 @@ from requests.adapters import BaseAdapter
 from requests.structures import CaseInsensitiveDict
 
 from registry.access.egress import parse_connection
-from registry.access.http_client import Limits, OutgoingClient, find_secret, refuse_other_host
+from registry.access.http_client import HttpLimits, OutgoingClient, find_secret, refuse_other_host
 from registry.access.models import User
 from registry.access.roles import Actor
 from registry.access.services import set_mapped_groups
 from registry.audit.context import record
 from registry.errors import SchemadeskError
 
-LIMITS = Limits(connect_seconds=5, read_seconds=10, total_seconds=15, max_bytes=1024 * 1024)
+LIMITS = HttpLimits(connect_seconds=5, read_seconds=10, total_seconds=15, max_bytes=1024 * 1024)
 #: what the client sets itself
 OWN_HEADERS = frozenset({"host", "user-agent", "accept-encoding", "connection", "content-length"})
 
@@ -69,13 +69,13 @@ class PolicedTransport(BaseAdapter):
         try:
             connection = parse_connection(f"{parts.scheme}://{parts.netloc}")
             with OutgoingClient(connection, limits=LIMITS) as client:
-                answer = client.call(request.method or "GET", request.path_url, body=body, headers=headers)
+                received = client.call(request.method or "GET", request.path_url, body=body, headers=headers)
         except SchemadeskError as error:
             raise requests.ConnectionError(error.message, request=request) from error
         response = requests.Response()
-        response.status_code = answer.status
-        response.headers = CaseInsensitiveDict(answer.headers)
-        response.raw = BytesIO(answer.body)
+        response.status_code = received.status
+        response.headers = CaseInsensitiveDict(received.headers)
+        response.raw = BytesIO(received.body)
         response.url = url
         response.request = request
         return response
@@ -99,10 +99,10 @@ class IssuerAdapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]  # allaut
     @property
     def openid_config(self) -> dict[str, Any]:
         """The issuer's description. Raises OAuth2Error where it is that of another issuer."""
-        found: dict[str, Any] = super().openid_config
-        if found.get("issuer") != settings.OIDC_ISSUER:
-            raise OAuth2Error(f"The issuer calls itself {str(found.get('issuer'))[:200]!r}, not OIDC_ISSUER.")
-        return found
+        config: dict[str, Any] = super().openid_config
+        if config.get("issuer") != settings.OIDC_ISSUER:
+            raise OAuth2Error(f"The issuer calls itself {str(config.get('issuer'))[:200]!r}, not OIDC_ISSUER.")
+        return config
 
     def get_callback_url(self, request: HttpRequest, app: SocialApp) -> str:
         """Where the issuer sends people back to."""
@@ -125,10 +125,10 @@ class IssuerAdapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]  # allaut
             raise OAuth2Error("The id token has no subject that can be used.")
         claims = dict(identity)
         if "userinfo_endpoint" in self.openid_config:
-            said = self._fetch_user_info(token.token)
-            if said.get("sub") != subject:
+            userinfo = self._fetch_user_info(token.token)
+            if userinfo.get("sub") != subject:
                 raise OAuth2Error("The issuer describes another subject than that of the id token.")
-            claims = {**said, **identity}
+            claims = {**userinfo, **identity}
         login = self.get_provider().sociallogin_from_response(request, claims)
         login.claims = claims
         return login
@@ -154,8 +154,8 @@ class IssuerProvider(OpenIDConnectProvider):  # type: ignore[misc]
     def get_pkce_params(self) -> dict[str, str]:
         """Always: a code that is caught is worth nothing without the verifier."""
         self.app.settings["oauth_pkce_enabled"] = True
-        found: dict[str, str] = super().get_pkce_params()
-        return found
+        params: dict[str, str] = super().get_pkce_params()
+        return params
 
     def extract_extra_data(self, data: dict[str, Any]) -> dict[str, Any]:
         """Nothing: what was claimed once is no truth to keep."""
@@ -163,8 +163,8 @@ class IssuerProvider(OpenIDConnectProvider):  # type: ignore[misc]
 
     def extract_common_fields(self, data: dict[str, Any]) -> dict[str, Any]:
         """Names; the address of mail is not among them, as allauth would look for others who have it."""
-        found = super().extract_common_fields({**data, "email": None})
-        return {name: value for name, value in found.items() if isinstance(value, str)}
+        fields = super().extract_common_fields({**data, "email": None})
+        return {name: value for name, value in fields.items() if isinstance(value, str)}
 
     def extract_email_addresses(self, data: dict[str, Any]) -> list[Any]:
         """None, so that nobody is found by one."""
@@ -225,8 +225,8 @@ class IssuerAccounts(DefaultSocialAccountAdapter):  # type: ignore[misc]
     def save_user(self, request: HttpRequest, sociallogin: SocialLogin, form: Any = None) -> User:
         """Make the account of somebody new, under a name that nobody has."""
         origin = str(request.META.get("REMOTE_ADDR") or "")
-        wanted = user_username(sociallogin.user) or sociallogin.account.uid
-        record(by=Actor(wanted, "ui", origin=origin, signed_in_by="oidc"), why="first sign-in through the issuer")
+        username = user_username(sociallogin.user) or sociallogin.account.uid
+        record(by=Actor(username, "ui", origin=origin, signed_in_by="oidc"), why="first sign-in through the issuer")
         mail = sociallogin.claims.get("email")
         sociallogin.user.email = (valid_email_or_none(mail) if isinstance(mail, str) else None) or ""  # only shown
         user: User = super().save_user(request, sociallogin, form)
@@ -259,11 +259,11 @@ def take_groups(user: User, claims: dict[str, Any], *, origin: str) -> None:
     """Put a person into the groups that the issuer's claim names by the mapping, and out of its other groups."""
     if not settings.OIDC_GROUPS:
         return
-    given = claims.get(settings.OIDC_GROUPS_CLAIM)
-    names = {given} if isinstance(given, str) else {item for item in given or () if isinstance(item, str)}
-    wanted = {group for claimed, group in settings.OIDC_GROUPS if claimed in names}
+    claim = claims.get(settings.OIDC_GROUPS_CLAIM)
+    names = {claim} if isinstance(claim, str) else {item for item in claim or () if isinstance(item, str)}
+    groups = {group for claimed, group in settings.OIDC_GROUPS if claimed in names}
     actor = Actor(user.get_username(), "ui", user_id=user.pk, origin=origin, signed_in_by="oidc")
-    set_mapped_groups(user=user, wanted=wanted, mapped={group for _, group in settings.OIDC_GROUPS}, by=actor)
+    set_mapped_groups(user=user, claimed=groups, mapped={group for _, group in settings.OIDC_GROUPS}, by=actor)
 
 
 #: what a sign-in can run into before it leaves for the issuer
@@ -285,13 +285,13 @@ def login(request: HttpRequest) -> HttpResponse:
     back = following if following and get_account_adapter(request).is_safe_url(following) else None
     try:
         provider = get_adapter(request).get_provider(request, provider_id())
-        answer = provider.redirect(request, process=AuthProcess.LOGIN, next_url=back)
+        response = provider.redirect(request, process=AuthProcess.LOGIN, next_url=back)
     except FAULTS as error:
         logger.warning("sign-in through the issuer can't begin: %s", str(error)[:500])
         return render(request, "account/oidc_failed.html", status=503)
-    if "Location" not in answer:
-        return HttpResponse(answer.content, status=answer.status_code)
-    return render(request, "account/oidc_leave.html", {"address": answer["Location"], "name": settings.OIDC_NAME})
+    if "Location" not in response:
+        return HttpResponse(response.content, status=response.status_code)
+    return render(request, "account/oidc_leave.html", {"address": response["Location"], "name": settings.OIDC_NAME})
 
 
 @never_cache
@@ -302,8 +302,8 @@ def callback(request: HttpRequest) -> HttpResponse:
     if not settings.OIDC_ISSUER:
         raise Http404
     try:
-        answer: HttpResponse = OAuth2CallbackView.adapter_view(IssuerAdapter(request, provider_id()))(request)
-        return answer
+        response: HttpResponse = OAuth2CallbackView.adapter_view(IssuerAdapter(request, provider_id()))(request)
+        return response
     except FAULTS as error:
         logger.warning("sign-in through the issuer failed: %s", str(error)[:500])
         return render(request, "account/oidc_failed.html", status=403)

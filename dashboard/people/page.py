@@ -38,7 +38,7 @@ from registry.promotions.selectors import list_environments
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class PersonChange:
     """A form with one button: what it does (`do`), and the values that go with it.
 
     `loses` says what is lost by it: then it is asked once more.
@@ -57,7 +57,7 @@ class GrantRow:
     role: str
     where: str
     through: str = ""
-    remove: Change | None = None
+    remove: PersonChange | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +71,7 @@ class PersonRow:
     last_sign_in: datetime | None
     groups: tuple[str, ...]
     grants: tuple[GrantRow, ...]
-    switch: Change
+    switch: PersonChange
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,9 +79,9 @@ class GroupRow:
     """A group with its members and roles."""
 
     name: str
-    members: tuple[tuple[str, Change], ...]
+    members: tuple[tuple[str, PersonChange], ...]
     grants: tuple[GrantRow, ...]
-    remove: Change
+    remove: PersonChange
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +91,7 @@ class OwnerRow:
     owner: str
     is_group: bool
     where: str
-    remove: Change
+    remove: PersonChange
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +113,7 @@ class SamePersonRow:
     reason: str
     by: str
     at: datetime
-    remove: Change
+    remove: PersonChange
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +138,7 @@ class ChangeKind:
 
     service: Callable[..., Any]
     fields: tuple[str, ...]
-    said: str
+    success: str
 
 
 _PLACE = ("registry", "subject_pattern")
@@ -163,12 +163,12 @@ CHANGES: dict[str, ChangeKind] = {
 _NUMBERS = ("grant_id", "ownership_id", "statement_id")
 
 
-def make_change(do: str, given: Mapping[str, str], *, by: Actor) -> Any:
+def make_change(do: str, posted: Mapping[str, str], *, by: Actor) -> Any:
     """Do what a form asks for, and give what the service gives. Raises InvalidInput and what the service raises."""
     kind = CHANGES.get(do)
     if kind is None:
         raise InvalidInput(gettext("There is no such change."))
-    values: dict[str, Any] = {name: given.get(name, "") for name in kind.fields}
+    values: dict[str, Any] = {name: posted.get(name, "") for name in kind.fields}
     if "active" in values:
         values["active"] = do == "open"
     for name in _NUMBERS:
@@ -180,7 +180,7 @@ def make_change(do: str, given: Mapping[str, str], *, by: Actor) -> Any:
 def change_forms(*, people: list[str], groups: list[str], registries: list[str]) -> tuple[ChangeForm, ...]:
     """The forms below the lists."""
     person, group = _select("username", gettext("Person"), people), _select("group", gettext("Group"), groups)
-    place = (
+    scope = (
         _select("registry", gettext("Registry"), registries, empty=gettext("all")),
         Field(
             name="subject_pattern",
@@ -199,7 +199,7 @@ def change_forms(*, people: list[str], groups: list[str], registries: list[str])
             label=gettext("Add"),
         ),
         ChangeForm(
-            title=gettext("Give a person a role"), do="grant", fields=(person, role, *place), label=gettext("Give")
+            title=gettext("Give a person a role"), do="grant", fields=(person, role, *scope), label=gettext("Give")
         ),
         ChangeForm(
             title=gettext("Say where a person’s mail goes"),
@@ -216,7 +216,7 @@ def change_forms(*, people: list[str], groups: list[str], registries: list[str])
             fields=(Field(name="name", label=gettext("Name"), required=True),),
             label=gettext("Make"),
         ),
-        ChangeForm(title=gettext("Name a person as owner"), do="own", fields=(person, *place), label=gettext("Name")),
+        ChangeForm(title=gettext("Name a person as owner"), do="own", fields=(person, *scope), label=gettext("Name")),
     ]
     forms.append(_same_person(people))
     if groups:
@@ -224,13 +224,13 @@ def change_forms(*, people: list[str], groups: list[str], registries: list[str])
             ChangeForm(
                 title=gettext("Give a group a role"),
                 do="grant to group",
-                fields=(group, role, *place),
+                fields=(group, role, *scope),
                 label=gettext("Give"),
             ),
             ChangeForm(
                 title=gettext("Put a person into a group"), do="join", fields=(group, person), label=gettext("Put")
             ),
-            ChangeForm(title=gettext("Name a group as owner"), do="own", fields=(group, *place), label=gettext("Name")),
+            ChangeForm(title=gettext("Name a group as owner"), do="own", fields=(group, *scope), label=gettext("Name")),
         ]
     return tuple(forms)
 
@@ -314,7 +314,7 @@ def _person(info: PersonInfo) -> PersonRow:
         last_sign_in=info.last_sign_in,
         groups=info.groups,
         grants=_grants(info.grants),
-        switch=Change(label=label, do=do, values=(("username", info.username),), loses=loses),
+        switch=PersonChange(label=label, do=do, values=(("username", info.username),), loses=loses),
     )
 
 
@@ -325,7 +325,7 @@ def _grants(infos: Iterable[GrantInfo], *, of_group: bool = False) -> tuple[Gran
             role=info.role,
             where=place_words(info.registry, info.subject_pattern),
             through="" if of_group else info.group,
-            remove=Change(
+            remove=PersonChange(
                 label=gettext("Take away"),
                 do=do,
                 values=(("grant_id", str(info.grant_id)),),
@@ -346,7 +346,7 @@ def _group(info: GroupInfo) -> GroupRow:
         members=tuple(
             (
                 name,
-                Change(
+                PersonChange(
                     label=gettext("Take out"),
                     do="leave",
                     values=(("group", info.name), ("username", name)),
@@ -356,7 +356,7 @@ def _group(info: GroupInfo) -> GroupRow:
             for name in info.members
         ),
         grants=_grants(info.grants, of_group=True),
-        remove=Change(
+        remove=PersonChange(
             label=gettext("Remove the group"),
             do="remove group",
             values=(("name", info.name),),
@@ -370,7 +370,7 @@ def _owner(info: OwnershipInfo) -> OwnerRow:
         owner=info.username or info.group,
         is_group=bool(info.group),
         where=place_words(info.registry, info.subject_pattern),
-        remove=Change(
+        remove=PersonChange(
             label=gettext("End"),
             do="disown",
             values=(("ownership_id", str(info.ownership_id)),),
@@ -386,7 +386,7 @@ def _same(info: SamePersonInfo) -> SamePersonRow:
         reason=info.reason,
         by=info.stated_by,
         at=info.stated_at,
-        remove=Change(
+        remove=PersonChange(
             label=gettext("Count as two"),
             do="two",
             values=(("statement_id", str(info.id)),),

@@ -38,9 +38,9 @@ CONFIG: Final = {limit.replace(" ", "_"): rates for limit, rates in LIMITS.items
 def consume(request: HttpRequest, name: str) -> RateLimitUsage | None:
     """Count an attempt to sign in as somebody; None where it is one too many. What succeeds is rolled back."""
     name = name.strip().lower()
-    known = _browser(request, name)
-    if known:
-        keys = {"browser": f"{name}\n{known}"}
+    browser = _browser(request, name)
+    if browser:
+        keys = {"browser": f"{name}\n{browser}"}
     else:
         address = ratelimit.get_ip(request)
         is_shared = bool(request.META.get(SHARED))

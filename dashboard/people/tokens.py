@@ -92,15 +92,15 @@ def _row(info: TokenInfo) -> TokenRow:
     )
 
 
-def _fields(given: Mapping[str, str], actor: Actor) -> tuple[Field, ...]:
-    scope, registry = given.get("scope", "read"), given.get("registry", "")
+def _fields(posted: Mapping[str, str], actor: Actor) -> tuple[Field, ...]:
+    scope, registry = posted.get("scope", "read"), posted.get("registry", "")
     readable = extent_of(actor, "schema.read")
     names = [name for name in list_environments() if readable.has(name)]
     return (
         Field(
             name="name",
             label=gettext("What it is for"),
-            value=given.get("name", ""),
+            value=posted.get("name", ""),
             required=True,
             placeholder="orders CI",
         ),
@@ -110,8 +110,8 @@ def _fields(given: Mapping[str, str], actor: Actor) -> tuple[Field, ...]:
             kind="select",
             required=True,
             choices=tuple(
-                Choice(value=name, label=f"{name}: {words}", selected=name == scope)
-                for name, words in SCOPE_WORDS.items()
+                Choice(value=name, label=f"{name}: {description}", selected=name == scope)
+                for name, description in SCOPE_WORDS.items()
             ),
             help=gettext("It never may more than you may yourself."),
         ),
@@ -127,14 +127,14 @@ def _fields(given: Mapping[str, str], actor: Actor) -> tuple[Field, ...]:
         Field(
             name="subject_pattern",
             label=gettext("Subjects"),
-            value=given.get("subject_pattern", "*"),
+            value=posted.get("subject_pattern", "*"),
             help=gettext("A pattern like orders-*; * is all."),
             code=True,
         ),
         Field(
             name="days",
             label=gettext("Days that it is good for"),
-            value=given.get("days", str(DEFAULT_DAYS)),
+            value=posted.get("days", str(DEFAULT_DAYS)),
             kind="number",
             required=True,
             help=gettext("%(max_days)s at most.") % {"max_days": MAX_DAYS},

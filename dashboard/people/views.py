@@ -41,17 +41,17 @@ def change(request: HttpRequest) -> HttpResponse:
     require(actor, "people.manage")
     do = request.POST.get("do", "")
     try:
-        given = make_change(do, request.POST.dict(), by=actor)
+        result = make_change(do, request.POST.dict(), by=actor)
     except SecondPersonRequired as error:
-        place = str(error.details["environment"])
-        page = environment_page(request, place, loosening=loosening_of(error, place))
+        registry = str(error.details["environment"])
+        page = environment_page(request, registry, loosening=loosening_of(error, registry))
         return render(request, "environments/environment.html", {"page": page}, status=409)
     except (Conflict, InvalidInput, NotFound) as error:
         return render(request, "people/people.html", {"page": people_page(request, problem=error)}, status=422)
     if do == "add":
-        made = (request.POST.get("username", "").strip(), given)
+        made = (request.POST.get("username", "").strip(), result)
         return render(request, "people/people.html", {"page": people_page(request, made=made)}, status=201)
-    messages.success(request, CHANGES[do].said)
+    messages.success(request, CHANGES[do].success)
     return redirect("ui:people")
 
 
@@ -95,14 +95,14 @@ class SignIn(LoginView):  # type: ignore[misc]  # allauth has no types
             raise NotAllowed(
                 gettext("Passwords are off here; sign in through %(name)s.") % {"name": settings.OIDC_NAME}
             )
-        answer: HttpResponse = super().post(request, *args, **kwargs)
-        return answer
+        response: HttpResponse = super().post(request, *args, **kwargs)
+        return response
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """What the template needs besides allauth's own."""
-        found: dict[str, Any] = super().get_context_data(**kwargs)
+        context: dict[str, Any] = super().get_context_data(**kwargs)
         issuer = settings.OIDC_NAME if settings.OIDC_ISSUER else ""
-        return {**found, "issuer_name": issuer, "issuer_required": settings.OIDC_REQUIRED}
+        return {**context, "issuer_name": issuer, "issuer_required": settings.OIDC_REQUIRED}
 
 
 login = sensitive_post_parameters("password")(SignIn.as_view())

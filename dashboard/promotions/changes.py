@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from django.utils.translation import gettext
 
 from dashboard.compare.business_terms import Fact
-from dashboard.compare.business_terms import in_business_words as told
+from dashboard.compare.business_terms import in_business_words as in_business_words_of
 from dashboard.compare.change_cards import MAX_CARDS, present_comparison
 from dashboard.compare.change_details import skipped_between
 from dashboard.compare.comparison import ChangeCard, Comparison
@@ -23,7 +23,7 @@ from dashboard.promotions.presenters import ItemLink, NewField, NewReference, Ne
 from dashboard.subjects.descriptions import facts_of
 from registry.access.roles import Actor, may
 from registry.errors import NotFound, SchemadeskError
-from registry.promotions.plan.types import ADOPT, Step
+from registry.promotions.plan.types import ADOPT, PlanStep
 from registry.promotions.requests.schema_changes import (
     compare_step,
     new_schema,
@@ -49,7 +49,7 @@ class Changes:
 
     items: tuple[ItemLink, ...]
     hidden: int
-    chosen: Step | None
+    chosen: PlanStep | None
     comparison: Comparison | None
     note: str
     new: NewSchemaView | None = None
@@ -65,63 +65,63 @@ class Drawing:
 
 
 def changes_of(
-    info: RequestInfo, actor: Actor, asked: str, url: Callable[..., str], drawing: Drawing = Drawing()
+    info: RequestInfo, actor: Actor, subject: str, url: Callable[..., str], drawing: Drawing = Drawing()
 ) -> Changes:
     """The changes of the schema that is `asked` for by its subject; else of the worst one. `url` addresses the page."""
-    steps, chosen = _bringing(info), chosen_step(info, asked)
+    steps, chosen = _bringing(info), chosen_step(info, subject)
     if chosen is None:
         return Changes((), 0, None, None, _nothing_written(info))
     comparison, note = compared(info, actor, chosen, drawing)
     if comparison and drawing.in_business_words:
-        comparison = told(comparison, _facts(info, chosen), comparison.new.format)
+        comparison = in_business_words_of(comparison, _facts(info, chosen), comparison.new.format)
     new = _new(info, actor, chosen) if comparison is None else None
     items = tuple(_item(info, step, url, is_chosen=step is chosen) for step in steps[:MAX_ITEMS])
     return Changes(
         items=items if len(steps) > 1 else (),
         hidden=max(0, len(steps) - MAX_ITEMS),
         chosen=chosen,
-        comparison=_discussed(comparison, info.threads, chosen.subject, url) if comparison else None,
+        comparison=_with_threads(comparison, info.threads, chosen.subject, url) if comparison else None,
         note=note,
         new=new,
     )
 
 
-def _new(info: RequestInfo, actor: Actor, step: Step) -> NewSchemaView | None:
+def _new(info: RequestInfo, actor: Actor, step: PlanStep) -> NewSchemaView | None:
     """The whole schema where the target had no version, for whoever may read it at both places."""
     if versions_before(info, step) or not all(_may_read(actor, name, step.subject) for name in places_of(info, step)):
         return None
-    found, place = new_schema(info, step), places_of(info, step)[1]
+    schema, source = new_schema(info, step), places_of(info, step)[1]
     return NewSchemaView(
-        text=found.text,
-        format=found.schema_type,
+        text=schema.text,
+        format=schema.schema_type,
         references=tuple(
             NewReference(
                 name=reference.name,
                 subject=reference.subject,
                 version=reference.version,
-                url=subject_url(place, qualified, version=reference.version)
-                if _may_read(actor, place, qualified)
+                url=subject_url(source, qualified, version=reference.version)
+                if _may_read(actor, source, qualified)
                 else "",
             )
-            for reference in found.references
+            for reference in schema.references
             for qualified in [parse_subject(reference.subject, context=parse_subject(step.subject).context).qualified]
         ),
         fields=tuple(
             NewField(path=row.path, type=row.type, required=row.required, default=row.default or "", doc=row.doc)
-            for row in found.fields[:MAX_FIELDS]
+            for row in schema.fields[:MAX_FIELDS]
         ),
-        fields_hidden=max(0, len(found.fields) - MAX_FIELDS),
+        fields_hidden=max(0, len(schema.fields) - MAX_FIELDS),
     )
 
 
-def chosen_step(info: RequestInfo, asked: str) -> Step | None:
+def chosen_step(info: RequestInfo, subject: str) -> PlanStep | None:
     """The step of the subject that is `asked` for, else the worst; None where no version is written or adopted."""
     steps = _bringing(info)
     by_subject = {step.subject: step for step in steps}
-    return by_subject.get(asked) or min(steps, key=lambda step: _rank(info, step), default=None)
+    return by_subject.get(subject) or min(steps, key=lambda step: _rank(info, step), default=None)
 
 
-def _bringing(info: RequestInfo) -> list[Step]:
+def _bringing(info: RequestInfo) -> list[PlanStep]:
     return [step for step in steps_of_plan(info.plan) if step.adds or step.kind == ADOPT]
 
 
@@ -129,17 +129,17 @@ def _nothing_written(info: RequestInfo) -> str:
     return gettext("%(target)s has these schemas already, so no version is written.") % {"target": info.target}
 
 
-def _rank(info: RequestInfo, step: Step) -> tuple[int, bool]:
+def _rank(info: RequestInfo, step: PlanStep) -> tuple[int, bool]:
     """What breaks first; then what was asked for by name."""
     verdict = worst(_checks_of(info, step))
     return ("breaks", "care", "unknown", "ok").index(verdict.code), step.subject != info.subject.qualified
 
 
-def _checks_of(info: RequestInfo, step: Step) -> list[Mapping[str, object]]:
+def _checks_of(info: RequestInfo, step: PlanStep) -> list[Mapping[str, object]]:
     return [check for check in info.checks if check.get("subject") == step.subject]
 
 
-def _item(info: RequestInfo, step: Step, url: Callable[..., str], *, is_chosen: bool) -> ItemLink:
+def _item(info: RequestInfo, step: PlanStep, url: Callable[..., str], *, is_chosen: bool) -> ItemLink:
     what = (
         gettext("version %(source_version)s") % {"source_version": step.source_version}
         if step.source_version
@@ -162,7 +162,7 @@ def _item(info: RequestInfo, step: Step, url: Callable[..., str], *, is_chosen: 
 
 
 def compared(
-    info: RequestInfo, actor: Actor, step: Step, drawing: Drawing = Drawing()
+    info: RequestInfo, actor: Actor, step: PlanStep, drawing: Drawing = Drawing()
 ) -> tuple[Comparison | None, str]:
     """What the target had of the subject when the plan was made, against what would come; or why that can't be told."""
     secret = next((name for name in places_of(info, step) if not _may_read(actor, name, step.subject)), "")
@@ -172,12 +172,12 @@ def compared(
             "secret": secret,
         }
     try:
-        found = compare_step(info, step)
+        result = compare_step(info, step)
     except NotFound as error:  # it was deleted since
         return None, gettext("It can’t be compared any more: %(message)s") % {"message": error.message}
     except SchemadeskError as error:
         return None, gettext("It can’t be compared: %(message)s") % {"message": error.message}
-    if found is None:
+    if result is None:
         has = gettext("has no version of {} yet") if info.is_open else gettext("had no version of {}")
         return None, gettext("%(target)s %(subject)s: everything is new there.") % {
             "target": info.target,
@@ -185,11 +185,11 @@ def compared(
         }
     old, new = places_of(info, step)
     level = str(state_before(info, step).get("level", "BACKWARD"))
-    notes = comparison_notes(get_registry(old), parse_subject(step.subject), found, by=actor)
-    found = _as_written(found, step)
-    skipped = _skipped(found, old, new, step) if step.source_version else ""
+    notes = comparison_notes(get_registry(old), parse_subject(step.subject), result, by=actor)
+    result = _as_written(result, step)
+    skipped = _skipped(result, old, new, step) if step.source_version else ""
     shown = present_comparison(
-        found,
+        result,
         old,
         new,
         level=level,
@@ -202,51 +202,51 @@ def compared(
     return shown, ""
 
 
-def _as_written(found: ProvedComparison, step: Step) -> ProvedComparison:
+def _as_written(comparison: ProvedComparison, step: PlanStep) -> ProvedComparison:
     """The comparison with the references, metadata and rules that the target will get, not those of the source."""
     if step.kind == ADOPT:
-        return found
-    before = found.old.schema
+        return comparison
+    before = comparison.old.schema
     schema = replace(
-        found.new.schema,
+        comparison.new.schema,
         references=step.references,
         metadata=before.metadata if step.metadata is None else step.metadata,
         rule_set=before.rule_set if step.rule_set is None else step.rule_set,
     )
-    return replace(found, new=replace(found.new, schema=schema))
+    return replace(comparison, new=replace(comparison.new, schema=schema))
 
 
-def _skipped(found: ProvedComparison, old: str, new: str, step: Step) -> str:
+def _skipped(comparison: ProvedComparison, old: str, new: str, step: PlanStep) -> str:
     if old == new:
         return ""
     presence = presence_of(get_registry(new), parse_subject(step.subject))
-    return skipped_between(presence, (old, found.old), (new, found.new))
+    return skipped_between(presence, (old, comparison.old), (new, comparison.new))
 
 
-def _facts(info: RequestInfo, step: Step) -> dict[str, Fact]:
+def _facts(info: RequestInfo, step: PlanStep) -> dict[str, Fact]:
     """What the versions at the two places say of their fields, those that come first: of a proposed text the target's."""
-    name, found = parse_subject(step.subject), dict[str, Fact]()
+    name, facts = parse_subject(step.subject), dict[str, Fact]()
     old, new = places_of(info, step)
-    for place, version in ((old, "latest"), (new, str(step.source_version or "latest"))):
+    for registry, version in ((old, "latest"), (new, str(step.source_version or "latest"))):
         try:
-            found |= facts_of(get_registry(place), name, version)
+            facts |= facts_of(get_registry(registry), name, version)
         except NotFound:
             continue  # it is new at the target, or was deleted at the source since
-    return found
+    return facts
 
 
 def _may_read(actor: Actor, registry: str, subject: str) -> bool:
     return may(actor, "schema.read", registry=registry, subject=subject)
 
 
-def _discussed(
+def _with_threads(
     comparison: Comparison, threads: Sequence[ThreadInfo], subject: str, url: Callable[..., str]
 ) -> Comparison:
     """The same with a link on each card that opens a discussion of its field, and links to those that there are."""
 
     def card_with(card: ChangeCard) -> ChangeCard:
         path = "" if card.path == WHOLE else card.path
-        found = [thread for thread in threads if thread.subject == subject and thread.path == path]
+        own_threads = [thread for thread in threads if thread.subject == subject and thread.path == path]
         about = {"item": subject, "about": path or None, "of": subject}
         return replace(
             card,
@@ -256,7 +256,7 @@ def _discussed(
                     label=gettext("discussion") if thread.is_open else gettext("discussion, resolved"),
                     url=f"#thread-{thread.id}",
                 )
-                for thread in found
+                for thread in own_threads
             ),
         )
 
@@ -275,9 +275,9 @@ def place_of(thread: ThreadInfo, changes: Changes, url: Callable[..., str]) -> s
         return ""
     if thread.subject == changes.chosen.subject and changes.comparison:
         cards = [card for group in changes.comparison.groups for card in group.cards]
-        found = next((card.anchor for card in cards if card.path == (thread.path or WHOLE)), "")
-        if found or not changes.comparison.hidden_changes:
-            return f"#{found or 'changes'}"
+        anchor = next((card.anchor for card in cards if card.path == (thread.path or WHOLE)), "")
+        if anchor or not changes.comparison.hidden_changes:
+            return f"#{anchor or 'changes'}"
         return f"{url(item=thread.subject, all='1')}#changes"
     return f"{url(item=thread.subject, all=None, unchanged=None)}#changes"
 
@@ -286,7 +286,7 @@ def page_url(base: str, drawn: Mapping[str, str | None]) -> Callable[..., str]:
     """Addresses of the request's page: with what is drawn now, but for what is given."""
 
     def address(**changed: str | None) -> str:
-        given = {name: value for name, value in {**drawn, **changed}.items() if value}
-        return f"{base}?{urlencode(given)}" if given else base
+        query = {name: value for name, value in {**drawn, **changed}.items() if value}
+        return f"{base}?{urlencode(query)}" if query else base
 
     return address

@@ -59,8 +59,8 @@ def _fix(item: Condition, info: RequestInfo, actor: Actor) -> Link | None:
         return _scan(item, info, actor)
     if item.code.startswith("evidence."):
         return _impact(item, info, actor)
-    known = _FIXES.get(item.code)
-    return known(item, info, actor) if known else None
+    fix = _FIXES.get(item.code)
+    return fix(item, info, actor) if fix else None
 
 
 def _subject(item: Condition, info: RequestInfo) -> str:
@@ -88,8 +88,8 @@ def _impact(item: Condition, info: RequestInfo, actor: Actor) -> Link:
 
 
 def _findings(item: Condition, info: RequestInfo, actor: Actor) -> Link:
-    given = urlencode({"registry": info.target, "subject": _subject(item, info)})
-    return Link(label=gettext("The open findings"), url=f"{reverse('ui:findings')}?{given}")
+    query = urlencode({"registry": info.target, "subject": _subject(item, info)})
+    return Link(label=gettext("The open findings"), url=f"{reverse('ui:findings')}?{query}")
 
 
 def _freezes(item: Condition, info: RequestInfo, actor: Actor) -> Link:
@@ -231,8 +231,8 @@ def review_form(info: RequestInfo, actor: Actor, environment: EnvironmentInfo) -
 def _names_of(info: RequestInfo, against: Sequence[Condition], besides: Sequence[Mapping[str, Any]]) -> str:
     """The names of the failing checks that an approval may pass over, those that stop the applying alone besides."""
     passable = {(item.code, item.subject) for item in against if item.passable}
-    found = [check for check in info.failing if (check.get("code"), check.get("subject") or "") in passable]
-    return listing(check["name"] for check in (*found, *besides))
+    checks = [check for check in info.failing if (check.get("code"), check.get("subject") or "") in passable]
+    return listing(check["name"] for check in (*checks, *besides))
 
 
 def _again(mine: ReviewInfo | None, verdict: str) -> str:

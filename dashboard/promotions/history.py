@@ -32,7 +32,7 @@ from dashboard.sources.labels import given_text
 from registry.access.roles import Actor, refusal
 from registry.audit import time_travel
 from registry.audit.selectors import AuditEntry, AuditFilter, list_events
-from registry.promotions.checks.consumers import TAKEN_BACK, Hurt
+from registry.promotions.checks.consumers import TAKEN_BACK, AffectedClient
 from registry.promotions.models import PromotionRequest
 from registry.promotions.requests.evidence_pack import evidence_of
 from registry.promotions.requests.preconditions import no_speaker
@@ -66,12 +66,12 @@ def as_html(pack: dict[str, Any]) -> str:
 
 def consumer_rows(info: RequestInfo, actor: Actor) -> tuple[ConsumerRow, ...]:
     """All of them, what the reader can do first; a constant number of queries, none where no client is hurt."""
-    said: dict[Hurt, AcknowledgementInfo] = {}
+    latest: dict[AffectedClient, AcknowledgementInfo] = {}
     for one in info.acknowledgements:
-        key = Hurt(one.subject, one.client)
-        if one.counts or key not in said or not said[key].counts:
-            said[key] = one
-    rows = [_row(each, said.get(each.hurt), info, actor) for each in consumers_of(info)]
+        key = AffectedClient(one.subject, one.client)
+        if one.counts or key not in latest or not latest[key].counts:
+            latest[key] = one
+    rows = [_row(consumer, latest.get(consumer.hurt), info, actor) for consumer in consumers_of(info)]
     return tuple(sorted(rows, key=_order))
 
 
@@ -79,21 +79,23 @@ def _order(row: ConsumerRow) -> tuple[bool, bool]:
     return not (row.acknowledge and row.acknowledge.allowed), row.state is Acknowledged.DONE
 
 
-def _row(consumer: Consumer, said: AcknowledgementInfo | None, info: RequestInfo, actor: Actor) -> ConsumerRow:
-    counts = said is not None and said.counts
+def _row(
+    consumer: Consumer, acknowledgement: AcknowledgementInfo | None, info: RequestInfo, actor: Actor
+) -> ConsumerRow:
+    counts = acknowledgement is not None and acknowledgement.counts
     is_planned = info.state in PromotionRequest.PLANNED_STATES
     waits = not counts and is_planned
-    is_own = said is not None and counts and said.person_id == actor.user_id
+    is_own = acknowledgement is not None and counts and acknowledgement.person_id == actor.user_id
     return ConsumerRow(
         client=consumer.hurt.client,
         subject=consumer.hurt.subject,
         does=_does(consumer),
         contact=consumer.contact,
         people=tuple(one.username for one in consumer.people),
-        state=Acknowledged.DONE if counts else Acknowledged.VOID if said else Acknowledged.WAITING,
-        who=said.person if said else "",
-        at=said.at if said else None,
-        note=said.note if said else "",
+        state=Acknowledged.DONE if counts else Acknowledged.VOID if acknowledgement else Acknowledged.WAITING,
+        who=acknowledgement.person if acknowledgement else "",
+        at=acknowledgement.at if acknowledgement else None,
+        note=acknowledgement.note if acknowledgement else "",
         acknowledge=action(
             info, "acknowledge", gettext("Acknowledge"), no_speaker(info, consumer, actor), tone="primary", icon="check"
         )
@@ -107,12 +109,12 @@ def _does(consumer: Consumer) -> str:
     declared = consumer.declared
     if declared is None:
         return gettext("withdrawn since")
-    words = {
+    sentences = {
         "reads": gettext("reads version %(number)s"),
         "writes": gettext("writes version %(number)s"),
         "reads and writes": gettext("reads and writes version %(number)s"),
     }
-    return words[declared.does] % {"number": declared.number}
+    return sentences[declared.does] % {"number": declared.number}
 
 
 def acknowledged_entries(info: RequestInfo) -> list[TimelineEntry]:
@@ -121,15 +123,15 @@ def acknowledged_entries(info: RequestInfo) -> list[TimelineEntry]:
         TimelineEntry(
             sentence=(
                 gettext("Acknowledged for %(client)s of %(subject)s")
-                if said.counts
+                if acknowledgement.counts
                 else gettext("Acknowledged for %(client)s of %(subject)s (of an earlier plan)")
             )
-            % {"client": said.client, "subject": said.subject},
-            at=said.at,
-            who=said.person,
-            comment=said.note,
+            % {"client": acknowledgement.client, "subject": acknowledgement.subject},
+            at=acknowledgement.at,
+            who=acknowledgement.person,
+            comment=acknowledgement.note,
         )
-        for said in info.acknowledgements
+        for acknowledgement in info.acknowledgements
     ]
 
 
@@ -138,7 +140,7 @@ _TABLE: Final = PromotionRequest._meta.db_table
 _DRAFT, _REVIEW, _APPROVED = PromotionRequest.DRAFT, PromotionRequest.IN_REVIEW, PromotionRequest.APPROVED
 _SCHEDULED, _APPLYING, _APPLIED = PromotionRequest.SCHEDULED, PromotionRequest.APPLYING, PromotionRequest.APPLIED
 _ENDED_BADLY: Final = (PromotionRequest.REJECTED, PromotionRequest.WITHDRAWN, PromotionRequest.FAILED)
-_SAID: Final = {
+_STATE_SENTENCES: Final = {
     _DRAFT: later("Kept as a draft"),
     _REVIEW: later("In review"),
     _APPROVED: later("Approved: it has the approvals that it needs"),
@@ -161,7 +163,7 @@ _WAITS: Final = {
 
 
 @dataclass(frozen=True)
-class Moved:
+class StateTransition:
     """A change of state."""
 
     state: str
@@ -172,16 +174,16 @@ class Moved:
 def events_of(request_id: int) -> list[AuditEntry]:
     """What the audit has of the request's own row, oldest first, up to the moment that is looked at; one query."""
     chosen = AuditFilter(table=_TABLE, row_id=str(request_id), until=time_travel.moment())
-    found = list_events(chosen=chosen, limit=MAX_EVENTS)
-    return found[::-1]
+    newest_first = list_events(chosen=chosen, limit=MAX_EVENTS)
+    return newest_first[::-1]
 
 
 def states_of(info: RequestInfo, events: Sequence[AuditEntry]) -> tuple[StateMark, ...]:
     """The states on the request's way: those that it had, the present one, and those that are still to come."""
-    last: dict[str, Moved] = {}
+    last: dict[str, StateTransition] = {}
     for event in events:
         if "state" in event.after:
-            last[event.after["state"]] = Moved(event.after["state"], event.at, event.actor)
+            last[event.after["state"]] = StateTransition(event.after["state"], event.at, event.actor)
     usual = [_REVIEW, _APPROVED, _APPLYING, _APPLIED]
     if _DRAFT in last or info.state == _DRAFT:
         usual.insert(0, _DRAFT)
@@ -199,12 +201,12 @@ def states_of(info: RequestInfo, events: Sequence[AuditEntry]) -> tuple[StateMar
     )
 
 
-def last_at(info: RequestInfo, last: dict[str, Moved]) -> datetime:
+def last_at(info: RequestInfo, last: dict[str, StateTransition]) -> datetime:
     """When the request came into its present state; when it was made, where the audit has nothing of it."""
     return last[info.state].at if info.state in last else info.requested_at
 
 
-def _mark(state: str, mood: str, last: dict[str, Moved]) -> StateMark:
+def _mark(state: str, mood: str, last: dict[str, StateTransition]) -> StateMark:
     moved = last.get(state) if mood else None
     return StateMark(
         state=RequestState.of(state), mood=mood, at=moved.at if moved else None, who=moved.who if moved else ""
@@ -252,7 +254,7 @@ def _entry(info: RequestInfo, event: AuditEntry) -> TimelineEntry | None:
         return TimelineEntry(
             sentence=gettext("The plan moved: earlier approvals are void")
             if not state or state == _REVIEW
-            else _SAID[state],
+            else _STATE_SENTENCES[state],
             at=event.at,
             who=event.actor,
             comment=moved,
@@ -262,7 +264,11 @@ def _entry(info: RequestInfo, event: AuditEntry) -> TimelineEntry | None:
         bad = state in _ENDED_BADLY
         comment = str(event.after.get("failure") or "") if bad else ""
         return TimelineEntry(
-            sentence=_SAID[state], at=event.at, who=event.actor, comment=comment, mood="bad" if bad else "done"
+            sentence=_STATE_SENTENCES[state],
+            at=event.at,
+            who=event.actor,
+            comment=comment,
+            mood="bad" if bad else "done",
         )
     if event.after.get("failure"):
         return TimelineEntry(
@@ -290,7 +296,7 @@ def thread_view(
     word, name, icon = (
         (gettext("Resolve"), "resolve", "check") if thread.is_open else (gettext("Open again"), "reopen", "undo-2")
     )
-    answer = closed or ("" if actor.user_id else gettext("Sign in to take part."))
+    refusal_to_answer = closed or ("" if actor.user_id else gettext("Sign in to take part."))
     return ThreadView(
         number=thread.id,
         subject=thread.subject,
@@ -298,8 +304,12 @@ def thread_view(
         place_url=place_of(thread, changes, url),
         resolved_by=thread.resolved_by,
         resolved_at=thread.resolved_at,
-        comments=tuple(CommentRow(author=said.author, text=said.text, at=said.at) for said in thread.comments),
-        answer=_thread_action(info, thread, "answer", gettext("Answer"), answer, "") if info.is_open else None,
+        comments=tuple(
+            CommentRow(author=comment.author, text=comment.text, at=comment.at) for comment in thread.comments
+        ),
+        reply=_thread_action(info, thread, "answer", gettext("Answer"), refusal_to_answer, "")
+        if info.is_open
+        else None,
         switch=_thread_action(info, thread, name, word, part, icon) if info.is_open else None,
     )
 

@@ -33,13 +33,13 @@ from dashboard.promotions.decision import (
 )
 from dashboard.promotions.history import comment_form, consumer_rows, events_of, states_of, thread_view, timeline
 from dashboard.promotions.plan import (
+    age_of,
     applied_steps,
     beside_impact,
     check_rows,
     id_plan,
     impact_of,
     plan_steps,
-    seen_of,
     steps_of_plan,
 )
 from dashboard.promotions.presenters import PromotionPage, ReviewRow, RuleRow
@@ -83,10 +83,10 @@ def promotion(request: HttpRequest, request_id: int) -> PromotionPage:
     actor = page_actor(request)
     info = readable_request(request_id, actor)
     order, environment = selectors.list_environments(), selectors.environment_info(info.target)
-    asked = given_text(request.GET, "item")
+    item = given_text(request.GET, "item")
     drawn = {name: value if request.GET.get(name) == value else None for name, value in _DRAWN.items()}
-    url = page_url(reverse("ui:promotion", args=[info.id]), {"item": asked, **drawn})
-    changes = changes_of(info, actor, asked, url, _drawing(drawn))
+    url = page_url(reverse("ui:promotion", args=[info.id]), {"item": item, **drawn})
+    changes = changes_of(info, actor, item, url, _drawing(drawn))
     steps, events = steps_of_plan(info.plan), events_of(info.id)
     verdict = verdict_of(info)
     resume, give_up = failed_actions(info, actor)
@@ -161,7 +161,7 @@ def promotion(request: HttpRequest, request_id: int) -> PromotionPage:
             RuleRow(
                 sentence=rule.sentence,
                 needed=rule.needed,
-                given=rule.given,
+                approvals=rule.given,
                 who=tuple(one.username for one in rule.who),
             )
             for rule in info.needed.rules
@@ -208,7 +208,7 @@ def as_it_was(page: PromotionPage) -> PromotionPage:
     """Without what can be done, the packs, which are of now, and who could review: that is told by today's rights."""
     return replace(
         page,
-        threads=tuple(replace(thread, answer=None, switch=None) for thread in page.threads),
+        threads=tuple(replace(thread, reply=None, switch=None) for thread in page.threads),
         consumers=tuple(replace(row, acknowledge=None, take_back=None) for row in page.consumers),
         labels=replace(page.labels, change=None) if page.labels else None,
         replay_topics=(), eligible=(), apply_why=(), packs=(), nobody="",
@@ -264,7 +264,7 @@ def _facts(info: RequestInfo) -> tuple[Fact, ...]:
         facts.append(clients)
     data = next((check for check in info.checks if check.get("code") == "evidence.data"), None)
     if data:
-        facts.append(Fact(label=gettext("Evidence from data"), value=f"{_EVIDENCE[data['verdict']]}{seen_of(data)}"))
+        facts.append(Fact(label=gettext("Evidence from data"), value=f"{_EVIDENCE[data['verdict']]}{age_of(data)}"))
     return tuple(facts)
 
 

@@ -29,7 +29,7 @@ from registry.promotions.plan.types import (
     REPEAT,
     SAME_ID,
     WEIGHTLESS,
-    Step,
+    PlanStep,
     step_from,
 )
 from registry.promotions.selectors import StepInfo
@@ -81,7 +81,7 @@ class RequestList:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChosenRow:
+class ApprovalRow:
     """A request that would be approved with others: `plan` is its number with the hash of the plan that is shown.
 
     `note` is what will stand against applying it.
@@ -95,7 +95,7 @@ class ChosenRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LeftOut:
+class ExcludedRow:
     """A request that was chosen and isn't approved with the others, and why; `request` is None for one not to be read."""
 
     number: int
@@ -104,12 +104,12 @@ class LeftOut:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TogetherPage:
+class BulkApprovalPage:
     """What one confirmation approves: each request with its plan, and those that were chosen and are left out."""
 
     frame: Frame
-    rows: tuple[ChosenRow, ...]
-    left: tuple[LeftOut, ...]
+    rows: tuple[ApprovalRow, ...]
+    left: tuple[ExcludedRow, ...]
     submit: Action
     back_url: str
 
@@ -132,17 +132,17 @@ class CheckRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlanStep:
+class StepRow:
     """A step of the plan in words ("Register orders-value version 3 as version 3 of prod"); `detail` below it.
 
-    `state` is None until it is applied; then `said` is what the target answered, and `at` when.
+    `state` is None until it is applied; then `note` is what the target answered, and `at` when.
     """
 
     sentence: str
     detail: str = ""
     needed: bool = True
     state: StepState | None = None
-    said: str = ""
+    note: str = ""
     at: datetime | None = None
 
 
@@ -191,7 +191,7 @@ class PromotionForm:
     sentence: str = ""
     verdict: Verdict = Verdict.UNKNOWN
     checks: tuple[CheckRow, ...] = ()
-    plan: tuple[PlanStep, ...] = ()
+    plan: tuple[StepRow, ...] = ()
     ids: IdPlan | None = None
     plan_hash: str = ""
     export_url: str = ""
@@ -263,14 +263,14 @@ def impact_of(checks: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     return [check for check in checks if check.get("code") in IMPACT]
 
 
-def seen_of(check: Mapping[str, Any]) -> str:
+def age_of(check: Mapping[str, Any]) -> str:
     """How old what the check rests on is, to follow a sentence or a few words; "" where that isn't known."""
-    seen = parse_datetime(check.get("as_of", ""))
-    if seen is None:
+    scanned_at = parse_datetime(check.get("as_of", ""))
+    if scanned_at is None:
         return ""
     return gettext(", seen %(age)s ago (%(time)s UTC)") % {
-        "age": timesince(seen, depth=1),
-        "time": f"{seen:%Y-%m-%d %H:%M}",
+        "age": timesince(scanned_at, depth=1),
+        "time": f"{scanned_at:%Y-%m-%d %H:%M}",
     }
 
 
@@ -279,7 +279,7 @@ def beside_impact(checks: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]
     return [check for check in checks if check.get("code") not in IMPACT]
 
 
-def steps_of_plan(plan: Mapping[str, Any]) -> list[Step]:
+def steps_of_plan(plan: Mapping[str, Any]) -> list[PlanStep]:
     """The steps of a stored plan, those of earlier releases too."""
     return [step_from({"kind": _kind(stored), **stored}) for stored in plan["steps"]]
 
@@ -288,29 +288,29 @@ def _kind(stored: Mapping[str, Any]) -> str:
     return REGISTER if stored.get("action") == REGISTER else "none"
 
 
-def plan_steps(steps: Sequence[Step], source: str, target: str) -> tuple[PlanStep, ...]:
+def plan_steps(steps: Sequence[PlanStep], source: str, target: str) -> tuple[StepRow, ...]:
     """What would be done."""
     return tuple(
-        PlanStep(sentence=step_sentence(step, source, target), detail=_detail(step), needed=step.writes)
+        StepRow(sentence=step_sentence(step, source, target), detail=_detail(step), needed=step.writes)
         for step in steps
     )
 
 
-def applied_steps(rows: Sequence[StepInfo], source: str, target: str) -> tuple[PlanStep, ...]:
+def applied_steps(rows: Sequence[StepInfo], source: str, target: str) -> tuple[StepRow, ...]:
     """What was done of it, and what wasn't."""
     return tuple(
-        PlanStep(
+        StepRow(
             sentence=step_sentence(step_from(row.step), source, target),
             needed=step_from(row.step).writes,
             state=StepState.of(row.state),
-            said=row.said or _given(row),
+            note=row.said or _version_and_id(row),
             at=row.done_at or row.started_at,
         )
         for row in rows
     )
 
 
-def _given(row: StepInfo) -> str:
+def _version_and_id(row: StepInfo) -> str:
     if row.version is None:
         return ""
     if row.schema_id is None:
@@ -318,7 +318,7 @@ def _given(row: StepInfo) -> str:
     return gettext("version %(version)s with schema id %(id)s") % {"version": row.version, "id": row.schema_id}
 
 
-def step_sentence(step: Step, source: str, target: str) -> str:
+def step_sentence(step: PlanStep, source: str, target: str) -> str:
     """A step in words."""
     kind = _PROPOSED if step.kind == REGISTER and not step.source_version else step.kind
     return _STEP_SENTENCES.get(kind, _THERE_ALREADY) % {
@@ -331,7 +331,7 @@ def step_sentence(step: Step, source: str, target: str) -> str:
     }
 
 
-def _detail(step: Step) -> str:
+def _detail(step: PlanStep) -> str:
     if step.kind == CONFIG:
         return ", ".join(f"{name}: {value}" for name, value in sorted((step.config or {}).items()))
     references = ", ".join(
@@ -346,7 +346,7 @@ def _detail(step: Step) -> str:
     return "; ".join(part for part in parts if part)
 
 
-def id_plan(steps: Sequence[Step], source: str, target: str) -> IdPlan | None:
+def id_plan(steps: Sequence[PlanStep], source: str, target: str) -> IdPlan | None:
     """The schema ids that the target will give, against the source's; None where no version is added."""
     adding = [step for step in steps if step.adds]
     if not adding:
@@ -379,7 +379,7 @@ def id_plan(steps: Sequence[Step], source: str, target: str) -> IdPlan | None:
     return IdPlan(sentence=sentence, verdict=verdict, source=source, target=target, rows=rows)
 
 
-def _one_id(step: Step, source: str, target: str) -> str:
+def _one_id(step: PlanStep, source: str, target: str) -> str:
     if step.expected_id is None:
         return gettext("%(target)s tells the id when it is written.") % {"target": target}
     will = gettext("%(target)s will get id %(expected_id)s") % {"target": target, "expected_id": step.expected_id}
@@ -396,11 +396,11 @@ def _one_id(step: Step, source: str, target: str) -> str:
     }
 
 
-def _id_of(step: Step) -> tuple[str, Verdict]:
+def _id_of(step: PlanStep) -> tuple[str, Verdict]:
     return _OUTLOOKS.get(step.id_outlook, _UNKNOWN_ID)
 
 
-def _id_row(step: Step) -> IdRow:
+def _id_row(step: PlanStep) -> IdRow:
     word, verdict = _id_of(step)
     there = "—" if step.source_id is None else str(step.source_id)
     here = "—" if step.expected_id is None else str(step.expected_id)

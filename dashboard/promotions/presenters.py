@@ -10,7 +10,7 @@ from dashboard.compare.comparison import Comparison, TextSwitch
 from dashboard.compatibility.presenters import DataEvidence
 from dashboard.components.badges import Acknowledged, RequestState, ReviewState, Verdict
 from dashboard.components.widgets import Action, Choice, Environment, Fact, Field, Frame, Link, Problem
-from dashboard.promotions.plan import CheckRow, IdPlan, PlanStep
+from dashboard.promotions.plan import CheckRow, IdPlan, StepRow
 from dashboard.registries.policy_forms import WhyNot
 from dashboard.sources.presenters import FindingOrigin
 
@@ -78,13 +78,13 @@ class RuleRow:
 
     sentence: str
     needed: int
-    given: int
+    approvals: int
     who: tuple[str, ...] = ()
 
     @property
     def met(self) -> bool:
         """Whether enough of them have approved."""
-        return self.given >= self.needed
+        return self.approvals >= self.needed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +110,7 @@ class ThreadView:
     place_url: str = ""
     resolved_by: str = ""
     resolved_at: datetime | None = None
-    answer: Action | None = None
+    reply: Action | None = None
     switch: Action | None = None
 
     @property
@@ -181,8 +181,8 @@ class ReviewForm:
     def reasons(self) -> tuple[str, ...]:
         """Why not, each reason once; what is said of the approval already is left out."""
         actions = (self.approve, self.changes, self.reject)
-        said = {item.sentence for item in self.why}
-        return tuple(dict.fromkeys(a.reason for a in actions if not a.allowed and a.reason not in said))
+        sentences = {item.sentence for item in self.why}
+        return tuple(dict.fromkeys(a.reason for a in actions if not a.allowed and a.reason not in sentences))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -294,7 +294,7 @@ class PromotionPage:
     recheck: Action | None = None
     impact: tuple[CheckRow, ...] = ()
     consumers: tuple[ConsumerRow, ...] = ()
-    plan: tuple[PlanStep, ...] = ()
+    plan: tuple[StepRow, ...] = ()
     plan_hash: str = ""
     ids: IdPlan | None = None
     reviews: tuple[ReviewRow, ...] = ()

@@ -28,7 +28,7 @@ from registry.access.roles import Actor, refusal, require
 from registry.drift.replay.evidence import replay_and_weigh
 from registry.drift.replay.schema_replay import names_of_topics
 from registry.errors import NotAllowed, SchemadeskError
-from registry.promotions.plan.types import ADOPT, Step
+from registry.promotions.plan.types import ADOPT, PlanStep
 from registry.promotions.requests.schema_changes import places_of
 from registry.promotions.requests.selectors import readable_request
 from registry.promotions.selectors import RequestInfo
@@ -40,7 +40,7 @@ _SESSION: Final = "replay_topics"
 _KEPT: Final = 50
 
 
-def replay_action(info: RequestInfo, actor: Actor, step: Step | None) -> Action | None:
+def replay_action(info: RequestInfo, actor: Actor, step: PlanStep | None) -> Action | None:
     """The button that replays messages with the schema whose changes are shown; None where nothing is to be decided."""
     if step is None or not info.is_open:
         return None
@@ -55,7 +55,7 @@ def replay_action(info: RequestInfo, actor: Actor, step: Step | None) -> Action 
     )
 
 
-def replay_topics(request: HttpRequest, info: RequestInfo, actor: Actor, step: Step | None) -> tuple[Choice, ...]:
+def replay_topics(request: HttpRequest, info: RequestInfo, actor: Actor, step: PlanStep | None) -> tuple[Choice, ...]:
     """The topics that a replay can be of, the last one chosen; none where there is no choice, or no replay."""
     action = replay_action(info, actor, step)
     if step is None or action is None or not action.allowed:
@@ -63,23 +63,23 @@ def replay_topics(request: HttpRequest, info: RequestInfo, actor: Actor, step: S
     names = names_of_topics(get_registry(info.target), parse_subject(step.subject))
     if len(names) < 2:
         return ()
-    last = _remembered(request).get(_place(info, step))
+    last = _remembered(request).get(_topic_key(info, step))
     return tuple(Choice(value=name, label=name, selected=name == last) for name in names)
 
 
-def _place(info: RequestInfo, step: Step) -> str:
+def _topic_key(info: RequestInfo, step: PlanStep) -> str:
     return f"{info.target}/{step.subject}"
 
 
 def _remembered(request: HttpRequest) -> dict[str, str]:
     """The topic that this person had each subject replayed from last."""
-    kept = request.session.get(_SESSION)
-    return kept if isinstance(kept, dict) else {}
+    topics = request.session.get(_SESSION)
+    return topics if isinstance(topics, dict) else {}
 
 
-def _remember(request: HttpRequest, place: str, topic: str) -> None:
-    kept = {key: value for key, value in _remembered(request).items() if key != place}
-    request.session[_SESSION] = dict([*kept.items(), (place, topic)][-_KEPT:])
+def _remember(request: HttpRequest, topic_key: str, topic: str) -> None:
+    topics = {key: value for key, value in _remembered(request).items() if key != topic_key}
+    request.session[_SESSION] = dict([*topics.items(), (topic_key, topic)][-_KEPT:])
 
 
 def replay_page(request: HttpRequest, request_id: int) -> ReplayPage:
@@ -101,7 +101,7 @@ def replay_page(request: HttpRequest, request_id: int) -> ReplayPage:
         try:
             evidence = _replayed(info, step, actor, topic)
             if topic:
-                _remember(request, _place(info, step), topic)
+                _remember(request, _topic_key(info, step), topic)
         except NotAllowed:
             raise
         except SchemadeskError as error:
@@ -130,13 +130,13 @@ def replay_page(request: HttpRequest, request_id: int) -> ReplayPage:
 
 def _chosen(topics: Sequence[Choice], topic: str) -> tuple[Choice, ...]:
     """The topics with the one that was sent chosen, the last one where none was."""
-    return tuple(replace(each, selected=each.value == topic) for each in topics) if topic else tuple(topics)
+    return tuple(replace(choice, selected=choice.value == topic) for choice in topics) if topic else tuple(topics)
 
 
-def _replayed(info: RequestInfo, step: Step, actor: Actor, topic: str) -> DataEvidence:
+def _replayed(info: RequestInfo, step: PlanStep, actor: Actor, topic: str) -> DataEvidence:
     """Raises NotAllowed for who may not read the schema where it comes from, or may not start scans at the target."""
-    for place in places_of(info, step):
-        require(actor, "schema.read", registry=place, subject=step.subject)
+    for registry_name in places_of(info, step):
+        require(actor, "schema.read", registry=registry_name, subject=step.subject)
     registry, name = get_registry(info.target), parse_subject(step.subject)
     if step.kind == ADOPT:
         return weighed_evidence(replay_and_weigh(registry, name, by=actor, version=step.target_version, topic=topic))

@@ -29,7 +29,7 @@ from registry.promotions.models import PromotionRequest
 from registry.promotions.models.requests import clean_labels, written_labels
 from registry.promotions.plan.types import Plan
 from registry.promotions.requests.preconditions import refused
-from registry.promotions.requests.resubmit import RequestSummary, asked_again
+from registry.promotions.requests.resubmit import RequestSummary, resubmissions_of
 from registry.promotions.requests.selectors import AGAIN, readable_request
 from registry.promotions.selectors import RequestInfo
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
@@ -53,19 +53,19 @@ def again_action(info: RequestInfo, actor: Actor) -> Action | None:
 
 def again_rows(info: RequestInfo, actor: Actor) -> tuple[LinkedRow, ...]:
     """The request that this one asks for again, and those that ask for this one again, newest first."""
-    found = asked_again([info], actor)[info.id]
-    later = tuple(_row(each, gettext("It asks for this again.")) for each in reversed(found.later))
-    if found.earlier is None:
+    resubmissions = resubmissions_of([info], actor)[info.id]
+    later = tuple(_row(summary, gettext("It asks for this again.")) for summary in reversed(resubmissions.later))
+    if resubmissions.earlier is None:
         return later
-    return (_row(found.earlier, gettext("It asked for this before; this request asks again.")), *later)
+    return (_row(resubmissions.earlier, gettext("It asked for this before; this request asks again.")), *later)
 
 
-def _row(each: RequestSummary, sentence: str) -> LinkedRow:
+def _row(summary: RequestSummary, sentence: str) -> LinkedRow:
     return LinkedRow(
-        number=each.id,
-        url=reverse("ui:promotion", args=[each.id]),
-        subject=each.subject.qualified,
-        state=RequestState.of(each.state),
+        number=summary.id,
+        url=reverse("ui:promotion", args=[summary.id]),
+        subject=summary.subject.qualified,
+        state=RequestState.of(summary.state),
         sentence=sentence,
     )
 
@@ -88,7 +88,7 @@ _ITEMS_HELP: Final = later(
 
 
 @dataclass(frozen=True)
-class Asked:
+class RequestInput:
     """What the form or the address asks for; `lines` as they are written."""
 
     lines: str
@@ -118,31 +118,31 @@ def _item(line: str) -> tuple[SubjectName, int | str]:
     return parse_subject(line), _LATEST
 
 
-def asked_of(given: QueryDict, order: Sequence[str]) -> Asked:
+def request_input(query: QueryDict, order: Sequence[str]) -> RequestInput:
     """What is asked for: in the field, by one `subject` with its `version`, or by the board's marks."""
-    source, _, target = given_text(given, "way").partition(WAY)
-    source = source or given_text(given, "source") or (order[0] if order else "")
+    source, _, target = given_text(query, "way").partition(WAY)
+    source = source or given_text(query, "source") or (order[0] if order else "")
     after = order[order.index(source) + 1 :] if source in order else order
-    target = target or given_text(given, "target") or next(iter(after), "")
-    lines = given.get("items", "").replace("\0", "").replace("\r\n", "\n").strip("\n")
+    target = target or given_text(query, "target") or next(iter(after), "")
+    lines = query.get("items", "").replace("\0", "").replace("\r\n", "\n").strip("\n")
     if not lines.strip():
-        single = f"{given_text(given, 'subject')} {given_text(given, 'version', _LATEST)}".strip()
-        marked = [text.replace("\0", "") for text in given.getlist("item")[:MAX_LINES]]
-        lines = "\n".join([*([single] if given_text(given, "subject") else []), *marked])
-    with_config, again_of = given.get("with_config") == "1", whole_number(given_text(given, "again_of"))
-    reason, labels = given_text(given, "reason"), given_text(given, "labels")
-    return Asked(lines, source, target, reason, with_config, again_of, labels)
+        single = f"{given_text(query, 'subject')} {given_text(query, 'version', _LATEST)}".strip()
+        marked = [text.replace("\0", "") for text in query.getlist("item")[:MAX_LINES]]
+        lines = "\n".join([*([single] if given_text(query, "subject") else []), *marked])
+    with_config, again_of = query.get("with_config") == "1", whole_number(given_text(query, "again_of"))
+    reason, labels = given_text(query, "reason"), given_text(query, "labels")
+    return RequestInput(lines, source, target, reason, with_config, again_of, labels)
 
 
-def _filled(asked: Asked, actor: Actor) -> Asked:
+def _filled(inputs: RequestInput, actor: Actor) -> RequestInput:
     """Where only the request is named that is asked for again, with all that it asked for. Raises RequestNotFound."""
-    if asked.again_of is None or asked.lines.strip():
-        return asked
-    info = readable_request(asked.again_of, actor)
+    if inputs.again_of is None or inputs.lines.strip():
+        return inputs
+    info = readable_request(inputs.again_of, actor)
     return replace(
-        asked,
+        inputs,
         lines="\n".join(f"{item.subject.qualified} {item.version}" for item in info.items if item.version),
-        source=info.source or asked.source,
+        source=info.source or inputs.source,
         target=info.target,
         reason=info.reason,
         with_config=info.with_config,
@@ -153,12 +153,12 @@ def _filled(asked: Asked, actor: Actor) -> Asked:
 def request_form(request: HttpRequest, problem: SchemadeskError | None = None) -> PromotionForm:
     """The form, filled from the address or from what was sent; with the plan, once something is asked for."""
     actor, order = page_actor(request), selectors.list_environments()
-    given = request.POST if request.method == "POST" else request.GET
-    asked = _filled(asked_of(given, order), actor)
+    query = request.POST if request.method == "POST" else request.GET
+    inputs = _filled(request_input(query, order), actor)
     plan, shown = None, problem
     try:
-        clean_labels(written_labels(asked.labels))
-        plan = previewed(asked, actor) if asked.lines.strip() else None
+        clean_labels(written_labels(inputs.labels))
+        plan = previewed(inputs, actor) if inputs.lines.strip() else None
     except SchemadeskError as error:
         shown = problem or error
     return PromotionForm(
@@ -168,15 +168,15 @@ def request_form(request: HttpRequest, problem: SchemadeskError | None = None) -
             section=Section.PROMOTIONS,
             crumbs=(Crumb(label=gettext("Promotions"), url=reverse("ui:promotions")),),
         ),
-        fields=(*_fields(asked, order, extent_of(actor, "schema.read")), _labels(asked, shown)),
+        fields=(*_fields(inputs, order, extent_of(actor, "schema.read")), _labels(inputs, shown)),
         submit=_send(gettext("Ask for review"), actor),
         draft=_send(gettext("Keep as a draft"), actor),
         preview_url=reverse("ui:promotion_request"),
-        with_config=asked.with_config,
-        again_of=asked.again_of,
-        again=again_link(asked.again_of),
+        with_config=inputs.with_config,
+        again_of=inputs.again_of,
+        again=again_link(inputs.again_of),
         problem=Problem(what=shown.placed) if shown and not _is_of_labels(shown) else None,
-        **(_preview(plan, asked, given) if plan else {}),
+        **(_preview(plan, inputs) if plan else {}),
     )
 
 
@@ -184,15 +184,15 @@ def _is_of_labels(problem: SchemadeskError) -> bool:
     return problem.details.get("field") == "labels"
 
 
-def _labels(asked: Asked, problem: SchemadeskError | None) -> Field:
+def _labels(inputs: RequestInput, problem: SchemadeskError | None) -> Field:
     """The labels, which say themselves what is wrong with them."""
-    return label_field(asked.labels, *([problem.message] if problem and _is_of_labels(problem) else []))
+    return label_field(inputs.labels, *([problem.message] if problem and _is_of_labels(problem) else []))
 
 
-def previewed(asked: Asked, actor: Actor) -> Plan:
+def previewed(inputs: RequestInput, actor: Actor) -> Plan:
     """The plan of what is asked for. Raises what the preview raises."""
     return services.preview_promotion(
-        source=asked.source, target=asked.target, items=asked.items(), by=actor, with_config=asked.with_config
+        source=inputs.source, target=inputs.target, items=inputs.items(), by=actor, with_config=inputs.with_config
     )
 
 
@@ -202,34 +202,34 @@ def _send(label: str, actor: Actor) -> Action:
     return Action(label=label, url=url, method="post", allowed=not reason, reason=reason, tone="primary")
 
 
-def _fields(asked: Asked, order: Sequence[str], readable: Extent) -> tuple[Field, ...]:
+def _fields(inputs: RequestInput, order: Sequence[str], readable: Extent) -> tuple[Field, ...]:
     def places(names: Sequence[str], chosen: str) -> tuple[Choice, ...]:
         return tuple(Choice(value=name, label=name, selected=name == chosen) for name in names if readable.has(name))
 
-    rows = max(3, min(12, asked.lines.count("\n") + 2))
+    rows = max(3, min(12, inputs.lines.count("\n") + 2))
     return (
         Field(
-            name="items", label=gettext("What"), kind="textarea", rows=rows, value=asked.lines, required=True, code=True,
+            name="items", label=gettext("What"), kind="textarea", rows=rows, value=inputs.lines, required=True, code=True,
             placeholder="orders-value 3", help=_ITEMS_HELP,
         ),
-        Field(name="source", label=gettext("From"), kind="select", choices=places(order[:-1], asked.source), required=True),
-        Field(name="target", label=gettext("To"), kind="select", choices=places(order[1:], asked.target), required=True),
-        Field(name="reason", label=gettext("Why"), kind="textarea", rows=3, value=asked.reason, help=gettext("What the reviewer should know.")),
+        Field(name="source", label=gettext("From"), kind="select", choices=places(order[:-1], inputs.source), required=True),
+        Field(name="target", label=gettext("To"), kind="select", choices=places(order[1:], inputs.target), required=True),
+        Field(name="reason", label=gettext("Why"), kind="textarea", rows=3, value=inputs.reason, help=gettext("What the reviewer should know.")),
     )  # fmt: skip
 
 
-def _preview(plan: Plan, asked: Asked, given: QueryDict) -> dict[str, Any]:
+def _preview(plan: Plan, inputs: RequestInput) -> dict[str, Any]:
     stored = plan.to_dict()
     verdict = Verdict.BREAKS if plan.failing else worst(stored["checks"])
     return {
-        "headline": _headline(plan, asked.target),
-        "sentence": _sentence(plan, asked.target),
+        "headline": _headline(plan, inputs.target),
+        "sentence": _sentence(plan, inputs.target),
         "verdict": verdict,
         "checks": check_rows(stored["checks"]),
-        "plan": plan_steps(plan.steps, asked.source, asked.target),
-        "ids": id_plan(plan.steps, asked.source, asked.target),
+        "plan": plan_steps(plan.steps, inputs.source, inputs.target),
+        "ids": id_plan(plan.steps, inputs.source, inputs.target),
         "plan_hash": plan.hash,
-        "export_url": f"{reverse('ui:promotion_plan')}?{_query(asked)}",
+        "export_url": f"{reverse('ui:promotion_plan')}?{_query(inputs)}",
     }
 
 
@@ -257,24 +257,24 @@ def _sentence(plan: Plan, target: str) -> str:
     )
 
 
-def _query(asked: Asked) -> str:
+def _query(inputs: RequestInput) -> str:
     query = QueryDict(mutable=True)
-    query.update({"items": asked.lines, "source": asked.source, "target": asked.target})
-    if asked.with_config:
+    query.update({"items": inputs.lines, "source": inputs.source, "target": inputs.target})
+    if inputs.with_config:
         query["with_config"] = "1"
     return query.urlencode()
 
 
 def plan_file(request: HttpRequest) -> str:
     """The plan that the address asks for, as a JSON text that names its hash. Raises what the preview raises."""
-    asked = asked_of(request.GET, selectors.list_environments())
-    plan = previewed(asked, page_actor(request))
-    found = {
-        "source": asked.source,
-        "target": asked.target,
-        "items": [{"subject": name.qualified, "version": version} for name, version in asked.items()],
+    inputs = request_input(request.GET, selectors.list_environments())
+    plan = previewed(inputs, page_actor(request))
+    document = {
+        "source": inputs.source,
+        "target": inputs.target,
+        "items": [{"subject": name.qualified, "version": version} for name, version in inputs.items()],
         "plan_hash": plan.hash,
         "can_run": plan.can_run,
         **plan.to_dict(),
     }
-    return json.dumps(found, indent=2, ensure_ascii=False, default=str)
+    return json.dumps(document, indent=2, ensure_ascii=False, default=str)

@@ -28,7 +28,7 @@ from dashboard.components.widgets import (
     Search,
     Section,
 )
-from dashboard.promotions.plan import ChosenRow, LeftOut, RequestList, RequestRow, TogetherPage, worst
+from dashboard.promotions.plan import ApprovalRow, BulkApprovalPage, ExcludedRow, RequestList, RequestRow, worst
 from dashboard.sources.labels import given_text
 from registry.access.permission_filters import extent_of
 from registry.access.roles import Actor, may, may_somewhere, refusal
@@ -52,7 +52,7 @@ _FILTERS: Final = ("q", "state", "target", "who", "label")
 
 def request_row(info: RequestInfo, order: list[str]) -> RequestRow:
     """A request in a list."""
-    given = sum(min(rule.given, rule.needed) for rule in info.needed.rules)
+    approvals = sum(min(rule.given, rule.needed) for rule in info.needed.rules)
     needed = sum(rule.needed for rule in info.needed.rules)
     return RequestRow(
         number=info.id,
@@ -66,7 +66,7 @@ def request_row(info: RequestInfo, order: list[str]) -> RequestRow:
         requested_by=info.requested_by,
         requested_at=info.requested_at,
         verdict=worst(info.checks),
-        reviews=gettext("%(given)s of %(needed)s") % {"given": given, "needed": needed} if needed else "",
+        reviews=gettext("%(given)s of %(needed)s") % {"given": approvals, "needed": needed} if needed else "",
         blocked=what_blocks(info),
         labels=label_links(info),
     )
@@ -116,10 +116,10 @@ def request_list(request: HttpRequest) -> RequestList:
     chosen = {name: given_text(request.GET, name) for name in _FILTERS}
     before = whole_number(given_text(request.GET, "before"))
     readable = extent_of(actor, "schema.read")
-    found = _found(actor, chosen, before)
-    rows = found[:PAGE_ROWS]
+    infos = _page_of_requests(actor, chosen, before)
+    rows = infos[:PAGE_ROWS]
     base = reverse("ui:promotions")
-    filtered = urlencode(_given(chosen))
+    filtered = urlencode(_filled_in(chosen))
     shown = tuple(request_row(info, order) for info in rows)
     is_inbox = chosen["who"] == "waiting"
     if is_inbox:
@@ -132,8 +132,8 @@ def request_list(request: HttpRequest) -> RequestList:
             first=1 if rows else 0,
             last=len(rows),
             previous_url=f"{base}?{filtered}" if before is not None else "",
-            next_url=f"{base}?{urlencode({**_given(chosen), 'before': found[PAGE_ROWS - 1].id})}"
-            if len(found) > PAGE_ROWS
+            next_url=f"{base}?{urlencode({**_filled_in(chosen), 'before': infos[PAGE_ROWS - 1].id})}"
+            if len(infos) > PAGE_ROWS
             else "",
         ),
         request=ask_action(actor),
@@ -173,7 +173,7 @@ def ask_action(actor: Actor) -> Action:
     )
 
 
-def _found(actor: Actor, chosen: dict[str, str], before: int | None) -> list[RequestInfo]:
+def _page_of_requests(actor: Actor, chosen: dict[str, str], before: int | None) -> list[RequestInfo]:
     """One more than a page, so that the next page is known of."""
     state = chosen["state"] if chosen["state"] in (*STATES, "open") else ""
     me = actor.user_id or 0
@@ -207,7 +207,7 @@ def _label(text: str) -> str:
         return text.replace("\0", "\ufffd")
 
 
-def _given(chosen: dict[str, str]) -> dict[str, str]:
+def _filled_in(chosen: dict[str, str]) -> dict[str, str]:
     return {name: value for name, value in chosen.items() if value}
 
 
@@ -220,7 +220,7 @@ def _search(base: str, chosen: dict[str, str], order: list[str]) -> Search:
 
     states = {"open": gettext("Open"), **{state: RequestState.of(state).look.word for state in STATES}}
     whose = {value: gettext(word) for value, word in WHOSE.items()}
-    words: dict[str, dict[str, str]] = {"state": states, "who": whose}
+    labels_of_values: dict[str, dict[str, str]] = {"state": states, "who": whose}
     labels = {
         "q": gettext("subject"),
         "state": gettext("state"),
@@ -247,10 +247,10 @@ def _search(base: str, chosen: dict[str, str], order: list[str]) -> Search:
         fields=(Field(name="label", label=gettext("Label"), value=chosen["label"]),),
         active=tuple(
             ActiveFilter(
-                label=f"{labels[name]}: {words.get(name, {}).get(value, value)}",
-                url=f"{base}?{urlencode(_given({**chosen, name: ''}))}",
+                label=f"{labels[name]}: {labels_of_values.get(name, {}).get(value, value)}",
+                url=f"{base}?{urlencode(_filled_in({**chosen, name: ''}))}",
             )
-            for name, value in _given(chosen).items()
+            for name, value in _filled_in(chosen).items()
         ),
     )
 
@@ -259,22 +259,22 @@ def _search(base: str, chosen: dict[str, str], order: list[str]) -> Search:
 _MARK = ":"
 
 
-def together_page(request: HttpRequest) -> TogetherPage:
+def bulk_approval_page(request: HttpRequest) -> BulkApprovalPage:
     """What would be approved of the requests that the address names, and what is left out of them, with the reason."""
     actor, order = page_actor(request), selectors.list_environments()
-    asked = _numbers(request.GET.getlist("request"))
-    there = {info.id: info for info in selectors.requests_numbered(asked[:MOST_TOGETHER]) if may_see(actor, info)}
+    numbers = _numbers(request.GET.getlist("request"))
+    there = {info.id: info for info in selectors.requests_numbered(numbers[:MOST_TOGETHER]) if may_see(actor, info)}
     against = {number: _against(info, actor) for number, info in there.items()}
-    rows = tuple(_chosen(there[n], order) for n in asked if n in there and not against[n])
+    rows = tuple(_chosen(there[n], order) for n in numbers if n in there and not against[n])
     left = [
-        LeftOut(number=n, reason=against[n], request=request_row(there[n], order))
+        ExcludedRow(number=n, reason=against[n], request=request_row(there[n], order))
         if n in there
-        else LeftOut(number=n, reason=_not_read(n, asked))
-        for n in asked
+        else ExcludedRow(number=n, reason=_not_read(n, numbers))
+        for n in numbers
         if n not in there or against[n]
     ]
     waiting = f"{reverse('ui:promotions')}?{urlencode({'who': 'waiting'})}"
-    return TogetherPage(
+    return BulkApprovalPage(
         frame=make_frame(
             request,
             title=gettext("Approve several requests"),
@@ -296,13 +296,13 @@ def together_page(request: HttpRequest) -> TogetherPage:
 
 
 def _numbers(texts: Iterable[str]) -> list[int]:
-    found = (whole_number(text) for text in texts)
-    return list(dict.fromkeys(number for number in found if number is not None))
+    parsed = (whole_number(text) for text in texts)
+    return list(dict.fromkeys(number for number in parsed if number is not None))
 
 
-def _not_read(number: int, asked: Sequence[int]) -> str:
+def _not_read(number: int, numbers: Sequence[int]) -> str:
     """The same for one that isn't there and for one that isn't the reader's to know of."""
-    if number in asked[MOST_TOGETHER:]:
+    if number in numbers[MOST_TOGETHER:]:
         return gettext("Up to %(most)s are approved at once: choose it in the next round.") % {"most": MOST_TOGETHER}
     return gettext("There is no such request.")
 
@@ -314,11 +314,11 @@ def _against(info: RequestInfo, actor: Actor) -> str:
     return stopping or why_alone(info.plan)
 
 
-def _chosen(info: RequestInfo, order: list[str]) -> ChosenRow:
+def _chosen(info: RequestInfo, order: list[str]) -> ApprovalRow:
     """A row with the verdict of what an approval goes by; what stands against applying alone is said in words."""
     counting = [check for check in info.checks if check.get("code") not in AS_USUAL]
     later_on = [str(check["sentence"]) for check in info.failing if check.get("code") in AT_APPLYING]
-    return ChosenRow(
+    return ApprovalRow(
         request=replace(request_row(info, order), verdict=worst(counting)),
         note=" ".join(later_on),
         plan=f"{info.id}{_MARK}{info.plan_hash}",
@@ -329,10 +329,10 @@ def _chosen(info: RequestInfo, order: list[str]) -> ChosenRow:
 
 def plans_of(texts: Iterable[str]) -> list[tuple[int, str]]:
     """The numbers with their plans' hashes, as the confirmation sends them; what is none is passed over."""
-    found = []
+    plans = []
     for text in texts:
         number, _, plan_hash = text.partition(_MARK)
-        known = whole_number(number)
-        if known is not None:
-            found.append((known, plan_hash[:64]))
-    return found
+        request_id = whole_number(number)
+        if request_id is not None:
+            plans.append((request_id, plan_hash[:64]))
+    return plans

@@ -76,12 +76,12 @@ def headline_of(info: RequestInfo, verdict: Verdict) -> str:
         overridable = all(check.get("overridable") for check in info.failing)
         if not info.is_breaking:
             return gettext("Checks fail, and could be overridden") if overridable else gettext("Checks fail")
-        said = (
+        sentence = (
             gettext("It would break what %(target)s has, and could be overridden")
             if overridable
             else gettext("It would break what %(target)s has")
         )
-        return said % {"target": info.target}
+        return sentence % {"target": info.target}
     if info.is_breaking:
         return gettext("It breaks what %(target)s has, and was overridden") % {"target": info.target}
     if info.is_unreadable:
@@ -111,9 +111,9 @@ def sentence_of(info: RequestInfo) -> str:
     parts = [_written_to(adding, info.target)] if adding else []
     parts += [_settings_of(settings)] if settings else []
     parts += [gettext("a release would be recorded")] if any(step.kind == ADOPT for step in steps) else []
-    said = joined(parts) or gettext("Nothing would be written to %(target)s") % {"target": info.target}
-    said = f"{said[:1].upper()}{said[1:]}"
-    return f"{said}." if info.is_breaking else gettext("%(said)s; nothing there breaks.") % {"said": said}
+    sentence = joined(parts) or gettext("Nothing would be written to %(target)s") % {"target": info.target}
+    sentence = f"{sentence[:1].upper()}{sentence[1:]}"
+    return f"{sentence}." if info.is_breaking else gettext("%(said)s; nothing there breaks.") % {"said": sentence}
 
 
 def _written_to(versions: int, target: str) -> str:
@@ -215,32 +215,32 @@ def policy_of(environment: EnvironmentInfo) -> tuple[str, ...]:
 
 def linked_rows(info: RequestInfo, actor: Actor) -> tuple[LinkedRow, ...]:
     """Those that go first, those that bring what this one takes along, and those that refer to this one."""
-    return tuple(_row(each, info.target) for each in linked_requests(info, actor))
+    return tuple(_row(request, info.target) for request in linked_requests(info, actor))
 
 
-def _row(each: LinkedRequest, target: str) -> LinkedRow:
+def _row(request: LinkedRequest, target: str) -> LinkedRow:
     return LinkedRow(
-        number=each.id,
-        url=reverse("ui:promotion", args=[each.id]),
-        subject=each.subject.qualified,
-        state=RequestState.of(each.state),
-        sentence=_sentence(each, target),
-        goes_first=each.goes_first,
+        number=request.id,
+        url=reverse("ui:promotion", args=[request.id]),
+        subject=request.subject.qualified,
+        state=RequestState.of(request.state),
+        sentence=_sentence(request, target),
+        goes_first=request.goes_first,
     )
 
 
-def _sentence(each: LinkedRequest, target: str) -> str:
-    if not each.brings:
+def _sentence(request: LinkedRequest, target: str) -> str:
+    if not request.brings:
         return gettext("It refers to what this request brings: this one goes first.")
-    more = len(each.brings) - 1
-    what = {"name": each.brings[0], "target": target}
-    if each.along:
-        said = gettext(
+    more = len(request.brings) - 1
+    what = {"name": request.brings[0], "target": target}
+    if request.along:
+        sentence = gettext(
             "It brings %(name)s, which this request refers to and takes along: the one applied first writes it."
         )
-        return f"{said % what} {_and_more(more)}".strip()
-    said = gettext("It brings %(name)s, which %(target)s lacks and this request refers to: it goes first.")
-    return f"{said % what} {_and_more(more)}".strip()
+        return f"{sentence % what} {_and_more(more)}".strip()
+    sentence = gettext("It brings %(name)s, which %(target)s lacks and this request refers to: it goes first.")
+    return f"{sentence % what} {_and_more(more)}".strip()
 
 
 def _and_more(more: int) -> str:
@@ -254,13 +254,13 @@ Checks = Iterable[Mapping[str, Any]]
 
 def clients_fact(checks: Checks) -> Fact | None:
     """How many of the declared clients don't go on, and which, with the way to what they meet; None where none is known."""
-    names, asked = _affected(checks)
-    if not asked:
+    names, total = _affected(checks)
+    if not total:
         return None
     value = (
-        gettext("%(n)s of %(asked)s: %(names)s") % {"n": len(names), "asked": asked, "names": _listed(names)}
+        gettext("%(n)s of %(asked)s: %(names)s") % {"n": len(names), "asked": total, "names": _listed(names)}
         if names
-        else gettext("none of %(asked)s") % {"asked": asked}
+        else gettext("none of %(asked)s") % {"asked": total}
     )
     return Fact(label=gettext("Declared clients that don’t go on"), value=value, url="#impact")
 
@@ -280,9 +280,9 @@ def clients_sentence(checks: Checks) -> str:
 
 def _affected(checks: Checks) -> tuple[list[str], int]:
     """The clients that don't go on, each once, and how many were asked; a client of two subjects is asked for each."""
-    found = [check for check in checks if check.get("code") == CLIENTS]
-    names = dict.fromkeys(str(name) for check in found for name in check.get("concerned") or ())
-    return list(names), sum(int(check.get("asked") or 0) for check in found)
+    own_checks = [check for check in checks if check.get("code") == CLIENTS]
+    names = dict.fromkeys(str(name) for check in own_checks for name in check.get("concerned") or ())
+    return list(names), sum(int(check.get("asked") or 0) for check in own_checks)
 
 
 def _listed(names: Sequence[str]) -> str:

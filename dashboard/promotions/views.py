@@ -38,7 +38,7 @@ from registry.promotions.models.requests import written_labels
 from registry.promotions.requests.state_machine import refuse_strangers
 from registry.promotions.reviews.decisions import Approval
 
-SAID: Final = {
+STATE_MESSAGES: Final = {
     "draft": later("Kept as your draft."),
     "in review": later("It is in review."),
     "approved": later("Approved. It can be applied now."),
@@ -67,29 +67,29 @@ def promotion_request(request: HttpRequest) -> HttpResponse:
         raise NotSignedIn(gettext("Sign in to ask for a promotion."))
     problem = None
     if request.method == "POST":
-        asked = request_form.asked_of(request.POST, selectors.list_environments())
+        form = request_form.request_input(request.POST, selectors.list_environments())
         draft = request.POST.get("draft") == "1"
         try:
             number = services.request_promotion(
-                source=asked.source,
-                target=asked.target,
-                items=asked.items(),
-                with_config=asked.with_config,
-                reason=asked.reason,
+                source=form.source,
+                target=form.target,
+                items=form.items(),
+                with_config=form.with_config,
+                reason=form.reason,
                 draft=draft,
-                again_of=asked.again_of,
-                labels=written_labels(asked.labels),
+                again_of=form.again_of,
+                labels=written_labels(form.labels),
                 by=actor,
             )
         except SchemadeskError as error:
             problem = error
         else:
-            said = (
+            message = (
                 gettext("Request %(number)s is your draft.")
                 if draft
                 else gettext("Request %(number)s waits for a reviewer.")
             )
-            messages.success(request, said % {"number": number})
+            messages.success(request, message % {"number": number})
             return redirect("ui:promotion", number)
     page = request_form.request_form(request, problem)
     return render(request, "promotions/request.html", {"page": page}, status=422 if problem else 200)
@@ -129,7 +129,7 @@ def _file(text: str, kind: str, name: str) -> HttpResponse:
     return HttpResponse(text, content_type=kind, headers={"Content-Disposition": f'attachment; filename="{name}"'})
 
 
-def _act(request: HttpRequest, request_id: int, action: Callable[[], str], place: str = "") -> HttpResponse:
+def _act(request: HttpRequest, request_id: int, action: Callable[[], str], anchor: str = "") -> HttpResponse:
     """Do it, say what came of it or why it wasn't done, and show the request again."""
     try:
         messages.success(request, action())
@@ -137,12 +137,12 @@ def _act(request: HttpRequest, request_id: int, action: Callable[[], str], place
         raise
     except (Conflict, InvalidInput, NotAllowed, NotFound, Unavailable) as error:
         messages.error(request, error.placed)
-    return redirect(f"{reverse('ui:promotion', args=[request_id])}{place}")
+    return redirect(f"{reverse('ui:promotion', args=[request_id])}{anchor}")
 
 
 def _decide(request: HttpRequest, request_id: int, action: Callable[[], str]) -> HttpResponse:
     """The same for what gives the request's state."""
-    return _act(request, request_id, lambda: SAID[action()])
+    return _act(request, request_id, lambda: STATE_MESSAGES[action()])
 
 
 @require_POST
@@ -159,7 +159,11 @@ def approve(request: HttpRequest, request_id: int) -> HttpResponse:
             override=given_text(request.POST, "override"),
             typed=given_text(request.POST, "typed"),
         )
-        return gettext("Your approval is recorded; it needs more than yours.") if state == "in review" else SAID[state]
+        return (
+            gettext("Your approval is recorded; it needs more than yours.")
+            if state == "in review"
+            else STATE_MESSAGES[state]
+        )
 
     return _act(request, request_id, decide)
 
@@ -170,7 +174,7 @@ def approve_together(request: HttpRequest) -> HttpResponse:
     actor = page_actor(request)
     refuse_strangers(actor)
     if request.method != "POST":
-        return render(request, "promotions/together.html", {"page": pages.together_page(request)})
+        return render(request, "promotions/together.html", {"page": pages.bulk_approval_page(request)})
     try:
         plans = pages.plans_of(request.POST.getlist("plan"))
         _tell_approvals(request, services.approve_together(plans=plans, by=actor))
@@ -181,17 +185,20 @@ def approve_together(request: HttpRequest) -> HttpResponse:
 
 def _tell_approvals(request: HttpRequest, approvals: Sequence[Approval]) -> None:
     """What became of each: those approved in one sentence, each that was left out with its reason."""
-    enough = [f"#{each.request}" for each in approvals if each.state == "approved"]
-    begun = [f"#{each.request}" for each in approvals if each.state and each.state != "approved"]
+    enough = [f"#{approval.request}" for approval in approvals if approval.state == "approved"]
+    begun = [f"#{approval.request}" for approval in approvals if approval.state and approval.state != "approved"]
     if enough:
         messages.success(request, gettext("Approved, and ready to be applied: %(which)s.") % {"which": listing(enough)})
     if begun:
-        said = gettext("Your approval is recorded, and more are needed: %(which)s.")
-        messages.success(request, said % {"which": listing(begun)})
-    for each in approvals:
-        if each.refused:
-            said = gettext("#%(number)s is left out: %(reason)s") % {"number": each.request, "reason": each.refused}
-            messages.warning(request, said)
+        message = gettext("Your approval is recorded, and more are needed: %(which)s.")
+        messages.success(request, message % {"which": listing(begun)})
+    for approval in approvals:
+        if approval.refused:
+            message = gettext("#%(number)s is left out: %(reason)s") % {
+                "number": approval.request,
+                "reason": approval.refused,
+            }
+            messages.warning(request, message)
 
 
 @require_POST
@@ -265,11 +272,11 @@ def schedule(request: HttpRequest, request_id: int) -> HttpResponse:
         at = utc_moment(given_text(request.POST, "at"), "at")
         move_on = given_text(request.POST, "move_on") == "1"
         services.schedule(request_id=request_id, by=page_actor(request), at=at, move_on=move_on)
-        found = selectors.get_request(request_id).apply_at or at
-        said = gettext("It will be applied at %(at)s.") % {"at": pages.at_utc(found)}
-        if found == at:
-            return said
-        return f"{said} {gettext('%(at)s is frozen there.') % {'at': pages.at_utc(at)}}"
+        apply_at = selectors.get_request(request_id).apply_at or at
+        message = gettext("It will be applied at %(at)s.") % {"at": pages.at_utc(apply_at)}
+        if apply_at == at:
+            return message
+        return f"{message} {gettext('%(at)s is frozen there.') % {'at': pages.at_utc(at)}}"
 
     return _act(request, request_id, run)
 
@@ -277,15 +284,15 @@ def schedule(request: HttpRequest, request_id: int) -> HttpResponse:
 def utc_moment(text: str, field: str) -> datetime:
     """A moment as a form gives it, in UTC. Raises InvalidInput."""
     try:
-        found = parse_datetime(text)
+        moment = parse_datetime(text)
     except ValueError:
-        found = None
-    if found is None:
+        moment = None
+    if moment is None:
         raise InvalidInput(
             gettext("%(text)s is no time: write it like 2026-12-31T18:00, in UTC.") % {"text": repr(text[:40])},
             field=field,
         )
-    return found.replace(tzinfo=UTC) if found.tzinfo is None else found
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
 
 
 @require_POST
@@ -386,7 +393,7 @@ def thread_answer(request: HttpRequest, request_id: int, thread_id: int) -> Http
     """Add to a discussion."""
 
     def run() -> str:
-        services.answer(thread_id=thread_id, by=page_actor(request), text=given_text(request.POST, "text"))
+        services.reply(thread_id=thread_id, by=page_actor(request), text=given_text(request.POST, "text"))
         return gettext("Answered.")
 
     return _act(request, request_id, run, f"#thread-{thread_id}")

@@ -45,7 +45,7 @@ _FORMAT_OF: Final = {"avsc": "AVRO", "proto": "PROTOBUF"}
 class Form:
     """What the editor holds; a row of references as it was typed, `draft` the draft that it is of.
 
-    `finding` is the drift finding that it answers, `again_of` the request that it asks for again. `seen` is the state of the draft that was read, empty for none, None
+    `finding` is the drift finding that it answers, `again_of` the request that it asks for again. `draft_state` is the state of the draft that was read, empty for none, None
     where the sender doesn't say.
     """
 
@@ -58,12 +58,12 @@ class Form:
     origin: str = ""
     draft: int | None = None
     finding: int | None = None
-    seen: str | None = ""
+    draft_state: str | None = ""
     again_of: int | None = None
 
     def references(self) -> list[Reference]:
         """The rows as references; raises InvalidReference for a version that is none."""
-        found = []
+        references = []
         for name, subject, version in self.rows:
             number = -1 if version in _LATEST else whole_number(version, digits=10)
             if number is None:
@@ -71,8 +71,8 @@ class Form:
                     gettext("%(version)s is no version: a number or latest.") % {"version": repr(version[:20])},
                     reference=name,
                 )
-            found.append(Reference(name, subject, number))
-        return found
+            references.append(Reference(name, subject, number))
+        return references
 
 
 def form_of_draft(info: DraftInfo) -> Form:
@@ -87,7 +87,7 @@ def form_of_draft(info: DraftInfo) -> Form:
         reason=info.reason,
         origin=info.origin,
         draft=info.id,
-        seen=info.state,
+        draft_state=info.state,
         finding=info.finding,
         again_of=info.again_of,
     )
@@ -109,7 +109,7 @@ def form_sent(request: HttpRequest) -> Form:
         origin=given_text(posted, "origin"),
         draft=whole_number(given_text(posted, "draft")),
         finding=whole_number(given_text(posted, "finding")),
-        seen=posted.get("seen", "")[:40] if "seen" in posted else None,
+        draft_state=posted.get("seen", "")[:40] if "seen" in posted else None,
         again_of=whole_number(given_text(posted, "again_of")),
     )
 
@@ -156,21 +156,23 @@ def form_started(request: HttpRequest, actor: Actor) -> Form:
         return _after_finding(start.removeprefix(_FINDING), actor, order)
     again_of = whole_number(given_text(request.GET, "again_of"))
     if again_of is not None:
-        return _asked_again(readable_request(again_of, actor), actor)
+        return _from_request(readable_request(again_of, actor), actor)
     registry = given_text(request.GET, "registry") or (order[0] if order else "")
     subject = given_text(request.GET, "subject")
     if not subject:
         return Form(registry, "")
-    place, _, version = start.rpartition(":")
-    return _from_version(Form(registry, subject), place or registry, version or "latest", actor, asked=bool(start))
+    registry_of_version, _, version = start.rpartition(":")
+    return _from_version(
+        Form(registry, subject), registry_of_version or registry, version or "latest", actor, required=bool(start)
+    )
 
 
-def _asked_again(info: RequestInfo, actor: Actor) -> Form:
+def _from_request(info: RequestInfo, actor: Actor) -> Form:
     """The text that a request proposed, to be changed; of another kind of request the target's."""
     form = Form(info.target, info.subject.qualified, reason=info.reason, again_of=info.id)
     item = info.items[0] if info.items else None
     if item is None or not item.text:
-        return replace(_from_version(form, info.target, "latest", actor, asked=False), again_of=info.id)
+        return replace(_from_version(form, info.target, "latest", actor, required=False), again_of=info.id)
     return replace(
         form,
         text=item.text,
@@ -181,14 +183,14 @@ def _asked_again(info: RequestInfo, actor: Actor) -> Form:
     )
 
 
-def _from_version(form: Form, place: str, version: str, actor: Actor, *, asked: bool) -> Form:
+def _from_version(form: Form, registry: str, version: str, actor: Actor, *, required: bool) -> Form:
     """With a version's text; where none was asked for and there is none, without."""
     name = parse_subject(form.subject)
-    require(actor, "schema.read", registry=place, subject=name.qualified)
+    require(actor, "schema.read", registry=registry, subject=name.qualified)
     try:
-        info = subjects.get_version(get_registry(place), name, version)
+        info = subjects.get_version(get_registry(registry), name, version)
     except NotFound:
-        if asked:
+        if required:
             raise
         return form
     rows = tuple((item.name, item.subject, str(item.version)) for item in info.schema.references)
@@ -199,29 +201,29 @@ def _from_version(form: Form, place: str, version: str, actor: Actor, *, asked: 
         info.schema.schema_type,
         rows,
         reason=form.reason,
-        origin=gettext("from version %(version)s of %(place)s") % {"version": info.version, "place": place},
+        origin=gettext("from version %(version)s of %(place)s") % {"version": info.version, "place": registry},
     )
 
 
 def _after_finding(number: str, actor: Actor, order: Sequence[str]) -> Form:
     """What is declared, to be changed to what was seen; the finding says in the reason what that is."""
-    found = get_finding(whole_number(number) or 0, by=actor)
-    target = found.registry if found.registry in order else next(iter(order), "")
-    seen = (
+    finding = get_finding(whole_number(number) or 0, by=actor)
+    target = finding.registry if finding.registry in order else next(iter(order), "")
+    observed = (
         gettext("Seen in the data at %(location)s: %(sentence)s %(remedy)s")
-        % {"location": found.location, "sentence": found.sentence, "remedy": found.remedy}
+        % {"location": finding.location, "sentence": finding.sentence, "remedy": finding.remedy}
     ).strip()
     # whoever may read the subject alone may begin from what was seen there, but not point at the finding
-    number_kept = found.id if found.id in readable_findings([found.id], actor) else None
-    origin = gettext("after finding %(id)s") % {"id": found.id}
-    form = Form(target, subject_of(found), reason=seen, origin=origin, finding=number_kept)
+    number_kept = finding.id if finding.id in readable_findings([finding.id], actor) else None
+    origin = gettext("after finding %(id)s") % {"id": finding.id}
+    form = Form(target, subject_of(finding), reason=observed, origin=origin, finding=number_kept)
     if not form.subject:
         return form
-    filled = _from_version(form, found.registry, "latest", actor, asked=False)
+    filled = _from_version(form, finding.registry, "latest", actor, required=False)
     text, schema_type, note = filled.text, filled.schema_type, ""
-    if can_propose(found):
+    if can_propose(finding):
         try:
-            proposed = propose_from(found)
+            proposed = propose_from(finding)
             text, schema_type, note = proposed.text, proposed.schema_type, proposed.note
         except InvalidInput as error:
             note = error.message
@@ -231,7 +233,7 @@ def _after_finding(number: str, actor: Actor, order: Sequence[str]) -> Form:
         text,
         schema_type,
         filled.rows,
-        reason=f"{seen} {note}".strip(),
+        reason=f"{observed} {note}".strip(),
         origin=origin,
         finding=number_kept,
     )
@@ -282,15 +284,15 @@ class ChangeLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProposalTold:
-    """What a check of the text came to; `said` is all of it in a sentence, for those who hear the page.
+class ProposalReport:
+    """What a check of the text came to; `summary` is all of it in a sentence, for those who hear the page.
 
     Either `syntax` or `problem` says why nothing more is told, or `parsed` that the text can be read. `equal` says that a
     version has this meaning already: nothing would be registered. `levels` are all seven. `comparison` is the text
     against the newest version, None where none is, and `changes` are the first of it. `fixes` are edits that the editor takes.
     """
 
-    said: str
+    summary: str
     syntax: SyntaxProblem | None = None
     problem: Problem | None = None
     parsed: str = ""
@@ -319,7 +321,7 @@ class Fix:
 class LivePart:
     """What is told beside the editor and below it while somebody writes; the names are those of the whole page."""
 
-    told: ProposalTold | None
+    report: ProposalReport | None
     check: Action
     action_url: str
     view: str
@@ -328,9 +330,9 @@ class LivePart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProposalPage:
-    """The editor; `told` is what a check came to, and `problem` what saving or submitting met.
+    """The editor; `report` is what a check came to, and `problem` what saving or submitting met.
 
-    `seen` is the state of the draft that was read. `finding_number` is what the form sends on, `finding` what the reader
+    `draft_state` is the state of the draft that was read. `finding_number` is what the form sends on, `finding` what the reader
     may see of it. `again` is the request that it asks for again; `is_whole` draws all changes.
     """
 
@@ -346,14 +348,14 @@ class ProposalPage:
     save: Action
     submit: Action
     draft: int | None = None
-    seen: str = ""
+    draft_state: str = ""
     origin: str = ""
     finding: FindingOrigin | None = None
     finding_number: int | None = None
     delete: Action | None = None
     problem: Problem | None = None
     starts: tuple[Link, ...] = ()
-    told: ProposalTold | None = None
+    report: ProposalReport | None = None
     view: str = "unified"
     is_whole: bool = False
     again_of: int | None = None

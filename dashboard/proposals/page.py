@@ -18,7 +18,14 @@ from dashboard.findings.finding_list import finding_origin
 from dashboard.promotions.request_form import again_link
 from dashboard.promotions.request_list import request_row
 from dashboard.proposals.forms import DraftList, DraftRow, Form, ProposalPage
-from dashboard.proposals.proposal_result import check_action, draws_all, editor_url, told_of, told_of_syntax, view_of
+from dashboard.proposals.proposal_result import (
+    check_action,
+    check_proposal,
+    draws_all,
+    editor_url,
+    syntax_report,
+    view_of,
+)
 from registry.access.permission_filters import extent_of
 from registry.access.roles import Actor, may_somewhere, refusal
 from registry.errors import InvalidSchema, SchemadeskError
@@ -35,8 +42,8 @@ def draft_list(request: HttpRequest) -> DraftList:
     """The reader's drafts, and proposals that are open."""
     actor, order = page_actor(request), selectors.list_environments()
     reason = _refusal(actor)
-    found = selectors.list_requests(state="open", by=actor)
-    proposed = [info for info in found if info.kind == PromotionRequest.PROPOSE]
+    requests = selectors.list_requests(state="open", by=actor)
+    proposed = [info for info in requests if info.kind == PromotionRequest.PROPOSE]
     return DraftList(
         frame=make_frame(request, title=gettext("Proposals"), section=Section.PROMOTIONS, crumbs=_crumbs()[:1]),
         rows=tuple(draft_row(info, order) for info in (selectors.list_drafts(actor.user_id) if actor.user_id else [])),
@@ -87,9 +94,9 @@ def proposal_page(
     actor, order = page_actor(request), selectors.list_environments()
     readable = extent_of(actor, "schema.read")
     names = [name for name in order if readable.has(name)]
-    told = told_of(form, actor, is_whole=draws_all(request)) if check and error is None else None
+    report = check_proposal(form, actor, is_whole=draws_all(request)) if check and error is None else None
     if isinstance(error, InvalidSchema):
-        told = told_of_syntax(form.text, error)
+        report = syntax_report(form.text, error)
     reason = _refusal(actor)
     return ProposalPage(
         frame=make_frame(request, title=gettext("Propose a schema"), section=Section.PROMOTIONS, crumbs=_crumbs()),
@@ -103,14 +110,14 @@ def proposal_page(
         save=Action(label=gettext("Save as a draft"), url=editor_url(), allowed=not reason, reason=reason),
         submit=Action(label=gettext("Submit for review"), url=editor_url(), allowed=not reason, reason=reason),
         draft=form.draft,
-        seen=form.seen or "",
+        draft_state=form.draft_state or "",
         origin=form.origin,
         finding=finding_origin(form.finding, actor),
         finding_number=form.finding,
         delete=_delete(form.draft, gettext("Throw the draft away")) if form.draft else None,
         problem=Problem(what=error.message) if error else None,
         starts=_starts(form, names),
-        told=told,
+        report=report,
         view=view_of(request),
         is_whole=draws_all(request),
         again_of=form.again_of,
@@ -120,7 +127,7 @@ def proposal_page(
 
 def _fields(form: Form, order: Sequence[str]) -> dict[str, Any]:
     def chosen(values: Sequence[tuple[str, str]], value: str) -> tuple[Choice, ...]:
-        return tuple(Choice(value=each, label=label, selected=each == value) for each, label in values)
+        return tuple(Choice(value=item, label=label, selected=item == value) for item, label in values)
 
     return {
         "registry": Field(
@@ -153,8 +160,8 @@ def _starts(form: Form, order: Sequence[str]) -> tuple[Link, ...]:
     url = reverse("ui:propose")
     return tuple(
         Link(
-            label=gettext("the newest version of %(place)s") % {"place": place},
-            url=f"{url}?{urlencode({'registry': form.registry, 'subject': form.subject, 'from': f'{place}:latest'})}",
+            label=gettext("the newest version of %(place)s") % {"place": environment},
+            url=f"{url}?{urlencode({'registry': form.registry, 'subject': form.subject, 'from': f'{environment}:latest'})}",
         )
-        for place in order
+        for environment in order
     )

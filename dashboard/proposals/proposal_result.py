@@ -18,7 +18,7 @@ from dashboard.components.links import subject_url
 from dashboard.components.translation import counted
 from dashboard.components.widgets import Action, Link, Problem
 from dashboard.promotions.plan import check_rows, worst
-from dashboard.proposals.forms import ChangeLine, Fix, Form, LivePart, ProposalResult, ProposalTold
+from dashboard.proposals.forms import ChangeLine, Fix, Form, LivePart, ProposalReport, ProposalResult
 from registry.access.roles import Actor
 from registry.errors import InvalidSchema, SchemadeskError
 from registry.formats.assessment import Assessment
@@ -39,7 +39,7 @@ def live_part(request: HttpRequest, form: Form, actor: Actor) -> LivePart:
     """What stands beside and below the editor while somebody writes; nothing is told of a text or a subject that is empty."""
     is_there = bool(form.text.strip() and form.subject)
     return LivePart(
-        told=told_of(form, actor, is_whole=draws_all(request)) if is_there else None,
+        report=check_proposal(form, actor, is_whole=draws_all(request)) if is_there else None,
         check=check_action(),
         action_url=editor_url(),
         view=view_of(request),
@@ -67,7 +67,7 @@ def draws_all(request: HttpRequest) -> bool:
     return request.POST.get("all") == "1"
 
 
-def told_of(form: Form, actor: Actor, *, is_whole: bool = False) -> ProposalTold:
+def check_proposal(form: Form, actor: Actor, *, is_whole: bool = False) -> ProposalReport:
     """Whether the text parses, the plan's verdict and checks, all seven levels, advice, and the changes against the newest."""
     try:
         plan = services.preview_proposal(
@@ -79,14 +79,14 @@ def told_of(form: Form, actor: Actor, *, is_whole: bool = False) -> ProposalTold
             references=form.references(),
             finding=form.finding,
         )
-        return _told(form, plan, actor, is_whole=is_whole)
+        return _checked(form, plan, actor, is_whole=is_whole)
     except InvalidSchema as error:
-        return told_of_syntax(form.text, error)
+        return syntax_report(form.text, error)
     except SchemadeskError as error:
-        return ProposalTold(said=error.message, problem=Problem(what=error.message))
+        return ProposalReport(summary=error.message, problem=Problem(what=error.message))
 
 
-def told_of_syntax(text: str, error: InvalidSchema) -> ProposalTold:
+def syntax_report(text: str, error: InvalidSchema) -> ProposalReport:
     """What is told of a text that doesn't parse."""
     syntax = SyntaxProblem(
         message=error.message,
@@ -94,12 +94,12 @@ def told_of_syntax(text: str, error: InvalidSchema) -> ProposalTold:
         column=error.column,
         snippet=snippet(text, error.line, error.column) if error.line else (),
     )
-    return ProposalTold(said=f"{syntax.title}. {error.message}", syntax=syntax)
+    return ProposalReport(summary=f"{syntax.title}. {error.message}", syntax=syntax)
 
 
-def _told(form: Form, plan: Plan, actor: Actor, *, is_whole: bool) -> ProposalTold:
+def _checked(form: Form, plan: Plan, actor: Actor, *, is_whole: bool) -> ProposalReport:
     registry, name = get_registry(form.registry), parse_subject(form.subject)
-    found = subjects.check_text(
+    report = subjects.check_text(
         registry, name, text=form.text, schema_type=form.schema_type, references=form.references()
     )
     comparison = against_latest(
@@ -109,27 +109,27 @@ def _told(form: Form, plan: Plan, actor: Actor, *, is_whole: bool) -> ProposalTo
         text=form.text,
         schema_type=form.schema_type,
         references=form.references(),
-        level=found.config.level,
+        level=report.config.level,
         is_whole=is_whole,
     )
     result, equal = _result(plan, form), _equal(plan, form)
     tally = comparison.tally if comparison else ""
-    return ProposalTold(
-        said=f"{result.headline}. {result.sentence} {tally}".strip(),
+    return ProposalReport(
+        summary=f"{result.headline}. {result.sentence} {tally}".strip(),
         parsed=gettext("The text parses as %(format)s.") % {"format": format_name(form.schema_type)},
         equal=equal,
         result=result,
-        levels=level_results(found.levels, found.config.level),
-        lint=lint_groups(found.lint),
+        levels=level_results(report.levels, report.config.level),
+        lint=lint_groups(report.lint),
         comparison=comparison,
         changes=_changes(comparison),
-        fixes=_fixes(form, found.assessment) if found.assessment and plan.has_work else (),
+        fixes=_fixes(form, report.assessment) if report.assessment and plan.has_work else (),
     )
 
 
-def _fixes(form: Form, found: Assessment) -> tuple[Fix, ...]:
+def _fixes(form: Form, assessment: Assessment) -> tuple[Fix, ...]:
     """Edits that the report suggests under the level that counts: of likely renames first, then all that makes it pass."""
-    renames = sorted((item for item in found.renames if item.edit), key=lambda item: -item.score)[:SHOWN_RENAMES]
+    renames = sorted((item for item in assessment.renames if item.edit), key=lambda item: -item.score)[:SHOWN_RENAMES]
     fixes = [
         Fix(
             titles=(item.edit.title,),
@@ -139,10 +139,10 @@ def _fixes(form: Form, found: Assessment) -> tuple[Fix, ...]:
         for number, item in enumerate(renames, start=1)
         if item.edit
     ]
-    if found.patch and found.patch.text != form.text:
-        title = "; ".join(found.patch.titles)
-        edit = _edit("fix-all", title, form, found.patch.text)
-        fixes.append(Fix(titles=found.patch.titles, edit=edit, passes=found.patch.passes))
+    if assessment.patch and assessment.patch.text != form.text:
+        title = "; ".join(assessment.patch.titles)
+        edit = _edit("fix-all", title, form, assessment.patch.text)
+        fixes.append(Fix(titles=assessment.patch.titles, edit=edit, passes=assessment.patch.passes))
     return tuple(fixes)
 
 

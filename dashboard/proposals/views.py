@@ -66,7 +66,7 @@ def propose(request: HttpRequest) -> HttpResponse:
     try:
         return _saved(request, form, actor) if do == "save" else _submitted(request, form, actor)
     except DraftChanged as error:  # saving again puts this text in its place, now that it was said
-        return _page(request, replace(form, seen=str(error.details["seen"])), error=error)
+        return _page(request, replace(form, draft_state=str(error.details["seen"])), error=error)
     except FindingNotFound as error:
         return _page(request, replace(form, finding=None), error=error)
     except (Conflict, InvalidInput, NotAllowed, NotFound, Unavailable) as error:
@@ -77,13 +77,13 @@ def _page(
     request: HttpRequest, form: Form, *, check: bool = False, error: SchemadeskError | None = None
 ) -> HttpResponse:
     page = proposal_page(request, form, check=check, error=error)
-    failed = page.problem or (page.told and (page.told.problem or page.told.syntax))
+    failed = page.problem or (page.report and (page.report.problem or page.report.syntax))
     status = 422 if error or (request.method == "POST" and failed) else 200
     return render(request, "proposals/propose.html", {"page": page}, status=status)
 
 
 def _saved(request: HttpRequest, form: Form, actor: Actor) -> HttpResponse:
-    number = _kept(form, actor)
+    number = _saved_number(form, actor)
     messages.success(request, gettext("Saved as your draft; nobody else sees it."))
     return redirect("ui:draft", number)
 
@@ -91,24 +91,24 @@ def _saved(request: HttpRequest, form: Form, actor: Actor) -> HttpResponse:
 def _autosaved(form: Form, actor: Actor) -> JsonResponse:
     """What the editor's script keeps while somebody writes; `stop` says that going on would overwrite another text."""
     try:
-        number = _kept(form, actor)
+        number = _saved_number(form, actor)
     except SchemadeskError as error:
-        said = gettext("Not saved: %(reason)s") % {"reason": error.message}
+        message = gettext("Not saved: %(reason)s") % {"reason": error.message}
         stop = isinstance(error, DraftChanged)
-        return JsonResponse({"said": said, "stop": stop}, status=409 if stop else 422)
-    kept = selectors.get_draft(number, user_id=actor.user_id or 0)
-    at = localtime(kept.changed_at)
+        return JsonResponse({"said": message, "stop": stop}, status=409 if stop else 422)
+    saved = selectors.get_draft(number, user_id=actor.user_id or 0)
+    at = localtime(saved.changed_at)
     return JsonResponse(
         {
             "draft": number,
-            "seen": kept.state,
+            "seen": saved.state,
             "url": reverse("ui:draft", args=[number]),
             "said": gettext("Saved %(time)s") % {"time": f"{at:%H:%M}"},
         }
     )
 
 
-def _kept(form: Form, actor: Actor) -> int:
+def _saved_number(form: Form, actor: Actor) -> int:
     """The draft's number. One whose subject or target was changed while it was written asks for nothing again."""
     try:
         return _keep(form, actor)
@@ -130,7 +130,7 @@ def _keep(form: Form, actor: Actor) -> int:
         origin=form.origin,
         finding=form.finding,
         again_of=form.again_of,
-        seen=form.seen,
+        state_read=form.draft_state,
     )
 
 

@@ -28,7 +28,7 @@ from dashboard.sources.labels import given_text
 from dashboard.subjects.page import MODE_SENTENCES, level_order
 from registry.formats.compatibility import LEVELS
 from registry.promotions.board.readiness import Reason
-from registry.promotions.requests.preconditions import CONFIG, MODE, Changing, changing
+from registry.promotions.requests.preconditions import CONFIG, MODE, SettingsPreconditions, settings_preconditions
 from registry.subjects.models import FORWARD, MODES, POLICIES, PROFILES, Registry
 from registry.subjects.policy.effective_policy import DEFAULT_LEVEL, DEFAULT_MODE, OwnConfig
 from registry.subjects.policy.policy_tree import PolicyPlace, policy_place, policy_tree, scope_of
@@ -181,7 +181,7 @@ def asked_scope(given: Mapping[str, str]) -> SubjectName | None:
 
 def _change(request: HttpRequest, registry: Registry) -> ChangePart:
     scope = asked_scope(request.GET)
-    place, held = policy_place(registry, scope), changing(registry, page_actor(request))
+    place, held = policy_place(registry, scope), settings_preconditions(registry, page_actor(request))
     names = scope_query(scope)
     forms = [_config_form(registry.name, place, held)]
     if registry.kind != Registry.REMOTE:
@@ -195,7 +195,7 @@ def _change(request: HttpRequest, registry: Registry) -> ChangePart:
     )
 
 
-def _config_form(registry: str, place: PolicyPlace, held: Changing) -> ChangeForm:
+def _config_form(registry: str, place: PolicyPlace, held: SettingsPreconditions) -> ChangeForm:
     own = place.own or OwnConfig()
     rest = (
         _select(
@@ -225,7 +225,7 @@ def _config_form(registry: str, place: PolicyPlace, held: Changing) -> ChangeFor
     )
 
 
-def _mode_form(registry: str, place: PolicyPlace, held: Changing) -> ChangeForm:
+def _mode_form(registry: str, place: PolicyPlace, held: SettingsPreconditions) -> ChangeForm:
     offered = [name for name in MODES if name != FORWARD or place.kind == "registry"]
     values = {name: f"{name}: {MODE_SENTENCES[name]}" for name in offered}
     fields = (_select("mode", gettext("Mode"), place.own_mode, values, _inherits(place, "mode")),)

@@ -28,8 +28,8 @@ from registry.formats.compatibility import LEVELS
 from registry.formats.protobuf.file_descriptors import is_encoded
 from registry.promotions.board.readiness import Reason
 from registry.promotions.environments.change_guard import closed_refusal
-from registry.promotions.requests.preconditions import CONFIG, MODE, Changing
-from registry.promotions.selectors import VersionLife
+from registry.promotions.requests.preconditions import CONFIG, MODE, SettingsPreconditions
+from registry.promotions.selectors import VersionTimeline
 from registry.subjects import selectors
 from registry.subjects.lifecycle.retirement import RESTORE, RIGHTS
 from registry.subjects.models import Registry
@@ -177,7 +177,9 @@ def _promote(request: HttpRequest, registry: str, name: SubjectName, version: in
     )
 
 
-def restore_action(actor: Actor, name: SubjectName, held: Changing, mode: str, *, version: int | None = None) -> Action:
+def restore_action(
+    actor: Actor, name: SubjectName, held: SettingsPreconditions, mode: str, *, version: int | None = None
+) -> Action:
     """The way to take back what is soft-deleted: one version, or (None) all of the subject."""
     place, right = held.registry, RIGHTS[RESTORE]
     reason = refusal(actor, right, registry=place.name, subject=name.qualified)
@@ -268,7 +270,7 @@ def _asked_of_all(directions: Sequence[str], versions: int) -> str:
 # -- its state and its topics -----------------------------------------------------------------------------------------------
 
 
-def state_mark(lives: Mapping[int, VersionLife], newest: int | None) -> LifeMark:
+def state_mark(lives: Mapping[int, VersionTimeline], newest: int | None) -> LifeMark:
     """The state of the subject, which is that of its newest live version."""
     if newest is None or newest not in lives:
         return LifeMark(
@@ -317,7 +319,7 @@ def _topic(topic: CarryingTopic, *, may_look: bool) -> TopicLink:
     return TopicLink(name=topic.name, side=_SIDES.get(topic.side, topic.side), by=by, url=url if may_look else "")
 
 
-def subject_settings(name: SubjectName, spoken: Spoken, held: Changing) -> tuple[Setting, ...]:
+def subject_settings(name: SubjectName, spoken: Spoken, held: SettingsPreconditions) -> tuple[Setting, ...]:
     """The level and the mode. Where a mirror's mode comes from is its own affair: it isn't changed here."""
     registry, wider = held.registry, spoken.inherited()
     config, mode = spoken.config(), spoken.mode(registry)

@@ -17,7 +17,7 @@ from registry.access.roles import Actor, refusal
 from registry.audit.time_travel import moment
 from registry.drift.services.minimum_version import ACTION, least_version_of
 from registry.promotions.models import PromotionRequest
-from registry.promotions.selectors import VersionLife
+from registry.promotions.selectors import VersionTimeline
 from registry.subjects.models import Registry, VersionStanding
 from registry.subjects.versions.qualified_names import SubjectName
 from registry.subjects.versions.version_status import Standing
@@ -109,7 +109,7 @@ ROLL_BACK_FIELD: Final = Field(
 )
 
 
-def marks_of(life: VersionLife) -> tuple[LifeMark, ...]:
+def marks_of(life: VersionTimeline) -> tuple[LifeMark, ...]:
     """The states of a version, as its row shows them; releases are shown by the environments that it lives in."""
     marks = [_ghost()] if life.is_ghost else []
     marks += [
@@ -146,7 +146,7 @@ def standing_mark(standing: Standing) -> LifeMark:
 
 
 def standing_part(
-    actor: Actor, registry: str, name: SubjectName, life: VersionLife, *, newest: int = 0
+    actor: Actor, registry: str, name: SubjectName, life: VersionTimeline, *, newest: int = 0
 ) -> StandingPart:
     """What is known of the version that is looked at, and the forms that change it.
 
@@ -227,7 +227,7 @@ def _fields(standing: Standing | None) -> tuple[Field, ...]:
     )
 
 
-def _adopt(actor: Actor, registry: str, name: SubjectName, life: VersionLife) -> Action | None:
+def _adopt(actor: Actor, registry: str, name: SubjectName, life: VersionTimeline) -> Action | None:
     asked = any(each.kind == PromotionRequest.ADOPT and each.target == registry for each in life.requests)
     if not life.is_ghost or asked or life.deleted_at is not None:
         return None
@@ -236,7 +236,7 @@ def _adopt(actor: Actor, registry: str, name: SubjectName, life: VersionLife) ->
     return Action(label=gettext("Ask for its adoption"), url=url, method="post", allowed=not reason, reason=reason)
 
 
-def _roll_back(actor: Actor, registry: str, name: SubjectName, life: VersionLife, newest: int) -> Action | None:
+def _roll_back(actor: Actor, registry: str, name: SubjectName, life: VersionTimeline, newest: int) -> Action | None:
     """Back to this version, where a newer one is current."""
     asked = any(each.kind == PromotionRequest.ROLL_BACK and each.target == registry for each in life.requests)
     if not newest or life.version >= newest or asked or life.deleted_at is not None:

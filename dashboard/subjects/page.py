@@ -43,8 +43,8 @@ from registry.access.roles import may
 from registry.drift.selectors import open_findings_by_subject
 from registry.errors import InvalidSchema, SchemadeskError, SchemaTooCostly
 from registry.formats.personal_data import SchemaTags
-from registry.promotions.requests.preconditions import changing
-from registry.promotions.selectors import life_of, list_environments, releases_of
+from registry.promotions.requests.preconditions import settings_preconditions
+from registry.promotions.selectors import list_environments, releases_of, timelines_of
 from registry.subjects import selectors
 from registry.subjects.comparison.parsed_versions import tags_of_info
 from registry.subjects.lifecycle.notes import Note, note_of
@@ -120,7 +120,7 @@ def subject_page(request: HttpRequest, registry: str, subject: str, *, given: No
     window, live, order = whole.window, whole.window.live, whole.order
     config, settings, mode = whole.spoken.config(), whole.spoken.settings(), whole.spoken.mode(place).mode
     presence, releases = selectors.presence_of(place, name).seen_by(actor, name), releases_of(name)
-    lives = {life.version: life for life in life_of(place, name, by=actor, only=window.read)}
+    lives = {life.version: life for life in timelines_of(place, name, by=actor, only=window.read)}
     selected, note = whole.selected, note_of(place, name)
     structure = _structure(request, whole, selected, note)
     readable = [each for each in order if may(actor, "schema.read", registry=each, subject=name.qualified)]
@@ -186,7 +186,7 @@ def _restore(request: HttpRequest, whole: _Subject, selected: selectors.VersionI
     """The way back of the whole subject where all of it is soft-deleted, else of the version that is looked at."""
     if not selected.deleted:
         return None
-    held = changing(whole.place, page_actor(request))
+    held = settings_preconditions(whole.place, page_actor(request))
     version = selected.version if whole.window.live else None
     return restore_action(page_actor(request), whole.name, held, mode, version=version)
 
@@ -250,7 +250,9 @@ def _selected(
             )
             for ref in info.schema.references
         ),
-        settings=subject_settings(name, whole.spoken, changing(place, actor)) if tab == "settings" else (),
+        settings=subject_settings(name, whole.spoken, settings_preconditions(place, actor))
+        if tab == "settings"
+        else (),
         what_if=what_if_form(place.name, name) if tab == "settings" else None,
         least=least_part(place, name, max(whole.window.live, default=0), actor) if tab == "settings" else None,
         reference_lists=reference_lists(place, name, info.version, actor) if tab == "references" else None,

@@ -22,7 +22,7 @@ from dashboard.subjects.header import DOORS
 from dashboard.subjects.lifecycle import marks_of
 from dashboard.subjects.presenters import Lane, LaneCell, LaneHead, LaneStrip, LivePlace, VersionRow
 from registry.errors import VersionNotFound
-from registry.promotions.selectors import VersionLife
+from registry.promotions.selectors import VersionTimeline
 from registry.subjects.history.version_presence import FIRST_OF_GROUP, NOT_ASKED, NOT_READ
 from registry.subjects.selectors import SubjectPresence, VersionInfo, VersionSummary
 from registry.subjects.versions.qualified_names import SubjectName
@@ -44,7 +44,7 @@ def version_rows(
     summaries: Mapping[int, VersionSummary],
     presence: SubjectPresence,
     releases: Releases,
-    lives: Mapping[int, VersionLife],
+    lives: Mapping[int, VersionTimeline],
     order: list[str],
     selected: int,
 ) -> tuple[VersionRow, ...]:

@@ -37,7 +37,7 @@ from registry.access.roles import Actor, refusal
 from registry.drift.usage.retirement import SubjectRetirement, data_evidence, retirement_of
 from registry.drift.usage.version_usage import VersionUse
 from registry.errors import InvalidInput, SchemadeskError
-from registry.promotions.environments.change_guard import closed_refusal, is_kept
+from registry.promotions.environments.change_guard import closed_refusal, guard_result
 from registry.promotions.selectors import list_environments
 from registry.subjects.lifecycle.retirement import CHOICES, DEPRECATE, HARD, RESTORE, RIGHTS, SOFT
 from registry.subjects.models import Registry
@@ -279,7 +279,7 @@ def _refused(what: Meant, choice: str, actor: Actor) -> str:
     lacking = refusal(actor, action, registry=what.place.name, subject=subject)
     if lacking:
         return lacking
-    if is_kept(what.place, actor)[0]:
+    if guard_result(what.place, actor)[0]:
         return closed_refusal(action, what.place, subject)
     if choice == HARD and what.live:
         return gettext("Delete %(what)s softly first.") % {"what": what.what}

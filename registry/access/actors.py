@@ -14,7 +14,7 @@ from django.db import DatabaseError, connection
 from django.utils import timezone
 
 from registry.access.models import GroupGrant, RoleGrant, User
-from registry.access.roles import ADMIN, Actor, Grant, Limit
+from registry.access.roles import ADMIN, Actor, Grant, TokenLimit
 
 logger = logging.getLogger(__name__)
 LAST_USE_SECONDS = 60
@@ -46,7 +46,7 @@ WHERE id = (SELECT id FROM access_apitoken WHERE id = %(id)s
 
 
 def actor_of_user(
-    user: User, *, door: str, origin: str = "", signed_in_by: str = "", limit: Limit | None = None
+    user: User, *, door: str, origin: str = "", signed_in_by: str = "", limit: TokenLimit | None = None
 ) -> Actor:
     """The actor that a signed-in user is, with the roles of their groups; an inactive one has no grants."""
     return Actor(
@@ -68,8 +68,8 @@ def grants_of(user_id: int) -> tuple[Grant, ...]:
     return _grants(grants)
 
 
-def _grants(found: str | None) -> tuple[Grant, ...]:
-    return tuple(Grant(*place) for place in json.loads(found or "[]"))
+def _grants(text: str | None) -> tuple[Grant, ...]:
+    return tuple(Grant(*scope) for scope in json.loads(text or "[]"))
 
 
 def actor_of_token(token: str, *, door: str, origin: str = "") -> Actor | None:
@@ -90,7 +90,7 @@ def actor_of_token(token: str, *, door: str, origin: str = "") -> Actor | None:
         grants=_grants(grants),
         origin=f"{origin} token {name}".strip(),
         signed_in_by=signed_in_by,
-        limit=Limit(*limit),
+        limit=TokenLimit(*limit),
     )
 
 
@@ -130,8 +130,8 @@ def digest(token: str) -> str:
 
 def admin_names(limit: int) -> list[str]:
     """The first names of those whom `full_admins` has, for whoever needs a role."""
-    found = User.objects.filter(pk__in=full_admins()).order_by("username").values_list("username", flat=True)
-    return list(found[:limit])
+    names = User.objects.filter(pk__in=full_admins()).order_by("username").values_list("username", flat=True)
+    return list(names[:limit])
 
 
 def full_admins() -> set[int]:

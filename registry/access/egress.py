@@ -67,22 +67,22 @@ def parse_connection(url: str, *, user: str = "", secret: str = "") -> Connectio
     The grammar is narrow on purpose: what programs read in different ways (users in addresses, octal numbers,
     backslashes, other scripts) is no address here.
     """
-    found = _URL.fullmatch(url) if len(url) <= MAX_URL else None
-    if found is None:
+    match = _URL.fullmatch(url) if len(url) <= MAX_URL else None
+    if match is None:
         raise InvalidInput(_what_is_wrong(url))
-    host = found["host"].lower().strip("[]").removesuffix(".")
-    _check_host(host, bracketed=found["host"].startswith("["))
-    port = int(found["port"]) if found["port"] else PORTS[found["scheme"]]
+    host = match["host"].lower().strip("[]").removesuffix(".")
+    _check_host(host, bracketed=match["host"].startswith("["))
+    port = int(match["port"]) if match["port"] else PORTS[match["scheme"]]
     if not 1 <= port <= 65535:
         raise InvalidInput(f"The port {port} is not between 1 and 65535.")
-    path = found["path"].rstrip("/")
+    path = match["path"].rstrip("/")
     if any(part.replace("%2e", ".").replace("%2E", ".") in (".", "..") for part in path.split("/")):
         raise InvalidInput(f"The path {path[:80]!r} goes up; write it without '.' and '..'.")
     if any(ord(char) < 0x20 or ord(char) == 0x7F for char in user) or ":" in user or len(user) > 255:
         raise InvalidInput("A user has up to 255 characters, no ':' and no control character.")
     if secret and not _SECRET.fullmatch(secret):
         raise InvalidInput("A secret's name has 1 to 64 letters, digits, _ and -; it names the secret and isn't it.")
-    return Connection(found["scheme"], host, port, path, user, secret)
+    return Connection(match["scheme"], host, port, path, user, secret)
 
 
 def _what_is_wrong(url: str) -> str:
@@ -181,8 +181,8 @@ def system_resolve(host: str, port: int) -> list[str]:
 
     def ask() -> None:
         try:
-            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-            answers.put([str(item[4][0]) for item in found])
+            infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            answers.put([str(item[4][0]) for item in infos])
         except OSError as error:
             answers.put(error)
         except UnicodeError as error:
@@ -190,12 +190,12 @@ def system_resolve(host: str, port: int) -> list[str]:
 
     threading.Thread(target=ask, name=f"resolve-{host[:40]}", daemon=True).start()
     try:
-        answer = answers.get(timeout=RESOLVE_SECONDS)
+        result = answers.get(timeout=RESOLVE_SECONDS)
     except queue.Empty:
         raise OSError(f"no answer within {RESOLVE_SECONDS:.0f} s") from None
-    if isinstance(answer, OSError):
-        raise answer
-    return answer
+    if isinstance(result, OSError):
+        raise result
+    return result
 
 
 @dataclass(frozen=True)
@@ -216,12 +216,12 @@ class EgressPolicy:
         Clients that can't be told the address to connect to, as those of Kafka, ask this before they begin.
         Raises AddressRefused where one of them may not be connected to, RemoteUnavailable where there is none.
         """
-        found = list(dict.fromkeys(self._resolved(host, port)))
-        if not found:
+        addresses = list(dict.fromkeys(self._resolved(host, port)))
+        if not addresses:
             raise RemoteUnavailable(f"{host} has no address; check its name.")
-        for address in found:
+        for address in addresses:
             self._judge(host, port, address)
-        return found
+        return addresses
 
     def _resolved(self, host: str, port: int) -> list[Address]:
         try:

@@ -103,12 +103,12 @@ def _read(folder: Path, name: str) -> str | None:
 
 
 def _parsed(name: str, text: str) -> Secret:
-    words = text.strip().split(None, 1)
-    if len(text) > MAX_SECRET or len(words) != 2:
+    parts = text.strip().split(None, 1)
+    if len(text) > MAX_SECRET or len(parts) != 2:
         raise InvalidSecret(
             f"The secret {name!r} is not HOST and the secret, with a space or a line break between.", secret=name
         )
-    binding, value = words[0], words[1].strip()
+    binding, value = parts[0], parts[1].strip()
     if not value.isprintable() or not value.isascii():
         raise InvalidSecret(f"The secret {name!r} has a character that no header can carry.", secret=name)
     return Secret(name, binding, value)
@@ -144,7 +144,7 @@ _GONE = (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError, 
 
 
 @dataclass(frozen=True)
-class Limits:
+class HttpLimits:
     """Seconds to connect, between two pieces, and for a whole call; and the most bytes of one answer."""
 
     connect_seconds: float = 5.0
@@ -154,7 +154,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Answer:
+class ServerResponse:
     """What came back: status, headers with names in lower case, and the whole body."""
 
     status: int
@@ -169,7 +169,7 @@ class Answer:
             raise RemoteUnavailable(f"{where} is no JSON: {str(error)[:80]}.", status=self.status) from error
 
 
-class AnswerTooLarge(RemoteUnavailable):
+class ResponseTooLarge(RemoteUnavailable):
     """The answer has more bytes than are taken."""
 
 
@@ -177,7 +177,7 @@ class OutgoingClient:
     """Calls of one server over one connection, which is kept open between them. Not for two threads at once."""
 
     def __init__(
-        self, connection: Connection, *, policy: EgressPolicy | None = None, limits: Limits = Limits()
+        self, connection: Connection, *, policy: EgressPolicy | None = None, limits: HttpLimits = HttpLimits()
     ) -> None:
         self.connection = connection
         self.limits = limits
@@ -205,7 +205,7 @@ class OutgoingClient:
         query: Mapping[str, str] | None = None,
         body: bytes | None = None,
         headers: Mapping[str, str] | None = None,
-    ) -> Answer:
+    ) -> ServerResponse:
         """The answer to a call; `path` is below the connection's and percent-encoded already.
 
         Raises AddressRefused and InvalidSecret before anything is sent, and RemoteUnavailable for a server that
@@ -227,7 +227,7 @@ class OutgoingClient:
                 raise RemoteUnavailable(f"{self.connection.netloc} closed the connection.") from None
         return self._again(target, sent)
 
-    def _again(self, target: str, headers: Mapping[str, str]) -> Answer:
+    def _again(self, target: str, headers: Mapping[str, str]) -> ServerResponse:
         """The call over a fresh connection: the server had closed the one that was kept open."""
         self.close()
         try:
@@ -235,14 +235,14 @@ class OutgoingClient:
         except _GONE:
             raise RemoteUnavailable(f"{self.connection.netloc} closes connections without an answer.") from None
 
-    def _exchange(self, method: str, target: str, headers: Mapping[str, str], body: bytes | None) -> Answer:
+    def _exchange(self, method: str, target: str, headers: Mapping[str, str], body: bytes | None) -> ServerResponse:
         complete = False
         try:
             wire = self._connected()
             with _deadline(wire, self.limits.total_seconds) as late:
                 try:
                     wire.request(method, target or "/", body=body, headers=headers, preload_content=False)
-                    answer = self._read(wire.getresponse())
+                    response = self._read(wire.getresponse())
                 except _FAULTS as error:
                     if late.is_set():
                         raise self._slow() from error
@@ -250,7 +250,7 @@ class OutgoingClient:
             if late.is_set():  # headers that are cut off look like headers that have ended
                 raise self._slow()
             complete = True
-            return answer
+            return response
         except _GONE:
             raise
         except _FAULTS as error:
@@ -264,7 +264,7 @@ class OutgoingClient:
             f"{self.connection.netloc} didn't answer whole within {self.limits.total_seconds:g} s."
         )
 
-    def _read(self, response: BaseHTTPResponse) -> Answer:
+    def _read(self, response: BaseHTTPResponse) -> ServerResponse:
         headers = {name.lower(): value for name, value in response.headers.items()}
         if 300 <= response.status < 400 and response.status != 304:
             raise RemoteUnavailable(
@@ -284,11 +284,11 @@ class OutgoingClient:
                 raise self._too_large(response.status)
             pieces.append(piece)
         self.received += length
-        return Answer(response.status, headers, b"".join(pieces))
+        return ServerResponse(response.status, headers, b"".join(pieces))
 
-    def _too_large(self, status: int) -> AnswerTooLarge:
+    def _too_large(self, status: int) -> ResponseTooLarge:
         most = self.limits.max_bytes
-        return AnswerTooLarge(f"{self.connection.netloc} sends more than {most} bytes in one answer.", status=status)
+        return ResponseTooLarge(f"{self.connection.netloc} sends more than {most} bytes in one answer.", status=status)
 
     def _connected(self) -> HTTPConnection:
         if self._open is not None and self._open.is_connected:
@@ -343,13 +343,13 @@ def _deadline(wire: HTTPConnection, seconds: float) -> Iterator[threading.Event]
 
     The socket is held from the start: the connection forgets it once a server says that it will close.
     """
-    late, held = threading.Event(), wire.sock
+    late, sock = threading.Event(), wire.sock
 
     def cut() -> None:
         late.set()
-        if isinstance(held, socket.socket):
+        if isinstance(sock, socket.socket):
             with contextlib.suppress(OSError):  # it is closed already
-                socket.socket.shutdown(held, socket.SHUT_RDWR)
+                socket.socket.shutdown(sock, socket.SHUT_RDWR)
 
     timer = threading.Timer(seconds, cut)
     timer.daemon = True

@@ -27,7 +27,7 @@ _PIECE: Final = re.compile(r"(.)-(.)|(.)")
 
 
 @dataclass(frozen=True)
-class Part:
+class ExtentPart:
     """A registry (empty: each one), and the shell patterns that a subject must fit, all of them (none: any subject)."""
 
     registry: str = ""
@@ -38,12 +38,12 @@ class Part:
 class Extent:
     """All the parts together; with none of them nothing is allowed anywhere."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[ExtentPart, ...]
 
     @property
     def is_whole(self) -> bool:
         """Whether it is everything, what is of no registry too."""
-        return Part() in self.parts
+        return ExtentPart() in self.parts
 
     @property
     def has_registries(self) -> bool:
@@ -62,7 +62,9 @@ class Extent:
         """What it has of a registry; all of it for no name."""
         if not registry:
             return self
-        return Extent(tuple(Part(registry, part.patterns) for part in self.parts if part.registry in ("", registry)))
+        return Extent(
+            tuple(ExtentPart(registry, part.patterns) for part in self.parts if part.registry in ("", registry))
+        )
 
     def registries(self, name: str) -> Q:
         """The rows of registries that it has wholly, by the column with the registry's name."""
@@ -81,16 +83,16 @@ def extent_of(by: Actor, action: str) -> Extent:
     limit = by.limit
     if (by.past and action not in LOOKING) or (limit and not limit.has(action)):
         return Extent(())
-    parts: dict[Part, None] = {}
+    parts: dict[ExtentPart, None] = {}
     for grant in by.grants:
-        held = [grant.subject_pattern]
+        patterns = [grant.subject_pattern]
         registry = grant.registry
         if limit:
-            held.append(limit.subject_pattern)
+            patterns.append(limit.subject_pattern)
             registry = registry or limit.registry
         if grant.role in ACTIONS[action] and (not limit or limit.registry in ("", registry)):
-            parts[Part(registry, tuple(dict.fromkeys(pattern for pattern in held if pattern != ALL)))] = None
-    return Extent((Part(),) if Part() in parts else tuple(parts))
+            parts[ExtentPart(registry, tuple(dict.fromkeys(pattern for pattern in patterns if pattern != ALL)))] = None
+    return Extent((ExtentPart(),) if ExtentPart() in parts else tuple(parts))
 
 
 def require_extent(by: Actor, action: str, *, registry: str = "") -> Extent:
@@ -98,10 +100,10 @@ def require_extent(by: Actor, action: str, *, registry: str = "") -> Extent:
 
     It says the same of a registry that isn't there.
     """
-    found = extent_of(by, action).within(registry)
-    if not found.parts:
+    extent = extent_of(by, action).within(registry)
+    if not extent.parts:
         require(by, action, registry=registry)
-    return found
+    return extent
 
 
 def refusal_in_any(by: Actor, action: str, *, registry: str = "") -> str:
@@ -109,31 +111,31 @@ def refusal_in_any(by: Actor, action: str, *, registry: str = "") -> str:
 
     For a form or a list of many registries: of each the service asks again.
     """
-    found = extent_of(by, action).within(registry)
-    return "" if found.has_registries else refusal(by, action, registry=registry)
+    extent = extent_of(by, action).within(registry)
+    return "" if extent.has_registries else refusal(by, action, registry=registry)
 
 
 def as_regex(pattern: str) -> str:
     """A shell pattern as a regular expression of PostgreSQL that fits the same texts; none where that isn't certain."""
-    found: list[str] = []
-    place = 0
-    while place < len(pattern):
-        sign, place = pattern[place], place + 1
-        end = pattern.find("]", place + 1 + (pattern[place : place + 1] == "!")) if sign == "[" else -1
+    parts: list[str] = []
+    position = 0
+    while position < len(pattern):
+        sign, position = pattern[position], position + 1
+        end = pattern.find("]", position + 1 + (pattern[position : position + 1] == "!")) if sign == "[" else -1
         if sign == "*":
-            if not found or found[-1] != ".*":
-                found.append(".*")
+            if not parts or parts[-1] != ".*":
+                parts.append(".*")
         elif sign == "?":
-            found.append(".")
+            parts.append(".")
         elif end < 0:
-            found.append(_literal(sign))
+            parts.append(_literal(sign))
         else:
-            letters = _letters(pattern[place:end])
+            letters = _letters(pattern[position:end])
             if not letters:
                 return "(?!)"
-            found.append(letters)
-            place = end + 1
-    return f"^{''.join(found)}$"
+            parts.append(letters)
+            position = end + 1
+    return f"^{''.join(parts)}$"
 
 
 def _letters(inside: str) -> str:
@@ -155,7 +157,7 @@ def _literal(sign: str) -> str:
     return sign if sign.isalnum() or not sign.isascii() or sign == "_" else f"\\{sign}"
 
 
-def _of(part: Part, name: str) -> Q:
+def _of(part: ExtentPart, name: str) -> Q:
     return Q(**{name: part.registry}) if part.registry else Q()
 
 
@@ -177,15 +179,15 @@ def _fit(pattern: str, subject: str) -> Q:
 
 def _any(conditions: Iterable[Q]) -> Q:
     """One of the conditions; an empty one is always true, so that it stands for all."""
-    found = list(conditions)
-    if not found:
+    alternatives = list(conditions)
+    if not alternatives:
         return NOTHING
-    if Q() in found:
+    if Q() in alternatives:
         return Q()
-    wanted = found[0]
-    for condition in found[1:]:
-        wanted |= condition
-    return wanted
+    combined = alternatives[0]
+    for condition in alternatives[1:]:
+        combined |= condition
+    return combined
 
 
 MAX_LENGTH: Final = 255
@@ -230,8 +232,8 @@ def _problem(pattern: str, longest: int) -> str:
 
 def _brackets(pattern: str) -> str:
     """What is wrong with the brackets: one that isn't closed, or a range that is empty."""
-    place = 0
-    while (start := pattern.find("[", place)) >= 0:
+    position = 0
+    while (start := pattern.find("[", position)) >= 0:
         first = start + 1 + pattern.startswith(("!", "^"), start + 1)
         end = pattern.find("]", first + 1)
         if end < 0:
@@ -239,7 +241,7 @@ def _brackets(pattern: str) -> str:
         for low, high in _RANGE.findall(pattern[first:end]):
             if low > high:
                 return f"has the empty range {low}-{high}"
-        place = end + 1
+        position = end + 1
     return ""
 
 

@@ -39,7 +39,7 @@ SCOPE_WORDS = {
 
 
 @dataclass(frozen=True)
-class Limit:
+class TokenLimit:
     """What a token takes away: all but the actions of its scope, in its registry (empty: in all), for its subjects."""
 
     scope: str = ALL
@@ -66,7 +66,7 @@ class Limit:
 
 def scopes_with(action: str) -> list[str]:
     """The scopes that let an action through, narrowest first."""
-    return [name for name in SCOPES if Limit(scope=name).has(action)]
+    return [name for name in SCOPES if TokenLimit(scope=name).has(action)]
 
 
 READER, STEWARD, APPROVER, ADMIN = "reader", "steward", "approver", "admin"
@@ -174,7 +174,7 @@ class Actor:
     grants: tuple[Grant, ...] = field(default=())
     origin: str = ""
     signed_in_by: str = ""
-    limit: Limit | None = None
+    limit: TokenLimit | None = None
     past: str = ""
 
 
@@ -210,7 +210,7 @@ def may_in(actor: Actor, action: str, registry: str) -> bool:
     return in_limit and may_somewhere(named, action)
 
 
-def _covers(grant: Grant | Limit, registry: str, subject: str) -> bool:
+def _covers(grant: Grant | TokenLimit, registry: str, subject: str) -> bool:
     if grant.registry and grant.registry != registry:
         return False
     return grant.subject_pattern == "*" or (bool(subject) and fnmatchcase(subject, grant.subject_pattern))

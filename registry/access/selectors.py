@@ -27,9 +27,9 @@ from registry.access.actors import (
 from registry.access.models import ApiToken, GroupGrant, Ownership, RoleGrant, User
 
 __all__ = [
+    "ContactPerson",
     "GrantInfo",
     "GroupInfo",
-    "Named",
     "Owner",
     "Owners",
     "OwnershipInfo",
@@ -227,14 +227,14 @@ def patterns_by_owner(registry: str) -> dict[tuple[str, str], tuple[str, ...]]:
     for group, name in members.values_list("groups", "username"):
         of_group.setdefault(group, []).append(name)
     named = {("group", rule.group.name) if rule.group else ("user", str(rule.user)) for rule in rules}
-    found: dict[tuple[str, str], set[str]] = {owner: set() for owner in named}
+    patterns_of_owner: dict[tuple[str, str], set[str]] = {owner: set() for owner in named}
     for rule in rules:
         whose = [("group", rule.group.name)] if rule.group else [("user", str(rule.user))]
         whose += [("user", name) for name in of_group.get(rule.group_id or 0, ())]
         for owner in whose:
-            if owner in found:
-                found[owner].add(rule.subject_pattern)
-    return {owner: tuple(sorted(patterns)) for owner, patterns in sorted(found.items())}
+            if owner in patterns_of_owner:
+                patterns_of_owner[owner].add(rule.subject_pattern)
+    return {owner: tuple(sorted(patterns)) for owner, patterns in sorted(patterns_of_owner.items())}
 
 
 def all_patterns(registry: str) -> tuple[str, ...]:
@@ -244,11 +244,11 @@ def all_patterns(registry: str) -> tuple[str, ...]:
 
 
 def _members(group_ids: set[int]) -> dict[int, list[tuple[int, str]]]:
-    found: dict[int, list[tuple[int, str]]] = {}
+    members: dict[int, list[tuple[int, str]]] = {}
     rows = User.objects.filter(is_active=True, groups__in=group_ids).values_list("groups", "pk", "username")
     for group_id, user_id, username in rows:
-        found.setdefault(group_id, []).append((user_id, username))
-    return found
+        members.setdefault(group_id, []).append((user_id, username))
+    return members
 
 
 def _together(rules: list[Ownership], members: dict[int, list[tuple[int, str]]]) -> Owners:
@@ -263,52 +263,53 @@ def _together(rules: list[Ownership], members: dict[int, list[tuple[int, str]]])
         elif rule.user is not None and rule.user.is_active:
             people.setdefault(rule.user.pk, (rule.user.get_username(), set()))
             named.add(rule.user.pk)
-    found = (
+    owners = (
         Owner(username, user_id, () if user_id in named else tuple(sorted(through)))
         for user_id, (username, through) in people.items()
     )
-    return Owners(people=tuple(sorted(found)), groups=tuple(sorted(groups)))
+    return Owners(people=tuple(sorted(owners)), groups=tuple(sorted(groups)))
 
 
 @dataclass(frozen=True, order=True)
-class Named:
+class ContactPerson:
     """An active person whom a contact names."""
 
     username: str
     user_id: int
 
 
-def people_named(contacts: Iterable[str]) -> dict[str, tuple[Named, ...]]:
+def people_named(contacts: Iterable[str]) -> dict[str, tuple[ContactPerson, ...]]:
     """Contact → the active people whom it names, those known by the issuer where there is one; two queries.
 
     A contact may name several, with commas between them: an account, an address of mail, or a group, whatever their case.
     What isn't known here, such as a channel of a chat, names nobody.
     """
     keys = {contact: _keys(contact) for contact in contacts}
-    wanted = sorted({key for found in keys.values() for key in found})
-    if not wanted:
+    names = sorted({key for names_of_contact in keys.values() for key in names_of_contact})
+    if not names:
         return dict.fromkeys(keys, ())
     active = User.objects.filter(is_active=True)
     if settings.OIDC_ISSUER:
         active = active.filter(socialaccount__isnull=False)
-    people: dict[str, set[Named]] = {}
-    own = active.alias(name=Lower("username"), mail=Lower("email")).filter(Q(name__in=wanted) | Q(mail__in=wanted))
+    people: dict[str, set[ContactPerson]] = {}
+    own = active.alias(name=Lower("username"), mail=Lower("email")).filter(Q(name__in=names) | Q(mail__in=names))
     for number, username, email in own.values_list("pk", "username", "email").distinct():
         for key in (username.lower(), email.lower()):
-            people.setdefault(key, set()).add(Named(username, number))
-    members = active.annotate(group_key=Lower("groups__name")).filter(group_key__in=wanted)
+            people.setdefault(key, set()).add(ContactPerson(username, number))
+    members = active.annotate(group_key=Lower("groups__name")).filter(group_key__in=names)
     for key, number, username in members.values_list("group_key", "pk", "username"):
-        people.setdefault(key, set()).add(Named(username, number))
+        people.setdefault(key, set()).add(ContactPerson(username, number))
     return {
-        contact: tuple(sorted({one for key in found for one in people.get(key, ())})) for contact, found in keys.items()
+        contact: tuple(sorted({one for key in names_of_contact for one in people.get(key, ())}))
+        for contact, names_of_contact in keys.items()
     }
 
 
 def _keys(contact: str) -> set[str]:
     """What it may name, in small letters; what can't be a name is left out."""
     parts = (part.strip().lower() for part in re.split("[,;]", contact))
-    found = {part.removeprefix("mailto:").removeprefix("@").strip() for part in parts}
-    return {part for part in found if part and part.isprintable()}
+    names = {part.removeprefix("mailto:").removeprefix("@").strip() for part in parts}
+    return {part for part in names if part and part.isprintable()}
 
 
 MAX_TOKENS = 500
@@ -338,8 +339,8 @@ def list_tokens(*, user_id: int | None) -> list[TokenInfo]:
     rows = ApiToken.objects.select_related("user")
     if user_id is not None:
         rows = rows.filter(user_id=user_id)
-    found = [_info(row, now) for row in rows.order_by(F("revoked_at").desc(nulls_first=True), "-pk")[:MAX_TOKENS]]
-    return sorted(found, key=lambda info: info.state != "live")
+    tokens = [_info(row, now) for row in rows.order_by(F("revoked_at").desc(nulls_first=True), "-pk")[:MAX_TOKENS]]
+    return sorted(tokens, key=lambda info: info.state != "live")
 
 
 def _info(row: ApiToken, now: datetime) -> TokenInfo:

@@ -95,9 +95,9 @@ def grant(*, username: str, role: str, by: Actor, registry: str = "", subject_pa
     sentence = f"give {username} the role {role} for {place_words(registry, subject_pattern)}"
     record(by=by, why=sentence)
     values = {"username": username, "role": role, "registry": registry, "subject_pattern": subject_pattern}
-    given = (Grant(role, registry, subject_pattern),)
+    grants = (Grant(role, registry, subject_pattern),)
     if not RoleGrant.objects.filter(user=user, role=role, registry=registry, subject_pattern=subject_pattern).exists():
-        hooks.ask(RightsChange("grant", values, sentence, users=(user.pk,), grants=given), by)
+        hooks.ask(RightsChange("grant", values, sentence, users=(user.pk,), grants=grants), by)
     row, _ = RoleGrant.objects.get_or_create(user=user, role=role, registry=registry, subject_pattern=subject_pattern)
     return row.pk
 
@@ -114,8 +114,8 @@ def revoke_grant(*, grant_id: int, by: Actor) -> None:
     if row is None:
         raise NotFound(f"There is no grant {grant_id}.")
     before = full_admins()
-    place = place_words(row.registry, row.subject_pattern)
-    sentence = f"take the role {row.role} for {place} from {row.user.get_username()}"
+    scope = place_words(row.registry, row.subject_pattern)
+    sentence = f"take the role {row.role} for {scope} from {row.user.get_username()}"
     record(by=by, why=sentence)
     taken = (Grant(row.role, row.registry, row.subject_pattern),)
     change = RightsChange(
@@ -252,13 +252,13 @@ def remove_group(*, name: str, by: Actor) -> None:
 def add_member(*, group: str, username: str, by: Actor) -> None:
     """Put a person into a group. Raises NotSignedIn, NotAllowed, NotFound."""
     require(by, "people.manage")
-    found, user = group_named(group), person_named(username)
+    row, user = group_named(group), person_named(username)
     sentence = f"put {username} into the group {group}"
     record(by=by, why=sentence)
-    if not user.groups.filter(pk=found.pk).exists():
+    if not user.groups.filter(pk=row.pk).exists():
         values = {"group": group, "username": username}
         hooks.ask(RightsChange("add_member", values, sentence, users=(user.pk,), groups=(group,)), by)
-    user.groups.add(found)
+    user.groups.add(row)
 
 
 @transaction.atomic
@@ -266,12 +266,12 @@ def remove_member(*, group: str, username: str, by: Actor) -> None:
     """Take a person out of a group. Raises NotSignedIn, NotAllowed, NotFound, and Conflict for the last admin."""
     require(by, "people.manage")
     lock_admins()
-    found, user, before = group_named(group), person_named(username), full_admins()
+    row, user, before = group_named(group), person_named(username), full_admins()
     sentence = f"take {username} out of the group {group}"
     record(by=by, why=sentence)
     values = {"group": group, "username": username}
-    hooks.ask(_leaving("remove_member", values, sentence, found, (user.pk,)), by)
-    user.groups.remove(found)
+    hooks.ask(_leaving("remove_member", values, sentence, row, (user.pk,)), by)
+    user.groups.remove(row)
     keep_an_admin(by, before)
 
 
@@ -284,15 +284,17 @@ def grant_to_group(*, group: str, role: str, by: Actor, registry: str = "", subj
     require(by, "people.manage")
     role = checked_role(role)
     registry, subject_pattern = checked_place(registry, subject_pattern)
-    found = group_named(group)
+    row_of_group = group_named(group)
     sentence = f"give the group {group} the role {role} for {place_words(registry, subject_pattern)}"
     record(by=by, why=sentence)
     values = {"group": group, "role": role, "registry": registry, "subject_pattern": subject_pattern}
-    place = Grant(role, registry, subject_pattern)
-    if not found.role_grants.filter(role=role, registry=registry, subject_pattern=subject_pattern).exists():
-        hooks.ask(RightsChange("grant_to_group", values, sentence, users=_members(found), grants=(place,)), by)
+    role_grant = Grant(role, registry, subject_pattern)
+    if not row_of_group.role_grants.filter(role=role, registry=registry, subject_pattern=subject_pattern).exists():
+        hooks.ask(
+            RightsChange("grant_to_group", values, sentence, users=_members(row_of_group), grants=(role_grant,)), by
+        )
     row, _ = GroupGrant.objects.get_or_create(
-        group=found, role=role, registry=registry, subject_pattern=subject_pattern
+        group=row_of_group, role=role, registry=registry, subject_pattern=subject_pattern
     )
     return row.pk
 
@@ -349,17 +351,17 @@ def remove_owner(*, ownership_id: int, by: Actor) -> None:
 
 
 @transaction.atomic
-def set_mapped_groups(*, user: User, wanted: set[str], mapped: set[str], by: Actor) -> None:
+def set_mapped_groups(*, user: User, claimed: set[str], mapped: set[str], by: Actor) -> None:
     """Put a person into the wanted groups and out of the other mapped ones; groups that aren't mapped stay.
 
     For who was just identified by an issuer whose claims say so: it asks for no right. Groups are made where missing.
     """
     has = set(user.groups.filter(name__in=mapped).values_list("name", flat=True))
-    if has == wanted:
+    if has == claimed:
         return
     record(by=by, why="groups as the issuer has them")
-    user.groups.remove(*Group.objects.filter(name__in=has - wanted))
-    user.groups.add(*(Group.objects.get_or_create(name=name)[0] for name in wanted - has))
+    user.groups.remove(*Group.objects.filter(name__in=has - claimed))
+    user.groups.add(*(Group.objects.get_or_create(name=name)[0] for name in claimed - has))
 
 
 def _members(group: Group) -> tuple[int, ...]:
@@ -370,8 +372,8 @@ def _leaving(
     action: str, values: Mapping[str, Any], sentence: str, group: Group, users: tuple[int, ...]
 ) -> RightsChange:
     """That people lose what a group gives them."""
-    places = GroupGrant.objects.filter(group=group).values_list("role", "registry", "subject_pattern")
-    grants = tuple(Grant(*place) for place in places)
+    rows = GroupGrant.objects.filter(group=group).values_list("role", "registry", "subject_pattern")
+    grants = tuple(Grant(*row) for row in rows)
     return RightsChange(action, values, sentence, users=users, grants=grants, removes=True)
 
 

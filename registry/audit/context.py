@@ -7,7 +7,7 @@ from typing import Final, Protocol
 from django.db import connection, transaction
 
 
-class Named(Protocol):
+class AuditActor(Protocol):
     """Whoever acts: a name, a door, and from where."""
 
     @property
@@ -30,14 +30,14 @@ RECORDING: Final = (
 )
 
 
-def recording(by: Named, why: str) -> dict[str, str]:
+def recording(by: AuditActor, why: str) -> dict[str, str]:
     """The parameters of `RECORDING`; raises TransactionManagementError outside a transaction, where it would be lost."""
     if not connection.in_atomic_block:
         raise transaction.TransactionManagementError("record(…) works only inside a transaction")
     return {"actor": by.name, "door": by.door, "origin": by.origin, "why": why}
 
 
-def record(*, by: Named, why: str) -> None:
+def record(*, by: AuditActor, why: str) -> None:
     """Set who, door, from where and why for every governed row that this transaction changes from here on.
 
     Call it inside a transaction, before the first write; outside one the settings would be lost at

@@ -43,7 +43,7 @@ CREATED: Final[Mapping[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Derived:
+class DerivedTable:
     """A table that is worked out: the query that does it from the views before it, and when it needn't be.
 
     In `unchanged`, a condition, `$1` is the moment.
@@ -54,7 +54,7 @@ class Derived:
 
 
 #: table → how it is worked out; apps add theirs when they are ready
-DERIVED: Final[dict[str, Derived]] = {}
+DERIVED: Final[dict[str, DerivedTable]] = {}
 
 
 def by_then(column: str) -> str:
@@ -189,18 +189,18 @@ def _statements(cursor: CursorWrapper) -> list[str]:
     """Those of the governed tables first: the derived ones are made of them."""
     cursor.execute(_GOVERNED)
     tables = sorted((_Table(*row) for row in cursor.fetchall()), key=lambda table: (table.name in DERIVED, table.name))
-    found = [f"CREATE SCHEMA {SCHEMA}"]
-    found += [f"CREATE VIEW past.{_quoted(table.name)} AS {query}" for table in tables if (query := table.view())]
-    places = []
+    statements = [f"CREATE SCHEMA {SCHEMA}"]
+    statements += [f"CREATE VIEW past.{_quoted(table.name)} AS {query}" for table in tables if (query := table.view())]
+    paths = []
     for table in tables:
         if table.has_a_past:
-            place = _quoted(f"{OF}{table.name}")
-            found += [
-                f"CREATE SCHEMA {place}",
-                f"CREATE VIEW {place}.{_quoted(table.name)} AS {table.view_of_unchanged()}",
+            schema = _quoted(f"{OF}{table.name}")
+            statements += [
+                f"CREATE SCHEMA {schema}",
+                f"CREATE VIEW {schema}.{_quoted(table.name)} AS {table.view_of_unchanged()}",
             ]
-            places.append(f"CASE WHEN {table.unchanged()} THEN '{place}' END")
-    return [*found, _PATH.format(places=",\n    ".join(places))]
+            paths.append(f"CASE WHEN {table.unchanged()} THEN '{schema}' END")
+    return [*statements, _PATH.format(places=",\n    ".join(paths))]
 
 
 def _schemas(cursor: CursorWrapper) -> list[sql.Identifier]:
@@ -209,8 +209,8 @@ def _schemas(cursor: CursorWrapper) -> list[sql.Identifier]:
 
 
 def _drop(cursor: CursorWrapper) -> None:
-    if found := _schemas(cursor):
-        cursor.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.SQL(", ").join(found)))
+    if schemas := _schemas(cursor):
+        cursor.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.SQL(", ").join(schemas)))
 
 
 def _grant(cursor: CursorWrapper) -> None:

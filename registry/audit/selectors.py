@@ -108,10 +108,10 @@ def stream_events(chosen: AuditFilter) -> Iterator[dict[str, Any]]:
 
 def events_of_rows(rows: Mapping[str, Collection[int]], *, limit: int) -> list[AuditEntry]:
     """The events of these rows (table → numbers), oldest first, `limit` at most; one query."""
-    wanted = Q(pk__in=())
+    condition = Q(pk__in=())
     for table, numbers in rows.items():
-        wanted |= Q(table=table, row_id__in=[str(number) for number in numbers])
-    return [_entry(row) for row in AuditEvent.objects.filter(wanted).order_by("id")[:limit]]
+        condition |= Q(table=table, row_id__in=[str(number) for number in numbers])
+    return [_entry(row) for row in AuditEvent.objects.filter(condition).order_by("id")[:limit]]
 
 
 def columns_of_rows(events: Collection[int], columns: Collection[str]) -> dict[int, dict[str, str | None]]:
@@ -119,8 +119,8 @@ def columns_of_rows(events: Collection[int], columns: Collection[str]) -> dict[i
 
     A column that the table doesn't have is None. The rest of a row, a schema's text for one, isn't read.
     """
-    wanted = {f"column_{name}": KeyTextTransform(name, Coalesce("after", "before")) for name in columns}
-    rows = AuditEvent.objects.filter(pk__in=events).annotate(**wanted).values_list("pk", *wanted)
+    annotations = {f"column_{name}": KeyTextTransform(name, Coalesce("after", "before")) for name in columns}
+    rows = AuditEvent.objects.filter(pk__in=events).annotate(**annotations).values_list("pk", *annotations)
     return {pk: dict(zip(columns, values, strict=True)) for pk, *values in rows}
 
 

@@ -35,20 +35,20 @@ STEADY: Final = frozenset({"repeatable read", "serializable"})
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
+class _Travel:
     """What is looked at, and where the names led before."""
 
     at: datetime
     path: str
 
 
-_look: Final[ContextVar[_Look | None]] = ContextVar("look", default=None)
+_travel: Final[ContextVar[_Travel | None]] = ContextVar("travel", default=None)
 
 
 def moment() -> datetime | None:
     """The moment that is looked at; None for now."""
-    look = _look.get()
-    return look.at if look else None
+    travel = _travel.get()
+    return travel.at if travel else None
 
 
 def present() -> datetime:
@@ -60,8 +60,8 @@ def moment_of(text: str) -> datetime:
     """The moment that an address names: ISO 8601, in UTC where it says no zone. Raises InvalidInput."""
     try:
         # a + that nobody encoded has become a space
-        found = datetime.fromisoformat(text.strip()[:40].replace(" ", "+" if "T" in text else "T"))
-        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+        parsed = datetime.fromisoformat(text.strip()[:40].replace(" ", "+" if "T" in text else "T"))
+        return parsed.replace(tzinfo=UTC) if parsed.tzinfo is None else parsed.astimezone(UTC)
     except (ValueError, OverflowError):
         raise InvalidInput(f"{text[:40]!r} is no moment: write it as 2026-10-01T12:00Z.") from None
 
@@ -80,16 +80,16 @@ def as_of(at: datetime) -> Iterator[None]:
         if is_own:
             # which tables are unchanged must stay so to the end
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-        before = _look.get()
+        before = _travel.get()
         path, isolation, material = _state(cursor)
-        look = _Look(at, before.path if before else path)
-        _set(cursor, _path(cursor, look, is_steady=isolation in STEADY), at.isoformat(), "off")
+        travel = _Travel(at, before.path if before else path)
+        _set(cursor, _path(cursor, travel, is_steady=isolation in STEADY), at.isoformat(), "off")
         cursor.execute("SET TRANSACTION READ ONLY")
-        token = _look.set(look)
+        token = _travel.set(travel)
         try:
             yield
         finally:
-            _look.reset(token)
+            _travel.reset(token)
         _set(cursor, path, before.at.isoformat() if before else "", material)
 
 
@@ -102,13 +102,13 @@ def _state(cursor: CursorWrapper) -> tuple[str, str, str]:
     return path, isolation, material
 
 
-def _path(cursor: CursorWrapper, look: _Look, *, is_steady: bool) -> str:
+def _path(cursor: CursorWrapper, travel: _Travel, *, is_steady: bool) -> str:
     """Where names lead: to the views of what is unchanged since, then to those that are always right."""
     quick = ""
     if is_steady:
-        cursor.execute("SELECT past.path(%s)", [look.at])
+        cursor.execute("SELECT past.path(%s)", [travel.at])
         (quick,) = cursor.fetchone()
-    return ", ".join(filter(None, (quick, SCHEMA, look.path)))
+    return ", ".join(filter(None, (quick, SCHEMA, travel.path)))
 
 
 def _set(cursor: CursorWrapper, path: str, moment: str, material: str) -> None:

@@ -17,7 +17,7 @@ from registry.drift.findings.redaction import redacted_text
 from registry.drift.models import Finding, Scan, Source
 from registry.drift.selectors.deployments import OUT_OF_SIGHT
 from registry.notifications.events import OWNED
-from registry.notifications.recipients import Happening, Narrow
+from registry.notifications.recipients import Event, RestrictedText
 from registry.notifications.services import notify_many
 
 MOST: Final = 20  # of a kind from one scan; the rest is told of in one sentence
@@ -34,8 +34,8 @@ def tell_of_seen(source: Source, *, opened: Sequence[Finding], reopened: Sequenc
     notify_many(
         [
             *_for_owners(source, mattering, owners),
-            *_happenings(source, OPENED, opened, owners),
-            *_happenings(source, REOPENED, reopened, owners),
+            *_events_of(source, OPENED, opened, owners),
+            *_events_of(source, REOPENED, reopened, owners),
         ]
     )
 
@@ -43,7 +43,7 @@ def tell_of_seen(source: Source, *, opened: Sequence[Finding], reopened: Sequenc
 def tell_of_resolved(source: Source, numbers: Collection[int]) -> None:
     """Tell of findings that scans of a source no longer see."""
     rows = Finding.objects.filter(pk__in=numbers, severity="break", muted=False).order_by("id")
-    notify_many(_happenings(source, RESOLVED, list(rows)))
+    notify_many(_events_of(source, RESOLVED, list(rows)))
 
 
 def tell_of_failed(scan_ids: Collection[int]) -> None:
@@ -54,7 +54,7 @@ def tell_of_failed(scan_ids: Collection[int]) -> None:
     scans = Scan.objects.filter(pk__in=scan_ids).annotate(before=Subquery(before.order_by("-pk").values("state")[:1]))
     notify_many(
         [
-            Happening(
+            Event(
                 FAILED,
                 scan.source.registry.name,
                 text=f"The scan of {scan.source.name} failed: {scan.error}",
@@ -74,11 +74,11 @@ def _owners(source: Source, rows: Sequence[Finding]) -> dict[str, frozenset[int]
     return {subject: owners.user_ids for subject, owners in found.items()}
 
 
-def _for_owners(source: Source, rows: Sequence[Finding], owners: Mapping[str, frozenset[int]]) -> list[Happening]:
+def _for_owners(source: Source, rows: Sequence[Finding], owners: Mapping[str, frozenset[int]]) -> list[Event]:
     owned = [row for row in rows if owners.get(row.subject_name)]
     registry = source.registry.name
     told = [
-        Happening(
+        Event(
             OWNED,
             registry,
             row.subject_name,
@@ -86,7 +86,7 @@ def _for_owners(source: Source, rows: Sequence[Finding], owners: Mapping[str, fr
             url=f"/ui/findings/{row.pk}",
             data={**_said_of(row), "source": source.name},
             owners=owners[row.subject_name],
-            narrow=Narrow(_redacted(row), _said_of(row)),
+            narrow=RestrictedText(_redacted(row), _said_of(row)),
         )
         for row in owned[:MOST]
     ]
@@ -94,7 +94,7 @@ def _for_owners(source: Source, rows: Sequence[Finding], owners: Mapping[str, fr
     for row in owned[MOST:]:
         rest[row.subject_name] = rest.get(row.subject_name, 0) + 1
     return told + [
-        Happening(
+        Event(
             OWNED,
             registry,
             subject,
@@ -102,7 +102,7 @@ def _for_owners(source: Source, rows: Sequence[Finding], owners: Mapping[str, fr
             url="/ui/findings",
             data={"source": source.name},
             owners=owners[subject],
-            narrow=Narrow(f"{count} more findings of {OUT_OF_SIGHT} on {subject}."),
+            narrow=RestrictedText(f"{count} more findings of {OUT_OF_SIGHT} on {subject}."),
         )
         for subject, count in list(rest.items())[:MOST]
     ]
@@ -122,14 +122,14 @@ def _said_of(row: Finding) -> dict[str, object]:
     return {"finding": row.pk, "rule": row.rule, "severity": row.severity}
 
 
-def _happenings(
+def _events_of(
     source: Source, event: str, rows: Sequence[Finding], owners: Mapping[str, frozenset[int]] = MappingProxyType({})
-) -> list[Happening]:
+) -> list[Event]:
     breaking = [row for row in rows if row.severity == "break" and not row.muted]
     registry = source.registry.name
     texts = {row.pk: _text(row.sentence, event) for row in breaking[:MOST]}
     told = [
-        Happening(
+        Event(
             event,
             registry,
             row.subject_name,
@@ -137,12 +137,12 @@ def _happenings(
             url=f"/ui/findings/{row.pk}",
             data={**_said_of(row), "source": source.name},
             elsewhere=owners.get(row.subject_name, ()),
-            narrow=Narrow(_redacted(row, event), _said_of(row)),
+            narrow=RestrictedText(_redacted(row, event), _said_of(row)),
         )
         for row in breaking[:MOST]
     ]
     rest = len(breaking) - MOST
     if rest > 0:
         text = f"{rest} more breaking findings of {source.name} {_WORDS[event]}."
-        told.append(Happening(event, registry, text=text, url="/ui/findings", data={"source": source.name}))
+        told.append(Event(event, registry, text=text, url="/ui/findings", data={"source": source.name}))
     return told

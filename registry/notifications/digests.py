@@ -146,11 +146,11 @@ def next_after(now: datetime, *, every: str, hour: int, zone: str) -> datetime |
     """
     if every == OFF:
         return None
-    place = zone_of(zone)
-    day = now.astimezone(place).date()
+    tz = zone_of(zone)
+    day = now.astimezone(tz).date()
     step = timedelta(days=1)
     for _ in range(9):
-        moment = datetime.combine(day, time(hour), tzinfo=place).astimezone(now.tzinfo)
+        moment = datetime.combine(day, time(hour), tzinfo=tz).astimezone(now.tzinfo)
         if moment > now and (every == DAILY or (every == WEEKLY and day.weekday() == 0)):
             return moment
         day += step
@@ -272,9 +272,9 @@ def send_digest(digest_id: int) -> str:
     except (smtplib.SMTPRecipientsRefused, BadHeaderError, ValueError) as error:
         return _finish(row, FAILED, error=f"The address isn't taken: {type(error).__name__}.")
     except (smtplib.SMTPException, OSError) as error:
-        said = f"The mail server can't be used: {type(error).__name__}."
-        logger.warning("digest %s: %s", row.pk, said)
-        return _finish(row, FAILED if row.attempts >= TRIES else QUEUED, error=said)
+        problem = f"The mail server can't be used: {type(error).__name__}."
+        logger.warning("digest %s: %s", row.pk, problem)
+        return _finish(row, FAILED if row.attempts >= TRIES else QUEUED, error=problem)
 
 
 def _send(row: Digest) -> str:
@@ -282,19 +282,19 @@ def _send(row: Digest) -> str:
     user = row.user
     before = Digest.objects.filter(user=user, state=DELIVERED).aggregate(newest=Max("up_to"))["newest"] or 0
     actor = actor_of_user(user, door="task")
-    found = [entry for entry in list_entries(actor, unread=True, limit=MOST) if entry.url or entry.registry]
-    fresh = [entry for entry in found if entry.id > before]
+    unread_entries = [entry for entry in list_entries(actor, unread=True, limit=MOST) if entry.url or entry.registry]
+    fresh = [entry for entry in unread_entries if entry.id > before]
     if not fresh or not user.email or not user.is_active:
         return _finish(row, EMPTY)
     unread = InboxEntry.objects.filter(user=user, read_at=None).count()
     mail_of(user_id=user.pk, address=user.email, entries=fresh, more=unread - len(fresh)).send()
-    return _finish(row, DELIVERED, told=fresh)
+    return _finish(row, DELIVERED, entries=fresh)
 
 
-def _finish(row: Digest, state: str, *, error: str = "", told: list[EntryInfo] | None = None) -> str:
+def _finish(row: Digest, state: str, *, error: str = "", entries: list[EntryInfo] | None = None) -> str:
     now = timezone.now()
     row.state, row.error = state, storable(error, 500)
-    row.notices, row.up_to = len(told or ()), max((entry.id for entry in told or ()), default=0)
+    row.notices, row.up_to = len(entries or ()), max((entry.id for entry in entries or ()), default=0)
     row.finished_at = None if state == QUEUED else now
     row.next_attempt_at = now + BETWEEN
     row.save()

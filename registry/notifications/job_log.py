@@ -51,16 +51,16 @@ class _Run:
     started_at: datetime
     began: float
     lines: deque[str] = field(default_factory=lambda: deque(maxlen=MOST_LINES))
-    said: int = 0
+    line_count: int = 0
 
 
-class _Here(threading.local):
+class _CurrentRun(threading.local):
     """The run of this thread."""
 
     run: _Run | None = None
 
 
-_here = _Here()
+_here = _CurrentRun()
 _noted: dict[tuple[str, str], tuple[str, float]] = {}
 
 
@@ -74,7 +74,7 @@ class TailHandler(logging.Handler):
             return
         try:
             run.lines.append(line_of(record))
-            run.said += 1
+            run.line_count += 1
         except (TypeError, ValueError, KeyError):  # a message whose values don't fit it
             self.handleError(record)
 
@@ -83,16 +83,16 @@ def line_of(record: logging.LogRecord) -> str:
     """A record as one line: when, how grave, by whom, what; of an exception its type alone."""
     at = datetime.fromtimestamp(record.created, tz=timezone.get_default_timezone())
     error = f" ({record.exc_info[0].__name__})" if record.exc_info and record.exc_info[0] else ""
-    said = masked(f"{at:%H:%M:%S} {record.levelname} {record.name}: {record.getMessage()}{error}")
-    return storable(" ".join(said.split()), LONGEST_LINE)
+    line = masked(f"{at:%H:%M:%S} {record.levelname} {record.name}: {record.getMessage()}{error}")
+    return storable(" ".join(line.split()), LONGEST_LINE)
 
 
 def masked(text: str) -> str:
     """The text without what looks like a password, a key or a token, and without our own."""
-    for known in (settings.SECRET_KEY, settings.EMAIL_HOST_PASSWORD):
-        if known:
-            text = text.replace(known, MASK)
-    return _SECRET.sub(lambda found: f"{next((part for part in found.groups() if part), '')}{MASK}", text)
+    for secret in (settings.SECRET_KEY, settings.EMAIL_HOST_PASSWORD):
+        if secret:
+            text = text.replace(secret, MASK)
+    return _SECRET.sub(lambda match: f"{next((part for part in match.groups() if part), '')}{MASK}", text)
 
 
 def listen() -> None:
@@ -118,7 +118,7 @@ def _end(state: str = "", retval: Any = None, **_: Any) -> None:
     ended = JobRun.FAILED if failed else JobRun.DONE
     last = _noted.get((run.task, run.key))
     now = time.monotonic()
-    if last and last[0] == ended == JobRun.DONE and not run.said and now - last[1] < QUIET_SECONDS:
+    if last and last[0] == ended == JobRun.DONE and not run.line_count and now - last[1] < QUIET_SECONDS:
         return
     try:
         _keep(run, ended, error)
@@ -139,8 +139,8 @@ def _keep(run: _Run, state: str, error: str) -> None:
         "seconds": round(time.monotonic() - run.began, 3),
         "error": storable(error, 500),
     }
-    if run.said:
-        values |= {"lines": list(run.lines), "left_out": run.said - len(run.lines)}
+    if run.line_count:
+        values |= {"lines": list(run.lines), "left_out": run.line_count - len(run.lines)}
     JobRun.objects.update_or_create(task=run.task, key=run.key, defaults=values)
 
 

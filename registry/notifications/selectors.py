@@ -124,10 +124,10 @@ def list_entries(
         rows = rows.filter(read_at=None)
     if before is not None:
         rows = rows.filter(pk__lt=before)
-    return [_hidden_or_shown(row, actor) for row in rows[:limit]]
+    return [_entry_info(row, actor) for row in rows[:limit]]
 
 
-def _hidden_or_shown(row: InboxEntry, actor: Actor) -> EntryInfo:
+def _entry_info(row: InboxEntry, actor: Actor) -> EntryInfo:
     """The entry; without its words where the right to read them was taken away since."""
     notice: Notice = row.notice
     shown = may(actor, "schema.read", registry=notice.registry, subject=notice.subject)

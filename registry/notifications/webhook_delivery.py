@@ -26,7 +26,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from registry.access.egress import parse_connection
-from registry.access.http_client import Limits, OutgoingClient
+from registry.access.http_client import HttpLimits, OutgoingClient
 from registry.access.roles import system_actor
 from registry.audit.context import record
 from registry.errors import SchemadeskError
@@ -59,14 +59,14 @@ _SIGNS: Final = frozenset("@#*_~`")
 def chat_body(notice: Notice) -> bytes:
     """The message: the same bytes at every attempt."""
     event = EVENTS[notice.event].title if notice.event in EVENTS else notice.event
-    title, said = plain(event, MAX_NAME), plain(notice.text, MAX_TEXT - 2 * MAX_NAME)
-    blocks: list[dict[str, Any]] = [_section(f"*{title}*\n{said}")]
+    title, text = plain(event, MAX_NAME), plain(notice.text, MAX_TEXT - 2 * MAX_NAME)
+    blocks: list[dict[str, Any]] = [_section(f"*{title}*\n{text}")]
     where = " · ".join(plain(part, MAX_NAME) for part in (notice.registry, notice.subject) if part)
     link = _link(notice.url)
     if where or link:
         parts = " · ".join(part for part in (where, link) if part)
         blocks.append({"type": "context", "elements": [{"type": "mrkdwn", "text": parts[:MAX_BLOCK]}]})
-    return json.dumps({"text": f"{title}: {said}", "blocks": blocks}, separators=(",", ":")).encode()
+    return json.dumps({"text": f"{title}: {text}", "blocks": blocks}, separators=(",", ":")).encode()
 
 
 def plain(text: str, longest: int) -> str:
@@ -96,13 +96,13 @@ def _link(url: str) -> str:
     return f"<{whole}|Open>" if len(whole) <= MAX_BLOCK - 2 * MAX_NAME - 20 else ""
 
 
-LIMITS: Final = Limits(connect_seconds=5.0, read_seconds=10.0, total_seconds=15.0, max_bytes=64 * 1024)
+LIMITS: Final = HttpLimits(connect_seconds=5.0, read_seconds=10.0, total_seconds=15.0, max_bytes=64 * 1024)
 EXCERPT: Final = 300
 SECRET_LIKE: Final = re.compile(r"[A-Za-z0-9_\-+/=.]{16,}")
 
 
 @dataclass(frozen=True)
-class Claim:
+class DeliveryClaim:
     """A delivery that this worker has, and all that it takes to send it."""
 
     delivery_id: int
@@ -157,7 +157,7 @@ def signed_headers(webhook: Webhook, message_id: str, body: bytes, now: datetime
     }
 
 
-def _message(claim: Claim) -> tuple[bytes, dict[str, str]]:
+def _message(claim: DeliveryClaim) -> tuple[bytes, dict[str, str]]:
     """Body and headers in the form that the webhook sends."""
     if claim.webhook.kind == SLACK:
         return chat_body(claim.notice), {"Content-Type": "application/json"}
@@ -165,7 +165,7 @@ def _message(claim: Claim) -> tuple[bytes, dict[str, str]]:
     return body, signed_headers(claim.webhook, claim.message_id, body, timezone.now())
 
 
-def send(claim: Claim, limits: Limits = LIMITS) -> Outcome:
+def send(claim: DeliveryClaim, limits: HttpLimits = LIMITS) -> Outcome:
     """Send the message once. What goes wrong on the way is an outcome, not an error."""
     body, headers = _message(claim)
     started = time.monotonic()
@@ -174,8 +174,8 @@ def send(claim: Claim, limits: Limits = LIMITS) -> Outcome:
         # The address is judged again here, by the client, and the connection goes to what was judged.
         with OutgoingClient(parse_connection(claim.webhook.url), limits=limits) as client:
             path = "/" if claim.webhook.url.endswith("/") else ""
-            answer = client.call("POST", path, body=body, headers=headers)
-        status, error, excerpt = answer.status, "", excerpt_of(answer.body)
+            response = client.call("POST", path, body=body, headers=headers)
+        status, error, excerpt = response.status, "", excerpt_of(response.body)
         if not 200 <= status < 300:
             error = f"The server answered {status}."
     except SchemadeskError as problem:
@@ -203,7 +203,7 @@ AT_A_TIME, AT_A_TIME_FAILING = 10, 1
 MAX_WEBHOOKS_A_SWEEP: Final = 200
 
 
-def deliver(delivery_id: int, *, limits: Limits = LIMITS) -> str:
+def deliver(delivery_id: int, *, limits: HttpLimits = LIMITS) -> str:
     """Try once to deliver; gives the delivery's state after it, or "" where it isn't this worker's to do."""
     claim = take(delivery_id)
     if claim is None:
@@ -213,7 +213,7 @@ def deliver(delivery_id: int, *, limits: Limits = LIMITS) -> str:
     return finish(claim, outcome)
 
 
-def take(delivery_id: int) -> Claim | None:
+def take(delivery_id: int) -> DeliveryClaim | None:
     """Claim a delivery that is due; None where another worker has it, or it waits, or its webhook is switched off."""
     row = Delivery.objects.select_related("webhook", "notice").filter(pk=delivery_id, webhook__active=True).first()
     if row is None:
@@ -225,10 +225,10 @@ def take(delivery_id: int) -> Claim | None:
     )
     if not claimed:
         return None
-    return Claim(row.pk, tag, row.attempts + 1, row.message_id, row.webhook, row.notice)
+    return DeliveryClaim(row.pk, tag, row.attempts + 1, row.message_id, row.webhook, row.notice)
 
 
-def finish(claim: Claim, outcome: Outcome) -> str:
+def finish(claim: DeliveryClaim, outcome: Outcome) -> str:
     """Write what came of an attempt; gives the state, "" where the claim was lost meanwhile."""
     now = timezone.now()
     with transaction.atomic():

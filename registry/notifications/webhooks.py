@@ -218,22 +218,24 @@ def _require(by: Actor, registry_pattern: str, subject_pattern: str) -> None:
     require(by, "webhook.manage", registry=registry_pattern, subject=subject_pattern)
 
 
-def _checked(given: Mapping[str, Any]) -> dict[str, Any]:
-    name = str(given["name"]).strip()
+def _checked(fields: Mapping[str, Any]) -> dict[str, Any]:
+    name = str(fields["name"]).strip()
     if not name or len(name) > MAX_NAME or not name.isprintable():
         raise InvalidInput(f"A webhook's name has 1 to {MAX_NAME} printable characters.")
-    if given["kind"] not in KINDS:
-        raise InvalidInput(f"There is no kind {str(given['kind'])[:40]!r} of webhooks; there are {', '.join(KINDS)}.")
-    events = sorted({str(event) for event in given["events"]})
-    known = FOR_WEBHOOKS
-    unknown = [event for event in events if event not in EVENTS or event not in known]
+    if fields["kind"] not in KINDS:
+        raise InvalidInput(f"There is no kind {str(fields['kind'])[:40]!r} of webhooks; there are {', '.join(KINDS)}.")
+    events = sorted({str(event) for event in fields["events"]})
+    allowed = FOR_WEBHOOKS
+    unknown = [event for event in events if event not in EVENTS or event not in allowed]
     if unknown:
-        raise InvalidInput(f"There is no event {unknown[0][:64]!r}; known are {', '.join(known)}.")
-    registry_pattern, subject_pattern = checked_patterns(str(given["registry_pattern"]), str(given["subject_pattern"]))
+        raise InvalidInput(f"There is no event {unknown[0][:64]!r}; known are {', '.join(allowed)}.")
+    registry_pattern, subject_pattern = checked_patterns(
+        str(fields["registry_pattern"]), str(fields["subject_pattern"])
+    )
     return {
         "name": name,
-        "url": str(given["url"]).strip(),
-        "kind": given["kind"],
+        "url": str(fields["url"]).strip(),
+        "kind": fields["kind"],
         "events": events,
         "registry_pattern": registry_pattern,
         "subject_pattern": subject_pattern,

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from registry.access.roles import Actor
 from registry.access.selectors import owners_of_many
 from registry.notifications.services import notify
-from registry.promotions.checks.consumers import Hurt, hurt_by
+from registry.promotions.checks.consumers import AffectedClient, affected_clients
 from registry.promotions.models import PromotionRequest
 from registry.promotions.reviews.affected_consumers import consumers_of_row
 from registry.promotions.reviews.eligibility import needed_for, written_subjects
@@ -40,24 +40,26 @@ def ask_for_reviews(request: PromotionRequest, *, by: Actor) -> None:
     """Tell those who own what the request writes and those whom the rules name that their review is asked for."""
     needed = needed_for(request)
     owners = owners_of_many(request.target.registry.name, written_subjects(request))
-    people = {number for found in owners.values() for number in found.user_ids}
+    people = {number for owner_set in owners.values() for number in owner_set.user_ids}
     people |= {reviewer.user_id for rule in needed.rules for reviewer in rule.who}
     sentence = f"{by.name} asks for it."
     tell(request, "promotion.requested", f"{sentence} {needed.nobody_can}".strip(), by=by, to=sorted(people))
     ask_consumers(request, by=by)
 
 
-def ask_consumers(request: PromotionRequest, *, by: Actor, told: Collection[Hurt] = ()) -> None:
+def ask_consumers(request: PromotionRequest, *, by: Actor, informed: Collection[AffectedClient] = ()) -> None:
     """Tell those who speak for the clients that the plan hurts, those that were told apart, that it needs their word."""
-    if all(each in told for each in hurt_by(request.plan["checks"])):
+    if all(consumer in informed for consumer in affected_clients(request.plan["checks"])):
         return
-    found = [each for each in consumers_of_row(request) if each.people and each.hurt not in told]
-    if not found:
+    consumers = [
+        consumer for consumer in consumers_of_row(request) if consumer.people and consumer.hurt not in informed
+    ]
+    if not consumers:
         return
-    names = [each.hurt.words for each in found]
+    names = [consumer.hurt.words for consumer in consumers]
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     sentence = f"These don't go on with it: {', '.join(names[:_NAMED])}{more}. Read what they meet, and acknowledge it."
-    people = {number for each in found for number in each.user_ids}
+    people = {number for consumer in consumers for number in consumer.user_ids}
     tell(request, "promotion.affects", sentence, by=by, to=sorted(people))
 
 

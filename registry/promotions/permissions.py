@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
-from registry.access.permission_filters import Extent, Part, extent_of
+from registry.access.permission_filters import Extent, ExtentPart, extent_of
 from registry.access.roles import Actor
 from registry.promotions.models import Environment, PromotionRequest, RequestItem
 from registry.subjects.models import Subject
@@ -34,12 +34,12 @@ def in_sight(rows: QuerySet[PromotionRequest], by: Actor) -> QuerySet[PromotionR
     return rows.alias(qualified=_QUALIFIED).filter(own, ~Exists(beyond))
 
 
-EVERYTHING: Final = Extent((Part(),))
+EVERYTHING: Final = Extent((ExtentPart(),))
 _PLACE: Final = "context__registry__name"
 
 
 @dataclass(frozen=True)
-class Readable:
+class ReadableSubjects:
     """What somebody may read of some environments: all of some, and of the others the subjects that the patterns fit."""
 
     environments: Sequence[Environment]
@@ -77,7 +77,7 @@ class Readable:
         name = qualified(F("context__name"), F("name"))
         rows = Subject.objects.alias(qualified=name).filter(Extent(parts).subjects(_PLACE, "qualified"))
         numbers = rows.filter(context__registry__name__in=partly).order_by().values("pk")
-        sql, given = numbers.query.sql_with_params()
-        names = [f"readable_{number}" for number in range(len(given))]
+        sql, values = numbers.query.sql_with_params()
+        names = [f"readable_{number}" for number in range(len(values))]
         # doubled, a percent sign stays one when the whole query is given its own parameters
-        return sql.replace("%%", "%%%%") % tuple(f"%({name})s" for name in names), dict(zip(names, given, strict=True))
+        return sql.replace("%%", "%%%%") % tuple(f"%({name})s" for name in names), dict(zip(names, values, strict=True))

@@ -23,7 +23,13 @@ from registry.promotions.requests.infos import (
     StepInfo,
     ThreadInfo,
 )
-from registry.promotions.requests.linked_requests import Answers, LinkedRequest, answers_to, linked_requests, resolving
+from registry.promotions.requests.linked_requests import (
+    FindingRequests,
+    LinkedRequest,
+    linked_requests,
+    requests_for_finding,
+    resolving,
+)
 from registry.promotions.requests.selectors import (
     count_waiting_for,
     get_environment,
@@ -37,23 +43,22 @@ from registry.promotions.requests.selectors import (
     waiting_for,
 )
 from registry.promotions.requests.timeline import (
-    GhostInfo,
     ReleaseOfVersion,
     RequestOfVersion,
-    VersionLife,
-    ghosts_of,
-    life_of,
+    UnapprovedVersion,
+    VersionTimeline,
+    timelines_of,
+    unapproved_versions_of,
 )
 
 __all__ = [
     "AcknowledgementInfo",
-    "Answers",
     "BreakGlassInfo",
     "CommentInfo",
     "DraftInfo",
     "EnvironmentInfo",
+    "FindingRequests",
     "FreezeInfo",
-    "GhostInfo",
     "ItemInfo",
     "LinkedRequest",
     "RecurringFreezeInfo",
@@ -65,8 +70,8 @@ __all__ = [
     "ReviewRuleInfo",
     "StepInfo",
     "ThreadInfo",
-    "VersionLife",
-    "answers_to",
+    "UnapprovedVersion",
+    "VersionTimeline",
     "break_glass_history",
     "count_waiting_for",
     "environment_info",
@@ -75,8 +80,6 @@ __all__ = [
     "get_draft",
     "get_environment",
     "get_request",
-    "ghosts_of",
-    "life_of",
     "linked_requests",
     "list_drafts",
     "list_environments",
@@ -85,7 +88,10 @@ __all__ = [
     "open_requests_of",
     "releases_of",
     "requested_by",
+    "requests_for_finding",
     "requests_numbered",
     "resolving",
+    "timelines_of",
+    "unapproved_versions_of",
     "waiting_for",
 ]

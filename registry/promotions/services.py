@@ -22,9 +22,9 @@ from registry.promotions.environments.services import (
 )
 from registry.promotions.requests.discussions import (
     acknowledge,
-    answer,
     open_thread,
     reopen,
+    reply,
     resolve,
     set_labels,
     take_back,
@@ -45,7 +45,6 @@ __all__ = [
     "add_freeze",
     "add_recurring_freeze",
     "add_review_rule",
-    "answer",
     "apply",
     "approve",
     "approve_environment_change",
@@ -70,6 +69,7 @@ __all__ = [
     "remove_recurring_freeze",
     "remove_review_rule",
     "reopen",
+    "reply",
     "request_adoption",
     "request_changes",
     "request_environment_change",

@@ -13,7 +13,7 @@ from registry.errors import InvalidSchema
 from registry.formats.policies.spark_state import StateChange, schema_changes
 from registry.formats.policies.spark_state.rules import EFFECTS
 from registry.formats.policies.spark_state.struct_types import ArrayType, MapType, SparkType, StructType
-from registry.promotions.plan.types import PASS, WARN, Check, Step
+from registry.promotions.plan.types import PASS, WARN, Check, PlanStep
 from registry.streams.models import CarriedVersion
 from registry.streams.spark_shapes import spark_shape, structs_of
 from registry.subjects.models import Registry
@@ -24,7 +24,7 @@ CODE: Final = "evidence.state"
 MAX_NAMED: Final = 5
 
 
-def state_checks(target: Registry, steps: Sequence[Step], answers: int | None = None) -> list[Check]:
+def state_checks(target: Registry, steps: Sequence[PlanStep], answers: int | None = None) -> list[Check]:
     """A check for every subject that the plan registers and whose fields some query's state has; one query.
 
     It is held against the newest schema of each variable: its fields that came from the subject get the promoted

@@ -10,7 +10,7 @@ from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, TextField, 
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Collate, Concat
 
-from registry.access.permission_filters import Extent, Part, extent_of, require_extent
+from registry.access.permission_filters import Extent, ExtentPart, extent_of, require_extent
 from registry.access.roles import Actor, may
 from registry.errors import SchemaNotFound
 from registry.formats.base import Reference
@@ -88,7 +88,7 @@ class Visible:
         self.registry = registry
         self._by = by
         parts = extent_of(by, READ).within(registry.name).parts
-        self._extent = Extent(tuple(Part(patterns=part.patterns) for part in parts))
+        self._extent = Extent(tuple(ExtentPart(patterns=part.patterns) for part in parts))
 
     @property
     def is_whole(self) -> bool:

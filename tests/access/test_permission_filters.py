@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from registry.access.permission_filters import extent_of, require_extent
-from registry.access.roles import Actor, Grant, Limit, may
+from registry.access.roles import Actor, Grant, TokenLimit, may
 from registry.drift.models import Finding, Source
 from registry.errors import NotAllowed, NotSignedIn
 from registry.subjects.models import Registry
@@ -73,8 +73,8 @@ def test_sql_has_the_subjects_that_may_allows(rows: None, pattern: str) -> None:
         _actor(Grant("reader", "dev", pattern)),
         _actor(Grant("reader", "", pattern)),
         _actor(Grant("reader", "prod", pattern), Grant("steward", "dev", "a*")),
-        _actor(Grant("reader"), limit=Limit("read", "dev", pattern)),
-        _actor(Grant("reader", "dev", "*a*"), limit=Limit("all", "", pattern)),
+        _actor(Grant("reader"), limit=TokenLimit("read", "dev", pattern)),
+        _actor(Grant("reader", "dev", "*a*"), limit=TokenLimit("all", "", pattern)),
     ):
         assert _by_sql(by) == _by_may(by), by
 
@@ -91,10 +91,10 @@ def test_sql_has_nothing_more_where_it_isn_t_certain(rows: None, pattern: str) -
         (_actor(Grant("reader")), True, {"dev", "prod"}),
         (_actor(Grant("reader", "dev")), False, {"dev"}),
         (_actor(Grant("reader", "dev", "orders*"), Grant("reader", "prod")), False, {"prod"}),
-        (_actor(Grant("reader"), limit=Limit("read", "prod")), False, {"prod"}),
-        (_actor(Grant("reader", "dev"), limit=Limit("read", "prod")), False, set()),
-        (_actor(Grant("reader", "dev"), Grant("reader", "prod"), limit=Limit("read", "prod")), False, {"prod"}),
-        (_actor(Grant("reader"), limit=Limit("unknown")), False, set()),
+        (_actor(Grant("reader"), limit=TokenLimit("read", "prod")), False, {"prod"}),
+        (_actor(Grant("reader", "dev"), limit=TokenLimit("read", "prod")), False, set()),
+        (_actor(Grant("reader", "dev"), Grant("reader", "prod"), limit=TokenLimit("read", "prod")), False, {"prod"}),
+        (_actor(Grant("reader"), limit=TokenLimit("unknown")), False, set()),
         (_actor(Grant("reader", "", "orders*")), False, set()),
         (_actor(Grant("reader"), past="It is the past."), True, {"dev", "prod"}),
     ],

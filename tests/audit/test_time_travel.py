@@ -213,7 +213,7 @@ def versions(dev: Any, name: SubjectName) -> Any:
 def bare(board: Any) -> Any:
     """The board without the answers to what could go on: they are of now, and nobody keeps them."""
     rows = [[replace(cell, verdict="", reasons=()) for cell in row.cells] for row in board.rows]
-    return board.places, [row.subject for row in board.rows], rows, board.total
+    return board.environments, [row.subject for row in board.rows], rows, board.total
 
 
 @settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])

@@ -13,7 +13,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from registry.access.roles import ADMIN, READER, Actor, Grant, Limit, system_actor
+from registry.access.roles import ADMIN, READER, Actor, Grant, TokenLimit, system_actor
 from registry.access.services import issue_token
 from registry.audit.models import AuditEvent
 from registry.drift.findings import suspicions
@@ -124,12 +124,12 @@ ORDERS = Grant(READER, subject_pattern="orders-*")
     ("grant", "limit", "values", "may"),
     [
         (READS, None, {}, True),
-        (READS, Limit(scope="register"), {}, True),
-        (READS, Limit(scope="promote"), {}, True),
-        (READS, Limit(scope="read"), {}, False),
-        (READS, Limit(scope="register", registry="prod"), {}, False),
-        (READS, Limit(scope="register", subject_pattern="orders-*"), {}, False),
-        (READS, Limit(scope="register", subject_pattern="orders-*"), {"subjects": "orders-*"}, True),
+        (READS, TokenLimit(scope="register"), {}, True),
+        (READS, TokenLimit(scope="promote"), {}, True),
+        (READS, TokenLimit(scope="read"), {}, False),
+        (READS, TokenLimit(scope="register", registry="prod"), {}, False),
+        (READS, TokenLimit(scope="register", subject_pattern="orders-*"), {}, False),
+        (READS, TokenLimit(scope="register", subject_pattern="orders-*"), {"subjects": "orders-*"}, True),
         (ORDERS, None, {"subjects": "orders-eu-*"}, True),
         (ORDERS, None, {"subjects": "*"}, False),
         (ORDERS, None, {"topics": "orders"}, False),
@@ -140,7 +140,9 @@ ORDERS = Grant(READER, subject_pattern="orders-*")
         (Grant(ADMIN, registry="prod"), None, {}, False),
     ],
 )
-def test_who_may_tell(registries: None, grant: Grant, limit: Limit | None, values: dict[str, Any], may: bool) -> None:
+def test_who_may_tell(
+    registries: None, grant: Grant, limit: TokenLimit | None, values: dict[str, Any], may: bool
+) -> None:
     actor = Actor(name="ci", door="product", user_id=1, grants=(grant,), limit=limit)
     if may:
         assert tell(actor, **values)

@@ -17,7 +17,7 @@ from registry.errors import InvalidInput, NotFound, NotSignedIn
 from registry.notifications import services
 from registry.notifications.events import EVENTS
 from registry.notifications.models import Delivery, InboxEntry, Notice, Subscription, Webhook
-from registry.notifications.recipients import Happening
+from registry.notifications.recipients import Event
 from registry.notifications.selectors import count_unread, list_entries, list_subscriptions
 from registry.notifications.services import notify_many
 from registry.notifications.webhooks import create_webhook
@@ -180,7 +180,7 @@ def test_more_of_everything_takes_no_more_queries(
     for name in ("reader", "steward", "approver"):
         services.subscribe(event="*", by=cast[name])
     create_webhook(name="all", url=server.url, by=cast["steward"])
-    many = [Happening("version.registered", "dev", f"s{number}-value") for number in range(300)]
+    many = [Event("version.registered", "dev", f"s{number}-value") for number in range(300)]
     # whether anybody is there, six to read, three to write, four of savepoints
     with django_assert_num_queries(14), transaction.atomic():
         assert notify_many(many[:1]) == 4
@@ -209,7 +209,7 @@ def test_a_link_leads_to_a_page_of_ours_or_nowhere(cast: dict[str, Actor], url: 
 
 def test_every_event_has_a_sentence(cast: dict[str, Actor]) -> None:
     services.subscribe(event="*", by=cast["admin"])
-    assert notify_many([Happening(event, "dev", "orders-value") for event in EVENTS]) >= len(EVENTS)
+    assert notify_many([Event(event, "dev", "orders-value") for event in EVENTS]) >= len(EVENTS)
     assert Notice.objects.filter(text="").count() == 0
     assert not [text for text in Notice.objects.values_list("text", flat=True) if "{" in text]
 

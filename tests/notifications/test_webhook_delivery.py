@@ -14,7 +14,7 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from registry.access.http_client import Limits
+from registry.access.http_client import HttpLimits
 from registry.access.roles import Actor
 from registry.notifications import webhook_delivery
 from registry.notifications.models import Attempt, Delivery, InboxEntry, Notice, Webhook
@@ -32,8 +32,8 @@ from registry.notifications.webhooks import (
 from tests.notifications.conftest import tell
 from tests.notifications.endpoint import Endpoint
 
-QUICK = Limits(connect_seconds=1, read_seconds=0.5, total_seconds=1, max_bytes=4096)
-PATIENT = Limits(connect_seconds=60, read_seconds=60, total_seconds=60, max_bytes=4096)
+QUICK = HttpLimits(connect_seconds=1, read_seconds=0.5, total_seconds=1, max_bytes=4096)
+PATIENT = HttpLimits(connect_seconds=60, read_seconds=60, total_seconds=60, max_bytes=4096)
 
 
 def only() -> Delivery:

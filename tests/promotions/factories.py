@@ -11,7 +11,7 @@ from registry.formats.avro import AVRO
 from registry.formats.base import ParsedSchema, Reference, ResolvedReference
 from registry.promotions import selectors, services
 from registry.promotions.models import Environment, PromotionRequest, ReviewRule
-from registry.promotions.plan.types import Held, TargetState, Wanted
+from registry.promotions.plan.types import IncomingVersion, TargetState, TargetVersion
 from registry.subjects.engine import schema_engine
 from registry.subjects.services import register_version
 from registry.subjects.versions.qualified_names import SubjectName
@@ -79,14 +79,14 @@ def parsed(text: str, references: tuple[ResolvedReference, ...] = ()) -> ParsedS
     return schema_engine.parse(AVRO.name, text, references)
 
 
-def wanted(subject: str, version: int = 1, text: str = "", **more: Any) -> Wanted:
+def wanted(subject: str, version: int = 1, text: str = "", **more: Any) -> IncomingVersion:
     """A version that is wanted, without metadata or rules."""
     text = text or record(id="long")
     given: dict[str, Any] = {"metadata": {}, "rule_set": {}, "source_id": version, **more}
-    return Wanted(subject, version, parsed(text), text, "AVRO", **given)
+    return IncomingVersion(subject, version, parsed(text), text, "AVRO", **given)
 
 
-def using(subject: str, version: int, *needs: tuple[str, int]) -> Wanted:
+def using(subject: str, version: int, *needs: tuple[str, int]) -> IncomingVersion:
     """A version that refers to others, which the pure parts never look into."""
     references = tuple(Reference(f"N{place}", name, number) for place, (name, number) in enumerate(needs))
     return wanted(subject, version, references=references, needs=tuple(needs))
@@ -95,7 +95,7 @@ def using(subject: str, version: int, *needs: tuple[str, int]) -> Wanted:
 def state(*texts: str, level: str = "BACKWARD", mode: str = "READWRITE", **more: Any) -> TargetState:
     """A subject of the target with these versions, from 1 on."""
     held = tuple(
-        Held(number, parsed(text).fingerprint, parsed(text), f"identity {number}", number)
+        TargetVersion(number, parsed(text).fingerprint, parsed(text), f"identity {number}", number)
         for number, text in enumerate(texts, start=1)
     )
     return TargetState(level, mode, held, len(held) + 1, **more)

@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 
 from registry.access.models import RoleGrant, User
-from registry.access.roles import READER, Actor, Grant, Limit
+from registry.access.roles import READER, Actor, Grant, TokenLimit
 from registry.promotions import selectors, services
 from registry.promotions.requests.selectors import may_see
 from registry.subjects.versions.qualified_names import SubjectName
@@ -21,7 +21,7 @@ PLAIN = ("orders-value", "orders%value", "orders_value", "Orders-value", "paymen
 SUBJECTS = (*(SubjectName(".", name) for name in PLAIN), SubjectName(".eu", "orders-value"))
 
 
-def reader(*patterns: str, registry: str = "", limit: Limit | None = None) -> Actor:
+def reader(*patterns: str, registry: str = "", limit: TokenLimit | None = None) -> Actor:
     """Somebody who reads what the patterns name."""
     grants = tuple(Grant(READER, registry, pattern) for pattern in patterns)
     return Actor(name="somebody", door="ui", user_id=0, grants=grants, limit=limit)
@@ -40,9 +40,9 @@ READERS = {
     "in staging": reader("orders-*", registry="staging"),
     "nowhere": reader("none-*"),
     "nobody": reader(),
-    "token": reader("*", limit=Limit("read", subject_pattern="payments-*")),
-    "token of a registry": reader("orders*", limit=Limit("read", registry="prod", subject_pattern="*-value")),
-    "token that reads nothing": reader("*", limit=Limit("unheard of")),
+    "token": reader("*", limit=TokenLimit("read", subject_pattern="payments-*")),
+    "token of a registry": reader("orders*", limit=TokenLimit("read", registry="prod", subject_pattern="*-value")),
+    "token that reads nothing": reader("*", limit=TokenLimit("unheard of")),
     "in the past": replace(reader("orders-*"), past="It is the past."),
 }
 

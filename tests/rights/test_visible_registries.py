@@ -84,7 +84,7 @@ def test_the_life_of_versions_has_what_may_be_read(spread: None, rights: str) ->
     grants, seen = RIGHTS[rights]
     reader(grants)
     by = actor_of_user(User.objects.get(username="reader"), door="ui")
-    (life,) = selectors.life_of(Registry.objects.get(name="dev"), ORDERS, by=by)
+    (life,) = selectors.timelines_of(Registry.objects.get(name="dev"), ORDERS, by=by)
     assert {release.environment for release in life.releases} == {"staging"} & set(seen)
     assert {request.target for request in life.requests} == {"prod"} & set(seen)
 

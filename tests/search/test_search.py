@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from registry.access.roles import Actor, Grant, Limit, may
+from registry.access.roles import Actor, Grant, TokenLimit, may
 from registry.errors import InvalidInput, NotAllowed, NotSignedIn
 from registry.search.permission_filters import sight_of
 from registry.search.results import FieldHit, Found, IdHit, SubjectHit, TagHit, TypeHit
@@ -145,7 +145,7 @@ def test_what_is_seen_is_what_may_be_read(subjects: None, patterns: list[str], p
 
     actor = Actor(
         "x", "ui", user_id=1, grants=tuple(Grant("reader", place, pattern) for pattern in patterns),
-        limit=Limit("read", "", limit) if limit else None,
+        limit=TokenLimit("read", "", limit) if limit else None,
     )  # fmt: skip
     sight = sight_of(actor)
     sql = f"SELECT e.registry_id, e.name FROM search_indexedsubject e WHERE {sight.condition}"

@@ -22,7 +22,7 @@ from registry.drift.scan_context.streaming_queries import inputs_of
 from registry.drift.usage.retirement import retirement_of
 from registry.promotions.models import Environment
 from registry.promotions.plan.builder import make_plan
-from registry.promotions.plan.types import Step, Wish, WishedItem
+from registry.promotions.plan.types import PlanStep, PromotionSpec, SpecItem
 from registry.streams import selectors
 from registry.streams.models import CarriedVersion, StateCheck, StateSchema, StateVariable, StreamQuery
 from registry.streams.promotion_check import state_checks
@@ -237,12 +237,12 @@ def test_a_promotion_says_whether_the_targets_state_can_follow(
     set_config(registry="dev", subject=None, level="NONE", by=system)
     register_version(registry="dev", subject=ORDERS, text=record(**{"amount_cents": "long", **changed}), by=system)
     places = [Environment.objects.get(registry=each) for each in (dev, prod)]
-    wish = Wish(places[1], (WishedItem(ORDERS, 2),), places[0])
-    plan = make_plan(wish)
+    spec = PromotionSpec(places[1], (SpecItem(ORDERS, 2),), places[0])
+    plan = make_plan(spec)
     (check,) = [each for each in plan.checks if each.name.startswith("Spark state")]
     assert check.verdict == verdict
     assert said in check.sentence
-    assert make_plan(wish).hash == plan.hash
+    assert make_plan(spec).hash == plan.hash
 
 
 @pytest.mark.requirement("DBX-4")
@@ -263,7 +263,7 @@ def test_state_that_is_not_checked_never_passes(
     known = totals()
     keep(source, replace(known, operators=(replace(known.operators[0], name=operator),)))
     text = record(amount_cents="long") if schema_type == "AVRO" else "{}"
-    step = Step("register", ORDERS.qualified, schema_type=schema_type, text=text)
+    step = PlanStep("register", ORDERS.qualified, schema_type=schema_type, text=text)
     (check,) = state_checks(prod, [step])
     assert check.verdict == "warn"
     assert said in check.sentence

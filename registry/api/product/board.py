@@ -18,7 +18,7 @@ from registry.api.product.compatibility import ReferenceSerializer
 from registry.api.product.promotion_serializers import again_field, number_field, references_of, text_field
 from registry.errors import NotSignedIn
 from registry.promotions import selectors, services
-from registry.promotions.board.readiness import NEEDS_APPROVAL, NO, YES, Answer, can_promote
+from registry.promotions.board.readiness import NEEDS_APPROVAL, NO, YES, Readiness, can_promote
 from registry.promotions.board.rows import FILTERS, MAX_ROWS, MAX_TEXT, BoardCell, board_rows
 from registry.promotions.requests.drafts import MAX_ORIGIN, require_author
 from registry.promotions.requests.submission import MAX_REFERENCES
@@ -56,7 +56,7 @@ class Board(ProductView):
         )
         return Response(
             {
-                "environments": [asdict(place) for place in found.places],
+                "environments": [asdict(environment) for environment in found.environments],
                 "subjects": [
                     {"subject": row.subject.qualified, "cells": [_cell(cell) for cell in row.cells]}
                     for row in found.rows
@@ -143,7 +143,7 @@ class CanPromote(ProductView):
         )
 
 
-def badge(answer: Answer) -> str:
+def badge(answer: Readiness) -> str:
     """The answer as an image: which version goes where, and the verdict in words, not by colour alone."""
     whole = f"{answer.subject} v{answer.version} → {answer.target}"
     label = whole if len(whole) <= _MAX_LABEL else f"{whole[: _MAX_LABEL - 1]}…"
@@ -206,7 +206,7 @@ class Drafts(ProductView):
             origin=values["origin"],
             finding=values["finding"],
             again_of=values["again_of"],
-            seen=values["seen"],
+            state_read=values["seen"],
             by=self.actor,
         )
         return Response(asdict(selectors.get_draft(number, user_id=_author(self.actor))), status=201)

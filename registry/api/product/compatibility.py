@@ -23,7 +23,7 @@ from registry.formats.json_change import Change
 from registry.formats.rendering import assessment_markdown, assessment_text
 from registry.formats.report import PROFILES
 from registry.promotions.requests.level_simulation import requests_under
-from registry.promotions.requests.preconditions import CONFIG, MODE, Changing, changing
+from registry.promotions.requests.preconditions import CONFIG, MODE, SettingsPreconditions, settings_preconditions
 from registry.subjects import selectors
 from registry.subjects.history.level_history import MAX_SUBJECTS, what_if
 from registry.subjects.permissions import Visible, require_references
@@ -213,7 +213,7 @@ class Policy(ProductView):
         require(self.actor, "schema.read", registry=registry)
         asked = self.valid_of(TreeSerializer, _known(request, TreeSerializer))
         place = get_registry(registry)
-        tree, held = policy_tree(place, **asked), changing(place, self.actor)
+        tree, held = policy_tree(place, **asked), settings_preconditions(place, self.actor)
         return Response(
             {
                 "root": _told(tree.root, held),
@@ -224,7 +224,7 @@ class Policy(ProductView):
         )
 
 
-def _told(place: PolicyPlace, held: Changing) -> dict[str, Any]:
+def _told(place: PolicyPlace, held: SettingsPreconditions) -> dict[str, Any]:
     reasons = {
         name: [asdict(reason) for reason in held.reasons(action, place.scope, place.mode.mode)]
         for name, action in (("config", CONFIG), ("mode", MODE))

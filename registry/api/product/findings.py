@@ -21,7 +21,7 @@ from registry.drift.models import FINDING_STATES, SEVERITIES
 from registry.errors import InvalidInput
 from registry.promotions.models.decisions import MAX_PATH
 from registry.promotions.requests.schema_changes import ACTION, MAX_REASON, decide_rename, renames_of, undecide_rename
-from registry.promotions.selectors import Answers, answers_to
+from registry.promotions.selectors import FindingRequests, requests_for_finding
 from registry.subjects.versions.lookup import get_subject
 from registry.subjects.versions.qualified_names import parse_subject
 
@@ -94,13 +94,13 @@ class FindingView(ProductView):
         return Response(
             {
                 **asdict(finding),
-                "answers": _answers(answers_to(finding.id, self.actor)),
+                "answers": _answers(requests_for_finding(finding.id, self.actor)),
                 "suspected": asdict(suspicions_of(finding.id)),
             }
         )
 
 
-def _answers(found: Answers) -> dict[str, Any]:
+def _answers(found: FindingRequests) -> dict[str, Any]:
     return {
         "drafts": [
             {"id": draft.id, "registry": draft.registry, "subject": asdict(draft.subject)} for draft in found.drafts

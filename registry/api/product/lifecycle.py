@@ -20,7 +20,7 @@ from registry.drift.usage.subject_topics import last_seen
 from registry.drift.usage.unused_subjects import MAX_ROWS, orphans_of
 from registry.promotions import selectors as promotions
 from registry.promotions import services as promotion_services
-from registry.promotions.requests.timeline import STATES, ghost_page
+from registry.promotions.requests.timeline import STATES, unapproved_version_page
 from registry.subjects.lifecycle.bulk import deprecate_several, export_subjects
 from registry.subjects.lifecycle.notes import MOST
 from registry.subjects.lifecycle.retirement import CHOICES, MAX_MESSAGE, RIGHTS, clear_standing, retire, set_standing
@@ -142,7 +142,7 @@ class Life(SubjectView):
     def get(self, request: Request, registry: str, subject: str) -> Response:
         """What became of each version: requests, releases, standing, deletion, and whether it is a ghost."""
         place, name = self.place(registry, subject)
-        found = promotions.life_of(place, name, by=self.actor)
+        found = promotions.timelines_of(place, name, by=self.actor)
         return Response([{**asdict(life), "states": life.states} for life in found])
 
 
@@ -161,7 +161,7 @@ class Ghosts(ProductView):
         if chosen["environment"]:
             promotions.get_environment(chosen["environment"])
         subject = parse_subject(chosen["subject"]) if chosen["subject"] else None
-        found = ghost_page(by=self.actor, **{**chosen, "subject": subject}).rows
+        found = unapproved_version_page(by=self.actor, **{**chosen, "subject": subject}).rows
         seen = last_seen([ghost.id for ghost in found])
         return Response(
             [{**asdict(ghost), "subject": ghost.subject.qualified, "seen_at": seen.get(ghost.id)} for ghost in found]

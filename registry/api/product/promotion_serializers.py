@@ -19,8 +19,8 @@ from registry.promotions.models.requests import MAX_LABEL
 from registry.promotions.requests.discussions import MAX_NOTE
 from registry.promotions.requests.finding_links import origin_of, readable_findings, source_findings
 from registry.promotions.requests.preconditions import reasons_of
-from registry.promotions.requests.resubmit import Again as AskedAgain
-from registry.promotions.requests.resubmit import asked_again
+from registry.promotions.requests.resubmit import Resubmissions as AskedAgain
+from registry.promotions.requests.resubmit import resubmissions_of
 from registry.promotions.requests.state_machine import MAX_TEXT
 from registry.promotions.requests.submission import MAX_ITEMS, MAX_REFERENCES
 from registry.promotions.selectors import RequestInfo
@@ -50,7 +50,7 @@ def answer_of(info: RequestInfo, by: Actor) -> dict[str, Any]:
 
 def answers_of(infos: Sequence[RequestInfo], by: Actor) -> list[dict[str, Any]]:
     """Requests as JSON values, their findings with one query, and those that ask for the same with another."""
-    findings, again = readable_findings([info.finding for info in infos], by), asked_again(infos, by)
+    findings, again = readable_findings([info.finding for info in infos], by), resubmissions_of(infos, by)
     return [_answer(info, origin_of(findings.get(info.finding or 0)), again[info.id], by) for info in infos]
 
 

@@ -267,7 +267,7 @@ class ThreadComments(ProductView):
     def post(self, request: Request, thread_id: str) -> Response:
         """Add to a discussion."""
         values = self.valid(CommentSerializer)
-        number = services.answer(thread_id=int(thread_id), by=self.actor, text=values["text"])
+        number = services.reply(thread_id=int(thread_id), by=self.actor, text=values["text"])
         return Response({"comment": number}, status=201)
 
 

@@ -30,7 +30,7 @@ from registry.drift.selectors import FindingInfo, get_finding, may_see_finding
 from registry.drift.selectors.findings import finding_infos
 from registry.errors import NotFound, SchemadeskError
 from registry.observations import FieldProfile
-from registry.promotions.plan.types import FAIL, PASS, WARN, Check, Step, Verdict
+from registry.promotions.plan.types import FAIL, PASS, WARN, Check, PlanStep, Verdict
 from registry.promotions.requests.finding_links import OriginFinding
 from registry.subjects.models import Registry
 from registry.subjects.versions.parsed_schemas import parse_schema
@@ -44,7 +44,7 @@ _REFUSED: Final = "the value isn't valid by its schema, at "
 _BESIDE: Final = frozenset({"additionalProperties", "unevaluatedProperties"})
 
 
-def cured(answers: int | None, target: Registry, steps: Sequence[Step], rows: Iterable[Finding]) -> frozenset[int]:
+def cured(answers: int | None, target: Registry, steps: Sequence[PlanStep], rows: Iterable[Finding]) -> frozenset[int]:
     """Of open findings at the target, those that the steps of a request which answers a finding would cure.
 
     No query for a request that answers none, two for one that does.
@@ -92,7 +92,7 @@ def _is_of_more_fields(row: Finding) -> bool:
     )
 
 
-def _declared(step: Step) -> Declared | None:
+def _declared(step: PlanStep) -> Declared | None:
     """What a JSON Schema without references declares; others hold their messages to more than fields."""
     if step.schema_type != "JSON" or step.references:
         return None
@@ -131,7 +131,7 @@ MAX_NAMED: Final = 3
 _CURE: Final = "Resolve or acknowledge what is open, or have a reviewer override it with a reason."
 
 
-def open_drift(target: Registry, steps: Sequence[Step], answers: int | None = None) -> list[Check]:
+def open_drift(target: Registry, steps: Sequence[PlanStep], answers: int | None = None) -> list[Check]:
     """A check for every subject that the plan changes and that has open breaks or risks at the target; one query.
 
     A break fails, unless the environment lets it pass; a risk warns. What was acknowledged or muted was decided already.

@@ -12,7 +12,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from registry.access.egress import parse_connection
-from registry.access.http_client import Limits, OutgoingClient
+from registry.access.http_client import HttpLimits, OutgoingClient
 from registry.drift.debezium.catalog import DatabaseConnection, read_catalog
 from registry.drift.debezium.connector import ConnectorConfig, ConnectorStatus, read_config, read_status
 from registry.drift.debezium.facts import World
@@ -30,7 +30,7 @@ from registry.drift.sources.kafka_offsets import behind_of, read_json
 from registry.errors import InvalidSource, RemoteUnavailable
 from registry.observations import Observation, ScanTotals
 
-LIMITS: Final = Limits(connect_seconds=5, read_seconds=10, total_seconds=30, max_bytes=2 * 1024 * 1024)
+LIMITS: Final = HttpLimits(connect_seconds=5, read_seconds=10, total_seconds=30, max_bytes=2 * 1024 * 1024)
 MAX_CONNECTOR_NAME: Final = 255
 
 

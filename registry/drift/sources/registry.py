@@ -19,7 +19,7 @@ from django.db.models import Exists, F, Max, Min, OuterRef, Q
 from django.utils import timezone
 
 from registry.access.egress import parse_connection
-from registry.access.http_client import Limits, OutgoingClient
+from registry.access.http_client import HttpLimits, OutgoingClient
 from registry.access.models import ApiToken, RoleGrant
 from registry.access.roles import ACTIONS
 from registry.audit.models import AuditEvent
@@ -47,7 +47,7 @@ from registry.subjects.policy.change_guard import unrequested
 from registry.subjects.policy.effective_policy import DEFAULT_LEVEL, DEFAULT_MODE
 from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName
 
-LIMITS: Final = Limits(connect_seconds=3, read_seconds=5, total_seconds=10, max_bytes=2 * 1024 * 1024)
+LIMITS: Final = HttpLimits(connect_seconds=3, read_seconds=5, total_seconds=10, max_bytes=2 * 1024 * 1024)
 MAX_CONNECTORS: Final = 50
 #: converters that speak to a registry register by themselves unless told otherwise (Confluent's serializers)
 _DEFAULTS: Final = {"auto.register.schemas": "true", "use.latest.version": "false"}

@@ -22,7 +22,7 @@ from registry.access.selectors import actor_of_user
 from registry.audit.context import record
 from registry.errors import InvalidInput, NotAllowed, PlanChanged, SchemadeskError, WrongState
 from registry.promotions.apply import remote
-from registry.promotions.apply.local import LEASE, StepFailed, in_words, is_held, record_releases, write_here
+from registry.promotions.apply.local import LEASE, StepFailed, in_words, is_claimed, record_releases, write_here
 from registry.promotions.apply.remote import MAX_FAILURE, again, begin_elsewhere, require_apply, written_steps
 from registry.promotions.environments.freezes import first_open
 from registry.promotions.environments.services import fresh, is_remote
@@ -75,9 +75,9 @@ def apply_from(state: str, *, request_id: int, by: Actor) -> str:
         force = _force(request)
         if not is_remote(request.target):
             return write_here(request, by, force)
-        found = begin_elsewhere(request, by)
+        state_after = begin_elsewhere(request, by)
         wake(request.pk)
-        return found
+        return state_after
 
     return _run(request_id, by, run)
 
@@ -176,9 +176,9 @@ def _target(request_id: int, by: Actor, state: str) -> Environment:
 def _refuse_other(request: PromotionRequest, state: str) -> None:
     if request.state == state:
         return
-    held = " by a worker" if is_held(request, timezone.now()) else ""
+    holder = " by a worker" if is_claimed(request, timezone.now()) else ""
     raise WrongState(
-        f"Request {request.pk} is {request.state}{held}; this takes one that is {state}.", state=request.state
+        f"Request {request.pk} is {request.state}{holder}; this takes one that is {state}.", state=request.state
     )
 
 
@@ -293,8 +293,8 @@ def _apply_scheduled(row: PromotionRequest) -> str:
     except PlanChanged:
         return PromotionRequest.IN_REVIEW  # that is kept and told by whoever found it
     except SchemadeskError as error:
-        said = f"It was scheduled, and wasn't applied: {error.placed}"
-        return keep_failure(row.pk, by, said, states={PromotionRequest.SCHEDULED})
+        failure = f"It was scheduled, and wasn't applied: {error.placed}"
+        return keep_failure(row.pk, by, failure, states={PromotionRequest.SCHEDULED})
 
 
 def _open_time(request: PromotionRequest, at: datetime, *, move_on: bool) -> datetime:

@@ -24,7 +24,7 @@ from registry.errors import PlanChanged, SchemadeskError
 from registry.promotions.checks.advisory import carry_notes
 from registry.promotions.events import tell
 from registry.promotions.models import ApplyStep, PromotionRequest, Release
-from registry.promotions.plan.types import ADOPT, CONFIG, GIVEN_ID, NONE, REGISTER, REPEAT, Step, steps_of
+from registry.promotions.plan.types import ADOPT, CONFIG, GIVEN_ID, NONE, REGISTER, REPEAT, PlanStep, steps_of
 from registry.promotions.requests.state_machine import locked, move, person
 from registry.subjects.lifecycle.retirement import leave_quarantine
 from registry.subjects.models import SchemaVersion
@@ -37,15 +37,15 @@ RELEASING: Final = frozenset({REGISTER, REPEAT, ADOPT})
 
 
 @dataclass(frozen=True)
-class Written:
+class StepResult:
     """What a step left at the target: its version and id there, 0 for a step that is of no version, and what was said."""
 
     version: int = 0
     schema_id: int = 0
-    said: str = ""
+    note: str = ""
 
 
-def in_words(step: Step) -> str:
+def in_words(step: PlanStep) -> str:
     """The step as a short phrase, for the audit and for messages."""
     if step.kind == "config":
         return f"config of {step.subject}"
@@ -53,7 +53,7 @@ def in_words(step: Step) -> str:
 
 
 def record_releases(
-    request: PromotionRequest, done: Sequence[tuple[Step, Written]], by: Actor, *, only_if_there: bool = True
+    request: PromotionRequest, done: Sequence[tuple[PlanStep, StepResult]], by: Actor, *, only_if_there: bool = True
 ) -> int:
     """A release for each step that made a version live, in the caller's transaction; gives how many.
 
@@ -87,7 +87,7 @@ def record_releases(
     return made
 
 
-def _row(request: PromotionRequest, name: SubjectName, written: Written) -> SchemaVersion | None:
+def _row(request: PromotionRequest, name: SubjectName, written: StepResult) -> SchemaVersion | None:
     return SchemaVersion.objects.filter(
         subject__context__registry=request.target.registry_id,
         subject__context__name=name.context,
@@ -113,7 +113,7 @@ def write_here(request: PromotionRequest, by: Actor, force: str) -> str:
     `force` is the reason of an approval in spite of the level, empty for none. Raises StepFailed.
     """
     steps = steps_of(request.plan)
-    done: list[tuple[Step, Written]] = []
+    done: list[tuple[PlanStep, StepResult]] = []
     for position, step in enumerate(steps):
         try:
             written = RUN[step.kind](request, step, by, force)
@@ -131,7 +131,7 @@ def write_here(request: PromotionRequest, by: Actor, force: str) -> str:
     return state
 
 
-def _keep(request: PromotionRequest, position: int, step: Step, written: Written) -> None:
+def _keep(request: PromotionRequest, position: int, step: PlanStep, written: StepResult) -> None:
     now = timezone.now()
     ApplyStep.objects.create(
         request=request,
@@ -140,33 +140,33 @@ def _keep(request: PromotionRequest, position: int, step: Step, written: Written
         step=step.to_dict(),
         version_number=written.version or None,
         schema_id=written.schema_id or None,
-        said=written.said,
+        said=written.note,
         started_at=now,
         done_at=now,
     )
 
 
-def _register(request: PromotionRequest, step: Step, by: Actor, force: str) -> Written:
-    given = step.id_outlook == GIVEN_ID
+def _register(request: PromotionRequest, step: PlanStep, by: Actor, force: str) -> StepResult:
+    has_given_id = step.id_outlook == GIVEN_ID
     done = _registered(
         request,
         step,
         by,
         force,
-        schema_id=step.source_id if given else None,
-        version=step.target_version if given else 0,
+        schema_id=step.source_id if has_given_id else None,
+        version=step.target_version if has_given_id else 0,
     )
     return _read_back(request, step, done.version)
 
 
-def _repeat(request: PromotionRequest, step: Step, by: Actor, force: str) -> Written:
+def _repeat(request: PromotionRequest, step: PlanStep, by: Actor, force: str) -> StepResult:
     """The earlier text under a number of its own, which makes it another schema than the earlier version's."""
     done = _registered(request, step, by, force, schema_id=None, version=step.target_version)
     return _read_back(request, step, done.version)
 
 
 def _registered(
-    request: PromotionRequest, step: Step, by: Actor, force: str, *, schema_id: int | None, version: int
+    request: PromotionRequest, step: PlanStep, by: Actor, force: str, *, schema_id: int | None, version: int
 ) -> RegisteredVersion:
     return register_version(
         registry=request.target.registry.name,
@@ -185,31 +185,31 @@ def _registered(
     )
 
 
-def _configure(request: PromotionRequest, step: Step, by: Actor, force: str) -> Written:
-    registry, subject, wanted = request.target.registry, parse_subject(step.subject), step.config or {}
-    set_config(registry=registry.name, subject=subject, by=by, release=True, **wanted)
-    found = own_config(registry, subject)
-    different = sorted(name for name, value in wanted.items() if getattr(found, name) != value)
+def _configure(request: PromotionRequest, step: PlanStep, by: Actor, force: str) -> StepResult:
+    registry, subject, settings = request.target.registry, parse_subject(step.subject), step.config or {}
+    set_config(registry=registry.name, subject=subject, by=by, release=True, **settings)
+    stored = own_config(registry, subject)
+    different = sorted(name for name, value in settings.items() if getattr(stored, name) != value)
     if different:
         raise PlanChanged(f"The config of {step.subject} isn't the one that was approved: {', '.join(different)}.")
-    return Written(said=f"Set {', '.join(sorted(wanted))}.")
+    return StepResult(note=f"Set {', '.join(sorted(settings))}.")
 
 
-def _there(request: PromotionRequest, step: Step, by: Actor, force: str) -> Written:
+def _there(request: PromotionRequest, step: PlanStep, by: Actor, force: str) -> StepResult:
     """Nothing to write: what should be there is read, as after a write."""
     return _read_back(request, step, step.target_version)
 
 
-def _read_back(request: PromotionRequest, step: Step, version: int) -> Written:
+def _read_back(request: PromotionRequest, step: PlanStep, version: int) -> StepResult:
     """What is stored now has to be what was approved: its number, and by its fingerprint its text and references."""
     info, schema = stored_version(request.target.registry, parse_subject(step.subject), version)
     if version != step.target_version or schema.fingerprint != step.fingerprint:
         raise PlanChanged(f"{step.subject} version {version} isn't the schema that was approved.")
-    return Written(version, info.schema.schema_id)
+    return StepResult(version, info.schema.schema_id)
 
 
 #: kind of a step → what does it
-RUN: Final[Mapping[str, Callable[[PromotionRequest, Step, Actor, str], Written]]] = {
+RUN: Final[Mapping[str, Callable[[PromotionRequest, PlanStep, Actor, str], StepResult]]] = {
     REGISTER: _register,
     REPEAT: _repeat,
     CONFIG: _configure,
@@ -229,7 +229,7 @@ class ClaimLost(Exception):
 
 
 @dataclass
-class Claim:
+class ApplyClaim:
     """A worker's hold of a request that is being applied, and for whom it works."""
 
     request_id: int
@@ -240,10 +240,10 @@ class Claim:
 
     def renew(self, lease: timedelta = LEASE) -> None:
         """Hold it for another lease. Raises ClaimLost."""
-        held = PromotionRequest.objects.filter(pk=self.request_id, claim_tag=self.tag, state=PromotionRequest.APPLYING)
+        row = PromotionRequest.objects.filter(pk=self.request_id, claim_tag=self.tag, state=PromotionRequest.APPLYING)
         with transaction.atomic():
             record(by=self.by, why=f"apply request {self.request_id}: still at it")
-            if not held.update(claim_until=timezone.now() + lease):
+            if not row.update(claim_until=timezone.now() + lease):
                 raise ClaimLost
 
     def locked(self) -> PromotionRequest:
@@ -254,19 +254,19 @@ class Claim:
         return request
 
 
-def is_held(request: PromotionRequest, now: datetime) -> bool:
+def is_claimed(request: PromotionRequest, now: datetime) -> bool:
     """Whether a worker has the request."""
     return request.claim_until is not None and request.claim_until > now
 
 
-def take(request_id: int) -> Claim | None:
+def take(request_id: int) -> ApplyClaim | None:
     """Claim the request for a worker; None where there is nothing to do or another worker has it."""
     row = PromotionRequest.objects.filter(pk=request_id, state=PromotionRequest.APPLYING).first()
     user = User.objects.filter(pk=row.applied_by_id).first() if row and row.applied_by_id else None
     if user is None:
         return None
     now = timezone.now()
-    claim = Claim(request_id, uuid.uuid4().hex, actor_of_user(user, door="task"))
+    claim = ApplyClaim(request_id, uuid.uuid4().hex, actor_of_user(user, door="task"))
     free = PromotionRequest.objects.filter(
         Q(claim_until=None) | Q(claim_until__lt=now), pk=request_id, state=PromotionRequest.APPLYING
     )

@@ -23,9 +23,9 @@ from registry.formats.base import ParsedSchema, Reference, ResolvedReference
 from registry.promotions.apply.local import (
     LEASE,
     SYNC_LEASE,
-    Claim,
+    ApplyClaim,
     ClaimLost,
-    Written,
+    StepResult,
     in_words,
     record_releases,
     take,
@@ -34,8 +34,8 @@ from registry.promotions.environments.services import fresh
 from registry.promotions.events import tell
 from registry.promotions.models import ApplyStep, PromotionRequest
 from registry.promotions.plan import builder
-from registry.promotions.plan.types import ADOPT, CONFIG, GIVEN_ID, NONE, REGISTER, REPEAT, Plan, Step, step_from
-from registry.promotions.requests.state_machine import asked_subjects, move, refuse_failing
+from registry.promotions.plan.types import ADOPT, CONFIG, GIVEN_ID, NONE, REGISTER, REPEAT, Plan, PlanStep, step_from
+from registry.promotions.requests.state_machine import move, refuse_failing, requested_subjects
 from registry.promotions.reviews.eligibility import written_subjects
 from registry.subjects.import_export.snapshot import VersionRecord
 from registry.subjects.policy.data_contracts import without_version
@@ -52,13 +52,13 @@ _Place = tuple[SubjectName, int]
 class Remote:
     """A worker's steps at the remote."""
 
-    def __init__(self, writer: RemoteWriter, claim: Claim, count: int) -> None:
+    def __init__(self, writer: RemoteWriter, claim: ApplyClaim, count: int) -> None:
         self.writer = writer
         self.claim = claim
         self.count = count
         self._read: dict[_Place, VersionRecord] = {}
 
-    def do(self, row: ApplyStep, step: Step) -> None:
+    def do(self, row: ApplyStep, step: PlanStep) -> None:
         """One step, committed as running before and as done after it."""
         self._keep(row, step, state=ApplyStep.RUNNING, started_at=row.started_at or timezone.now(), said="")
         try:
@@ -71,13 +71,13 @@ class Remote:
             row,
             step,
             state=ApplyStep.DONE,
-            said=written.said,
+            said=written.note,
             version_number=written.version or None,
             schema_id=written.schema_id or None,
             done_at=timezone.now(),
         )
 
-    def _keep(self, row: ApplyStep, step: Step, **values: Any) -> None:
+    def _keep(self, row: ApplyStep, step: PlanStep, **values: Any) -> None:
         """Commit what became of a step, if the request is still this worker's. Raises ClaimLost."""
         with transaction.atomic():
             self.claim.locked()
@@ -89,26 +89,26 @@ class Remote:
             row.save(update_fields=list(values))
             PromotionRequest.objects.filter(pk=self.claim.request_id).update(claim_until=timezone.now() + LEASE)
 
-    def register(self, step: Step) -> Written:
+    def register(self, step: PlanStep) -> StepResult:
         """Add the schema, unless the subject has it."""
         subject = parse_subject(step.subject)
         sent = self._sent(step, subject)
         number = self.writer.find(subject, sent)
-        said = "It was there already."
+        note = "It was there already."
         if number is None:
             self.claim.renew()
             if step.id_outlook == GIVEN_ID:  # the subject is in the mode IMPORT there
                 self.writer.register(subject, sent, schema_id=step.source_id, version=step.target_version)
             else:
                 self.writer.register(subject, sent)
-            number, said = self.writer.find(subject, sent), ""
+            number, note = self.writer.find(subject, sent), ""
         if number is None:
             raise RemoteUnavailable("The remote took the schema and doesn't find it under its subject.")
         if number != step.target_version:
-            said = f"{said} It has the version {number}, not {step.target_version}.".strip()
-        return self.read_back(step, number, said)
+            note = f"{note} It has the version {number}, not {step.target_version}.".strip()
+        return self.read_back(step, number, note)
 
-    def repeat(self, step: Step) -> Written:
+    def repeat(self, step: PlanStep) -> StepResult:
         """The earlier text as a version of its own number: that number tells whether it is there already."""
         subject = parse_subject(step.subject)
         if self.writer.version(subject, step.target_version) is not None:
@@ -122,45 +122,49 @@ class Remote:
             )
         return self.read_back(step, step.target_version, "")
 
-    def configure(self, step: Step) -> Written:
+    def configure(self, step: PlanStep) -> StepResult:
         """The subject's own settings; those that the API has no name for stay out, and that is said."""
         subject = parse_subject(step.subject)
-        wanted, left = settings_for_remote(step.config or {})
-        said = f"Not set, since the remote has no such setting: {', '.join(left)}." if left else ""
-        if _holds(self.writer.own_config(subject), wanted):
-            return Written(said=f"It was set already. {said}".strip())
+        settings, left = settings_for_remote(step.config or {})
+        note = f"Not set, since the remote has no such setting: {', '.join(left)}." if left else ""
+        if _holds(self.writer.own_config(subject), settings):
+            return StepResult(note=f"It was set already. {note}".strip())
         self.claim.renew()
-        self.writer.put_config(subject, wanted)
-        found = self.writer.own_config(subject)
-        if not _holds(found, wanted):
-            different = sorted(name for name in wanted if not _holds(found, {name: wanted[name]}))
+        self.writer.put_config(subject, settings)
+        stored = self.writer.own_config(subject)
+        if not _holds(stored, settings):
+            different = sorted(name for name in settings if not _holds(stored, {name: settings[name]}))
             raise RemoteUnavailable(f"The remote didn't keep the config as it was sent: {', '.join(different)}.")
-        return Written(said=said)
+        return StepResult(note=note)
 
-    def there(self, step: Step) -> Written:
+    def there(self, step: PlanStep) -> StepResult:
         """Nothing to write: what should be there is read."""
         return self.read_back(step, step.target_version, "")
 
-    def read_back(self, step: Step, number: int, said: str) -> Written:
+    def read_back(self, step: PlanStep, number: int, note: str) -> StepResult:
         """What the remote has under that number has to mean what was approved; its text may be written otherwise."""
         subject = parse_subject(step.subject)
         self._read.pop((subject, number), None)
-        found = self._version(subject, number)
-        if found.subject != subject or found.version != number or self._parsed(found).fingerprint != step.fingerprint:
+        stored = self._version(subject, number)
+        if (
+            stored.subject != subject
+            or stored.version != number
+            or self._parsed(stored).fingerprint != step.fingerprint
+        ):
             raise PlanChanged(f"{step.subject} version {number} at the remote isn't the schema that was approved.")
         lost = [
             name
-            for name, wanted, kept in (
-                ("metadata", without_version(step.metadata), found.metadata),
-                ("rule set", step.rule_set, found.rule_set),
+            for name, expected, actual in (
+                ("metadata", without_version(step.metadata), stored.metadata),
+                ("rule set", step.rule_set, stored.rule_set),
             )
-            if not _holds(kept or {}, wanted or {})
+            if not _holds(actual or {}, expected or {})
         ]
         if lost and step.writes:
-            said = f"{said} The remote doesn't keep its {' and '.join(lost)}.".strip()
-        return Written(number, found.schema_id, said)
+            note = f"{note} The remote doesn't keep its {' and '.join(lost)}.".strip()
+        return StepResult(number, stored.schema_id, note)
 
-    def _sent(self, step: Step, subject: SubjectName) -> SentSchema:
+    def _sent(self, step: PlanStep, subject: SubjectName) -> SentSchema:
         """The schema as it is sent. What is left out is the latest version's, so that none is said where that has one."""
         metadata, rule_set = step.metadata, step.rule_set
         if metadata == {} or rule_set == {}:
@@ -173,36 +177,36 @@ class Remote:
         if (subject, number) not in self._read:
             if len(self._read) >= MAX_READ_BACK:
                 raise InvalidReference(f"It refers to more than {MAX_READ_BACK} versions at the remote.")
-            found = self.writer.version(subject, number)
-            if found is None:
+            version = self.writer.version(subject, number)
+            if version is None:
                 raise RemoteUnavailable(f"The remote has no {subject.qualified} version {number}.")
-            self._read[subject, number] = found
+            self._read[subject, number] = version
         return self._read[subject, number]
 
     def _parsed(self, version: VersionRecord) -> ParsedSchema:
         return parse_schema(version.schema_type, version.text, self._resolved(version, {}, ()), is_new=False)
 
     def _resolved(
-        self, version: VersionRecord, known: dict[_Place, ResolvedReference], above: tuple[_Place, ...]
+        self, version: VersionRecord, resolved: dict[_Place, ResolvedReference], above: tuple[_Place, ...]
     ) -> tuple[ResolvedReference, ...]:
         """What a version at the remote refers to, as the remote has it; each of them is resolved once."""
         if len(above) > MAX_REFERENCE_DEPTH:
             raise InvalidReference(f"References are nested more than {MAX_REFERENCE_DEPTH} deep.")
-        found = []
+        references = []
         for reference in version.references:
-            place = parse_subject(reference.subject, context=version.subject.context), reference.version
-            if place in above:
-                raise InvalidReference(f"{place[0].qualified} version {place[1]} at the remote refers to itself.")
-            if place not in known:
-                there = self._version(*place)
-                inner = self._resolved(there, known, (*above, place))
-                known[place] = ResolvedReference(reference.name, reference.subject, there.version, there.text, inner)
-            found.append(replace(known[place], name=reference.name, subject=reference.subject))
-        return tuple(found)
+            key = parse_subject(reference.subject, context=version.subject.context), reference.version
+            if key in above:
+                raise InvalidReference(f"{key[0].qualified} version {key[1]} at the remote refers to itself.")
+            if key not in resolved:
+                there = self._version(*key)
+                inner = self._resolved(there, resolved, (*above, key))
+                resolved[key] = ResolvedReference(reference.name, reference.subject, there.version, there.text, inner)
+            references.append(replace(resolved[key], name=reference.name, subject=reference.subject))
+        return tuple(references)
 
 
 #: kind of a step → what does it
-RUN: Final[Mapping[str, Callable[[Remote, Step], Written]]] = {
+RUN: Final[Mapping[str, Callable[[Remote, PlanStep], StepResult]]] = {
     REGISTER: Remote.register,
     REPEAT: Remote.repeat,
     CONFIG: Remote.configure,
@@ -211,7 +215,7 @@ RUN: Final[Mapping[str, Callable[[Remote, Step], Written]]] = {
 }
 
 
-def with_numbers(step: Step, numbers: Mapping[tuple[str, int], int]) -> Step:
+def with_numbers(step: PlanStep, numbers: Mapping[tuple[str, int], int]) -> PlanStep:
     """The step with its references by the numbers that the remote gave."""
     references = tuple(
         Reference(ref.name, ref.subject, numbers.get((ref.subject, ref.version), ref.version))
@@ -220,12 +224,12 @@ def with_numbers(step: Step, numbers: Mapping[tuple[str, int], int]) -> Step:
     return replace(step, references=references)
 
 
-def _holds(found: Any, wanted: Any) -> bool:
+def _holds(actual: Any, expected: Any) -> bool:
     """Whether all that is wanted is there; servers write out what is empty or leave it out."""
-    if isinstance(wanted, dict):
-        given = found if isinstance(found, dict) else {}
-        return all(_holds(given.get(name), value) for name, value in wanted.items())
-    return found == wanted or (not found and not wanted and not isinstance(wanted, bool))
+    if isinstance(expected, dict):
+        values = actual if isinstance(actual, dict) else {}
+        return all(_holds(values.get(name), value) for name, value in expected.items())
+    return actual == expected or (not actual and not expected and not isinstance(expected, bool))
 
 
 logger = logging.getLogger(__name__)
@@ -251,7 +255,7 @@ def perform(*, request_id: int, policy: EgressPolicy | None = None) -> str:
         raise
 
 
-def _perform(claim: Claim, policy: EgressPolicy | None) -> str:
+def _perform(claim: ApplyClaim, policy: EgressPolicy | None) -> str:
     request = PromotionRequest.objects.select_related("target__registry").get(pk=claim.request_id)
     require_apply(request, claim.by)
     rows = list(request.steps.order_by("position"))
@@ -260,8 +264,8 @@ def _perform(claim: Claim, policy: EgressPolicy | None) -> str:
         fresh(request.target, policy=policy)
         claim.renew()
         _refuse_what_moved(request, rows)
-    place = request.target.registry
-    connection = parse_connection(place.url, user=place.user, secret=place.secret)
+    registry = request.target.registry
+    connection = parse_connection(registry.url, user=registry.user, secret=registry.secret)
     with RemoteWriter(connection, policy=policy) as writer:
         remote = Remote(writer, claim, len(rows))
         for row in rows:
@@ -279,7 +283,7 @@ def _perform(claim: Claim, policy: EgressPolicy | None) -> str:
 
 def require_apply(request: PromotionRequest, by: Actor) -> None:
     """Raise NotSignedIn or NotAllowed unless the person may apply to all that the request asks for and writes."""
-    for subject in dict.fromkeys((*asked_subjects(request), *written_subjects(request))):
+    for subject in dict.fromkeys((*requested_subjects(request), *written_subjects(request))):
         require(by, "promotion.apply", registry=request.target.registry.name, subject=subject)
 
 
@@ -291,7 +295,7 @@ def _refuse_what_moved(request: PromotionRequest, rows: Sequence[ApplyStep]) -> 
     left = [row for row in rows if row.state != ApplyStep.DONE]
     if not left:
         return
-    plan = builder.make_plan(builder.wish_of(request))
+    plan = builder.make_plan(builder.spec_of(request))
     now = {(step.kind == CONFIG, step.subject, step.fingerprint): step for step in plan.steps}
     numbers = {
         (row.step["subject"], row.step["target_version"]): row.version_number for row in rows if row.version_number
@@ -322,20 +326,20 @@ def _refuse_by_checks(request: PromotionRequest, plan: Plan, subjects: set[str])
     refuse_failing(request)
 
 
-def _is_same(was: Step, now: Step) -> bool:
+def _is_same(was: PlanStep, now: PlanStep) -> bool:
     names = ("kind", "target_version", "fingerprint", "references", "config", "metadata", "rule_set")
     return all(getattr(was, name) == getattr(now, name) for name in names)
 
 
-def written_steps(request: PromotionRequest) -> list[tuple[Step, Written]]:
+def written_steps(request: PromotionRequest) -> list[tuple[PlanStep, StepResult]]:
     """The steps of a request that are done, with what they left."""
     return [
-        (step_from(row.step), Written(row.version_number or 0, row.schema_id or 0, row.said))
+        (step_from(row.step), StepResult(row.version_number or 0, row.schema_id or 0, row.said))
         for row in request.steps.filter(state=ApplyStep.DONE).order_by("position")
     ]
 
 
-def _finish(claim: Claim) -> str:
+def _finish(claim: ApplyClaim) -> str:
     """All is written and mirrored: the releases are recorded and the request is closed."""
     with transaction.atomic():
         request = claim.locked()
@@ -352,7 +356,7 @@ def _finish(claim: Claim) -> str:
         return state
 
 
-def _fail(claim: Claim, sentence: str) -> str:
+def _fail(claim: ApplyClaim, sentence: str) -> str:
     """Keep why it can't go on, with the request; steps that are done stay done."""
     try:
         with transaction.atomic():
@@ -360,9 +364,9 @@ def _fail(claim: Claim, sentence: str) -> str:
             record(by=claim.by, why=f"apply request {request.pk}: it failed")
             written = sum(step.writes for step, _ in written_steps(request))
             part = f"{written} of its steps are written and stay" if written else "nothing of it is known to be written"
-            said = f"{sentence} Until then {part}."[:MAX_FAILURE]
-            state = move(request, PromotionRequest.FAILED, claim_tag="", claim_until=None, failure=said)
-            tell(request, "promotion.failed", said, by=claim.by)
+            failure = f"{sentence} Until then {part}."[:MAX_FAILURE]
+            state = move(request, PromotionRequest.FAILED, claim_tag="", claim_until=None, failure=failure)
+            tell(request, "promotion.failed", failure, by=claim.by)
             return state
     except ClaimLost:
         logger.warning("request %s was given to another worker", claim.request_id)

@@ -15,7 +15,7 @@ from django.db import connection, transaction
 
 from registry.promotions.board.readiness_fingerprint import pairs_of
 from registry.promotions.models import BoardState, BoardSubject, Environment
-from registry.promotions.permissions import EVERYTHING, Readable
+from registry.promotions.permissions import EVERYTHING, ReadableSubjects
 from registry.subjects.versions.qualified_names import SubjectName
 
 BEHIND: Final = "behind"
@@ -168,19 +168,19 @@ _PLANNED_AS_EVER: Final = "SET LOCAL enable_nestloop TO DEFAULT; SET LOCAL work_
 
 
 def page_of(
-    readable: Readable,
+    readable: ReadableSubjects,
     *,
     filters: Collection[str],
-    words: Sequence[str],
+    patterns: Sequence[str],
     frozen: Collection[int],
     after: SubjectName,
     limit: int,
 ) -> tuple[list[SubjectName], int]:
     """The names of a page, and how many there are on all pages; `frozen` are environments, `words` patterns."""
-    given = {
+    parameters = {
         **readable.parameters(),
         **_pairs(readable.environments, frozen),
-        "words": list(words),
+        "words": list(patterns),
         "context": after.context,
         "subject": after.subject,
         "limit": limit,
@@ -190,11 +190,11 @@ def page_of(
     query = (
         _whole_query(readable, filters)
         if changed is None
-        else _kept_query(readable, filters, is_changed=bool(changed), is_searched=bool(words))
+        else _query_by_marks(readable, filters, is_changed=bool(changed), is_searched=bool(patterns))
     )
     in_bulk = is_live and bool(filters) and BLOCKED not in filters
     with _planned(in_bulk=in_bulk), connection.cursor() as cursor:
-        cursor.execute(query, given | _named(changed or ()))
+        cursor.execute(query, parameters | _named(changed or ()))
         rows = cursor.fetchall()
     return [SubjectName(context, subject) for context, subject, _ in rows], rows[0][2] if rows else 0
 
@@ -206,12 +206,12 @@ def places_of(environments: Sequence[Environment]) -> list[list[int]]:
 
 def mark_rows(environments: Sequence[Environment], names: Sequence[SubjectName] | None) -> tuple[str, dict[str, Any]]:
     """SQL that gives the marks of subjects (None: of all) as they are now, with its parameters."""
-    readable = Readable(environments, EVERYTHING)
-    given = {**readable.parameters(), **_pairs(environments, ()), **_named(names or ()), "words": []}
-    return _head(_TABLES, readable, is_narrow=names is not None) + _MARKS, given
+    readable = ReadableSubjects(environments, EVERYTHING)
+    parameters = {**readable.parameters(), **_pairs(environments, ()), **_named(names or ()), "words": []}
+    return _head(_TABLES, readable, is_narrow=names is not None) + _MARKS, parameters
 
 
-def _changed(readable: Readable) -> list[SubjectName] | None:
+def _changed(readable: ReadableSubjects) -> list[SubjectName] | None:
     """The subjects whose marks are old; None where the marks are no help: for readers of a part, and in another order."""
     if not readable.is_everything:
         return None
@@ -220,47 +220,49 @@ def _changed(readable: Readable) -> list[SubjectName] | None:
         rows = cursor.fetchall()
     if not rows or json.loads(rows[0][0]) != places_of(readable.environments):
         return None
-    found = [SubjectName(context, subject) for _, context, subject in rows if subject is not None]
-    return found if len(found) <= MAX_CHANGED else None
+    subjects = [SubjectName(context, subject) for _, context, subject in rows if subject is not None]
+    return subjects if len(subjects) <= MAX_CHANGED else None
 
 
 def _named(names: Collection[SubjectName]) -> dict[str, list[str]]:
     return {"named_contexts": [name.context for name in names], "named_subjects": [name.subject for name in names]}
 
 
-def _head(tables: Collection[str], readable: Readable, *, is_narrow: bool) -> str:
+def _head(tables: Collection[str], readable: ReadableSubjects, *, is_narrow: bool) -> str:
     """The common tables, of the named subjects alone where it `is_narrow`."""
     of_here = _OF_HERE if is_narrow else ""
     needed = "".join(f", {_TABLES[name].format(of_here=of_here)}" for name in _TABLES if name in tables)
     return _HERE.format(readable=readable.condition, narrowed=_NARROWED if is_narrow else "") + needed
 
 
-def _whole_query(readable: Readable, filters: Collection[str]) -> str:
+def _whole_query(readable: ReadableSubjects, filters: Collection[str]) -> str:
     tables, chosen = _conditions(filters)
     return _head(tables, readable, is_narrow=False) + f", chosen AS MATERIALIZED ({chosen}){_PAGE}"
 
 
-def _kept_query(readable: Readable, filters: Collection[str], *, is_changed: bool, is_searched: bool) -> str:
+def _query_by_marks(
+    readable: ReadableSubjects, filters: Collection[str], *, is_changed: bool, is_searched: bool
+) -> str:
     """By the marks; what changed since they were made is asked of the versions, where anything has.
 
     A page is read in the order of the index, and what all pages have is counted: what isn't asked for has no part in it.
     """
     marked = [_NAMED_LIKE] * is_searched + [_UNCHANGED] * is_changed + [_MARKED[n] for n in FILTERS if n in filters]
-    kept = _KEPT + (f" WHERE {' AND '.join(marked)}" if marked else "")
+    marks = _KEPT + (f" WHERE {' AND '.join(marked)}" if marked else "")
     once = "MATERIALIZED" if BLOCKED in filters else "NOT MATERIALIZED"
     if not is_changed:
-        return f"WITH chosen AS {once} ({kept}){_PAGE}"
+        return f"WITH chosen AS {once} ({marks}){_PAGE}"
     tables, chosen = _conditions(filters)
-    live = f"live AS MATERIALIZED ({chosen}), chosen AS {once} ({kept} UNION ALL SELECT context, subject FROM live)"  # noqa: S608  of constants
+    live = f"live AS MATERIALIZED ({chosen}), chosen AS {once} ({marks} UNION ALL SELECT context, subject FROM live)"  # noqa: S608  of constants
     return _head(tables, readable, is_narrow=True) + f", {live}{_PAGE}"
 
 
 def _conditions(filters: Collection[str]) -> tuple[set[str], str]:
     """The tables that the filters need, and the query for (context, subject) of the rows that fit all of them."""
-    wanted = [_CHOICES[name] for name in FILTERS if name in filters]
-    queries = [query for _, query in wanted] or [_THERE]
+    choices = [_CHOICES[name] for name in FILTERS if name in filters]
+    queries = [query for _, query in choices] or [_THERE]
     chosen = " INTERSECT ".join(queries) if len(queries) > 1 else f"{queries[0]} GROUP BY 1, 2"
-    return {name for tables, _ in wanted for name in tables}, chosen
+    return {name for tables, _ in choices for name in tables}, chosen
 
 
 def _pairs(environments: Sequence[Environment], frozen: Collection[int]) -> Mapping[str, Any]:
@@ -306,12 +308,12 @@ def refresh_marks() -> int:
         if state is None or len(environments) > MAX_PLACES:
             return 0
         names = _taken_notes()
-        places = places_of(environments)
-        if state.places == places and len(names) <= MAX_CHANGED:
-            return _keep(environments, names) if names else 0
-        state.places = places
+        order = places_of(environments)
+        if state.places == order and len(names) <= MAX_CHANGED:
+            return _store(environments, names) if names else 0
+        state.places = order
         state.save(update_fields=["places"])
-        return _keep(environments, None)
+        return _store(environments, None)
 
 
 def _taken_notes() -> list[SubjectName]:
@@ -320,13 +322,13 @@ def _taken_notes() -> list[SubjectName]:
         return list({SubjectName(context, subject) for context, subject in cursor.fetchall()})
 
 
-def _keep(environments: Sequence[Environment], names: Sequence[SubjectName] | None) -> int:
-    query, given = mark_rows(environments, names)
+def _store(environments: Sequence[Environment], names: Sequence[SubjectName] | None) -> int:
+    query, parameters = mark_rows(environments, names)
     with connection.cursor() as cursor:
         if names is None:
             BoardSubject.objects.all().delete()
         else:
             contexts, subjects = [name.context for name in names], [name.subject for name in names]
             cursor.execute(_FORGET, {"contexts": contexts, "subjects": subjects})
-        cursor.execute(f"{_KEEP}{query}", given)
+        cursor.execute(f"{_KEEP}{query}", parameters)
         return cursor.rowcount if names is None else len(names)

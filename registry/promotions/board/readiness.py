@@ -18,19 +18,19 @@ from registry.access.roles import Actor, may, refusal, require
 from registry.access.selectors import owners_of
 from registry.errors import InvalidInput, NotFound, SchemadeskError, SubjectNotFound, VersionNotFound
 from registry.promotions.board.board_index import refresh_marks
-from registry.promotions.board.readiness_fingerprint import Pair, basis_query, pairs_of
+from registry.promotions.board.readiness_fingerprint import EnvironmentPair, basis_query, pairs_of
 from registry.promotions.checks.consumers import check_of as consumers_check_of
 from registry.promotions.checks.context import threads_check, too_old
 from registry.promotions.models import Environment, PromotionOutlook, PromotionRequest, Review, ReviewRule
-from registry.promotions.plan.builder import make_plan, stale, wish_of
-from registry.promotions.plan.types import ADVICE, STOPPING, WARN, Check, Plan, Wish, WishedItem
+from registry.promotions.plan.builder import make_plan, spec_of, stale
+from registry.promotions.plan.types import ADVICE, STOPPING, WARN, Check, Plan, PromotionSpec, SpecItem
 from registry.promotions.reviews.eligibility import overridden
 from registry.promotions.selectors import get_environment
 from registry.subjects.models import SchemaVersion, VersionStanding
 from registry.subjects.versions.qualified_names import SubjectName
 from registry.subjects.versions.versions import parse_version
 
-Answered = Literal["yes", "needs approval", "no"]
+ReadinessVerdict = Literal["yes", "needs approval", "no"]
 YES: Final = "yes"
 NEEDS_APPROVAL: Final = "needs approval"
 NO: Final = "no"
@@ -51,14 +51,14 @@ class Reason:
 
 
 @dataclass(frozen=True)
-class Answer:
+class Readiness:
     """The answer, with the reasons that decide it first, and then what is worth knowing besides."""
 
     subject: str
     version: int
     source: str
     target: str
-    verdict: Answered
+    verdict: ReadinessVerdict
     reasons: tuple[Reason, ...]
     plan_hash: str = ""
 
@@ -67,48 +67,54 @@ class Answer:
         return asdict(self)
 
 
-def can_promote(*, subject: SubjectName, source: str, target: str, by: Actor, version: int | str = "latest") -> Answer:
+def can_promote(
+    *, subject: SubjectName, source: str, target: str, by: Actor, version: int | str = "latest"
+) -> Readiness:
     """Whether the version could be promoted; `latest` is the newest that isn't quarantined.
 
     Raises NotSignedIn, NotAllowed, RegistryNotFound, SubjectNotFound, VersionNotFound, InvalidVersion, InvalidInput.
     """
     if not subject.subject:
         raise InvalidInput("Name a subject.")
-    for place in (source, target):
-        require(by, "schema.read", registry=place, subject=subject.qualified)
+    for registry in (source, target):
+        require(by, "schema.read", registry=registry, subject=subject.qualified)
     origin, goal = _environments(source, target)
     number = latest_number(origin, subject, version)
     if goal.position <= origin.position:
-        said = f"{target} doesn't come after {source} in the promotion order."
-        reason = Reason("order", said, "Ask the other way round, or change the order.")
-        return Answer(subject.qualified, number, source, target, NO, (reason,))
+        sentence = f"{target} doesn't come after {source} in the promotion order."
+        reason = Reason("order", sentence, "Ask the other way round, or change the order.")
+        return Readiness(subject.qualified, number, source, target, NO, (reason,))
     plan = plan_of(origin, goal, subject, number)
     verdict, reasons = judged(plan, goal)
     request = _request(goal, subject, plan)
     if verdict != YES:
         verdict, reasons = _with_request(request, goal, plan, verdict, reasons)
         reasons = (*reasons, *_rights(goal, subject, by, request))
-    return Answer(subject.qualified, number, source, target, verdict, reasons, plan.hash)
+    return Readiness(subject.qualified, number, source, target, verdict, reasons, plan.hash)
 
 
 def _environments(source: str, target: str) -> tuple[Environment, Environment]:
     """Both, in one query. Raises RegistryNotFound."""
     rows = Environment.objects.select_related("registry").filter(registry__name__in=(source, target))
-    found = {row.registry.name: row for row in rows}
-    origin, goal = (found.get(name) or get_environment(name) for name in (source, target))  # which says what is missing
+    by_name = {row.registry.name: row for row in rows}
+    origin, goal = (
+        by_name.get(name) or get_environment(name) for name in (source, target)
+    )  # which says what is missing
     return origin, goal
 
 
 def plan_of(origin: Environment, goal: Environment, subject: SubjectName, number: int) -> Plan:
     """The plan of one version, without what has no part in the answer."""
-    return make_plan(Wish(goal, (WishedItem(subject, number),), origin), thorough=False)
+    return make_plan(PromotionSpec(goal, (SpecItem(subject, number),), origin), thorough=False)
 
 
-def judged(plan: Plan, target: Environment, *, ignore: Iterable[str] = ()) -> tuple[Answered, tuple[Reason, ...]]:
+def judged(
+    plan: Plan, target: Environment, *, ignore: Iterable[str] = ()
+) -> tuple[ReadinessVerdict, tuple[Reason, ...]]:
     """The answer that a plan gives to anybody, whoever asks; checks of the codes to `ignore` aren't counted."""
     if not plan.has_work:
-        said = f"{target.registry.name} has this schema already, as version {plan.steps[-1].target_version}."
-        return YES, (Reason("already-there", said),)
+        sentence = f"{target.registry.name} has this schema already, as version {plan.steps[-1].target_version}."
+        return YES, (Reason("already-there", sentence),)
     ignored = frozenset(ignore)
     failing = [item for item in plan.failing if item.code not in ignored]
     warnings = tuple(
@@ -127,17 +133,17 @@ def _reason(item: Check) -> Reason:
 def _approval(plan: Plan, target: Environment) -> Reason:
     """How many approvals it takes, and of whom; a request without any is never approved."""
     written = [step.subject for step in plan.steps if step.writes]
-    asked = (
+    approvals = (
         [f"{target.reviews_needed} approval{'s' if target.reviews_needed > 1 else ''}"] if target.reviews_needed else []
     )
-    asked += [
+    approvals += [
         f"{rule.count} of {_named(rule)}"
         for rule in target.review_rules.all()
         if (rule.verdict != ReviewRule.BREAKING or plan.breaking)
         and any(fnmatchcase(name, rule.subject_pattern) for name in written)
     ]
-    said = f"{target.registry.name} asks for {', '.join(asked) or 'one approval'}."
-    return Reason("approval", said, "Request it, and have it approved.")
+    sentence = f"{target.registry.name} asks for {', '.join(approvals) or 'one approval'}."
+    return Reason("approval", sentence, "Request it, and have it approved.")
 
 
 def _named(rule: ReviewRule) -> str:
@@ -156,13 +162,13 @@ def latest_number(origin: Environment, subject: SubjectName, version: int | str 
         deleted_at=None,
     )
     trusted = live.exclude(standing__standing=VersionStanding.QUARANTINED)
-    found = trusted.order_by("-version").values_list("version", flat=True).first()
-    if found is None:
+    newest = trusted.order_by("-version").values_list("version", flat=True).first()
+    if newest is None:
         name = origin.registry.name
         if live.exists():
             raise VersionNotFound(f"Every version of {subject.qualified} in {name} is quarantined.", version="latest")
         raise SubjectNotFound(f"Subject '{subject.qualified}' not found in {name}.", subject=subject.qualified)
-    return found
+    return newest
 
 
 def _request(target: Environment, subject: SubjectName, plan: Plan) -> PromotionRequest | None:
@@ -172,20 +178,24 @@ def _request(target: Environment, subject: SubjectName, plan: Plan) -> Promotion
             items__open_in=target,
             items__context_name=subject.context,
             items__subject_name=subject.subject,
-            items__fingerprint=_asked_fingerprint(plan, subject),
+            items__fingerprint=_requested_fingerprint(plan, subject),
         )
         .select_related("source__registry", "target__registry")
         .first()
     )
 
 
-def _asked_fingerprint(plan: Plan, subject: SubjectName) -> str:
+def _requested_fingerprint(plan: Plan, subject: SubjectName) -> str:
     return next(step.fingerprint for step in plan.steps if step.asked and step.subject == subject.qualified)
 
 
 def _with_request(
-    request: PromotionRequest | None, target: Environment, plan: Plan, verdict: Answered, reasons: tuple[Reason, ...]
-) -> tuple[Answered, tuple[Reason, ...]]:
+    request: PromotionRequest | None,
+    target: Environment,
+    plan: Plan,
+    verdict: ReadinessVerdict,
+    reasons: tuple[Reason, ...],
+) -> tuple[ReadinessVerdict, tuple[Reason, ...]]:
     """The answer with what an open request has already: approved for what is there now, it is yes."""
     if request is None:
         return verdict, reasons
@@ -193,8 +203,8 @@ def _with_request(
     if request.state not in _APPROVED:
         if verdict != NEEDS_APPROVAL:
             return verdict, reasons
-        said = f"Request {number} asks for it and is {request.state}."
-        first = Reason("approval", f"{reasons[0].sentence} {said}", "Have it approved.")
+        sentence = f"Request {number} asks for it and is {request.state}."
+        first = Reason("approval", f"{reasons[0].sentence} {sentence}", "Have it approved.")
         return verdict, (first, *reasons[1:])
     moved = stale(request) or too_old(request.plan, target.evidence_rule, timezone.now())
     if moved:
@@ -204,7 +214,7 @@ def _with_request(
         return verdict, (first, *reasons) if verdict == NEEDS_APPROVAL else reasons
     passed = _passed_over(request)
     talk = threads_check(request.threads.filter(resolved_at=None).count(), blocks=target.threads_block)
-    checks = plan.checks if request.finding is None else make_plan(wish_of(request), thorough=False).checks
+    checks = plan.checks if request.finding is None else make_plan(spec_of(request), thorough=False).checks
     clients = consumers_check_of(request)
     left = tuple(
         _reason(item) for item in (*checks, *talk, *clients) if item.verdict in STOPPING and item.code not in passed
@@ -216,10 +226,10 @@ def _with_request(
 
 def _passed_over(request: PromotionRequest) -> frozenset[str]:
     """The codes of failing checks that its approvals pass over."""
-    found: frozenset[str] = frozenset()
+    codes: frozenset[str] = frozenset()
     for review in request.reviews.filter(plan_hash=request.plan_hash, verdict=Review.APPROVE):
-        found |= overridden(review)
-    return found
+        codes |= overridden(review)
+    return codes
 
 
 def _rights(target: Environment, subject: SubjectName, by: Actor, request: PromotionRequest | None) -> Sequence[Reason]:
@@ -228,14 +238,14 @@ def _rights(target: Environment, subject: SubjectName, by: Actor, request: Promo
         return ()
     registry = target.registry.name
     if not may(by, "promotion.request", registry=registry, subject=subject.qualified):
-        said = refusal(by, "promotion.request", registry=registry, subject=subject.qualified)
-        return (Reason("rights", said, "Have somebody request it who may."),)
+        sentence = refusal(by, "promotion.request", registry=registry, subject=subject.qualified)
+        return (Reason("rights", sentence, "Have somebody request it who may."),)
     if target.owners_only and by.user_id is not None:
         owners = owners_of(registry, subject.qualified)
         if by.user_id not in owners.user_ids:
             theirs = ", ".join(owner.username for owner in owners.people[:5]) or "nobody, so add an owner"
-            said = f"Only owners request {subject.qualified} in {registry}: that is {theirs}."
-            return (Reason("rights", said, "Have an owner request it."),)
+            sentence = f"Only owners request {subject.qualified} in {registry}: that is {theirs}."
+            return (Reason("rights", sentence, "Have an owner request it."),)
     return ()
 
 
@@ -298,7 +308,7 @@ def work_out(
             done.append(outlook)
         if time.monotonic() >= end:
             break
-    _keep(done)
+    _store(done)
     return len(done)
 
 
@@ -308,22 +318,22 @@ def environments_in_order() -> list[Environment]:
 
 
 def _stale(
-    pairs: Sequence[Pair], subjects: Sequence[SubjectName] | None, most: int
+    pairs: Sequence[EnvironmentPair], subjects: Sequence[SubjectName] | None, most: int
 ) -> list[tuple[int, SubjectName, str]]:
     if not pairs:
         return []
     basis, parameters = basis_query(pairs, subjects)
-    places = {
+    rows = {
         "source_ids": [pair.source.pk for pair in pairs],
         "target_ids": [pair.target.pk for pair in pairs],
         "most": most,
     }
     with connection.cursor() as cursor:
-        cursor.execute(_STALE.format(basis=basis), parameters | places)
+        cursor.execute(_STALE.format(basis=basis), parameters | rows)
         return [(number, SubjectName(context, name), basis) for number, context, name, basis in cursor.fetchall()]
 
 
-def _worked_out(pair: Pair, subject: SubjectName, basis: str) -> PromotionOutlook | None:
+def _worked_out(pair: EnvironmentPair, subject: SubjectName, basis: str) -> PromotionOutlook | None:
     """The answer, which is of what was there after the basis was taken; None for a subject that went meanwhile."""
     try:
         plan = plan_of(pair.source, pair.target, subject, latest_number(pair.source, subject))
@@ -344,7 +354,7 @@ def _worked_out(pair: Pair, subject: SubjectName, basis: str) -> PromotionOutloo
     )
 
 
-def _keep(outlooks: Iterable[PromotionOutlook]) -> None:
+def _store(outlooks: Iterable[PromotionOutlook]) -> None:
     """Written in one order, so that two runs at a time don't wait for each other in a circle."""
     rows = sorted(outlooks, key=lambda row: (row.source_id, row.target_id, row.context_name, row.subject_name))
     PromotionOutlook.objects.bulk_create(

@@ -112,24 +112,30 @@ _BASIS_OF_WANTED = _BASIS_OF.format(
 
 
 @dataclass(frozen=True)
-class Pair:
+class EnvironmentPair:
     """Two environments that follow each other."""
 
     source: Environment
     target: Environment
 
 
-def pairs_of(environments: Sequence[Environment]) -> list[Pair]:
+def pairs_of(environments: Sequence[Environment]) -> list[EnvironmentPair]:
     """Each environment with the next one."""
-    return [Pair(source, target) for source, target in pairwise(environments)]
+    return [EnvironmentPair(source, target) for source, target in pairwise(environments)]
 
 
-def basis_query(pairs: Sequence[Pair], subjects: Sequence[SubjectName] | None = None) -> tuple[str, dict[str, Any]]:
+def basis_query(
+    pairs: Sequence[EnvironmentPair], subjects: Sequence[SubjectName] | None = None
+) -> tuple[str, dict[str, Any]]:
     """SQL that gives (number of the pair, context, subject, basis), with its parameters; `subjects` None means all."""
     names = None if subjects is None else [name.qualified for name in subjects]
-    places = {row.registry.pk: row.registry for pair in pairs for row in (pair.source, pair.target)}
-    said = facts_of(list(places.values()), names)
-    facts = [(registry, subject, fact) for registry, found in said.items() for subject, fact in found.items()]
+    registries = {row.registry.pk: row.registry for pair in pairs for row in (pair.source, pair.target)}
+    facts_by_registry = facts_of(list(registries.values()), names)
+    facts = [
+        (registry, subject, fact)
+        for registry, facts_by_subject in facts_by_registry.items()
+        for subject, fact in facts_by_subject.items()
+    ]
     parameters = {
         "n": list(range(len(pairs))),
         "sources": [pair.source.registry_id for pair in pairs],
@@ -145,7 +151,7 @@ def basis_query(pairs: Sequence[Pair], subjects: Sequence[SubjectName] | None = 
 
 
 def bases(
-    pairs: Sequence[Pair], subjects: Sequence[SubjectName] | None = None
+    pairs: Sequence[EnvironmentPair], subjects: Sequence[SubjectName] | None = None
 ) -> Iterator[tuple[int, SubjectName, str]]:
     """The rows of that query."""
     with connection.cursor() as cursor:
@@ -154,7 +160,7 @@ def bases(
             yield number, SubjectName(context, subject), basis
 
 
-def _digests(pairs: Sequence[Pair]) -> list[str]:
+def _digests(pairs: Sequence[EnvironmentPair]) -> list[str]:
     """What holds for each pair as a whole: the target's rules, and the configs and modes wider than a subject."""
     registries = [pair.target.registry_id for pair in pairs]
     prefetch_related_objects([pair.target for pair in pairs], "review_rules")
@@ -162,7 +168,7 @@ def _digests(pairs: Sequence[Pair]) -> list[str]:
         model: _grouped(model.objects.filter(registry__in=registries, subject_name=None).order_by("pk"), "registry_id")
         for model in (Config, Mode)
     }
-    found = []
+    digests = []
     for pair in pairs:
         registry = pair.target.registry
         parts = [
@@ -170,8 +176,8 @@ def _digests(pairs: Sequence[Pair]) -> list[str]:
             registry.sync_error, registry.synced_at is None, _rules(pair.target),
             wide[Config].get(registry.pk), wide[Mode].get(registry.pk),
         ]  # fmt: skip
-        found.append(hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest())
-    return found
+        digests.append(hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest())
+    return digests
 
 
 def _rules(environment: Environment) -> list[dict[str, Any]] | None:
@@ -182,7 +188,7 @@ def _rules(environment: Environment) -> list[dict[str, Any]] | None:
 
 
 def _grouped(rows: Any, key: str) -> dict[int, list[dict[str, Any]]]:
-    found: dict[int, list[dict[str, Any]]] = {}
+    groups: dict[int, list[dict[str, Any]]] = {}
     for row in rows.values():
-        found.setdefault(row[key], []).append(row)
-    return found
+        groups.setdefault(row[key], []).append(row)
+    return groups

@@ -23,7 +23,7 @@ from registry.promotions.board.readiness_fingerprint import basis_query, pairs_o
 from registry.promotions.environments.freezes import window_of
 from registry.promotions.environments.selectors import environment_rows
 from registry.promotions.models import Environment, PromotionRequest, RequestItem
-from registry.promotions.permissions import Readable
+from registry.promotions.permissions import ReadableSubjects
 from registry.subjects.models import VersionStanding
 from registry.subjects.versions.glob_filters import escaped
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
@@ -97,21 +97,21 @@ class _Version:
         return self.standing is None or self.standing.standing != VersionStanding.QUARANTINED
 
 
-_Held = Mapping[tuple[int, SubjectName], Sequence[_Version]]
+_LiveVersions = Mapping[tuple[int, SubjectName], Sequence[_Version]]
 
 
 def rows_of(environments: Sequence[Environment], subjects: Sequence[SubjectName], by: Actor) -> tuple[BoardRow, ...]:
     """The rows of these subjects, with cells as somebody may read them; a constant number of queries."""
     if not subjects:
         return ()
-    held = _held(environments, subjects, by)
-    steps = {subject: _steps(environments, subject, held) for subject in subjects}
-    behind = [subject for subject, found in steps.items() if any(step.is_behind for step in found)]
-    outlooks = _outlooks(environments, behind)
+    versions = _live_versions(environments, subjects, by)
+    steps = {subject: _steps(environments, subject, versions) for subject in subjects}
+    behind = [subject for subject, row in steps.items() if any(step.is_behind for step in row)]
+    outlooks = _readiness(environments, behind)
     requests = _requests(environments, behind)
     return tuple(
-        BoardRow(subject, tuple(_cell(step, subject, outlooks, requests) for step in found))
-        for subject, found in steps.items()
+        BoardRow(subject, tuple(_cell(step, subject, outlooks, requests) for step in row))
+        for subject, row in steps.items()
     )
 
 
@@ -129,24 +129,27 @@ ORDER BY v.version
 """
 
 
-def _held(environments: Sequence[Environment], subjects: Sequence[SubjectName], by: Actor) -> _Held:
+def _live_versions(environments: Sequence[Environment], subjects: Sequence[SubjectName], by: Actor) -> _LiveVersions:
     """The live versions of the page's subjects, ascending, where somebody may read them; one query."""
     readable = {
-        (place.registry_id, name.context, name.subject): (place.pk, name)
-        for place in environments
+        (environment.registry_id, name.context, name.subject): (environment.pk, name)
+        for environment in environments
         for name in subjects
-        if may(by, "schema.read", registry=place.registry.name, subject=name.qualified)
+        if may(by, "schema.read", registry=environment.registry.name, subject=name.qualified)
     }
-    given: dict[str, Any] = {"registries": [place.registry_id for place in environments], **_names(subjects)}
-    found: dict[tuple[int, SubjectName], list[_Version]] = {}
+    parameters: dict[str, Any] = {
+        "registries": [environment.registry_id for environment in environments],
+        **_names(subjects),
+    }
+    versions: dict[tuple[int, SubjectName], list[_Version]] = {}
     with connection.cursor() as cursor:
-        cursor.execute(_VERSIONS, given)
+        cursor.execute(_VERSIONS, parameters)
         for registry, context, subject, number, fingerprint, schema_id, row, since, *decided in cursor.fetchall():
             key = readable.get((registry, context, subject))
             if key is not None:
                 standing = Standing(*decided) if decided[0] else None
-                found.setdefault(key, []).append(_Version(number, fingerprint, schema_id, row, since, standing))
-    return found
+                versions.setdefault(key, []).append(_Version(number, fingerprint, schema_id, row, since, standing))
+    return versions
 
 
 def _names(subjects: Sequence[SubjectName]) -> dict[str, list[str]]:
@@ -166,18 +169,18 @@ JOIN promotions_promotionoutlook outlook ON outlook.source_id = place.source_id
 """
 
 
-def _outlooks(environments: Sequence[Environment], subjects: Sequence[SubjectName]) -> _Outlooks:
+def _readiness(environments: Sequence[Environment], subjects: Sequence[SubjectName]) -> _Outlooks:
     """(number of the pair, subject) → the answer that still holds."""
     pairs = pairs_of(environments)
     if not pairs or not subjects:
         return {}
     basis, parameters = basis_query(pairs, subjects)
-    places = {
+    rows = {
         "source_ids": [pair.source.pk for pair in pairs],
         "target_ids": [pair.target.pk for pair in pairs],
     }
     with connection.cursor() as cursor:
-        cursor.execute(_FRESH.format(basis=basis), parameters | places)
+        cursor.execute(_FRESH.format(basis=basis), parameters | rows)
         return {
             (number, SubjectName(context, name)): (verdict, tuple(json.loads(reasons)))
             for number, context, name, verdict, reasons in cursor.fetchall()
@@ -198,47 +201,49 @@ def _requests(environments: Sequence[Environment], subjects: Sequence[SubjectNam
     ).exclude(request__state=PromotionRequest.DRAFT)
     columns = ("open_in", "context_name", "subject_name", "fingerprint", "request", "request__state")
     return {
-        (place, SubjectName(context, subject), fingerprint): (request, state)
-        for place, context, subject, fingerprint, request, state in rows.values_list(*columns)
+        (environment, SubjectName(context, subject), fingerprint): (request, state)
+        for environment, context, subject, fingerprint, request, state in rows.values_list(*columns)
     }
 
 
 @dataclass(frozen=True)
-class _Step:
+class _SubjectStep:
     """A subject's versions in an environment and in the one before it; `number` is that of the place in the order."""
 
     number: int
-    place: Environment
+    environment: Environment
     here: Sequence[_Version]
     before: Sequence[_Version]
 
     @cached_property
-    def wanted(self) -> _Version | None:
+    def candidate(self) -> _Version | None:
         """The one that would be promoted: the newest that isn't quarantined."""
         return next((version for version in reversed(self.before) if version.is_trusted), None)
 
     @cached_property
     def is_behind(self) -> bool:
         """Whether that one isn't here."""
-        return self.wanted is not None and all(v.fingerprint != self.wanted.fingerprint for v in self.here)
+        return self.candidate is not None and all(v.fingerprint != self.candidate.fingerprint for v in self.here)
 
 
-def _steps(environments: Sequence[Environment], subject: SubjectName, held: _Held) -> list[_Step]:
-    versions = [held.get((place.pk, subject), ()) for place in environments]
+def _steps(
+    environments: Sequence[Environment], subject: SubjectName, live_versions: _LiveVersions
+) -> list[_SubjectStep]:
+    versions = [live_versions.get((environment.pk, subject), ()) for environment in environments]
     return [
-        _Step(number, place, versions[number], versions[number - 1] if number else ())
-        for number, place in enumerate(environments)
+        _SubjectStep(number, environment, versions[number], versions[number - 1] if number else ())
+        for number, environment in enumerate(environments)
     ]
 
 
-def _cell(step: _Step, subject: SubjectName, outlooks: _Outlooks, requests: _Requests) -> BoardCell:
+def _cell(step: _SubjectStep, subject: SubjectName, outlooks: _Outlooks, requests: _Requests) -> BoardCell:
     newest = step.here[-1] if step.here else _Version(0, "", 0)
     verdict, reasons = outlooks.get((step.number - 1, subject), ("unknown", ())) if step.is_behind else ("", ())
     request, state = (None, "")
-    if step.wanted is not None and step.is_behind:
-        request, state = requests.get((step.place.pk, subject, step.wanted.fingerprint), (None, ""))
+    if step.candidate is not None and step.is_behind:
+        request, state = requests.get((step.environment.pk, subject, step.candidate.fingerprint), (None, ""))
     return BoardCell(
-        place=step.place.registry.name,
+        place=step.environment.registry.name,
         version=newest.number,
         fingerprint=newest.fingerprint,
         schema_id=newest.schema_id,
@@ -246,7 +251,7 @@ def _cell(step: _Step, subject: SubjectName, outlooks: _Outlooks, requests: _Req
         live=tuple((version.number, version.row) for version in step.here),
         since=newest.since,
         standing=newest.standing,
-        wanted=step.wanted.number if step.wanted else 0,
+        wanted=step.candidate.number if step.candidate else 0,
         behind=step.is_behind,
         id_differs=_has_other_id(newest, step.before),
         other_content=_other_content(step.before, step.here),
@@ -264,9 +269,11 @@ def _has_other_id(newest: _Version, before: Iterable[_Version]) -> bool:
 
 
 def _other_content(before: Iterable[_Version], here: Iterable[_Version]) -> tuple[int, ...]:
-    known = {version.number: version.fingerprint for version in before}
+    fingerprints = {version.number: version.fingerprint for version in before}
     return tuple(
-        version.number for version in here if known.get(version.number, version.fingerprint) != version.fingerprint
+        version.number
+        for version in here
+        if fingerprints.get(version.number, version.fingerprint) != version.fingerprint
     )
 
 
@@ -289,7 +296,7 @@ class BoardPlace:
 class Board:
     """A page of the board; `total` counts the rows of all pages, `after` begins the next one ("" on the last)."""
 
-    places: tuple[BoardPlace, ...]
+    environments: tuple[BoardPlace, ...]
     rows: tuple[BoardRow, ...]
     total: int
     after: str
@@ -322,27 +329,27 @@ def board_rows(
     frozen = _frozen(environments)
     most = max(1, min(limit, MAX_ROWS))
     keys, total = page_of(
-        Readable(environments, extent),
+        ReadableSubjects(environments, extent),
         filters=filters,
-        words=_patterns(text),
+        patterns=_patterns(text),
         frozen=frozen,
         after=parse_subject(after) if after else SubjectName("", ""),
         limit=most + 1,
     )
     shown = keys[:most]
-    places = tuple(
+    columns = tuple(
         BoardPlace(row.registry.name, row.position, row.is_closed, frozen.get(row.pk, "")) for row in environments
     )
-    found = rows_of(environments, shown, by)
-    return Board(places, found, total, shown[-1].qualified if len(keys) > len(shown) else "")
+    page_rows = rows_of(environments, shown, by)
+    return Board(columns, page_rows, total, shown[-1].qualified if len(keys) > len(shown) else "")
 
 
 def _patterns(text: str) -> list[str]:
     """A pattern for each word, with nothing in it that PostgreSQL reads as one."""
     if len(text) > MAX_TEXT or "\0" in text:
         raise InvalidInput(f"Search with at most {MAX_TEXT} characters, and without NUL.")
-    words = text.split()[:MAX_WORDS]
-    return [f"%{escaped(word)}%" for word in words]
+    terms = text.split()[:MAX_WORDS]
+    return [f"%{escaped(word)}%" for word in terms]
 
 
 def _frozen(environments: Sequence[Environment]) -> dict[int, str]:

@@ -16,7 +16,7 @@ from registry.audit.context import record
 from registry.errors import SchemaTooCostly
 from registry.formats.base import ParsedSchema
 from registry.promotions.models import PromotionRequest
-from registry.promotions.plan.types import PASS, SKIPPED, WARN, Check, Plan, Step, Wish
+from registry.promotions.plan.types import PASS, SKIPPED, WARN, Check, Plan, PlanStep, PromotionSpec
 from registry.subjects.comparison.parsed_versions import is_personal_tag
 from registry.subjects.engine import schema_engine
 from registry.subjects.lifecycle.notes import Note, bring_note, notes_of
@@ -28,27 +28,27 @@ _NAMED: Final = 5
 _INFO: Final = "info"
 
 
-def checks_of_care(wish: Wish, subjects: Sequence[str], schemas: Mapping[str, ParsedSchema]) -> list[Check]:
+def checks_of_care(spec: PromotionSpec, subjects: Sequence[str], schemas: Mapping[str, ParsedSchema]) -> list[Check]:
     """A check each of the linter, of owners and of descriptions, for all of these subjects; four queries."""
-    return [_linted(subjects, schemas), _owned(wish.target.registry, subjects), _described(wish, subjects)]
+    return [_linted(subjects, schemas), _owned(spec.target.registry, subjects), _described(spec, subjects)]
 
 
 def _linted(subjects: Sequence[str], schemas: Mapping[str, ParsedSchema]) -> Check:
-    name, told, remarks = "advice on the schemas", list[str](), 0
+    name, warned, remarks = "advice on the schemas", list[str](), 0
     try:
         for subject in subjects:
-            found = schema_engine.lint(schemas[subject]) if subject in schemas else ()
-            warnings = [item for item in found if item.weight != _INFO]
-            remarks += len(found) - len(warnings)
+            findings = schema_engine.lint(schemas[subject]) if subject in schemas else ()
+            warnings = [item for item in findings if item.weight != _INFO]
+            remarks += len(findings) - len(warnings)
             if warnings:
                 first, more = warnings[0], len(warnings) - 1
                 rest = f", and {more} more" if more else ""
-                told.append(f"{subject}: {first.message}{f' ({first.path})' if first.path else ''}{rest}")
+                warned.append(f"{subject}: {first.message}{f' ({first.path})' if first.path else ''}{rest}")
     except SchemaTooCostly as error:
         return Check("lint", name, SKIPPED, error.message)
-    if told:
+    if warned:
         cure = "Check the text as a new version: the report names each place, with its cure."
-        return Check("lint", name, WARN, f"{_listed(told, '; ')}.", cure)
+        return Check("lint", name, WARN, f"{_listed(warned, '; ')}.", cure)
     small = f" {remarks} small remark{'s' if remarks != 1 else ''} in their reports." if remarks else ""
     return Check("lint", name, PASS, f"The linter warns of nothing.{small}")
 
@@ -62,11 +62,13 @@ def _owned(registry: Registry, subjects: Sequence[str]) -> Check:
     return Check("owners", "owners", WARN, f"Nobody owns {_listed(without)} in {registry.name}.", cure)
 
 
-def _described(wish: Wish, subjects: Sequence[str]) -> Check:
+def _described(spec: PromotionSpec, subjects: Sequence[str]) -> Check:
     names = {parse_subject(subject): subject for subject in subjects}
-    places = [wish.target.registry, *([wish.source.registry] if wish.source else [])]
-    told = {name for place in places for name, note in notes_of(place, names.keys()).items() if note.doc.strip()}
-    without = [subject for name, subject in names.items() if name not in told]
+    registries = [spec.target.registry, *([spec.source.registry] if spec.source else [])]
+    described = {
+        name for registry in registries for name, note in notes_of(registry, names.keys()).items() if note.doc.strip()
+    }
+    without = [subject for name, subject in names.items() if name not in described]
     title = "descriptions"
     if not without:
         return Check("descriptions", title, PASS, "Each subject says what it is for.")
@@ -82,61 +84,63 @@ def _listed(parts: Sequence[str], between: str = ", ") -> str:
 PROMOTE: Final = "promote"
 
 
-def checks_of_notes(wish: Wish, plan: Plan) -> list[Check]:
+def checks_of_notes(spec: PromotionSpec, plan: Plan) -> list[Check]:
     """What becomes of the descriptions; nothing where the source has none, or the target has the same. Two queries."""
-    if wish.kind != PROMOTE or wish.source is None:
+    if spec.kind != PROMOTE or spec.source is None:
         return []
-    pairs = _pairs(wish.source.registry, wish.target.registry, plan.steps)
-    elsewhere = wish.target.registry.kind == Registry.REMOTE
-    return [_check(name, here, there, wish, elsewhere=elsewhere) for name, (here, there) in pairs.items()]
+    pairs = _pairs(spec.source.registry, spec.target.registry, plan.steps)
+    elsewhere = spec.target.registry.kind == Registry.REMOTE
+    return [_check(name, here, there, spec, elsewhere=elsewhere) for name, (here, there) in pairs.items()]
 
 
-def _check(name: SubjectName, here: Note, there: Note, wish: Wish, *, elsewhere: bool) -> Check:
-    title, target = f"description of {name.qualified}", wish.target.registry.name
+def _check(name: SubjectName, here: Note, there: Note, spec: PromotionSpec, *, elsewhere: bool) -> Check:
+    title, target = f"description of {name.qualified}", spec.target.registry.name
     hidden = [
-        tag for tag in here.tags if is_personal_tag(tag) and tag.lower() not in {each.lower() for each in there.tags}
+        tag
+        for tag in here.tags
+        if is_personal_tag(tag) and tag.lower() not in {tag_there.lower() for tag_there in there.tags}
     ]
     what = f"tagged {', '.join(here.tags)}" if here.tags else "without tags"
     if elsewhere:
-        said = f"It stays here: {target} is another server, which has no descriptions."
-        return Check("notes", title, PASS, said, subject=name.qualified)
+        sentence = f"It stays here: {target} is another server, which has no descriptions."
+        return Check("notes", title, PASS, sentence, subject=name.qualified)
     if not there.tags and not there.doc:
         return Check("notes", title, PASS, f"It goes along to {target}, {what}.", subject=name.qualified)
-    if wish.with_config:
+    if spec.with_config:
         return Check(
             "notes", title, PASS, f"It takes the place of the one of {target}, {what}.", subject=name.qualified
         )
-    said = f"{target} has another one, which stays."
+    sentence = f"{target} has another one, which stays."
     cure = "Bring the subjects' own settings along, or change it on the subject's page there."
     if hidden:
-        said += f" It lacks {', '.join(hidden)}, which hides values of personal data."
-    return Check("notes", title, WARN if hidden else PASS, said, cure, subject=name.qualified)
+        sentence += f" It lacks {', '.join(hidden)}, which hides values of personal data."
+    return Check("notes", title, WARN if hidden else PASS, sentence, cure, subject=name.qualified)
 
 
-def carry_notes(request: PromotionRequest, steps: Iterable[Step], by: Actor) -> None:
+def carry_notes(request: PromotionRequest, steps: Iterable[PlanStep], by: Actor) -> None:
     """Write the descriptions that go along, in the transaction of the applying."""
     if request.kind != PROMOTE or request.source is None:
         return
     target = request.target.registry
     pairs = _pairs(request.source.registry, target, steps)
-    wanted = {
+    notes = {
         name: here
         for name, (here, there) in pairs.items()
         if request.config is not None or not (there.tags or there.doc)
     }
-    rows = Subject.objects.filter(context__registry=target, name__in={name.subject for name in wanted})
+    rows = Subject.objects.filter(context__registry=target, name__in={name.subject for name in notes})
     for row in rows.select_related("context").select_for_update(of=("self",)):
-        note = wanted.get(SubjectName(row.context.name, row.name))
+        note = notes.get(SubjectName(row.context.name, row.name))
         if note is not None:
             record(by=by, why=f"apply request {request.pk}: the description of {row.name} goes along")
             bring_note(row, tags=note.tags, doc=note.doc, by=by)
 
 
-def _pairs(source: Registry, target: Registry, steps: Iterable[Step]) -> dict[SubjectName, tuple[Note, Note]]:
+def _pairs(source: Registry, target: Registry, steps: Iterable[PlanStep]) -> dict[SubjectName, tuple[Note, Note]]:
     """The subjects whose description differs, with both; the target's may be empty, the source's isn't."""
     names = sorted({parse_subject(step.subject) for step in steps}, key=lambda name: name.qualified)
     here, there = notes_of(source, names), notes_of(target, names)
-    found = {name: (here[name], there.get(name, Note())) for name in names if name in here}
+    pairs = {name: (here[name], there.get(name, Note())) for name in names if name in here}
     return {
-        name: (one, other) for name, (one, other) in found.items() if (one.tags, one.doc) != (other.tags, other.doc)
+        name: (one, other) for name, (one, other) in pairs.items() if (one.tags, one.doc) != (other.tags, other.doc)
     }

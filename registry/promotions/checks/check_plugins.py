@@ -9,13 +9,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
 
 from registry.promotions.plan.target_state import named_in
-from registry.promotions.plan.types import NEWER, SOURCE_DRIFT, WARN, Check, Plan, Step, Wish
+from registry.promotions.plan.types import NEWER, SOURCE_DRIFT, WARN, Check, Plan, PlanStep, PromotionSpec
 from registry.subjects.models import Registry, SchemaVersion
 from registry.subjects.versions.qualified_names import SubjectName
 
 #: of what a plan does at the target, and of the finding that it answers (by number; None: of none), the checks that
 #: another app adds; in a constant number of queries
-Outlook = Callable[[Registry, Sequence[Step], int | None], Sequence[Check]]
+Outlook = Callable[[Registry, Sequence[PlanStep], int | None], Sequence[Check]]
 #: of registries and subjects (None: of all), what those checks depend on for each that has anything: any text that changes
 #: with it, by the registry's key and the subject; in a constant number of queries. Subjects are named as the dialects
 #: write them
@@ -48,11 +48,11 @@ def find_breaks(name: str, ask: OpenBreaks) -> None:
 
 def open_breaks(registry: Registry, subjects: Collection[str]) -> dict[str, list[int]]:
     """The open break findings of the subjects, by number; subjects without any aren't there."""
-    found: dict[str, list[int]] = {}
+    breaks: dict[str, list[int]] = {}
     for ask in BREAKS.values():
         for subject, numbers in ask(registry, subjects).items():
-            found.setdefault(subject, []).extend(numbers)
-    return found
+            breaks.setdefault(subject, []).extend(numbers)
+    return breaks
 
 
 def checks_from_outside(target: Registry, plan: Plan, answers: int | None = None) -> tuple[Check, ...]:
@@ -62,52 +62,63 @@ def checks_from_outside(target: Registry, plan: Plan, answers: int | None = None
 
 def facts_of(targets: Collection[Registry], subjects: Collection[str] | None = None) -> dict[int, dict[str, str]]:
     """By registry, for each of the subjects that another app has something to say of, all that it says."""
-    found: dict[int, dict[str, list[str]]] = {}
+    facts_by_registry: dict[int, dict[str, list[str]]] = {}
     for name, ask in sorted(FACTS.items()):
-        for registry, said in ask(targets, subjects).items():
-            for subject, fact in said.items():
-                found.setdefault(registry, {}).setdefault(subject, []).append(f"{name}: {fact}")
-    return {registry: {name: "; ".join(facts) for name, facts in said.items()} for registry, said in found.items()}
+        for registry, by_subject in ask(targets, subjects).items():
+            for subject, fact in by_subject.items():
+                facts_by_registry.setdefault(registry, {}).setdefault(subject, []).append(f"{name}: {fact}")
+    return {
+        registry: {name: "; ".join(facts) for name, facts in by_subject.items()}
+        for registry, by_subject in facts_by_registry.items()
+    }
 
 
 _CURE: Final = "Resolve or acknowledge what is open there, or approve it with a comment that says why it may come."
 
 
-def checks_of_source(wish: Wish, plan: Plan) -> list[Check]:
+def checks_of_source(spec: PromotionSpec, plan: Plan) -> list[Check]:
     """Of each subject that the plan writes, its open break findings at the source, and that it has a newer version there.
 
     They are counted and not told: whoever may read the request may not read the source. An approval binds to the first,
     so that a break which opens later voids it. Two queries; no checks for what comes from no environment.
     """
-    if wish.source is None or wish.source.pk == wish.target.pk:
+    if spec.source is None or spec.source.pk == spec.target.pk:
         return []
-    place = wish.source.registry
+    registry = spec.source.registry
     steps = {step.subject: step for step in plan.steps if step.writes and step.source_version}
     if not steps:
         return []
-    breaks = open_breaks(place, list(steps))
-    newest = _newest(place, [item.subject for item in wish.items])
-    found = []
+    breaks = open_breaks(registry, list(steps))
+    newest = _newest(registry, [item.subject for item in spec.items])
+    checks = []
     for subject, step in steps.items():
         newer = newest.get(subject, 0)
         is_newer = newer > step.source_version
         if subject in breaks:
             count = len(breaks[subject])
-            said = f"{count} break finding{'s are' if count > 1 else ' is'} open for {subject} in {place.name}."
+            sentence = f"{count} break finding{'s are' if count > 1 else ' is'} open for {subject} in {registry.name}."
             if is_newer:
-                said += (
+                sentence += (
                     f" Version {newer} there is newer than version {step.source_version}, which this request brings."
                 )
-            found.append(
+            checks.append(
                 Check(
-                    SOURCE_DRIFT, f"drift of {subject} at the source", WARN, said, _CURE, subject=subject, binding=True
+                    SOURCE_DRIFT,
+                    f"drift of {subject} at the source",
+                    WARN,
+                    sentence,
+                    _CURE,
+                    subject=subject,
+                    binding=True,
                 )
             )
         if is_newer:
-            said = f"{place.name} has version {newer} of {subject}; this request brings version {step.source_version}."
+            sentence = (
+                f"{registry.name} has version {newer} of {subject}; this request brings version {step.source_version}."
+            )
             cure = "Ask for the newest version, if that is the one that is meant."
-            found.append(Check(NEWER, f"newest version of {subject}", WARN, said, cure, subject=subject))
-    return found
+            checks.append(Check(NEWER, f"newest version of {subject}", WARN, sentence, cure, subject=subject))
+    return checks
 
 
 def _newest(registry: Registry, names: list[SubjectName]) -> dict[str, int]:
@@ -115,8 +126,8 @@ def _newest(registry: Registry, names: list[SubjectName]) -> dict[str, int]:
     rows = SchemaVersion.objects.filter(
         named_in(names, "subject__"), subject__context__registry=registry, deleted_at=None
     )
-    found: dict[str, int] = {}
+    versions: dict[str, int] = {}
     for context, subject, version in rows.values_list("subject__context__name", "subject__name", "version"):
         name = SubjectName(context, subject).qualified
-        found[name] = max(version, found.get(name, 0))
-    return found
+        versions[name] = max(version, versions.get(name, 0))
+    return versions

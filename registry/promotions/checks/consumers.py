@@ -13,7 +13,7 @@ from typing import Any, Final
 from registry.errors import SchemaTooCostly
 from registry.formats.base import ParsedSchema
 from registry.promotions.models import Acknowledgement, PromotionRequest
-from registry.promotions.plan.types import FAIL, PASS, SKIPPED, WARN, Check, Plan, Verdict, Wish
+from registry.promotions.plan.types import FAIL, PASS, SKIPPED, WARN, Check, Plan, PromotionSpec, Verdict
 from registry.subjects.models import Registry
 from registry.subjects.usage.clients import ClientInfo, Harm, clients_of_several, harm_to, versions_of_clients
 from registry.subjects.versions.qualified_names import parse_subject
@@ -32,8 +32,8 @@ def checks_of_clients(registry: Registry, subjects: Sequence[str], schemas: Mapp
     clients = clients_of_several(registry, names.keys()) if names else {}
     history = versions_of_clients(registry, clients)
     return [
-        _check(names[name], schemas[names[name]], found, history.get(name, {}))
-        for name, found in sorted(clients.items(), key=lambda pair: pair[0].qualified)
+        _check(names[name], schemas[names[name]], declared, history.get(name, {}))
+        for name, declared in sorted(clients.items(), key=lambda pair: pair[0].qualified)
     ]
 
 
@@ -51,10 +51,10 @@ def _check(
     if hurt:
         more = f"; and {len(hurt) - NAMED} more" if len(hurt) > NAMED else ""
         concerned = tuple(dict.fromkeys(harm.client.name for harm in hurt))
-        listed = "; ".join(map(_told, hurt[:NAMED]))
+        listed = "; ".join(map(_described, hurt[:NAMED]))
         cure = "Talk to them before it is applied; bring them to a version that goes with it first."
-        said = f"{listed}{more}.{quiet}"
-        return Check(CLIENTS, name, WARN, said, cure, subject=subject, concerned=concerned, asked=len(there))
+        sentence = f"{listed}{more}.{quiet}"
+        return Check(CLIENTS, name, WARN, sentence, cure, subject=subject, concerned=concerned, asked=len(there))
     if not there:
         return Check(CLIENTS, name, SKIPPED, f"Of its clients none was heard of lately.{quiet}", subject=subject)
     listed = ", ".join(client.name for client in there[:NAMED])
@@ -64,7 +64,7 @@ def _check(
     )
 
 
-def _told(harm: Harm) -> str:
+def _described(harm: Harm) -> str:
     client = harm.client
     contact = f", {client.contact}" if client.contact else ""
     return f"{client.name} ({client.does} version {client.number}{contact}) {harm.said}"
@@ -83,7 +83,7 @@ _NAMED: Final = 5
 
 
 @dataclass(frozen=True, order=True)
-class Hurt:
+class AffectedClient:
     """A declared client of a subject that doesn't go on with what a plan brings."""
 
     subject: str
@@ -95,10 +95,10 @@ class Hurt:
         return f"{self.client} of {self.subject}"
 
 
-def hurt_by(checks: Iterable[Mapping[str, Any]]) -> tuple[Hurt, ...]:
+def affected_clients(checks: Iterable[Mapping[str, Any]]) -> tuple[AffectedClient, ...]:
     """The clients that don't go on, as stored checks have them."""
     return tuple(
-        Hurt(str(check.get("subject") or ""), str(name))
+        AffectedClient(str(check.get("subject") or ""), str(name))
         for check in checks
         if check.get("code") == CLIENTS
         for name in check.get("concerned") or ()
@@ -106,7 +106,11 @@ def hurt_by(checks: Iterable[Mapping[str, Any]]) -> tuple[Hurt, ...]:
 
 
 def acknowledged_check(
-    hurt: Collection[Hurt], given: Collection[Hurt], voided: Collection[Hurt] = (), *, blocks: bool
+    hurt: Collection[AffectedClient],
+    acknowledged: Collection[AffectedClient],
+    voided: Collection[AffectedClient] = (),
+    *,
+    blocks: bool,
 ) -> list[Check]:
     """Whether each of them has been acknowledged; no check where none is hurt.
 
@@ -115,17 +119,17 @@ def acknowledged_check(
     """
     if not hurt:
         return []
-    left = [each for each in hurt if each not in given]
+    left = [consumer for consumer in hurt if consumer not in acknowledged]
     number = len(hurt)
     if not left:
         return [Check(CONSUMERS, _NAME, PASS, f"Acknowledged for {_listed(hurt)}.", asked=number)]
-    lost = sum(each in voided for each in left)
+    lost = sum(consumer in voided for consumer in left)
     void = f" {lost} {'was' if lost == 1 else 'were'} acknowledged for an earlier plan, which no longer counts."
-    said = f"{number - len(left)} of {number} acknowledged. Not yet: {_listed(left)}.{void if lost else ''}"
+    sentence = f"{number - len(left)} of {number} acknowledged. Not yet: {_listed(left)}.{void if lost else ''}"
     cure = "Have somebody of theirs read what it meets, and acknowledge it on the request's page."
-    names = tuple(each.client for each in left)
+    names = tuple(consumer.client for consumer in left)
     verdict: Verdict = FAIL if blocks else WARN
-    return [Check(CONSUMERS, _NAME, verdict, said, cure, overridable=blocks, concerned=names, asked=number)]
+    return [Check(CONSUMERS, _NAME, verdict, sentence, cure, overridable=blocks, concerned=names, asked=number)]
 
 
 def with_rule(plan: Mapping[str, Any], *, blocks: bool) -> dict[str, Any]:
@@ -139,27 +143,29 @@ def _ruled(check: Mapping[str, Any], *, blocks: bool) -> Mapping[str, Any]:
     return {**check, "verdict": FAIL if blocks else WARN, "overridable": blocks}
 
 
-def _listed(found: Collection[Hurt]) -> str:
-    names = [each.words for each in list(found)[:_NAMED]]
-    more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+def _listed(consumers: Collection[AffectedClient]) -> str:
+    names = [consumer.words for consumer in list(consumers)[:_NAMED]]
+    more = f" and {len(consumers) - _NAMED} more" if len(consumers) > _NAMED else ""
     return ", ".join(names) + more
 
 
-def consumers_check(wish: Wish, plan: Plan) -> list[Check]:
+def consumers_check(spec: PromotionSpec, plan: Plan) -> list[Check]:
     """The check of a plan that is whole but for it; one query where a client is hurt, none elsewhere."""
-    hurt = hurt_by([check.to_dict() for check in plan.checks if check.concerned])
+    hurt = affected_clients([check.to_dict() for check in plan.checks if check.concerned])
     if not hurt:
         return []
-    given, voided = _said(wish.request_id, plan.hash) if wish.request_id else (set(), set())
-    return acknowledged_check(hurt, given, voided, blocks=wish.target.clients_block)
+    acknowledged, voided = _acknowledgements(spec.request_id, plan.hash) if spec.request_id else (set(), set())
+    return acknowledged_check(hurt, acknowledged, voided, blocks=spec.target.clients_block)
 
 
 def check_of(request: PromotionRequest) -> list[Check]:
     """The same of a request's stored plan, its target joined."""
-    hurt = hurt_by(request.plan["checks"])
+    hurt = affected_clients(request.plan["checks"])
     if not hurt:
         return []
-    return acknowledged_check(hurt, *_said(request.pk, request.plan_hash), blocks=request.target.clients_block)
+    return acknowledged_check(
+        hurt, *_acknowledgements(request.pk, request.plan_hash), blocks=request.target.clients_block
+    )
 
 
 def counted_anew(request: PromotionRequest) -> dict[str, Any]:
@@ -168,10 +174,10 @@ def counted_anew(request: PromotionRequest) -> dict[str, Any]:
     return {**request.plan, "checks": [*others, *(check.to_dict() for check in check_of(request))]}
 
 
-def _said(request_id: int, plan_hash: str) -> tuple[set[Hurt], set[Hurt]]:
+def _acknowledgements(request_id: int, plan_hash: str) -> tuple[set[AffectedClient], set[AffectedClient]]:
     """Of which clients somebody has acknowledged this plan, and of which another one."""
     rows = Acknowledgement.objects.filter(request_id=request_id).values_list("subject", "client", "plan_hash")
-    given, voided = set[Hurt](), set[Hurt]()
+    acknowledged, voided = set[AffectedClient](), set[AffectedClient]()
     for subject, client, said_of in rows:
-        (given if said_of == plan_hash else voided).add(Hurt(subject, client))
-    return given, voided
+        (acknowledged if said_of == plan_hash else voided).add(AffectedClient(subject, client))
+    return acknowledged, voided

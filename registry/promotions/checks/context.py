@@ -21,7 +21,19 @@ from registry.promotions.environments.freezes import frozen_at
 from registry.promotions.models import Environment, PromotionRequest, Thread
 from registry.promotions.models.environments import EvidenceRule
 from registry.promotions.plan.target_state import named_in
-from registry.promotions.plan.types import FAIL, PASS, SKIPPED, STALE, WARN, Check, Plan, Step, Verdict, Wanted, Wish
+from registry.promotions.plan.types import (
+    FAIL,
+    PASS,
+    SKIPPED,
+    STALE,
+    WARN,
+    Check,
+    IncomingVersion,
+    Plan,
+    PlanStep,
+    PromotionSpec,
+    Verdict,
+)
 from registry.promotions.reviews.eligibility import needed_for
 from registry.subjects.engine import schema_engine
 from registry.subjects.models import Registry, SchemaReference, SchemaVersion
@@ -42,11 +54,11 @@ def aged(check: Check, rule: EvidenceRule, now: datetime, *, has_versions: bool 
     if not rule.binds or not has_versions:
         return check
     bound = replace(check, binding=True)
-    if said := _too_old(check.as_of, check.sentence, rule, now):
-        return replace(bound, verdict=STALE, sentence=said, cure=_CURE, overridable=True)
+    if sentence := _too_old(check.as_of, check.sentence, rule, now):
+        return replace(bound, verdict=STALE, sentence=sentence, cure=_CURE, overridable=True)
     if rule.required and not check.as_of:
-        said = f"{check.sentence} {rule.environment} takes nothing without evidence from data."
-        return replace(bound, verdict=FAIL, sentence=said, cure=_CURE, overridable=True)
+        sentence = f"{check.sentence} {rule.environment} takes nothing without evidence from data."
+        return replace(bound, verdict=FAIL, sentence=sentence, cure=_CURE, overridable=True)
     return bound
 
 
@@ -60,8 +72,8 @@ def with_age(plan: Mapping[str, Any], rule: EvidenceRule, now: datetime) -> dict
 def _aged_row(row: Mapping[str, Any], rule: EvidenceRule, now: datetime) -> Mapping[str, Any]:
     if row.get("code") != EVIDENCE or row["verdict"] == STALE:
         return row
-    said = _too_old(str(row.get("as_of") or ""), str(row["sentence"]), rule, now)
-    return {**row, "verdict": STALE, "sentence": said, "cure": _CURE, "overridable": True} if said else row
+    sentence = _too_old(str(row.get("as_of") or ""), str(row["sentence"]), rule, now)
+    return {**row, "verdict": STALE, "sentence": sentence, "cure": _CURE, "overridable": True} if sentence else row
 
 
 def too_old(plan: Mapping[str, Any], rule: EvidenceRule, now: datetime) -> str:
@@ -74,11 +86,11 @@ def _too_old(as_of: str, sentence: str, rule: EvidenceRule, now: datetime) -> st
     """The sentence of what is too old; "" for what isn't, and for what was never seen."""
     if not rule.hours or not as_of:
         return ""
-    seen = datetime.fromisoformat(as_of).astimezone(UTC)
-    if now - seen <= timedelta(hours=rule.hours):
+    scanned_at = datetime.fromisoformat(as_of).astimezone(UTC)
+    if now - scanned_at <= timedelta(hours=rule.hours):
         return ""
     return (
-        f"Too old to go by: the data were last looked at {seen:%Y-%m-%d %H:%M} UTC, and {rule.environment} takes no"
+        f"Too old to go by: the data were last looked at {scanned_at:%Y-%m-%d %H:%M} UTC, and {rule.environment} takes no"
         f" evidence older than {rule.longest}. Then: {sentence}"
     )
 
@@ -90,11 +102,11 @@ def threads_check(count: int, *, blocks: bool) -> list[Check]:
     """The check of so many open discussions, none where all are resolved; it fails where they stop the release."""
     if not count:
         return []
-    said = "1 discussion is not resolved." if count == 1 else f"{count} discussions are not resolved."
+    sentence = "1 discussion is not resolved." if count == 1 else f"{count} discussions are not resolved."
     if not blocks:
-        return [Check(THREADS, "discussions", WARN, said, "Answer and resolve them.")]
+        return [Check(THREADS, "discussions", WARN, sentence, "Answer and resolve them.")]
     cure = "Resolve it, or have it resolved." if count == 1 else "Resolve each of them, or have them resolved."
-    return [Check(THREADS, "discussions", FAIL, said, cure)]
+    return [Check(THREADS, "discussions", FAIL, sentence, cure)]
 
 
 def with_threads(plan: Mapping[str, Any], count: int, *, blocks: bool) -> dict[str, Any]:
@@ -109,23 +121,25 @@ _NAMED: Final = 5
 _DATA: Final[tuple[Kind, ...]] = ("data",)
 
 
-def checks_around(wish: Wish, plan: Plan, wanted: Sequence[Wanted], *, thorough: bool = True) -> tuple[Check, ...]:
+def checks_around(
+    spec: PromotionSpec, plan: Plan, items: Sequence[IncomingVersion], *, thorough: bool = True
+) -> tuple[Check, ...]:
     """All of these checks; with `thorough` those too that read data's evidence and try what referrers would meet."""
-    target = wish.target
+    target = spec.target
     adding = {step.subject: step for step in plan.steps if step.adds}
-    found = [*_frozen(target), *_mirrored(target.registry), *_open_threads(wish)]
+    checks = [*_frozen(target), *_mirrored(target.registry), *_open_threads(spec)]
     if thorough:
-        found += checks_of_notes(wish, plan)
+        checks += checks_of_notes(spec, plan)
     if thorough and adding:
-        schemas = {item.subject: item.schema for item in wanted if item.schema is not None}
-        found += _referrers(target.registry, adding, schemas)
-        found += _data(target, plan, adding, schemas)
+        schemas = {item.subject: item.schema for item in items if item.schema is not None}
+        checks += _referrers(target.registry, adding, schemas)
+        checks += _data(target, plan, adding, schemas)
         looked_at = list(adding)[:MAX_LOOKED_AT]
-        found += checks_of_clients(target.registry, looked_at, schemas)
-        found += checks_of_care(wish, looked_at, schemas)
-    if thorough and wish.request_id:
-        found += _without_reviewers(wish.request_id)
-    return tuple(found)
+        checks += checks_of_clients(target.registry, looked_at, schemas)
+        checks += checks_of_care(spec, looked_at, schemas)
+    if thorough and spec.request_id:
+        checks += _without_reviewers(spec.request_id)
+    return tuple(checks)
 
 
 def frozen_until(target: Environment) -> str:
@@ -137,11 +151,11 @@ def frozen_until(target: Environment) -> str:
 
 
 def _frozen(target: Environment) -> list[Check]:
-    said = frozen_until(target)
-    if not said:
+    sentence = frozen_until(target)
+    if not sentence:
         return []
     cure = "Schedule it for after that time, or have a reviewer override it with a reason."
-    return [Check("freeze", "freeze window", FAIL, said, cure, overridable=True)]
+    return [Check("freeze", "freeze window", FAIL, sentence, cure, overridable=True)]
 
 
 def _mirrored(registry: Registry) -> list[Check]:
@@ -151,46 +165,46 @@ def _mirrored(registry: Registry) -> list[Check]:
     name, cure = "mirror of the target", "Synchronise the mirror."
     if registry.synced_at is None:
         return [Check("mirror", name, FAIL, f"{registry.name} was never read as a whole, so nothing is known.", cure)]
-    seen = f"{registry.synced_at:%Y-%m-%d %H:%M} UTC"
+    synced_at = f"{registry.synced_at:%Y-%m-%d %H:%M} UTC"
     if registry.sync_error:
-        said = f"{registry.name} was last read as a whole at {seen}; since then: {registry.sync_error}"
-        return [Check("mirror", name, WARN, said, cure)]
-    return [Check("mirror", name, PASS, f"The plan is made from what {registry.name} held at {seen}.")]
+        sentence = f"{registry.name} was last read as a whole at {synced_at}; since then: {registry.sync_error}"
+        return [Check("mirror", name, WARN, sentence, cure)]
+    return [Check("mirror", name, PASS, f"The plan is made from what {registry.name} held at {synced_at}.")]
 
 
-def _open_threads(wish: Wish) -> list[Check]:
-    if not wish.request_id:
+def _open_threads(spec: PromotionSpec) -> list[Check]:
+    if not spec.request_id:
         return []
-    count = Thread.objects.filter(request_id=wish.request_id, resolved_at=None).count()
-    return threads_check(count, blocks=wish.target.threads_block)
+    count = Thread.objects.filter(request_id=spec.request_id, resolved_at=None).count()
+    return threads_check(count, blocks=spec.target.threads_block)
 
 
 def _without_reviewers(request_id: int) -> list[Check]:
     """Whether nobody at all could approve the request as it stands."""
     request = PromotionRequest.objects.select_related("target__registry").get(pk=request_id)
-    said = needed_for(request).nobody_can
-    if not said:
+    sentence = needed_for(request).nobody_can
+    if not sentence:
         return []
     cure = "Give somebody else the right to review here, name other reviewers in the rules, or add owners."
-    return [Check("reviewers", "reviewers", WARN, said, cure)]
+    return [Check("reviewers", "reviewers", WARN, sentence, cure)]
 
 
-def _referrers(registry: Registry, adding: dict[str, Step], schemas: dict[str, ParsedSchema]) -> list[Check]:
+def _referrers(registry: Registry, adding: dict[str, PlanStep], schemas: dict[str, ParsedSchema]) -> list[Check]:
     """For each subject that others at the target refer to: how many, to which versions, and what they meet on moving on.
 
     It names none of them: whoever reads the request reads this, and may not read those.
     """
     pinned = _pinned(registry, [parse_subject(name) for name in adding])
-    found = []
+    checks = []
     for subject in sorted(pinned)[:MAX_LOOKED_AT]:
-        said = _referring(pinned[subject])
+        sentence = _referring(pinned[subject])
         schema = schemas.get(subject)
         breaks = _meets(registry, parse_subject(subject), schema) if schema is not None else []
         verdict: Verdict = WARN if breaks else PASS
         cure = "See who they are on the subject's page of references, and tell their owners." if breaks else ""
-        text = " ".join([said, *breaks])
-        found.append(Check("referrers", f"those that refer to {subject}", verdict, text, cure, subject=subject))
-    return found
+        text = " ".join([sentence, *breaks])
+        checks.append(Check("referrers", f"those that refer to {subject}", verdict, text, cure, subject=subject))
+    return checks
 
 
 def _referring(links: Sequence[tuple[str, int]]) -> str:
@@ -221,34 +235,36 @@ def _pinned(registry: Registry, names: Sequence[SubjectName]) -> dict[str, list[
         "schema__versions__subject__name",
         "schema__versions__version",
     )
-    found: dict[str, list[tuple[str, int]]] = {}
+    referrers: dict[str, list[tuple[str, int]]] = {}
     for context, subject, version, by_context, by_subject, _ in columns.distinct():
         referrer = SubjectName(by_context, by_subject).qualified
-        found.setdefault(SubjectName(context, subject).qualified, []).append((referrer, version))
-    return found
+        referrers.setdefault(SubjectName(context, subject).qualified, []).append((referrer, version))
+    return referrers
 
 
 def _meets(registry: Registry, subject: SubjectName, schema: ParsedSchema) -> list[str]:
     """What those that refer to the subject would break if they moved to the schema."""
     try:
-        found = dependants_of(registry, subject, schema, schema_engine.references_of(schema))
+        dependants = dependants_of(registry, subject, schema, schema_engine.references_of(schema))
     except SchemaTooCostly as error:
         return [f"What they meet on moving on wasn't worked out: {error.message}"]
-    broken = sum(item.answer == "no" for item in found)
+    broken = sum(item.answer == "no" for item in dependants)
     return [f"{broken} of them couldn't move on to it."] if broken else []
 
 
-def _data(target: Environment, plan: Plan, adding: dict[str, Step], schemas: dict[str, ParsedSchema]) -> list[Check]:
+def _data(
+    target: Environment, plan: Plan, adding: dict[str, PlanStep], schemas: dict[str, ParsedSchema]
+) -> list[Check]:
     """Whether what is promoted reads the messages that are there, whatever versions the level names."""
     if not any(kind == "data" for kind, _ in PROVIDERS.values()):
         return []
     rule, now = target.evidence_rule, timezone.now()
-    found = []
+    checks = []
     for subject in list(adding)[:MAX_LOOKED_AT]:
         if subject in schemas:
             check = _data_check(target.registry, plan, subject, schemas[subject])
-            found.append(aged(check, rule, now, has_versions=bool(plan.target[subject]["versions"])))
-    return found
+            checks.append(aged(check, rule, now, has_versions=bool(plan.target[subject]["versions"])))
+    return checks
 
 
 def _data_check(registry: Registry, plan: Plan, subject: str, schema: ParsedSchema) -> Check:
@@ -257,33 +273,33 @@ def _data_check(registry: Registry, plan: Plan, subject: str, schema: ParsedSche
     if not numbers:
         return Check(code, name, SKIPPED, "The target has no version yet, so no message has one.", subject=subject)
     evidence = evidence_of(registry, parse_subject(subject), numbers, kinds=_DATA)
-    seen = _seen(evidence.values())
+    as_of = _oldest_as_of(evidence.values())
     used = [number for number in numbers if any(item.in_use == "yes" for item in evidence[number])]
     if not used:
-        said = _first_said(evidence[numbers[-1]])
-        known = all(item.in_use == "no" for items in evidence.values() for item in items)
-        verdict: Verdict = PASS if known and said else SKIPPED
-        return Check(code, name, verdict, said or "Nothing is known of its messages.", subject=subject, as_of=seen)
+        sentence = _first_sentence(evidence[numbers[-1]])
+        is_certain = all(item.in_use == "no" for items in evidence.values() for item in items)
+        verdict: Verdict = PASS if is_certain and sentence else SKIPPED
+        return Check(code, name, verdict, sentence or "Nothing is known of its messages.", subject=subject, as_of=as_of)
     try:
         broken = _unreadable(registry, parse_subject(subject), schema, used)
     except SchemaTooCostly as error:
-        return Check(code, name, SKIPPED, error.message, subject=subject, as_of=seen)
+        return Check(code, name, SKIPPED, error.message, subject=subject, as_of=as_of)
     listed = ", ".join(str(number) for number in used)
     if not broken:
         of = f"version{'s' if len(used) > 1 else ''} {listed}"
-        return Check(code, name, PASS, f"Messages of {of} are in use, and it reads them.", subject=subject, as_of=seen)
-    said = f"Messages of version {broken[0][0]} are in use, and it can't read them: {broken[0][1]}"
+        return Check(code, name, PASS, f"Messages of {of} are in use, and it reads them.", subject=subject, as_of=as_of)
+    sentence = f"Messages of version {broken[0][0]} are in use, and it can't read them: {broken[0][1]}"
     cure = "Wait until those messages are gone, or keep it able to read them."
-    return Check(code, name, WARN, said, cure, subject=subject, as_of=seen)
+    return Check(code, name, WARN, sentence, cure, subject=subject, as_of=as_of)
 
 
-def _seen(evidence: Iterable[Sequence[Evidence]]) -> str:
+def _oldest_as_of(evidence: Iterable[Sequence[Evidence]]) -> str:
     """When the oldest of it was seen: what is told is no newer than that."""
     times = [item.as_of for items in evidence for item in items if item.as_of is not None]
     return min(times).astimezone(UTC).isoformat(timespec="seconds") if times else ""
 
 
-def _first_said(items: Sequence[Evidence]) -> str:
+def _first_sentence(items: Sequence[Evidence]) -> str:
     return items[0].sentence if items else ""
 
 

@@ -42,7 +42,7 @@ def keep_closed(action: str, registry: Registry, subject: str, by: Actor) -> boo
     return True
 
 
-def is_kept(registry: Registry, by: Actor) -> tuple[bool, bool]:
+def guard_result(registry: Registry, by: Actor) -> tuple[bool, bool]:
     """Whether `keep_closed` would refuse this person, and whether it would let them pass READONLY.
 
     Nothing is used up by asking: it is for whoever says beforehand what would be refused.
@@ -60,8 +60,8 @@ def _is_closed(registry: Registry) -> bool:
             "SELECT EXISTS (SELECT FROM promotions_environment WHERE registry_id = %s::bigint AND is_closed)",
             [registry.pk],
         )
-        (found,) = cursor.fetchone()
-    return bool(found)
+        (exists,) = cursor.fetchone()
+    return bool(exists)
 
 
 def _glass_of(registry: Registry, by: Actor) -> QuerySet[BreakGlass]:
@@ -117,11 +117,11 @@ LOOSENS: Final = "LOOSENS A CLOSED ENVIRONMENT"
 
 @dataclass
 class Passage:
-    """An approved change, or a trial of one, in one environment; `asked` says whether anything needed it."""
+    """An approved change, or a trial of one, in one environment; `loosenings` are the changes that needed it."""
 
     environment: int
     why: str = ""
-    asked: list[str] = field(default_factory=list)
+    loosenings: list[str] = field(default_factory=list)
 
 
 _PASSAGE: ContextVar[Passage | None] = ContextVar("passage", default=None)
@@ -150,7 +150,7 @@ def require_second_person(
     name, doing = environment.registry.name, recorded()
     passage = _PASSAGE.get()
     if passage is not None and passage.environment == environment.pk:
-        passage.asked.append(sentence)
+        passage.loosenings.append(sentence)
         record(by=by, why=f"{LOOSENS}: {passage.why}; {doing}")
         return
     if use_break_glass(MANAGE, environment.registry, "", by):

@@ -122,9 +122,9 @@ def request_environment_change(
     Raises RegistryNotFound, NotAllowed, NotSignedIn, InvalidInput, and WrongState for a change that needs nobody else or
     is asked for already.
     """
-    run, right, known = _action(action)
+    run, right, types = _action(action)
     require(by, right, **({"registry": environment} if right == MANAGE else {}))
-    user_id, why, sent = person(by), readable(reason, "reason"), _checked(values, known)
+    user_id, why, sent = person(by), readable(reason, "reason"), _checked(values, types)
     if right == PEOPLE:
         lock_admins()  # before the environment, as the services of people do
     row = locked_environment(environment, alone="is_closed" in sent)
@@ -169,8 +169,8 @@ def approve_environment_change(*, change_id: int, by: Actor, comment: str = "") 
         run(row.registry.name, replace(by, grants=(Grant(ADMIN),), limit=None), **change.values)
     record(by=by, why=why)
     _decide(change, EnvironmentChange.APPROVED, by, comment)
-    said = f"{by.name} approved what {requester.name} asked for: to {change.sentence}. {change.reason}"
-    tell_loosened(row, said, by=by, change=change.pk)
+    sentence = f"{by.name} approved what {requester.name} asked for: to {change.sentence}. {change.reason}"
+    tell_loosened(row, sentence, by=by, change=change.pk)
 
 
 @transaction.atomic
@@ -178,10 +178,10 @@ def reject_environment_change(*, change_id: int, by: Actor, comment: str) -> Non
     """Turn a change down as a second person. Raises as approving does, and InvalidInput without a comment."""
     change = _locked(change_id, by, REVIEW)
     _require_decider(change.environment.registry.name, change.requested_by_id, by)
-    said = readable(comment, "comment", limit=MAX_TEXT)
+    remark = readable(comment, "comment", limit=MAX_TEXT)
     record(by=by, why=f"turn down change {change.pk} of {change.environment}")
-    _decide(change, EnvironmentChange.REJECTED, by, said)
-    _tell(change, "environment.loosening_declined", f"{by.name} turned it down: {said}", by)
+    _decide(change, EnvironmentChange.REJECTED, by, remark)
+    _tell(change, "environment.loosening_declined", f"{by.name} turned it down: {remark}", by)
 
 
 @transaction.atomic
@@ -222,12 +222,12 @@ def _locked(change_id: int, by: Actor, *actions: str) -> EnvironmentChange:
     """An open change, with its environment locked before it. Raises EnvironmentPartNotFound, NotAllowed, WrongState."""
     refuse_strangers(by, *actions)
     rows = EnvironmentChange.objects.select_related("environment__registry", "requested_by")
-    found = rows.filter(pk=change_id).first()
-    if found is None or not may(by, "schema.read", registry=found.environment.registry.name):
+    candidate = rows.filter(pk=change_id).first()
+    if candidate is None or not may(by, "schema.read", registry=candidate.environment.registry.name):
         raise EnvironmentPartNotFound(f"There is no change {change_id} of an environment.", number=change_id)
-    if _action(found.action)[1] == PEOPLE:
+    if _action(candidate.action)[1] == PEOPLE:
         lock_admins()
-    environment = locked_environment(found.environment.registry.name, alone="is_closed" in found.values)
+    environment = locked_environment(candidate.environment.registry.name, alone="is_closed" in candidate.values)
     change = rows.select_for_update(of=("self",)).get(pk=change_id)
     change.environment = environment
     if change.state != EnvironmentChange.OPEN:
@@ -247,13 +247,13 @@ def _action(name: str) -> tuple[Callable[..., object], str, Mapping[str, type]]:
     return ACTIONS[name]
 
 
-def _checked(values: Mapping[str, Any], known: Mapping[str, type]) -> dict[str, Any]:
+def _checked(values: Mapping[str, Any], types: Mapping[str, type]) -> dict[str, Any]:
     """The arguments, each of the type that its service takes. Raises InvalidInput."""
     for name, value in values.items():
-        if name not in known:
-            raise InvalidInput(f"values has {', '.join(known)}, not {str(name)[:40]!r}.", field="values")
-        if type(value) is not known[name]:
-            raise InvalidInput(f"values.{name} is of type {known[name].__name__}.", field="values")
+        if name not in types:
+            raise InvalidInput(f"values has {', '.join(types)}, not {str(name)[:40]!r}.", field="values")
+        if type(value) is not types[name]:
+            raise InvalidInput(f"values.{name} is of type {types[name].__name__}.", field="values")
         if isinstance(value, str) and ("\0" in value or len(value) > MAX_TEXT):
             raise InvalidInput(f"values.{name} has a character that can't be stored, or too many.", field="values")
         if isinstance(value, int) and not 0 <= value < 2**31:
@@ -270,19 +270,19 @@ def _before(row: Environment, action: str, values: Mapping[str, Any]) -> dict[st
 
 def _tried(row: Environment, run: Callable[..., object], values: Mapping[str, Any], by: Actor) -> str:
     """Do it and undo it; gives in words what it loosens. Raises as the service does, WrongState if nothing is loosened."""
-    asked: list[str] = []
+    sentences: list[str] = []
     try:
         with transaction.atomic(), passing(row, "tried out") as passage:
             run(row.registry.name, by, **values)
-            asked = passage.asked
+            sentences = passage.loosenings
             raise _UndoneError
     except _UndoneError:
         pass
     except TypeError as error:
         raise InvalidInput("values lacks an argument of the action.", field="values") from error
-    if not asked:
+    if not sentences:
         raise WrongState(f"This doesn't loosen {row.registry.name}: it takes no second person, so do it directly.")
-    return asked[0]
+    return sentences[0]
 
 
 def _digest(action: str, values: Mapping[str, Any]) -> str:

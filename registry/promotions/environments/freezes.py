@@ -188,8 +188,8 @@ def recurrence_of(row: RecurringFreeze) -> Recurrence:
 
 def next_window(row: RecurringFreeze, now: datetime) -> Window:
     """The one that holds now, or the next."""
-    found = next(windows_of(recurrence_of(row), now, now + AHEAD))
-    return Window(found.starts_at, found.ends_at, row.reason)
+    window = next(windows_of(recurrence_of(row), now, now + AHEAD))
+    return Window(window.starts_at, window.ends_at, row.reason)
 
 
 def window_of(environment: Environment, moment: datetime) -> Window | None:
@@ -200,8 +200,8 @@ def window_of(environment: Environment, moment: datetime) -> Window | None:
 
 def frozen_at(environments: Sequence[Environment], moment: datetime) -> dict[int, Window]:
     """Environment → what holds it then, up to its end; two queries."""
-    found = {number: merged(windows, moment) for number, windows in _windows(environments, moment).items()}
-    return {number: window for number, window in found.items() if window is not None}
+    windows_by_number = {number: merged(windows, moment) for number, windows in _windows(environments, moment).items()}
+    return {number: window for number, window in windows_by_number.items() if window is not None}
 
 
 def first_open(environment: Environment, moment: datetime) -> tuple[Window | None, datetime]:
@@ -340,11 +340,11 @@ def _clock(moment: time, field: str) -> time:
 
 
 def _weekly(from_day: int | None, to_day: int | None) -> dict[str, int]:
-    given = {"from_day": from_day, "to_day": to_day}
-    for field, day in given.items():
+    days = {"from_day": from_day, "to_day": to_day}
+    for field, day in days.items():
         if day is None or not 0 <= day < len(DAYS):
             raise InvalidInput(f"{field} is a day of the week, from 0 (Monday) to 6 (Sunday).", field=field)
-    return {field: day for field, day in given.items() if day is not None}
+    return {field: day for field, day in days.items() if day is not None}
 
 
 def _monthly(last_days: int | None) -> dict[str, int]:

@@ -167,10 +167,10 @@ def environment_infos(rows: Sequence[Environment] | None = None) -> list[Environ
 
 def environment_info(name: str) -> EnvironmentInfo:
     """One environment. Raises RegistryNotFound."""
-    found = _rows(Environment.objects.filter(registry__name=name))
-    if not found:
+    rows = _rows(Environment.objects.filter(registry__name=name))
+    if not rows:
         raise RegistryNotFound(f"'{name[:80]}' is not an environment.", registry=name[:255])
-    return environment_infos(found)[0]
+    return environment_infos(rows)[0]
 
 
 def break_glass_history(name: str, *, limit: int = 100) -> list[BreakGlassInfo]:

@@ -70,7 +70,7 @@ def change_environment(
     """
     require(by, MANAGE, registry=name)
     row = locked_environment(name, alone=is_closed is not None)
-    given: dict[str, Any] = {
+    values: dict[str, Any] = {
         "is_closed": is_closed,
         "reviews_needed": reviews_needed,
         "own_approval_allowed": own_approval_allowed,
@@ -81,23 +81,23 @@ def change_environment(
         "max_evidence_hours": max_evidence_hours,
         "evidence_required": evidence_required,
     }
-    changed = {field: value for field, value in given.items() if value is not None and value != getattr(row, field)}
+    changed = {field: value for field, value in values.items() if value is not None and value != getattr(row, field)}
     if not changed:
         return
-    said = ", ".join(f"{field} {getattr(row, field)} → {value}" for field, value in changed.items())
-    record(by=by, why=f"change the environment {name}: {said}")
+    sentence = ", ".join(f"{field} {getattr(row, field)} → {value}" for field, value in changed.items())
+    record(by=by, why=f"change the environment {name}: {sentence}")
     was_closed, before = row.is_closed, {field: getattr(row, field) for field in changed}
     for field, value in changed.items():
         setattr(row, field, value)
     if not 0 <= row.reviews_needed <= MAX_REVIEWS:
         raise InvalidInput(f"reviews_needed is a number from 0 to {MAX_REVIEWS}.", field="reviews_needed")
     if not 0 <= row.max_evidence_hours <= MAX_HOURS:
-        said = f"max_evidence_hours is a number from 1 to {MAX_HOURS}, or 0 for evidence of any age."
-        raise InvalidInput(said, field="max_evidence_hours")
+        sentence = f"max_evidence_hours is a number from 1 to {MAX_HOURS}, or 0 for evidence of any age."
+        raise InvalidInput(sentence, field="max_evidence_hours")
     if row.is_closed and not row.reviews_needed:
         raise InvalidInput(f"{name} is closed, so a release takes one review at least.", field="reviews_needed")
     if was_closed and loosened(before, changed):
-        require_second_person(row, by, f"change the rules of {name} ({said})", "change", changed)
+        require_second_person(row, by, f"change the rules of {name} ({sentence})", "change", changed)
     row.save(update_fields=list(changed))
 
 
@@ -165,9 +165,9 @@ def locked_environment(name: str, *, alone: bool = False) -> Environment:
     The registry's policy lock comes first, as everywhere. Raises RegistryNotFound.
     """
     rows = Environment.objects.select_related("registry").filter(registry__name=name)
-    found = rows.first()
-    if found is not None and alone:
-        lock_policy(found.registry, exclusive=True)
+    environment = rows.first()
+    if environment is not None and alone:
+        lock_policy(environment.registry, exclusive=True)
     row = rows.select_for_update(of=("self",)).first()
     if row is None:
         raise RegistryNotFound(f"'{name[:80]}' is not an environment.", registry=name[:255])
@@ -176,12 +176,12 @@ def locked_environment(name: str, *, alone: bool = False) -> Environment:
 
 def readable(text: str, field: str, *, limit: int = MAX_TEXT) -> str:
     """The text without the space around it. Raises InvalidInput for one that is empty, too long or can't be stored."""
-    said = text.strip()
-    if not said or len(said) > limit:
+    bare = text.strip()
+    if not bare or len(bare) > limit:
         raise InvalidInput(f"{field} takes 1 to {limit} characters.", field=field)
-    if any(char == "\x00" or "\ud800" <= char <= "\udfff" for char in said):
+    if any(char == "\x00" or "\ud800" <= char <= "\udfff" for char in bare):
         raise InvalidInput(f"{field} has a character that can't be stored.", field=field)
-    return said
+    return bare
 
 
 def person(by: Actor) -> int:
@@ -197,10 +197,10 @@ def refuse_strangers(by: Actor, *actions: str) -> None:
         require(by, actions[0])
 
 
-def one_of(value: str, field: str, known: tuple[str, ...]) -> str:
+def one_of(value: str, field: str, choices: tuple[str, ...]) -> str:
     """The value, if it is one that is known. Raises InvalidInput."""
-    if value not in known:
-        raise InvalidInput(f"{field} is one of {', '.join(known)}.", field=field)
+    if value not in choices:
+        raise InvalidInput(f"{field} is one of {', '.join(choices)}.", field=field)
     return value
 
 
@@ -208,15 +208,15 @@ def environment_part(model: type[Any], number: int, what: str, by: Actor) -> Any
     """A row that hangs on an environment, locked. Raises EnvironmentPartNotFound, NotSignedIn, NotAllowed."""
     refuse_strangers(by, MANAGE)
     rows = model.objects.select_related("environment__registry").filter(pk=number)
-    found = rows.first()
-    if found is not None:
+    row = rows.first()
+    if row is not None:
         # whether it is closed is asked next, and holds until the end
-        environment = locked_environment(found.environment.registry.name)
-        found = rows.select_for_update(of=("self",)).first()
-    if found is None:
+        environment = locked_environment(row.environment.registry.name)
+        row = rows.select_for_update(of=("self",)).first()
+    if row is None:
         raise EnvironmentPartNotFound(f"There is no {what} {number}.", number=number)
-    found.environment = environment
-    return found
+    row.environment = environment
+    return row
 
 
 #: for a sync of somebody else that is under way
@@ -238,13 +238,13 @@ def fresh(environment: Environment, *, policy: EgressPolicy | None = None) -> No
     """
     if not is_remote(environment):
         return
-    asked, deadline = timezone.now(), time.monotonic() + WAIT_SECONDS
+    started_at, deadline = timezone.now(), time.monotonic() + WAIT_SECONDS
     while sync_registry(registry_id=environment.registry_id, policy=policy) is None:
         if time.monotonic() > deadline:
             raise RemoteUnavailable(f"{environment} is being mirrored by another worker; try again in a minute.")
         time.sleep(PAUSE_SECONDS)
     row = Registry.objects.get(pk=environment.registry_id)
-    if row.synced_at is None or row.synced_at < asked:
+    if row.synced_at is None or row.synced_at < started_at:
         raise RemoteUnavailable(
             f"{environment} can't be read now, and its mirror is too old to go by: {row.sync_error}"
         )

@@ -23,12 +23,12 @@ MAX_LABEL: Final = 40
 
 def clean_label(text: str) -> str:
     """A label as it is kept and looked for: in small letters, without space around it. Raises InvalidInput."""
-    found = " ".join(text.split()).lower()
-    if not found or len(found) > MAX_LABEL:
-        raise InvalidInput(f"A label takes 1 to {MAX_LABEL} characters; this has {len(found)}.", field="labels")
-    if not found.isprintable() or "," in found:
+    label = " ".join(text.split()).lower()
+    if not label or len(label) > MAX_LABEL:
+        raise InvalidInput(f"A label takes 1 to {MAX_LABEL} characters; this has {len(label)}.", field="labels")
+    if not label.isprintable() or "," in label:
         raise InvalidInput("A label has a comma or a character that can't be shown; take it out.", field="labels")
-    return found
+    return label
 
 
 def written_labels(text: str) -> list[str]:
@@ -38,10 +38,10 @@ def written_labels(text: str) -> list[str]:
 
 def clean_labels(labels: Iterable[str]) -> list[str]:
     """Labels in order, each once. Raises InvalidInput, also for too many."""
-    found = sorted({clean_label(label) for label in labels})
-    if len(found) > MAX_LABELS:
-        raise InvalidInput(f"These are {len(found)} labels; a request takes {MAX_LABELS}.", field="labels")
-    return found
+    cleaned = sorted({clean_label(label) for label in labels})
+    if len(cleaned) > MAX_LABELS:
+        raise InvalidInput(f"These are {len(cleaned)} labels; a request takes {MAX_LABELS}.", field="labels")
+    return cleaned
 
 
 #: the steps in SQL, none where they are no list; for a template of a Func

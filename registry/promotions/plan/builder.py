@@ -13,7 +13,7 @@ from registry.promotions.checks.context import checks_around
 from registry.promotions.models import Environment, PromotionRequest
 from registry.promotions.plan.steps import plan_steps
 from registry.promotions.plan.target_state import stale, target_of
-from registry.promotions.plan.types import ItemText, Plan, Wanted, Wish, WishedItem
+from registry.promotions.plan.types import IncomingVersion, ItemText, Plan, PromotionSpec, SpecItem
 from registry.subjects.models import SchemaVersion
 from registry.subjects.policy.effective_policy import OwnConfig, config_and_settings, configs_and_settings
 from registry.subjects.versions.lookup import Registry
@@ -21,17 +21,17 @@ from registry.subjects.versions.parsed_schemas import parse_schema, parse_stored
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
 from registry.subjects.versions.versions import VersionInfo, infos_of
 
-__all__ = ["MAX_VERSIONS", "make_plan", "stale", "wish_of"]
+__all__ = ["MAX_VERSIONS", "make_plan", "spec_of", "stale"]
 MAX_VERSIONS = 200
 PROPOSE, PROMOTE, ADOPT = PromotionRequest.PROPOSE, PromotionRequest.PROMOTE, PromotionRequest.ADOPT
 _Key = tuple[SubjectName, int]
 
 
-def wish_of(request: PromotionRequest) -> Wish:
+def spec_of(request: PromotionRequest) -> PromotionSpec:
     """What a stored request wants; one that was made before requests had items wants the version that it names."""
     rows = list(request.items.order_by("position")) if request.pk else []
     items = [
-        WishedItem(
+        SpecItem(
             SubjectName(row.context_name, row.subject_name),
             row.version_number,
             ItemText(row.schema_type, row.text, _references(row.references)) if not row.version_number else None,
@@ -39,8 +39,8 @@ def wish_of(request: PromotionRequest) -> Wish:
         for row in rows
     ]
     if not items:
-        items = [WishedItem(SubjectName(request.context_name, request.subject_name), request.version_number)]
-    return Wish(
+        items = [SpecItem(SubjectName(request.context_name, request.subject_name), request.version_number)]
+    return PromotionSpec(
         target=request.target,
         items=tuple(items),
         source=request.source,
@@ -55,63 +55,63 @@ def _references(stored: Iterable[Mapping[str, object]]) -> tuple[Reference, ...]
     return tuple(Reference(str(ref["name"]), str(ref["subject"]), int(str(ref["version"]))) for ref in stored)
 
 
-def make_plan(wish: Wish, *, thorough: bool = True) -> Plan:
+def make_plan(spec: PromotionSpec, *, thorough: bool = True) -> Plan:
     """The plan for what is wished and all that it refers to; the same for every order of the items.
 
     Without `thorough` what has no part in the hash isn't looked for: evidence from data, and what becomes of those that
     refer to the subject. Raises SubjectNotFound, VersionNotFound, InvalidInput, InvalidSchema.
     """
-    if not wish.items:
+    if not spec.items:
         raise InvalidInput("Name at least one version.")
-    if len({item.subject for item in wish.items}) < len(wish.items):
+    if len({item.subject for item in spec.items}) < len(spec.items):
         raise InvalidInput("Name each subject once: a request carries one version of it.")
-    wanted = _proposed(wish) if wish.kind == PROPOSE else _versions(wish)
-    target = target_of(wish.target, wanted, releases=wish.kind == ADOPT)
-    plan = plan_steps(wish.kind, wanted, target)
+    requested = _proposed(spec) if spec.kind == PROPOSE else _versions(spec)
+    target = target_of(spec.target, requested, releases=spec.kind == ADOPT)
+    plan = plan_steps(spec.kind, requested, target)
     more = (
-        *checks_from_outside(wish.target.registry, plan, wish.answers),
-        *checks_around(wish, plan, wanted, thorough=thorough),
-        *checks_of_source(wish, plan),
+        *checks_from_outside(spec.target.registry, plan, spec.answers),
+        *checks_around(spec, plan, requested, thorough=thorough),
+        *checks_of_source(spec, plan),
     )
-    if not wish.target.drift_blocks:
+    if not spec.target.drift_blocks:
         more = tuple(
             replace(item, verdict="warn") if item.code == "drift" and item.verdict == "fail" else item for item in more
         )
     whole = replace(plan, checks=(*plan.checks, *more))
-    return replace(whole, checks=(*whole.checks, *consumers_check(wish, whole))) if thorough else whole
+    return replace(whole, checks=(*whole.checks, *consumers_check(spec, whole))) if thorough else whole
 
 
-def _versions(wish: Wish) -> list[Wanted]:
+def _versions(spec: PromotionSpec) -> list[IncomingVersion]:
     """The versions as the registry has them where they are: in the source, or (roll back, adopt) in the target."""
-    place = wish.source or wish.target
-    asked = {(item.subject, item.version) for item in wish.items}
-    promotes = wish.kind == PROMOTE
-    rows, infos = _with_references(place.registry, asked, follow=promotes)
-    configs = configs_and_settings(place.registry, {name for name, _ in asked}) if wish.with_config else {}
+    environment = spec.source or spec.target
+    keys = {(item.subject, item.version) for item in spec.items}
+    promotes = spec.kind == PROMOTE
+    rows, infos = _with_references(environment.registry, keys, follow=promotes)
+    configs = configs_and_settings(environment.registry, {name for name, _ in keys}) if spec.with_config else {}
     schemas = parse_stored([row.schema for row in rows.values()])
-    found = []
+    versions = []
     for (key, row), schema in zip(rows.items(), schemas, strict=True):
         info, name = infos[key], key[0]
         needs = tuple((_qualified(ref, name), ref.version) for ref in info.schema.references)
-        own: OwnConfig | None = configs[name][2] if key in asked and name in configs else None
-        found.append(
-            Wanted(
+        own: OwnConfig | None = configs[name][2] if key in keys and name in configs else None
+        versions.append(
+            IncomingVersion(
                 subject=name.qualified,
                 version=key[1],
                 schema=schema,
-                text=_faithful_text(place.registry, info),
+                text=_faithful_text(environment.registry, info),
                 schema_type=info.schema.schema_type,
                 references=info.schema.references,
                 needs=needs if promotes else (),
                 metadata=info.schema.metadata or {},
                 rule_set=info.schema.rule_set or {},
                 source_id=info.schema.schema_id,
-                asked=key in asked,
+                requested=key in keys,
                 standing=_standing(row),
                 config=own,
             )
         )
-    return found
+    return versions
 
 
 def _standing(row: SchemaVersion) -> str:
@@ -122,17 +122,17 @@ def _standing(row: SchemaVersion) -> str:
 
 
 def _with_references(
-    registry: Registry, asked: Collection[_Key], *, follow: bool
+    registry: Registry, keys: Collection[_Key], *, follow: bool
 ) -> tuple[dict[_Key, SchemaVersion], dict[_Key, VersionInfo]]:
     """The versions that are asked for and, with `follow`, all that they refer to: two queries a depth of references."""
-    found: dict[_Key, SchemaVersion] = {}
+    rows_by_key: dict[_Key, SchemaVersion] = {}
     infos: dict[_Key, VersionInfo] = {}
-    wanted = set(asked)
-    while wanted:
-        rows = _rows(registry, wanted, deleted=bool(found))
-        _refuse_absent(registry, wanted - rows.keys())
-        found |= rows
-        if len(found) > MAX_VERSIONS:
+    missing = set(keys)
+    while missing:
+        rows = _rows(registry, missing, deleted=bool(rows_by_key))
+        _refuse_absent(registry, missing - rows.keys())
+        rows_by_key |= rows
+        if len(rows_by_key) > MAX_VERSIONS:
             raise InvalidInput(f"It refers to more than {MAX_VERSIONS} versions; promote those first.")
         here = dict(zip(rows, infos_of(list(rows.values())), strict=True))
         infos |= here
@@ -141,9 +141,9 @@ def _with_references(
             for info in here.values()
             for ref in info.schema.references
         }
-        wanted = needs - found.keys() if follow else set()
-    ordered = sorted(found, key=lambda key: (key[0].qualified, key[1]))
-    return {key: found[key] for key in ordered}, infos
+        missing = needs - rows_by_key.keys() if follow else set()
+    ordered = sorted(rows_by_key, key=lambda key: (key[0].qualified, key[1]))
+    return {key: rows_by_key[key] for key in ordered}, infos
 
 
 def _rows(registry: Registry, keys: Collection[_Key], *, deleted: bool) -> dict[_Key, SchemaVersion]:
@@ -156,8 +156,8 @@ def _rows(registry: Registry, keys: Collection[_Key], *, deleted: bool) -> dict[
     ).select_related("schema__context", "subject__context", "standing")
     if not deleted:
         rows = rows.filter(deleted_at=None)
-    found = {(SubjectName(row.subject.context.name, row.subject.name), row.version): row for row in rows}
-    return {key: found[key] for key in keys if key in found}
+    rows_by_key = {(SubjectName(row.subject.context.name, row.subject.name), row.version): row for row in rows}
+    return {key: rows_by_key[key] for key in keys if key in rows_by_key}
 
 
 def _refuse_absent(registry: Registry, absent: Collection[_Key]) -> None:
@@ -181,30 +181,30 @@ def _faithful_text(registry: Registry, info: VersionInfo) -> str:
     """The text as it was submitted, where it says what is stored; the stored one where normalizing changed it."""
     if info.submitted == info.schema.text:
         return info.submitted
-    found = resolve_references(registry, info.schema.references, context=info.subject.context, deleted=True)
-    resolved = tuple(reference for reference, _ in found)
+    targets = resolve_references(registry, info.schema.references, context=info.subject.context, deleted=True)
+    resolved = tuple(reference for reference, _ in targets)
     submitted = parse_schema(info.schema.schema_type, info.submitted, resolved, is_new=False)
     return info.submitted if submitted.is_stored_as(info.schema.text) else info.schema.text
 
 
-def _proposed(wish: Wish) -> list[Wanted]:
+def _proposed(spec: PromotionSpec) -> list[IncomingVersion]:
     """The proposed texts with their references as they are at the target now. Raises InvalidSchema."""
-    found = []
-    for item in wish.items:
+    proposals = []
+    for item in spec.items:
         if item.text is None:
             raise InvalidInput(f"A proposal needs the text for {item.subject.qualified}.")
-        found.append(_proposal(wish.target, item.subject, item.text))
-    return found
+        proposals.append(_proposal(spec.target, item.subject, item.text))
+    return proposals
 
 
-def _proposal(target: Environment, subject: SubjectName, text: ItemText) -> Wanted:
+def _proposal(target: Environment, subject: SubjectName, text: ItemText) -> IncomingVersion:
     """A text that is wanted; one whose references lead nowhere (any more) has no schema, and says so."""
-    bare = Wanted(subject.qualified, 0, None, text.text, text.schema_type, text.references)
+    bare = IncomingVersion(subject.qualified, 0, None, text.text, text.schema_type, text.references)
     try:
-        found = resolve_references(target.registry, text.references, context=subject.context)
+        targets = resolve_references(target.registry, text.references, context=subject.context)
     except InvalidReference as error:
         return replace(bare, problem=error.message)
-    resolved = tuple(reference for reference, _ in found)
+    resolved = tuple(reference for reference, _ in targets)
     references = tuple(reference.reference for reference in resolved)
     is_new = config_and_settings(target.registry, subject)[1].validate_new_schemas is not False
     schema = parse_schema(text.schema_type, text.text, resolved, is_new=is_new)

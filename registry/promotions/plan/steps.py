@@ -23,15 +23,15 @@ from registry.promotions.plan.types import (
     SAME_ID,
     UNKNOWN_ID,
     Check,
-    Held,
     IdOutlook,
     Ids,
+    IncomingVersion,
     Kind,
     Plan,
-    Step,
+    PlanStep,
     Target,
     TargetState,
-    Wanted,
+    TargetVersion,
     settings_dict,
 )
 from registry.subjects.models import MODES_WITH_IDS
@@ -64,19 +64,19 @@ class IdBook:
 
     def expect(self, context: str, identity: str, source_id: int | None, mode: str) -> tuple[int | None, IdOutlook]:
         """The id that a definition gets, and how it stands to the source's; a remote registry's next id isn't known."""
-        known, taken = self._known.setdefault(context, {}), self._stands_for.setdefault(context, {})
+        ids, taken = self._known.setdefault(context, {}), self._stands_for.setdefault(context, {})
         if mode in MODES_WITH_IDS:
             if source_id is None or not self.is_free_for(context, source_id, identity):
                 return None, UNKNOWN_ID
-            known[identity], taken[source_id] = source_id, identity
+            ids[identity], taken[source_id] = source_id, identity
             self._next[context] = max(self._next.get(context, 1), source_id + 1)
             return source_id, GIVEN_ID
-        if identity not in known:
+        if identity not in ids:
             if self._is_mirror:
                 return None, UNKNOWN_ID
-            given = self._next.get(context, 1)
-            known[identity], taken[given], self._next[context] = given, identity, given + 1
-        return known[identity], compared(known[identity], source_id)
+            new_id = self._next.get(context, 1)
+            ids[identity], taken[new_id], self._next[context] = new_id, identity, new_id + 1
+        return ids[identity], compared(ids[identity], source_id)
 
 
 def compared(expected: int | None, source_id: int | None) -> IdOutlook:
@@ -90,11 +90,11 @@ def compared(expected: int | None, source_id: int | None) -> IdOutlook:
 _BRINGS: Mapping[str, Kind] = {"promote": REGISTER, "propose": REGISTER, "roll back": REPEAT, "adopt": ADOPT}
 
 
-def in_order(wanted: Iterable[Wanted]) -> list[Wanted]:
+def in_order(versions: Iterable[IncomingVersion]) -> list[IncomingVersion]:
     """Each after all that it refers to, the versions of a subject ascending; the same for every order of the items."""
-    items = {item.key: item for item in wanted}
+    items = {item.key: item for item in versions}
     needs = {key: {need for need in item.needs if need in items} for key, item in items.items()}
-    ascending = {key: found | _earlier(key, items) for key, found in needs.items()}
+    ascending = {key: required | _earlier(key, items) for key, required in needs.items()}
     ordered = _sorted(ascending)
     if ordered is None:  # imported numbers may run against the references; then the references decide alone
         ordered = _sorted(needs)
@@ -103,16 +103,16 @@ def in_order(wanted: Iterable[Wanted]) -> list[Wanted]:
     return [items[key] for key in ordered]
 
 
-def _earlier(key: tuple[str, int], items: Mapping[tuple[str, int], Wanted]) -> set[tuple[str, int]]:
+def _earlier(key: tuple[str, int], items: Mapping[tuple[str, int], IncomingVersion]) -> set[tuple[str, int]]:
     return {other for other in items if other[0] == key[0] and other[1] < key[1]}
 
 
 def _sorted(needs: Mapping[tuple[str, int], set[tuple[str, int]]]) -> list[tuple[str, int]] | None:
     """The keys, each after those that it needs, by name where that leaves a choice; None for a cycle."""
-    left = {key: len(found) for key, found in needs.items()}
+    left = {key: len(required) for key, required in needs.items()}
     users: dict[tuple[str, int], list[tuple[str, int]]] = {}
-    for key, found in needs.items():
-        for need in found:
+    for key, required in needs.items():
+        for need in required:
             users.setdefault(need, []).append(key)
     ready = [key for key, count in left.items() if count == 0]
     heapq.heapify(ready)
@@ -127,22 +127,22 @@ def _sorted(needs: Mapping[tuple[str, int], set[tuple[str, int]]]) -> list[tuple
     return ordered if len(ordered) == len(needs) else None
 
 
-def plan_steps(kind: str, wanted: Iterable[Wanted], target: Target) -> Plan:
+def plan_steps(kind: str, versions: Iterable[IncomingVersion], target: Target) -> Plan:
     """The plan that brings what is wanted to the target."""
-    making = _Making(kind, target)
-    for item in in_order(wanted):
+    making = _PlanBuilder(kind, target)
+    for item in in_order(versions):
         making.add(item)
     return making.plan()
 
 
 @dataclass
-class _Making:
+class _PlanBuilder:
     """A plan while it is made; `states` has what the steps so far leave of the subjects."""
 
     kind: str
     target: Target
-    steps: list[Step] = field(default_factory=list)
-    configs: list[Step] = field(default_factory=list)
+    steps: list[PlanStep] = field(default_factory=list)
+    configs: list[PlanStep] = field(default_factory=list)
     checks: list[Check] = field(default_factory=list)
     reports: dict[str, Report] = field(default_factory=dict)
     breaking: bool = False
@@ -152,7 +152,7 @@ class _Making:
         self.ids = IdBook(self.target.ids, is_mirror=self.target.is_mirror)
         self.numbers: dict[tuple[str, int], int] = {}
 
-    def add(self, item: Wanted) -> None:
+    def add(self, item: IncomingVersion) -> None:
         """The steps of an item with their checks."""
         state = self.states[item.subject]
         step, identity = self._step(item, state)
@@ -176,10 +176,10 @@ class _Making:
         states = {name: state.to_dict() for name, state in self.target.subjects.items()}
         return Plan(steps, tuple(self.checks), self.reports, states, breaking=self.breaking, kind=self.kind)
 
-    def _step(self, item: Wanted, state: TargetState) -> tuple[Step, str]:
+    def _step(self, item: IncomingVersion, state: TargetState) -> tuple[PlanStep, str]:
         """The step, and the identity of the schema that it adds ("" for one that adds none)."""
         references = self._renumbered(item)
-        bare = Step(
+        bare = PlanStep(
             NONE,
             item.subject,
             source_version=item.version,
@@ -190,15 +190,15 @@ class _Making:
             metadata=item.metadata,
             rule_set=item.rule_set,
             source_id=item.source_id,
-            asked=item.asked,
+            asked=item.requested,
         )
         kind = _BRINGS[self.kind]
-        there = _there(kind, item, state)
+        there = _existing(kind, item, state)
         if there is not None:
             adopts = kind == ADOPT and not there.is_released
             outlook = compared(there.schema_id, item.source_id)
-            found = replace(bare, target_version=there.version, expected_id=there.schema_id, id_outlook=outlook)
-            return replace(found, kind=ADOPT) if adopts else found, ""
+            unchanged = replace(bare, target_version=there.version, expected_id=there.schema_id, id_outlook=outlook)
+            return replace(unchanged, kind=ADOPT) if adopts else unchanged, ""
         step = replace(bare, kind=kind, target_version=state.next_version)
         if item.schema is None:
             return step, ""
@@ -206,13 +206,13 @@ class _Making:
         expected, outlook = self.ids.expect(_context(item), identity, item.source_id, state.mode)
         return replace(step, expected_id=expected, id_outlook=outlook), identity
 
-    def _renumbered(self, item: Wanted) -> tuple[Reference, ...]:
+    def _renumbered(self, item: IncomingVersion) -> tuple[Reference, ...]:
         if not item.needs:
             return item.references
         pairs = zip(item.references, item.needs, strict=True)
         return tuple(Reference(ref.name, ref.subject, self.numbers.get(need, ref.version)) for ref, need in pairs)
 
-    def _judge(self, item: Wanted, state: TargetState, step: Step) -> None:
+    def _judge(self, item: IncomingVersion, state: TargetState, step: PlanStep) -> None:
         """Whether what is there lets the version in; nothing can be said of a text that can't be read."""
         if item.schema is None:
             return
@@ -228,46 +228,51 @@ class _Making:
         if step.kind == REPEAT:
             self.checks.append(say.not_undone(item, state, step))
 
-    def _hold(self, item: Wanted, state: TargetState, step: Step, identity: str) -> None:
+    def _hold(self, item: IncomingVersion, state: TargetState, step: PlanStep, identity: str) -> None:
         """What the target holds of the subject once the step is done."""
         metadata, rule_set = _contract(item, step, state)
         number = step.target_version
-        new = Held(number, step.fingerprint, item.schema, identity, step.expected_id, metadata, rule_set)
+        new = TargetVersion(number, step.fingerprint, item.schema, identity, step.expected_id, metadata, rule_set)
         self.states[item.subject] = replace(state, history=(*state.history, new), next_version=number + 1)
 
-    def _configure(self, item: Wanted, state: TargetState) -> None:
-        wanted, there = settings_dict(item.config), settings_dict(state.own)
-        changes = {name: value for name, value in wanted.items() if there.get(name) != value}
+    def _configure(self, item: IncomingVersion, state: TargetState) -> None:
+        settings, there = settings_dict(item.config), settings_dict(state.own)
+        changes = {name: value for name, value in settings.items() if there.get(name) != value}
         self.checks.append(say.config(item.subject, state, changes))
         if changes:
             self.configs.append(
-                Step(CONFIG, item.subject, source_version=item.version, config=changes, asked=item.asked)
+                PlanStep(CONFIG, item.subject, source_version=item.version, config=changes, asked=item.requested)
             )
 
 
-def _there(kind: Kind, item: Wanted, state: TargetState) -> Held | None:
+def _existing(kind: Kind, item: IncomingVersion, state: TargetState) -> TargetVersion | None:
     """The live version of the target that makes the step unnecessary, or that an adoption is of."""
     if kind == ADOPT:
-        return next((held for held in state.history if held.version == item.version), None)
+        return next((version for version in state.history if version.version == item.version), None)
     if kind == REPEAT:
-        return next((held for held in state.history[-1:] if held.version == item.version), None)
+        return next((version for version in state.history[-1:] if version.version == item.version), None)
     if item.schema is None:
         return None
-    wanted = item.schema.fingerprint
+    fingerprint = item.schema.fingerprint
     return next(
-        (held for held in reversed(state.history) if held.fingerprint == wanted and _same(item, held, state)), None
+        (
+            version
+            for version in reversed(state.history)
+            if version.fingerprint == fingerprint and _same(item, version, state)
+        ),
+        None,
     )
 
 
-def _same(item: Wanted, held: Held, state: TargetState) -> bool:
+def _same(item: IncomingVersion, version: TargetVersion, state: TargetState) -> bool:
     """Whether the version carries the contract that the wanted one would get; a text that says none takes any."""
     if item.metadata is None and item.rule_set is None:
         return True
     metadata, rule_set = _merged(item, state)
-    return (without_version(metadata), rule_set or {}) == (without_version(held.metadata), held.rule_set or {})
+    return (without_version(metadata), rule_set or {}) == (without_version(version.metadata), version.rule_set or {})
 
 
-def _contract(item: Wanted, step: Step, state: TargetState) -> tuple[Contract | None, Contract | None]:
+def _contract(item: IncomingVersion, step: PlanStep, state: TargetState) -> tuple[Contract | None, Contract | None]:
     """The metadata and rule set that are stored with the new version, as a registration at the target makes them."""
     metadata, rule_set = _merged(item, state)
     if state.mode not in MODES_WITH_IDS and (step.kind == REPEAT or version_in(metadata) is not None):
@@ -275,7 +280,7 @@ def _contract(item: Wanted, step: Step, state: TargetState) -> tuple[Contract | 
     return metadata, rule_set
 
 
-def _merged(item: Wanted, state: TargetState) -> tuple[Contract | None, Contract | None]:
+def _merged(item: IncomingVersion, state: TargetState) -> tuple[Contract | None, Contract | None]:
     if state.mode in MODES_WITH_IDS:
         return item.metadata, item.rule_set
     previous = state.history[-1] if state.history else None
@@ -288,10 +293,10 @@ def _merged(item: Wanted, state: TargetState) -> tuple[Contract | None, Contract
     )
 
 
-def _identity(item: Wanted, schema: ParsedSchema, step: Step, state: TargetState) -> str:
+def _identity(item: IncomingVersion, schema: ParsedSchema, step: PlanStep, state: TargetState) -> str:
     metadata, rule_set = _contract(item, step, state)
     return identify(item.schema_type, schema.canonical, step.references, metadata, rule_set).digest
 
 
-def _context(item: Wanted) -> str:
+def _context(item: IncomingVersion) -> str:
     return parse_subject(item.subject).context

@@ -13,7 +13,17 @@ from django.db.models import Q
 
 from registry.formats.compatibility import LEVELS
 from registry.promotions.models import Environment, PromotionRequest, Release
-from registry.promotions.plan.types import CONFIG, Held, Ids, Step, Target, TargetState, Wanted, settings_dict, steps_of
+from registry.promotions.plan.types import (
+    CONFIG,
+    Ids,
+    IncomingVersion,
+    PlanStep,
+    Target,
+    TargetState,
+    TargetVersion,
+    settings_dict,
+    steps_of,
+)
 from registry.subjects.associations.rules import owned_subjects
 from registry.subjects.models import Context, Registry, Schema, SchemaVersion
 from registry.subjects.policy.effective_policy import NO_POLICY, configs_and_settings, effective_modes
@@ -40,18 +50,18 @@ _COLUMNS = (
 class _Row:
     """A version at the target, with the keys of its schema and subject; nothing of it is parsed."""
 
-    held: Held
+    version: TargetVersion
     is_live: bool
     schema_pk: int
     subject_pk: int
 
 
-def target_of(environment: Environment, wanted: Sequence[Wanted], *, releases: bool = False) -> Target:
+def target_of(environment: Environment, versions: Sequence[IncomingVersion], *, releases: bool = False) -> Target:
     """What the environment holds of everything that is wanted, parsed as far as the levels there name it.
 
     With `releases` each version tells whether it was released.
     """
-    registry, names = environment.registry, {parse_subject(item.subject) for item in wanted}
+    registry, names = environment.registry, {parse_subject(item.subject) for item in versions}
     rows = _rows(registry, names)
     states = _states(registry, rows)
     schemas = _parsed({pk for name, state in states.items() for pk in _named(state, rows[name])})
@@ -61,19 +71,23 @@ def target_of(environment: Environment, wanted: Sequence[Wanted], *, releases: b
         live = [row for row in rows[name] if row.is_live]
         history = tuple(
             replace(
-                row.held,
+                row.version,
                 schema=schemas.get(row.schema_pk),
-                is_released=(name.context, name.subject, row.held.version) in released,
+                is_released=(name.context, name.subject, row.version.version) in released,
             )
             for row in live
         )
         return replace(state, history=history)
 
-    owned = owned_subjects({found[0].subject_pk for found in rows.values() if found})
+    owned = owned_subjects({subject_rows[0].subject_pk for subject_rows in rows.values() if subject_rows})
     return Target(
         subjects={name.qualified: whole(name, state) for name, state in states.items()},
-        ids=_ids(registry, names, wanted),
-        owned=frozenset(name.qualified for name, found in rows.items() if found and found[0].subject_pk in owned),
+        ids=_ids(registry, names, versions),
+        owned=frozenset(
+            name.qualified
+            for name, subject_rows in rows.items()
+            if subject_rows and subject_rows[0].subject_pk in owned
+        ),
         is_mirror=registry.kind == Registry.REMOTE,
     )
 
@@ -85,15 +99,15 @@ def states_of(registry: Registry, names: Collection[SubjectName]) -> dict[str, T
 
 def named_in(names: Iterable[SubjectName], prefix: str) -> Q:
     """The condition that a row is of one of these subjects; `prefix` leads to its subject."""
-    found = Q(pk__in=())
+    condition = Q(pk__in=())
     for name in names:
-        found |= Q(**{f"{prefix}context__name": name.context, f"{prefix}name": name.subject})
-    return found
+        condition |= Q(**{f"{prefix}context__name": name.context, f"{prefix}name": name.subject})
+    return condition
 
 
 def _rows(registry: Registry, names: Collection[SubjectName]) -> dict[SubjectName, list[_Row]]:
     """Every version of the subjects, the deleted ones too, ascending."""
-    found: dict[SubjectName, list[_Row]] = {name: [] for name in names}
+    rows_by_name: dict[SubjectName, list[_Row]] = {name: [] for name in names}
     query = SchemaVersion.objects.filter(
         subject__context__registry=registry,
         subject__context__name__in={name.context for name in names},
@@ -101,34 +115,34 @@ def _rows(registry: Registry, names: Collection[SubjectName]) -> dict[SubjectNam
     )
     for row in query.order_by("version").values_list(*_COLUMNS):
         name = SubjectName(row[0], row[1])
-        if name in found:
-            found[name].append(_row(row))
-    return found
+        if name in rows_by_name:
+            rows_by_name[name].append(_row(row))
+    return rows_by_name
 
 
 def _row(columns: Sequence[Any]) -> _Row:
     _, _, version, deleted_at, fingerprint, identity, schema_id, metadata, rule_set, standing, pk, subject_pk = columns
-    held = Held(version, fingerprint, None, identity, schema_id, metadata, rule_set, standing or "")
-    return _Row(held, deleted_at is None, pk, subject_pk)
+    stored = TargetVersion(version, fingerprint, None, identity, schema_id, metadata, rule_set, standing or "")
+    return _Row(stored, deleted_at is None, pk, subject_pk)
 
 
 def _states(registry: Registry, rows: Mapping[SubjectName, Sequence[_Row]]) -> dict[SubjectName, TargetState]:
     configs = configs_and_settings(registry, rows.keys())
     modes = effective_modes(registry, rows.keys(), as_stored=True)
-    found = {}
+    states = {}
     for name, versions in rows.items():
         config, settings, own = configs[name]
-        found[name] = TargetState(
+        states[name] = TargetState(
             level=config.level,
             mode=modes[name].mode,
-            history=tuple(row.held for row in versions if row.is_live),
-            next_version=versions[-1].held.version + 1 if versions else 1,
+            history=tuple(row.version for row in versions if row.is_live),
+            next_version=versions[-1].version.version + 1 if versions else 1,
             profile=config.profile,
             policy=config.policy,
             settings=settings,
             own=own,
         )
-    return found
+    return states
 
 
 def _named(state: TargetState, rows: Sequence[_Row]) -> list[int]:
@@ -152,12 +166,12 @@ def _released(environment: Environment, names: Collection[SubjectName]) -> froze
     return frozenset(rows.values_list("context_name", "subject_name", "version_number"))
 
 
-def _ids(registry: Registry, names: Collection[SubjectName], wanted: Sequence[Wanted]) -> dict[str, Ids]:
+def _ids(registry: Registry, names: Collection[SubjectName], versions: Sequence[IncomingVersion]) -> dict[str, Ids]:
     """The next ids of the contexts, and what the ids and definitions stand for that the plan may give."""
     contexts = {name.context for name in names}
     following = dict(Context.objects.filter(registry=registry, name__in=contexts).values_list("name", "next_schema_id"))
-    matters = Q(fingerprint__in={item.schema.fingerprint for item in wanted if item.schema})
-    matters |= Q(schema_id__in={item.source_id for item in wanted if item.source_id is not None})
+    matters = Q(fingerprint__in={item.schema.fingerprint for item in versions if item.schema})
+    matters |= Q(schema_id__in={item.source_id for item in versions if item.source_id is not None})
     rows = Schema.objects.filter(matters, context__registry=registry, context__name__in=contexts)
     of_identity: dict[str, dict[str, int]] = {name: {} for name in contexts}
     identity_of: dict[str, dict[int, str]] = {name: {} for name in contexts}
@@ -226,29 +240,29 @@ def _moved_versions(subject: str, old: Mapping[int, str], new: Mapping[int, str]
 
 def _moved_at_source(request: PromotionRequest) -> str:
     """What has moved where the versions come from: one that went, was decided against, or has other settings."""
-    place = request.source or request.target
-    wanted = [step for step in steps_of(request.plan) if step.source_version]
-    if not wanted or request.kind == PromotionRequest.PROPOSE:
+    environment = request.source or request.target
+    steps = [step for step in steps_of(request.plan) if step.source_version]
+    if not steps or request.kind == PromotionRequest.PROPOSE:
         return ""
-    states = states_of(place.registry, {parse_subject(step.subject) for step in wanted})
-    for step in wanted:
+    states = states_of(environment.registry, {parse_subject(step.subject) for step in steps})
+    for step in steps:
         state = states[step.subject]
         if step.kind == CONFIG:
             moved = _moved_config(step, settings_dict(state.own))
         else:
-            held = next((held for held in state.history if held.version == step.source_version), None)
-            moved = _moved_version(step, held.fingerprint if held else "", held.standing if held else "")
+            version = next((version for version in state.history if version.version == step.source_version), None)
+            moved = _moved_version(step, version.fingerprint if version else "", version.standing if version else "")
         if moved:
-            return f"{moved} in {place.registry.name}."
+            return f"{moved} in {environment.registry.name}."
     return ""
 
 
-def _moved_config(step: Step, own: Mapping[str, Any]) -> str:
+def _moved_config(step: PlanStep, own: Mapping[str, Any]) -> str:
     changed = [name for name, value in (step.config or {}).items() if own.get(name) != value]
     return f"The settings of {step.subject} have changed ({', '.join(changed)})" if changed else ""
 
 
-def _moved_version(step: Step, fingerprint: str, standing: str) -> str:
+def _moved_version(step: PlanStep, fingerprint: str, standing: str) -> str:
     version = f"Version {step.source_version} of {step.subject}"
     if not fingerprint:
         return f"{version} has gone" if step.asked else ""

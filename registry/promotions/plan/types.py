@@ -85,7 +85,7 @@ class ItemText:
 
 
 @dataclass(frozen=True)
-class WishedItem:
+class SpecItem:
     """A version, of the source or (roll back, adopt) of the target; with version 0 a proposed text."""
 
     subject: SubjectName
@@ -94,14 +94,14 @@ class WishedItem:
 
 
 @dataclass(frozen=True)
-class Wish:
+class PromotionSpec:
     """What somebody wants in the target; `kind` is one of `PromotionRequest.KINDS`, `request_id` is 0 before there is one.
 
     `answers` is the drift finding that it answers.
     """
 
     target: Environment
-    items: tuple[WishedItem, ...]
+    items: tuple[SpecItem, ...]
     source: Environment | None = None
     kind: str = "promote"
     with_config: bool = False
@@ -110,11 +110,11 @@ class Wish:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class IncomingVersion:
     """A version to bring, or a text, with its references as they are written.
 
     `needs` has for each reference the (qualified subject, version) where it is wanted from, so that the plan gives it
-    the number of the target; it is empty where the references mean the target already. `asked` is False for what comes
+    the number of the target; it is empty where the references mean the target already. `requested` is False for what comes
     along because others refer to it. `metadata` None means those of the previous version. `standing` is empty for a
     version in good standing.
     """
@@ -129,7 +129,7 @@ class Wanted:
     metadata: Contract | None = None
     rule_set: Contract | None = None
     source_id: int | None = None
-    asked: bool = True
+    requested: bool = True
     standing: str = ""
     config: OwnConfig | None = None
     problem: str = ""
@@ -141,7 +141,7 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Held:
+class TargetVersion:
     """A live version at the target; `schema` is parsed where the level or a policy names the version."""
 
     version: int
@@ -164,7 +164,7 @@ class TargetState:
 
     level: str
     mode: str
-    history: tuple[Held, ...] = ()
+    history: tuple[TargetVersion, ...] = ()
     next_version: int = 1
     profile: Profile = "confluent"
     policy: str = NO_POLICY
@@ -179,7 +179,7 @@ class TargetState:
             "profile": self.profile,
             "policy": self.policy,
             "settings": settings_dict(self.settings),
-            "versions": [[held.version, held.identity or held.fingerprint] for held in self.history],
+            "versions": [[version.version, version.identity or version.fingerprint] for version in self.history],
             "next_version": self.next_version,
         }
 
@@ -204,7 +204,7 @@ class Target:
 
 
 @dataclass(frozen=True)
-class Step:
+class PlanStep:
     """One thing that is done at the target, or the statement that it isn't needed (`none`).
 
     `register` adds a version, `repeat` adds an earlier text as a new version with its number in the metadata, `config`
@@ -250,12 +250,12 @@ class Step:
 _UNHASHED: Final = frozenset({"source_id", "expected_id", "id_outlook"})
 
 
-def step_from(stored: Mapping[str, Any]) -> Step:
+def step_from(stored: Mapping[str, Any]) -> PlanStep:
     """The step that `Step.to_dict` wrote."""
-    known = {item.name for item in fields(Step)}
-    values = {name: value for name, value in stored.items() if name in known}
+    names = {item.name for item in fields(PlanStep)}
+    values = {name: value for name, value in stored.items() if name in names}
     references = tuple(Reference(**reference) for reference in stored.get("references", ()))
-    return Step(**{**values, "references": references})
+    return PlanStep(**{**values, "references": references})
 
 
 @dataclass(frozen=True)
@@ -293,7 +293,7 @@ class Plan:
     target, or BACKWARD where the level is NONE.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[PlanStep, ...]
     checks: tuple[Check, ...]
     reports: Mapping[str, Report] = field(default_factory=dict)
     target: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -321,7 +321,7 @@ class Plan:
             "kind": self.kind,
             "steps": [step.to_dict() for step in self.steps],
             "checks": [item.to_dict() for item in self.checks],
-            "reports": {subject: _kept(report) for subject, report in self.reports.items()},
+            "reports": {subject: _stored_report(report) for subject, report in self.reports.items()},
             "target": {subject: dict(state) for subject, state in self.target.items()},
             "breaking": self.breaking,
         }
@@ -347,17 +347,17 @@ def _counts(item: Check) -> bool:
     return item.binding or item.code in FROM_REGISTRY or item.verdict in STOPPING
 
 
-def _kept(report: Report) -> dict[str, Any]:
+def _stored_report(report: Report) -> dict[str, Any]:
     stored = report.to_dict()
     return {**stored, "items": stored["items"][:MAX_ITEMS_KEPT], "found": len(report.items)}
 
 
 def settings_dict(settings: OwnConfig | None) -> dict[str, Any]:
     """The settings that say anything, as JSON values."""
-    found = asdict(settings) if settings else {}
-    return {name: value for name, value in found.items() if value is not None}
+    values = asdict(settings) if settings else {}
+    return {name: value for name, value in values.items() if value is not None}
 
 
-def steps_of(stored: Mapping[str, Any]) -> tuple[Step, ...]:
+def steps_of(stored: Mapping[str, Any]) -> tuple[PlanStep, ...]:
     """The steps of a plan that `Plan.to_dict` wrote."""
     return tuple(step_from(step) for step in stored["steps"])

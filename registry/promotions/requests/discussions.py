@@ -17,7 +17,7 @@ from registry.access.roles import Actor, may
 from registry.access.selectors import approval_refusal
 from registry.audit.context import record
 from registry.errors import ClientNotFound, InvalidInput, NotAllowed, ThreadNotFound, WrongState
-from registry.promotions.checks.consumers import TAKEN_BACK, Hurt, counted_anew
+from registry.promotions.checks.consumers import TAKEN_BACK, AffectedClient, counted_anew
 from registry.promotions.events import tell
 from registry.promotions.models import Comment, PromotionRequest, Review, Thread
 from registry.promotions.models.requests import clean_labels
@@ -53,14 +53,14 @@ def open_thread(*, request_id: int, by: Actor, text: str, subject: str = "", pat
     """
     with transaction.atomic():
         request = _request(request_id, by)
-    said, field = words(text, "comment", needed=_EMPTY), words(path, "field's path", longest=MAX_PATH)
+    comment, field = words(text, "comment", needed=_EMPTY), words(path, "field's path", longest=MAX_PATH)
     if field and not subject:
         raise InvalidInput("A field is one of a subject: name the subject too.")
-    _refuse_place(request, subject, field)
-    return _open(request_id, by, said, subject, field)
+    _refuse_unknown_field(request, subject, field)
+    return _open(request_id, by, comment, subject, field)
 
 
-def _refuse_place(request: PromotionRequest, subject: str, field: str) -> None:
+def _refuse_unknown_field(request: PromotionRequest, subject: str, field: str) -> None:
     """Refuse what the plan doesn't have; while nothing is locked, since comparing may take a while."""
     if not subject:
         return
@@ -70,10 +70,10 @@ def _refuse_place(request: PromotionRequest, subject: str, field: str) -> None:
         return
     steps = [step_from(step) for step in request.plan["steps"] if step["subject"] == subject]
     info = get_request(request.pk)
-    known = frozenset().union(*(paths_of(info, step) for step in steps if step.kind != CONFIG))
-    if field in known:
+    paths = frozenset().union(*(paths_of(info, step) for step in steps if step.kind != CONFIG))
+    if field in paths:
         return
-    near = get_close_matches(field, known, n=3, cutoff=0.5)
+    near = get_close_matches(field, paths, n=3, cutoff=0.5)
     like = f" Did you mean {' or '.join(near)}?" if near else ""
     raise InvalidInput(
         f"{field[:200]} is no field of {subject[:200]}, neither of what is there nor of what would come.{like}"
@@ -83,7 +83,7 @@ def _refuse_place(request: PromotionRequest, subject: str, field: str) -> None:
 
 
 @transaction.atomic
-def _open(request_id: int, by: Actor, said: str, subject: str, field: str) -> int:
+def _open(request_id: int, by: Actor, comment: str, subject: str, field: str) -> int:
     request = _request(request_id, by)
     if subject and subject not in _subjects(request):  # it was planned anew meanwhile
         raise InvalidInput(f"{subject[:200]} isn't part of request {request.pk} any more.", field="subject")
@@ -91,17 +91,17 @@ def _open(request_id: int, by: Actor, said: str, subject: str, field: str) -> in
         raise WrongState(f"Request {request.pk} has {MAX_THREADS} discussions; answer in one of them.")
     record(by=by, why=f"comment on request {request.pk}")
     thread = request.threads.create(subject=subject, path=field)
-    _add(request, thread, said, by)
+    _add(request, thread, comment, by)
     return thread.pk
 
 
 @transaction.atomic
-def answer(*, thread_id: int, by: Actor, text: str) -> int:
+def reply(*, thread_id: int, by: Actor, text: str) -> int:
     """Add to a discussion; gives the comment's number. Raises InvalidInput, WrongState, ThreadNotFound, NotAllowed."""
     request, thread = _thread(thread_id, by)
-    said = words(text, "comment", needed=_EMPTY)
+    comment = words(text, "comment", needed=_EMPTY)
     record(by=by, why=f"comment on request {request.pk}")
-    return _add(request, thread, said, by)
+    return _add(request, thread, comment, by)
 
 
 @transaction.atomic
@@ -148,16 +148,16 @@ def _thread(thread_id: int, by: Actor) -> tuple[PromotionRequest, Thread]:
     return request, Thread.objects.get(pk=thread.pk)  # as it is under the request's lock
 
 
-def _add(request: PromotionRequest, thread: Thread, said: str, by: Actor) -> int:
+def _add(request: PromotionRequest, thread: Thread, text: str, by: Actor) -> int:
     if Comment.objects.filter(thread__request=request).count() >= MAX_COMMENTS:
         raise WrongState(f"Request {request.pk} has {MAX_COMMENTS} comments; that is all it takes.")
-    comment = Comment.objects.create(thread=thread, author_id=person(by), text=said)
-    place = (
+    comment = Comment.objects.create(thread=thread, author_id=person(by), text=text)
+    anchor = (
         f" on {thread.path} of {thread.subject}" if thread.path else f" on {thread.subject}" if thread.subject else ""
     )
     others = thread.comments.order_by().values_list("author_id", flat=True).distinct()
     if request.state != PromotionRequest.DRAFT:
-        tell(request, "promotion.commented", f"{by.name}{place}: {said}", by=by, to=others)
+        tell(request, "promotion.commented", f"{by.name}{anchor}: {text}", by=by, to=others)
     return comment.pk
 
 
@@ -191,13 +191,13 @@ def set_labels(*, request_id: int, labels: Iterable[str], by: Actor) -> list[str
     """
     request = locked_for(request_id, by)
     _require_labeller(request, by)
-    wanted = clean_labels(labels)
-    if wanted == request.labels:
-        return wanted
-    record(by=by, why=f"label request {request_id}: {', '.join(wanted) or 'none'}")
-    request.labels = wanted
+    cleaned = clean_labels(labels)
+    if cleaned == request.labels:
+        return cleaned
+    record(by=by, why=f"label request {request_id}: {', '.join(cleaned) or 'none'}")
+    request.labels = cleaned
     request.save(update_fields=["labels"])
-    return wanted
+    return cleaned
 
 
 def _require_labeller(request: PromotionRequest, by: Actor) -> None:
@@ -222,7 +222,7 @@ def acknowledge(*, request_id: int, subject: str, client: str, by: Actor, plan_h
     Raises PlanHashRequired, PlanChanged (and keeps the new plan to be read) where it isn't what would run now, ClientNotFound for a client
     that the plan doesn't hurt, WrongState, InvalidInput, NotAllowed, NotSignedIn, RequestNotFound.
     """
-    said, hurt, is_new = words(note, "note", longest=MAX_NOTE), Hurt(subject, client), [True]
+    remark, hurt, is_new = words(note, "note", longest=MAX_NOTE), AffectedClient(subject, client), [True]
 
     def run(request: PromotionRequest) -> str:
         _require_speaker(request, by, _consumer(request, hurt))
@@ -230,9 +230,9 @@ def acknowledge(*, request_id: int, subject: str, client: str, by: Actor, plan_h
         if request.acknowledgements.filter(**key).exists():
             is_new[0] = False
             return request.state
-        request.acknowledgements.create(person_id=person(by), note=said, **key)
+        request.acknowledgements.create(person_id=person(by), note=remark, **key)
         _count(request)
-        sentence = f"{by.name} acknowledges it for {hurt.words}.{f' {said}' if said else ''}"
+        sentence = f"{by.name} acknowledges it for {hurt.words}.{f' {remark}' if remark else ''}"
         tell(request, "promotion.acknowledged", sentence, by=by)
         return request.state
 
@@ -250,19 +250,19 @@ def take_back(*, request_id: int, subject: str, client: str, by: Actor) -> bool:
     It is for whoever said it, also where the client's contact names them no longer. The audit keeps that it was said.
     Those whose approval may rest on it are told. Raises WrongState, NotAllowed, NotSignedIn, RequestNotFound.
     """
-    request, hurt = locked_for(request_id, by), Hurt(subject, client)
+    request, hurt = locked_for(request_id, by), AffectedClient(subject, client)
     user_id = person(by)
     refuse_by_token(by, _ACTION, registry=request.target.registry.name, subjects=[subject])
     if request.state not in PromotionRequest.PLANNED_STATES:
         raise WrongState(f"Request {request.pk} is {request.state}.", state=request.state)
-    said = request.acknowledgements.filter(subject=subject, client=client, plan_hash=request.plan_hash)
-    found = said.select_related("person").first()
-    if found is None:
+    acknowledgements = request.acknowledgements.filter(subject=subject, client=client, plan_hash=request.plan_hash)
+    acknowledgement = acknowledgements.select_related("person").first()
+    if acknowledgement is None:
         return False
-    if found.person_id != user_id:
-        raise NotAllowed(f"It is taken back by whoever acknowledged it: {found.person.get_username()}.")
+    if acknowledgement.person_id != user_id:
+        raise NotAllowed(f"It is taken back by whoever acknowledged it: {acknowledgement.person.get_username()}.")
     record(by=by, why=f"{TAKEN_BACK} request {request_id} for {hurt.words[:200]}")
-    found.delete()
+    acknowledgement.delete()
     _count(request)
     approvers = request.reviews.filter(verdict=Review.APPROVE, plan_hash=request.plan_hash)
     sentence = f"{by.name} takes back what they acknowledged for {hurt.words}."
@@ -270,14 +270,14 @@ def take_back(*, request_id: int, subject: str, client: str, by: Actor) -> bool:
     return True
 
 
-def _consumer(request: PromotionRequest, hurt: Hurt) -> Consumer:
-    found = next((each for each in consumers_of_row(request) if each.hurt == hurt), None)
-    if found is None:
+def _consumer(request: PromotionRequest, hurt: AffectedClient) -> Consumer:
+    consumer = next((candidate for candidate in consumers_of_row(request) if candidate.hurt == hurt), None)
+    if consumer is None:
         raise ClientNotFound(
             f"Request {request.pk} hurts no client {hurt.client[:128]!r} of {hurt.subject[:200]!r}.",
             name=hurt.client[:128],
         )
-    return found
+    return consumer
 
 
 def _require_speaker(request: PromotionRequest, by: Actor, consumer: Consumer) -> None:

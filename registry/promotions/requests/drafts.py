@@ -109,23 +109,23 @@ def save_draft(
     origin: str = "",
     finding: int | None = None,
     again_of: int | None = None,
-    seen: str | None = None,
+    state_read: str | None = None,
 ) -> int:
     """Keep a schema as far as it is written, in place of the earlier draft of the subject; gives its number.
 
-    `seen` is the state of the draft that the writer had read (`DraftInfo.state`), empty for none; None replaces
+    `state_read` is the state of the draft that the writer had read (`DraftInfo.state`), empty for none; None replaces
     whatever is there.
 
     It isn't parsed: a draft may be half a schema. Its size is that of a schema, and a person has a hundred drafts.
     `reason`, `finding` and `again_of` become those of the request; `finding` is a drift finding that the author may
     read, `again_of` a request, rejected or withdrawn, for the same subject there. Besides what that takes it raises InvalidInput, SchemaTooLarge, WrongState, NotAllowed, NotSignedIn, RegistryNotFound, FindingNotFound, DraftChanged.
     """
-    place = get_registry(registry)
-    require(by, "promotion.request", registry=place.name, subject=subject.qualified)
+    target = get_registry(registry)
+    require(by, "promotion.request", registry=target.name, subject=subject.qualified)
     author = person(by)
     if not subject.subject:
         raise InvalidInput("A subject needs a name.")
-    require_references(Visible(place, by), references, context=subject.context)
+    require_references(Visible(target, by), references, context=subject.context)
     if schema_type not in FORMATS:
         raise InvalidSchema(
             f"Invalid schema type {schema_type[:40]!r}: this server knows {', '.join(sorted(FORMATS))}."
@@ -143,21 +143,23 @@ def save_draft(
         "finding": finding,
         "again_of_id": again_of,
     }
-    key: dict[str, Any] = {"registry": place, "context_name": subject.context, "subject_name": subject.subject}
-    User.objects.select_for_update(of=("self",), no_key=True).get(pk=author)  # one at a time, so that they are counted
+    key: dict[str, Any] = {"registry": target, "context_name": subject.context, "subject_name": subject.subject}
+    User.objects.select_for_update(of=("self",), no_key=True).get(
+        pk=author
+    )  # one at a time, so that they are counted
     mine = Draft.objects.filter(author_id=author)
     there = mine.filter(**key).first()
     if there is not None and all(getattr(there, name) == value for name, value in values.items()):
         return there.pk
-    if seen is not None:
-        _refuse_changed(there, seen, subject)
+    if state_read is not None:
+        _refuse_changed(there, state_read, subject)
     if there is None and mine.count() >= MAX_DRAFTS:
         raise WrongState(f"You have {MAX_DRAFTS} drafts; delete one first.")
     # one that was there when it was begun with may be gone by now: that is no reason not to write on
     if finding is not None and (there is None or there.finding != finding):
         require_finding(finding, by)
     if again_of is not None and (there is None or there.again_of_id != again_of):
-        require_earlier(again_of, target=place.name, subjects=[subject], by=by)
+        require_earlier(again_of, target=target.name, subjects=[subject], by=by)
     row, _ = Draft.objects.update_or_create(author_id=author, **key, defaults=values)
     return row.pk
 
@@ -171,10 +173,10 @@ def delete_draft(*, draft_id: int, by: Actor) -> None:
         raise DraftNotFound(f"You have no draft {draft_id}.", draft=draft_id)
 
 
-def _refuse_changed(there: Draft | None, seen: str, subject: SubjectName) -> None:
+def _refuse_changed(there: Draft | None, state_read: str, subject: SubjectName) -> None:
     """Refuse to write over what the writer hasn't read: another tab's text, or a program's."""
     state = there.changed_at.isoformat() if there else ""
-    if (_moment(seen) == there.changed_at) if there else not seen:
+    if (_moment(state_read) == there.changed_at) if there else not state_read:
         return
     what = (
         f"was changed at {there.changed_at.astimezone(UTC):%H:%M} UTC, in another tab or by a program"

@@ -27,7 +27,7 @@ from registry.promotions.models import (
     Review,
     Thread,
 )
-from registry.promotions.plan.types import ADOPT, Step, step_from
+from registry.promotions.plan.types import ADOPT, PlanStep, step_from
 from registry.promotions.requests.finding_links import origin_of, readable_findings
 from registry.promotions.requests.schema_changes import compare_step, new_schema, places_of, state_before
 from registry.promotions.requests.selectors import readable_request
@@ -65,7 +65,7 @@ def evidence_of(request_id: int, by: Actor) -> dict[str, Any]:
         "checks": info.checks,
         "evidence": [check for check in info.checks if check.get("code") in EVIDENCE],
         "reviews": [asdict(review) for review in info.reviews],
-        "acknowledgements": [asdict(said) for said in info.acknowledgements],
+        "acknowledgements": [asdict(acknowledgement) for acknowledgement in info.acknowledgements],
         "rules": [
             {"rule": rule.sentence, "needed": rule.needed, "given": rule.given, "given_by": list(rule.given_by)}
             for rule in info.needed.rules
@@ -100,7 +100,7 @@ def _request(info: RequestInfo, by: Actor) -> dict[str, Any]:
     }
 
 
-def _changes(info: RequestInfo, steps: Iterable[Step], by: Actor) -> list[dict[str, Any]]:
+def _changes(info: RequestInfo, steps: Iterable[PlanStep], by: Actor) -> list[dict[str, Any]]:
     """For each schema that is written the differences from what the target had, and both directions' findings."""
     adding = [step for step in steps if step.adds or step.kind == ADOPT]
     return [
@@ -120,15 +120,15 @@ def _not_compared(why: str) -> dict[str, Any]:
     return {"against_version": None, "note": why, "differences": [], "findings": []}
 
 
-def _compared(info: RequestInfo, step: Step, by: Actor) -> dict[str, Any]:
+def _compared(info: RequestInfo, step: PlanStep, by: Actor) -> dict[str, Any]:
     secret = next((name for name in places_of(info, step) if not _may_read(by, name, step.subject)), "")
     if secret:
         return _not_compared(f"{by.name} may not read it in {secret}.")
     try:
-        found = compare_step(info, step)
+        comparison = compare_step(info, step)
     except SchemadeskError as error:
         return _not_compared(error.message)
-    if found is None:
+    if comparison is None:
         whole = new_schema(info, step)
         return {
             **_not_compared(f"{info.target} had no version of it: all of it is new."),
@@ -142,13 +142,13 @@ def _compared(info: RequestInfo, step: Step, by: Actor) -> dict[str, Any]:
                 ],
             },
         }
-    if found.differences is None:
-        return _not_compared(found.problem or "It is of another format than the version before.")
-    reports = [report for report in (found.backward, found.forward) if report is not None]
+    if comparison.differences is None:
+        return _not_compared(comparison.problem or "It is of another format than the version before.")
+    reports = [report for report in (comparison.backward, comparison.forward) if report is not None]
     return {
-        "against_version": found.old.version,
+        "against_version": comparison.old.version,
         "note": "",
-        "differences": [item.to_dict() for item in found.differences],
+        "differences": [item.to_dict() for item in comparison.differences],
         "findings": [item.to_dict() for report in reports for item in report.items],
     }
 
@@ -199,15 +199,15 @@ def _audit(info: RequestInfo, by: Actor) -> dict[str, Any]:
 
 def _rows(request_id: int) -> Mapping[str, list[int]]:
     """The request's row and those of its parts, and the versions that it released; a constant number of queries."""
-    found = {PromotionRequest._meta.db_table: [request_id]}
+    keys = {PromotionRequest._meta.db_table: [request_id]}
     for model in _PARTS:
         rows = model._default_manager.filter(request_id=request_id)
-        found[model._meta.db_table] = list(rows.values_list("pk", flat=True))
+        keys[model._meta.db_table] = list(rows.values_list("pk", flat=True))
     comments = Comment.objects.filter(thread__request_id=request_id)
-    found[Comment._meta.db_table] = list(comments.values_list("pk", flat=True))
+    keys[Comment._meta.db_table] = list(comments.values_list("pk", flat=True))
     released = Release.objects.filter(request_id=request_id, version__isnull=False)
-    found[SchemaVersion._meta.db_table] = list(released.values_list("version_id", flat=True))
-    return found
+    keys[SchemaVersion._meta.db_table] = list(released.values_list("version_id", flat=True))
+    return keys
 
 
 def _event(event: AuditEntry, link: hash_chain.Link | None) -> dict[str, Any]:

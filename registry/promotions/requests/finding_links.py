@@ -33,22 +33,22 @@ class OriginFinding:
 
 
 #: of the findings with these numbers those that the actor may read, by number; in one query
-Readable = Callable[[Collection[int], Actor], Mapping[int, OriginFinding]]
+FindingLookup = Callable[[Collection[int], Actor], Mapping[int, OriginFinding]]
 #: name → whom to ask
-FINDERS: Final[dict[str, Readable]] = {}
+FINDERS: Final[dict[str, FindingLookup]] = {}
 
 
-def find_origins(name: str, ask: Readable) -> None:
+def find_origins(name: str, ask: FindingLookup) -> None:
     """Adds one, or replaces the one of that name; called when an app starts."""
     FINDERS[name] = ask
 
 
 def readable_findings(numbers: Collection[int | None], by: Actor) -> dict[int, OriginFinding]:
     """Those that are there and that the actor may read, by number; no query where no number is given."""
-    asked = {number for number in numbers if number is not None and 0 < number <= _MAX_NUMBER}
-    if not asked:
+    valid = {number for number in numbers if number is not None and 0 < number <= _MAX_NUMBER}
+    if not valid:
         return {}
-    return {number: found for ask in FINDERS.values() for number, found in ask(asked, by).items()}
+    return {number: finding for ask in FINDERS.values() for number, finding in ask(valid, by).items()}
 
 
 def require_finding(number: int, by: Actor) -> None:
@@ -57,9 +57,9 @@ def require_finding(number: int, by: Actor) -> None:
         raise FindingNotFound(f"There is no finding {number}; leave it out.", finding=number)
 
 
-def origin_of(found: OriginFinding | None) -> dict[str, Any] | None:
+def origin_of(finding: OriginFinding | None) -> dict[str, Any] | None:
     """Where something came from, as programs get it; None where it is from nothing, or from what they may not read."""
-    return None if found is None else {"finding": asdict(found)}
+    return None if finding is None else {"finding": asdict(finding)}
 
 
 def source_findings(info: RequestInfo, by: Actor) -> list[OriginFinding]:
@@ -68,5 +68,5 @@ def source_findings(info: RequestInfo, by: Actor) -> list[OriginFinding]:
     if not subjects or not info.source:
         return []
     numbers = [number for listed in open_breaks(get_registry(info.source), subjects).values() for number in listed]
-    found = readable_findings(numbers, by)
-    return [found[number] for number in numbers if number in found]
+    findings = readable_findings(numbers, by)
+    return [findings[number] for number in numbers if number in findings]

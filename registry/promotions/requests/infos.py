@@ -22,7 +22,7 @@ from registry.promotions.models import (
 from registry.promotions.models.requests import readable_plan
 from registry.promotions.plan.target_state import stale
 from registry.promotions.plan.types import STOPPING
-from registry.promotions.reviews.eligibility import Needed, needed_for_many, overridden, reason_of
+from registry.promotions.reviews.eligibility import ReviewNeeds, needed_for_many, overridden, reason_of
 from registry.subjects.versions.qualified_names import SubjectName
 
 
@@ -152,7 +152,7 @@ class RequestInfo:
     reviews_needed: int
     own_approval_allowed: bool
     reviews: tuple[ReviewInfo, ...]
-    needed: Needed
+    needed: ReviewNeeds
     stale: str
     open_threads: int
     threads: tuple[ThreadInfo, ...]
@@ -176,8 +176,8 @@ class RequestInfo:
     @property
     def checks(self) -> list[dict[str, Any]]:
         """The plan's checks: code, name, verdict, sentence, cure, overridable, subject."""
-        found: list[dict[str, Any]] = self.plan["checks"]
-        return found
+        checks: list[dict[str, Any]] = self.plan["checks"]
+        return checks
 
     @property
     def failing(self) -> list[dict[str, Any]]:
@@ -213,10 +213,10 @@ def infos_of(rows: Sequence[PromotionRequest]) -> list[RequestInfo]:
             row.plan = readable_plan(row.light_plan)
     reviewed = [row for row in rows if row.state not in PromotionRequest.CLOSED_STATES]
     needed = needed_for_many(reviewed) if reviewed else {}
-    return [_info(row, needed.get(row.pk, Needed())) for row in rows]
+    return [_info(row, needed.get(row.pk, ReviewNeeds())) for row in rows]
 
 
-def _info(row: PromotionRequest, needed: Needed) -> RequestInfo:
+def _info(row: PromotionRequest, needed: ReviewNeeds) -> RequestInfo:
     is_whole = not hasattr(row, "light_plan")
     return RequestInfo(
         id=row.pk,
@@ -252,7 +252,11 @@ def _info(row: PromotionRequest, needed: Needed) -> RequestInfo:
         finding=row.finding,
         again_of=row.again_of_id,
         labels=tuple(row.labels or ()),  # of a row as it was before there were labels, null
-        acknowledgements=tuple(_said(said, row) for said in row.acknowledgements.all()) if is_whole else (),
+        acknowledgements=tuple(
+            _acknowledgement_info(acknowledgement, row) for acknowledgement in row.acknowledgements.all()
+        )
+        if is_whole
+        else (),
     )
 
 
@@ -294,7 +298,7 @@ def _review(row: Review, request: PromotionRequest) -> ReviewInfo:
     )
 
 
-def _said(row: Acknowledgement, request: PromotionRequest) -> AcknowledgementInfo:
+def _acknowledgement_info(row: Acknowledgement, request: PromotionRequest) -> AcknowledgementInfo:
     return AcknowledgementInfo(
         subject=row.subject,
         client=row.client,

@@ -88,10 +88,10 @@ def requests_under(
         rows = rows.filter(pk__in=items.values("request"))
     total = rows.count()
     light = rows.annotate(adding=_Adding(F("plan"))).order_by("-pk").values_list("pk", "kind", "adding")
-    asked = [_Asked(pk, kind, _steps(steps)) for pk, kind, steps in light[:MAX_REQUESTS]]
-    readable = [item for item in asked if item.may_be_read(by, registry)]
-    hidden = len(asked) - len(readable)
-    judging = _Judging(registry, chosen, scope, readable)
+    requests = [_OpenRequest(pk, kind, _steps(steps)) for pk, kind, steps in light[:MAX_REQUESTS]]
+    readable = [item for item in requests if item.may_be_read(by, registry)]
+    hidden = len(requests) - len(readable)
+    judging = _LevelSimulation(registry, chosen, scope, readable)
     looked_at, changed, stopped = 0, [], ""
     until = time.monotonic() + seconds
     for item in readable:
@@ -99,13 +99,13 @@ def requests_under(
             stopped = "The time for one answer was over."
             break
         try:
-            found = judging.change_of(item)
+            change = judging.change_of(item)
         except (InvalidSchema, InvalidReference, Unavailable) as error:
             stopped = f"Request {item.number} can’t be judged: {error.message}"
             continue
         looked_at += 1
-        if found is not None:
-            changed.append(found)
+        if change is not None:
+            changed.append(change)
     if not stopped and total - hidden > looked_at:
         stopped = f"The newest {looked_at} were looked at."
     return RequestsUnder(total - hidden, looked_at, tuple(changed), stopped)
@@ -124,7 +124,7 @@ class _Adding(Func):
 
 
 @dataclass(frozen=True)
-class _Step:
+class _AddedVersion:
     """A version that a request adds."""
 
     subject: SubjectName
@@ -133,12 +133,12 @@ class _Step:
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _OpenRequest:
     """A request with what it adds, in order."""
 
     number: int
     kind: str
-    steps: tuple[_Step, ...]
+    steps: tuple[_AddedVersion, ...]
 
     def may_be_read(self, by: Actor, registry: Registry) -> bool:
         """Whether somebody may read all that it asks for."""
@@ -146,16 +146,16 @@ class _Asked:
         return all(may(by, "schema.read", registry=registry.name, subject=name) for name in names)
 
 
-def _steps(stored: Iterable[Mapping[str, Any]]) -> tuple[_Step, ...]:
+def _steps(stored: Iterable[Mapping[str, Any]]) -> tuple[_AddedVersion, ...]:
     return tuple(
-        _Step(parse_subject(step["subject"]), str(step["fingerprint"]), step["metadata"])
+        _AddedVersion(parse_subject(step["subject"]), str(step["fingerprint"]), step["metadata"])
         for step in stored
         if step["kind"] in ADDING
     )
 
 
 @dataclass(frozen=True)
-class _Past:
+class _ComparedVersion:
     """A version that a new one is held against."""
 
     version: int
@@ -164,56 +164,56 @@ class _Past:
 
 
 @dataclass
-class _Judging:
+class _LevelSimulation:
     """What the target holds of all that is asked for, read at once; a schema is parsed when it is compared."""
 
     registry: Registry
     level: Level
     scope: SubjectName | None
-    asked: Sequence[_Asked]
+    requests: Sequence[_OpenRequest]
     configs: dict[SubjectName, tuple[EffectiveConfig, OwnConfig, OwnConfig | None]] = field(init=False)
-    held: dict[SubjectName, list[_Past]] = field(init=False)
-    wanted: dict[str, Callable[[], ParsedSchema]] = field(init=False)
+    versions: dict[SubjectName, list[_ComparedVersion]] = field(init=False)
+    registered: dict[str, Callable[[], ParsedSchema]] = field(init=False)
     proposed: dict[tuple[int, SubjectName], RequestItem] = field(init=False)
 
     def __post_init__(self) -> None:
-        names = {step.subject for item in self.asked for step in item.steps}
+        names = {step.subject for item in self.requests for step in item.steps}
         self.configs = configs_and_settings(self.registry, names)
-        self.held = self._held(names)
-        self.wanted = _by_fingerprint({step.fingerprint for item in self.asked for step in item.steps})
-        numbers = [item.number for item in self.asked if item.kind == PromotionRequest.PROPOSE]
+        self.versions = self._read_versions(names)
+        self.registered = _by_fingerprint({step.fingerprint for item in self.requests for step in item.steps})
+        numbers = [item.number for item in self.requests if item.kind == PromotionRequest.PROPOSE]
         rows = RequestItem.objects.filter(request__in=numbers) if numbers else ()
         self.proposed = {(row.request_id, SubjectName(row.context_name, row.subject_name)): row for row in rows}
 
-    def change_of(self, asked: _Asked) -> ChangedRequest | None:
+    def change_of(self, request: _OpenRequest) -> ChangedRequest | None:
         """What changes for a request, None where nothing does. Raises InvalidSchema, InvalidReference, Unavailable."""
-        now, under = self._first_break(asked, under=False), self._first_break(asked, under=True)
+        now, under = self._first_break(request, under=False), self._first_break(request, under=True)
         if (now is None) == (under is None):
             return None
         step, report = under or now or (None, None)
         if step is None or report is None:
             return None
         first = report.breaks[0]
-        said = first.message if first.named_path in first.message else f"{first.message} at {first.named_path}"
+        problem = first.message if first.named_path in first.message else f"{first.message} at {first.named_path}"
         sentence = (
-            f"would break {report.level}: {said}." if under else f"breaks {report.level} now, and no longer would."
+            f"would break {report.level}: {problem}." if under else f"breaks {report.level} now, and no longer would."
         )
-        return ChangedRequest(asked.number, step.subject.qualified, now is None, sentence)
+        return ChangedRequest(request.number, step.subject.qualified, now is None, sentence)
 
-    def _first_break(self, asked: _Asked, *, under: bool) -> tuple[_Step, Report] | None:
+    def _first_break(self, request: _OpenRequest, *, under: bool) -> tuple[_AddedVersion, Report] | None:
         """The first step that the levels refuse, those in force or (`under`) with the chosen one where it counts."""
-        added: dict[SubjectName, list[_Past]] = {}
-        for step in asked.steps:
+        added: dict[SubjectName, list[_ComparedVersion]] = {}
+        for step in request.steps:
             config, settings, _ = self.configs[step.subject]
             level = self.level if under and self._counts(step.subject, config) else level_named(config.level)
-            past = [*self.held.get(step.subject, ()), *added.get(step.subject, ())]
+            past = [*self.versions.get(step.subject, ()), *added.get(step.subject, ())]
             metadata = step.metadata if step.metadata is not None or not past else past[-1].metadata
             group = settings.compatibility_group
             if group:
                 past = [item for item in past if property_of(item.metadata, group) == property_of(metadata, group)]
             named = {"none": [], "latest": past[-1:], "all": past}[level.scope]
-            schema = self._schema_of(asked, step)
-            added.setdefault(step.subject, []).append(_Past(0, metadata, schema))
+            schema = self._schema_of(request, step)
+            added.setdefault(step.subject, []).append(_ComparedVersion(0, metadata, schema))
             if not named:
                 continue
             report = schema_engine.check(
@@ -237,55 +237,58 @@ class _Judging:
             return self.scope == subject
         return ORIGINS.index(config.origin) >= ORIGINS.index("context")
 
-    def _schema_of(self, asked: _Asked, step: _Step) -> Callable[[], ParsedSchema]:
+    def _schema_of(self, request: _OpenRequest, step: _AddedVersion) -> Callable[[], ParsedSchema]:
         """What gives the schema of a step: registered somewhere, or proposed."""
-        known = self.wanted.get(step.fingerprint)
-        item = self.proposed.get((asked.number, step.subject))
-        if known is not None:
-            return known
+        registered = self.registered.get(step.fingerprint)
+        item = self.proposed.get((request.number, step.subject))
+        if registered is not None:
+            return registered
         if item is None:
             raise InvalidReference(f"the version of {step.subject.qualified} that it asks for is gone")
         return lambda: self._parse_proposed(item, step.subject)
 
     def _parse_proposed(self, item: RequestItem, subject: SubjectName) -> ParsedSchema:
         references = [Reference(str(r["name"]), str(r["subject"]), int(r["version"])) for r in item.references]
-        found = resolve_references(self.registry, references, context=subject.context) if references else ()
-        return parse_schema(item.schema_type, item.text, tuple(reference for reference, _ in found), is_new=False)
+        targets = resolve_references(self.registry, references, context=subject.context) if references else ()
+        return parse_schema(item.schema_type, item.text, tuple(reference for reference, _ in targets), is_new=False)
 
-    def _held(self, names: Iterable[SubjectName]) -> dict[SubjectName, list[_Past]]:
+    def _read_versions(self, names: Iterable[SubjectName]) -> dict[SubjectName, list[_ComparedVersion]]:
         """The newest live versions of the subjects at the target; those that don't fit in are refused as too much."""
-        wanted = Q(pk__in=())
+        condition = Q(pk__in=())
         for name in names:
-            wanted |= Q(context__name=name.context, name=name.subject)
-        rows = Subject.objects.filter(wanted, context__registry=self.registry).values_list(
+            condition |= Q(context__name=name.context, name=name.subject)
+        rows = Subject.objects.filter(condition, context__registry=self.registry).values_list(
             "pk", "context__name", "name"
         )
         subjects = {pk: SubjectName(context, name) for pk, context, name in rows}
         sizes, room, chosen = held_versions(subjects), _MAX_BYTES, list[int]()
-        for held in sizes.values():
-            room -= held.size
+        for size in sizes.values():
+            room -= size.size
             if room >= 0:
-                chosen += held.versions
+                chosen += size.versions
         texts, parse = read_versions(chosen)
-        found = {
-            name: [_Past(row.version, row.schema.metadata, _later(parse, row.schema)) for row in texts.get(pk, ())]
+        versions = {
+            name: [
+                _ComparedVersion(row.version, row.schema.metadata, _later(parse, row.schema))
+                for row in texts.get(pk, ())
+            ]
             for pk, name in subjects.items()
         }
-        left_out = {subjects[pk] for pk, held in sizes.items() if held.versions and not texts.get(pk)}
-        return {name: [_too_much(name)] if name in left_out else past for name, past in found.items()}
+        left_out = {subjects[pk] for pk, size in sizes.items() if size.versions and not texts.get(pk)}
+        return {name: [_too_much(name)] if name in left_out else past for name, past in versions.items()}
 
 
 def _later(parse: Callable[[Schema], ParsedSchema], row: Schema) -> Callable[[], ParsedSchema]:
     return lambda: parse(row)
 
 
-def _too_much(name: SubjectName) -> _Past:
+def _too_much(name: SubjectName) -> _ComparedVersion:
     """Stands for versions that weren't read: to compare with them says so."""
 
     def refuse() -> ParsedSchema:
         raise InvalidSchema(f"the versions of {name.qualified} are more than one answer reads")
 
-    return _Past(0, None, refuse)
+    return _ComparedVersion(0, None, refuse)
 
 
 def _by_fingerprint(fingerprints: Iterable[str]) -> dict[str, Callable[[], ParsedSchema]]:

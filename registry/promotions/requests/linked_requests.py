@@ -54,22 +54,22 @@ def linked_requests(info: RequestInfo, by: Actor) -> tuple[LinkedRequest, ...]:
     if not info.is_open:
         return ()
     taken, missing = _taken_along(info), _missing(info)
-    asked = [(item.subject.context, item.subject.subject, item.fingerprint) for item in info.items[:_SUBJECTS]]
+    keys = [(item.subject.context, item.subject.subject, item.fingerprint) for item in info.items[:_SUBJECTS]]
     rows: dict[int, list[RequestItem]] = {}
-    for row in _rows(info, taken, missing, asked):
+    for row in _rows(info, taken, missing, keys):
         rows.setdefault(row.request_id, []).append(row)
-    found = [_linked(items, taken, missing) for items in rows.values() if _may_see(items, info.target, by)]
-    return tuple(sorted(found, key=lambda each: (not each.goes_first, not each.brings, each.id)))
+    linked = [_linked(items, taken, missing) for items in rows.values() if _may_see(items, info.target, by)]
+    return tuple(sorted(linked, key=lambda request: (not request.goes_first, not request.brings, request.id)))
 
 
 def _rows(
-    info: RequestInfo, taken: Sequence[_Key], missing: Sequence[tuple[str, str]], asked: Sequence[_Key]
+    info: RequestInfo, taken: Sequence[_Key], missing: Sequence[tuple[str, str]], keys: Sequence[_Key]
 ) -> list[RequestItem]:
     """All that the others ask for; a request that is known of one of its items has all of them here."""
     brought = _any(Q(context_name=c, subject_name=s, fingerprint=f) for c, s, f in taken)
     brought |= _any(Q(context_name=c, subject_name=s) for c, s in missing)
     mine = _any(
-        Q(target__subject__context__name=c, target__subject__name=s, target__schema__fingerprint=f) for c, s, f in asked
+        Q(target__subject__context__name=c, target__subject__name=s, target__schema__fingerprint=f) for c, s, f in keys
     )
     referring = Q(fingerprint__in=SchemaReference.objects.filter(mine).order_by().values("schema__fingerprint"))
     there = RequestItem.objects.filter(open_in__registry__name=info.target).exclude(request=info.id)
@@ -84,10 +84,10 @@ def _rows(
 
 def _any(conditions: Iterable[Q]) -> Q:
     """One of them; nothing where there is none."""
-    found = Q(pk__in=())
+    combined = Q(pk__in=())
     for condition in conditions:
-        found |= condition
-    return found
+        combined |= condition
+    return combined
 
 
 def _taken_along(info: RequestInfo) -> list[_Key]:
@@ -99,11 +99,11 @@ def _taken_along(info: RequestInfo) -> list[_Key]:
 def _missing(info: RequestInfo) -> list[tuple[str, str]]:
     """What a proposed text refers to, where its check of references fails: it isn't at the target."""
     failing = {check.get("subject") for check in info.checks if _lacks_references(check)}
-    found = []
+    names = []
     for item in info.items:
         if item.subject.qualified in failing:
-            found += [_name(str(each.get("subject", "")), item.subject.context) for each in item.references]
-    return found[:_SUBJECTS]
+            names += [_name(str(reference.get("subject", "")), item.subject.context) for reference in item.references]
+    return names[:_SUBJECTS]
 
 
 def _lacks_references(check: dict[str, Any]) -> bool:
@@ -130,7 +130,7 @@ def _linked(items: Sequence[RequestItem], taken: Sequence[_Key], missing: Sequen
         state=request.state,
         subject=SubjectName(request.context_name, request.subject_name),
         version=request.version_number,
-        brings=tuple(SubjectName(each.context_name, each.subject_name).qualified for each in (*lacking, *along)),
+        brings=tuple(SubjectName(item.context_name, item.subject_name).qualified for item in (*lacking, *along)),
         along=bool(along) and not lacking,
     )
 
@@ -141,17 +141,17 @@ _OPEN: Final = tuple(state for state in PromotionRequest.OPEN_STATES if state !=
 
 
 @dataclass(frozen=True)
-class Answers:
+class FindingRequests:
     """One's own drafts, and requests, newest first; what a request made live is among its releases."""
 
     drafts: tuple[DraftInfo, ...]
     requests: tuple[RequestInfo, ...]
 
 
-def answers_to(finding_id: int, by: Actor) -> Answers:
+def requests_for_finding(finding_id: int, by: Actor) -> FindingRequests:
     """Those to a finding that the actor may read, which the caller has asked; a constant number of queries."""
     drafts = list_drafts(by.user_id, finding=finding_id) if by.user_id is not None else []
-    return Answers(tuple(drafts), tuple(list_requests(finding=finding_id, by=by)))
+    return FindingRequests(tuple(drafts), tuple(list_requests(finding=finding_id, by=by)))
 
 
 def resolving(by: Actor, findings: Collection[int] | None = None) -> dict[int, tuple[int, ...]]:
@@ -167,13 +167,16 @@ def resolving(by: Actor, findings: Collection[int] | None = None) -> dict[int, t
     columns = rows.order_by("-request", "position").values_list(
         "request__finding", "request", "request__target__registry__name", "context_name", "subject_name"
     )
-    found: dict[int, dict[int, bool]] = {}
+    readability: dict[int, dict[int, bool]] = {}
     for finding, request, target, context, subject in columns[:_ANSWER_ROWS]:
         readable = may(by, "schema.read", registry=target, subject=SubjectName(context, subject).qualified)
-        of_it = found.setdefault(finding or 0, {})
+        of_it = readability.setdefault(finding or 0, {})
         of_it[request] = of_it.get(request, True) and readable
-    seen = {finding: tuple(number for number, whole in each.items() if whole) for finding, each in found.items()}
-    return {finding: numbers for finding, numbers in seen.items() if numbers}
+    answers = {
+        finding: tuple(number for number, whole in requests.items() if whole)
+        for finding, requests in readability.items()
+    }
+    return {finding: numbers for finding, numbers in answers.items() if numbers}
 
 
 def finding_behind(environment: Environment, rows: Sequence[SchemaVersion]) -> int | None:
@@ -181,15 +184,15 @@ def finding_behind(environment: Environment, rows: Sequence[SchemaVersion]) -> i
 
     None where they came for none, and for several: a request answers one. Who may read it is asked by whoever shows it.
     """
-    wanted = {(row.subject.context.name, row.subject.name, row.version, row.schema.fingerprint) for row in rows}
+    keys = {(row.subject.context.name, row.subject.name, row.version, row.schema.fingerprint) for row in rows}
     released = Release.objects.filter(
         environment=environment,
-        context_name__in={context for context, _, _, _ in wanted},
-        subject_name__in={subject for _, subject, _, _ in wanted},
+        context_name__in={context for context, _, _, _ in keys},
+        subject_name__in={subject for _, subject, _, _ in keys},
         request__finding__isnull=False,
     ).values_list("context_name", "subject_name", "version_number", "fingerprint", "request__finding")
-    found = {finding for *name, finding in released if tuple(name) in wanted}
-    return found.pop() if len(found) == 1 else None
+    findings = {finding for *name, finding in released if tuple(name) in keys}
+    return findings.pop() if len(findings) == 1 else None
 
 
 def pending_subjects() -> list[SubjectName]:

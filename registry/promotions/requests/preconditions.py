@@ -17,7 +17,7 @@ from registry.access.selectors import approval_refusal
 from registry.promotions.board.readiness import Reason
 from registry.promotions.checks.consumers import CONSUMERS
 from registry.promotions.checks.context import THREADS
-from registry.promotions.environments.change_guard import closed_refusal, is_kept
+from registry.promotions.environments.change_guard import closed_refusal, guard_result
 from registry.promotions.models import PromotionRequest, Review
 from registry.promotions.plan.types import REGISTER, STALE, WRITING
 from registry.promotions.reviews.affected_consumers import Consumer
@@ -60,14 +60,14 @@ def approving(info: RequestInfo, by: Actor) -> tuple[Condition, ...]:
     """What stands against an approval by somebody, all of it."""
     if info.state != PromotionRequest.IN_REVIEW:
         has_them = info.state in _APPROVED
-        said = "It has the approvals that it needs." if has_them else f"It is {info.state}, not in review."
+        sentence = "It has the approvals that it needs." if has_them else f"It is {info.state}, not in review."
         cure = "Submit it first." if info.state == PromotionRequest.DRAFT else ""
-        return (Condition("state", said, cure),)
+        return (Condition("state", sentence, cure),)
     blocking = [check for check in info.failing if check.get("code") not in AT_APPLYING]
     return (
         *_as_reviewer(info, by),
         *_sign_in(by),
-        *_said_before(info, by),
+        *_reviewed_before(info, by),
         *_moved(info),
         *_checks(info, by, blocking),
     )
@@ -99,8 +99,8 @@ def written(info: RequestInfo) -> list[str]:
 
 def refused(actor: Actor, right: str, info: RequestInfo, subjects: Iterable[str]) -> str:
     """Why the actor may not do it to one of the subjects at the target; "" where they may to all."""
-    found = (refusal(actor, right, registry=info.target, subject=subject) for subject in subjects)
-    return next(filter(None, found), "")
+    reasons = (refusal(actor, right, registry=info.target, subject=subject) for subject in subjects)
+    return next(filter(None, reasons), "")
 
 
 def review_of(info: RequestInfo, by: Actor) -> ReviewInfo | None:
@@ -123,8 +123,8 @@ def no_reviewer(info: RequestInfo, by: Actor) -> Condition | None:
         return Condition("own-request", "You asked for this; somebody else must review it.", _who_could(info))
     if approval_refusal(by):
         return None  # that is a condition of its own
-    said = "You can't review this: your account has the requester's address of mail, or is stated to be theirs."
-    return Condition("own-request", said, _who_could(info))
+    sentence = "You can't review this: your account has the requester's address of mail, or is stated to be theirs."
+    return Condition("own-request", sentence, _who_could(info))
 
 
 def no_speaker(info: RequestInfo, consumer: Consumer, by: Actor) -> str:
@@ -134,8 +134,8 @@ def no_speaker(info: RequestInfo, consumer: Consumer, by: Actor) -> str:
     if by.user_id is None:
         return by.past or "Sign in to acknowledge it."
     if not consumer.people:
-        found = no_reviewer(info, by)
-        return found.sentence if found else approval_refusal(by)
+        condition = no_reviewer(info, by)
+        return condition.sentence if condition else approval_refusal(by)
     if by.limit and (limited := refused(replace(by, grants=(Grant(ADMIN),)), _ASKING, info, [consumer.hurt.subject])):
         return limited
     return approval_refusal(by) if by.user_id in consumer.user_ids else consumer.speakers
@@ -151,17 +151,17 @@ def _who_could(info: RequestInfo) -> str:
 
 
 def _as_reviewer(info: RequestInfo, by: Actor) -> Iterator[Condition]:
-    found = no_reviewer(info, by)
-    if found is not None:
-        yield found
+    condition = no_reviewer(info, by)
+    if condition is not None:
+        yield condition
 
 
 def _sign_in(by: Actor) -> Iterator[Condition]:
-    if by.user_id is not None and (said := approval_refusal(by)):
-        yield Condition("sign-in", said, "Sign in that way.")
+    if by.user_id is not None and (reason := approval_refusal(by)):
+        yield Condition("sign-in", reason, "Sign in that way.")
 
 
-def _said_before(info: RequestInfo, by: Actor) -> Iterator[Condition]:
+def _reviewed_before(info: RequestInfo, by: Actor) -> Iterator[Condition]:
     mine = review_of(info, by)
     if mine is not None and mine.verdict == Review.APPROVE:
         yield Condition("reviewed", "You have approved this plan already.", _who_could(info))
@@ -200,13 +200,13 @@ def _open_threads(info: RequestInfo) -> Iterator[Condition]:
     """Each discussion that has to be resolved, with the way to it."""
     threads = [thread for thread in info.threads if thread.is_open]
     for number, thread in enumerate(threads[:_NAMED]):
-        place = f"{thread.path} of {thread.subject}" if thread.path else thread.subject or "the request as a whole"
+        anchor = f"{thread.path} of {thread.subject}" if thread.path else thread.subject or "the request as a whole"
         begun = f", begun by {thread.comments[0].author}" if thread.comments else ""
         more = len(threads) - _NAMED if number == _NAMED - 1 else 0
         left = f" {more} more {'is' if more == 1 else 'are'} open." if more > 0 else ""
         yield Condition(
             code=THREADS,
-            sentence=f"A discussion isn't resolved: of {place}{begun}.{left}",
+            sentence=f"A discussion isn't resolved: of {anchor}{begun}.{left}",
             cure="Whoever began it, the requester or a reviewer resolves it.",
             subject=thread.subject,
             url=f"/ui/promotions/{info.id}#thread-{thread.id}",
@@ -249,12 +249,12 @@ def _unscheduled(info: RequestInfo) -> Iterator[Condition]:
 
 def _rights(info: RequestInfo, by: Actor, right: str, subjects: Iterable[str]) -> Iterator[Condition]:
     """Each right that is lacking, once in the same words."""
-    seen = set()
+    sentences = set()
     for subject in subjects:
-        said = refusal(by, right, registry=info.target, subject=subject)
-        if said and said not in seen:
-            seen.add(said)
-            yield Condition("rights", said, _ASK, subject=subject)
+        sentence = refusal(by, right, registry=info.target, subject=subject)
+        if sentence and sentence not in sentences:
+            sentences.add(sentence)
+            yield Condition("rights", sentence, _ASK, subject=subject)
 
 
 def _touched(info: RequestInfo) -> Iterable[str]:
@@ -267,7 +267,7 @@ MODE: Final = "mode.change"
 
 
 @dataclass(frozen=True)
-class Changing:
+class SettingsPreconditions:
     """What is known of a person and a registry: enough to say it of any number of places without further queries."""
 
     registry: Registry
@@ -281,21 +281,21 @@ class Changing:
         The codes are `rights`, `closed-environment`, `mode` and `mode-mutability`.
         """
         subject = scope.qualified if scope else ""
-        found = []
+        reasons = []
         lacking = refusal(self.by, action, registry=self.registry.name, subject=subject)
         if lacking:
-            found.append(Reason("rights", lacking, "Ask somebody who has the right, or for the right itself."))
+            reasons.append(Reason("rights", lacking, "Ask somebody who has the right, or for the right itself."))
         if action == MODE and not settings.MODE_MUTABILITY:
-            said = "This server doesn’t let modes be changed."
-            found.append(Reason("mode-mutability", said, "Its operator sets MODE_MUTABILITY."))
+            sentence = "This server doesn’t let modes be changed."
+            reasons.append(Reason("mode-mutability", sentence, "Its operator sets MODE_MUTABILITY."))
         if self.is_closed:
-            said = closed_refusal(action, self.registry, subject)
-            found.append(Reason("closed-environment", said, "Ask for a promotion that brings the config along."))
+            sentence = closed_refusal(action, self.registry, subject)
+            reasons.append(Reason("closed-environment", sentence, "Ask for a promotion that brings the config along."))
         # a release, which a closed environment asks for, passes READONLY
         if action == CONFIG and change_guard.stops(mode, passes=self.passes or self.is_closed):
-            said = f"The mode here is {mode}, in which settings stay as they are."
-            found.append(Reason("mode", said, self._mode_cure()))
-        return tuple(found)
+            sentence = f"The mode here is {mode}, in which settings stay as they are."
+            reasons.append(Reason("mode", sentence, self._mode_cure()))
+        return tuple(reasons)
 
     def _mode_cure(self) -> str:
         if self.registry.kind == Registry.REMOTE:
@@ -303,7 +303,7 @@ class Changing:
         return "Set the mode to READWRITE first."
 
 
-def changing(registry: Registry, by: Actor) -> Changing:
+def settings_preconditions(registry: Registry, by: Actor) -> SettingsPreconditions:
     """What stands against changes of a registry's settings by somebody; at most two queries."""
-    is_closed, passes = is_kept(registry, by)
-    return Changing(registry, by, is_closed, passes)
+    is_closed, passes = guard_result(registry, by)
+    return SettingsPreconditions(registry, by, is_closed, passes)

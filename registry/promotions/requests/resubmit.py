@@ -19,14 +19,14 @@ from registry.formats.base import Reference
 from registry.promotions.models import PromotionRequest
 from registry.promotions.permissions import in_sight
 from registry.promotions.plan.builder import make_plan
-from registry.promotions.plan.types import ItemText, Plan, Wish, WishedItem
+from registry.promotions.plan.types import ItemText, Plan, PromotionSpec, SpecItem
 from registry.promotions.requests.finding_links import readable_findings
 from registry.promotions.requests.infos import RequestInfo
 from registry.promotions.requests.selectors import AGAIN, readable_request
 from registry.promotions.requests.state_machine import words
 from registry.promotions.requests.submission import (
     MAX_ITEMS,
-    Asked,
+    ItemKey,
     add_request,
     find_versions,
     propose_version,
@@ -61,9 +61,9 @@ def request_adoption(
             subject=subject.qualified,
             version=rows[0].version,
         )
-    item = WishedItem(subject, rows[0].version)
-    wish = Wish(target=goal, items=(item,), kind=PromotionRequest.ADOPT)
-    return add_request(wish, rows=rows, by=by, reason=reason, again_of=again_of)
+    item = SpecItem(subject, rows[0].version)
+    spec = PromotionSpec(target=goal, items=(item,), kind=PromotionRequest.ADOPT)
+    return add_request(spec, rows=rows, by=by, reason=reason, again_of=again_of)
 
 
 @transaction.atomic
@@ -85,8 +85,8 @@ def request_roll_back(
     newest = list_versions(goal.registry, subject)[-1]
     if rows[0].version == newest:
         raise WrongState(f"Version {newest} of {subject.qualified} is current in {environment}; name an earlier one.")
-    wish = Wish(target=goal, items=(WishedItem(subject, rows[0].version),), kind=PromotionRequest.ROLL_BACK)
-    return add_request(wish, rows=rows, by=by, reason=reason, again_of=again_of)
+    spec = PromotionSpec(target=goal, items=(SpecItem(subject, rows[0].version),), kind=PromotionRequest.ROLL_BACK)
+    return add_request(spec, rows=rows, by=by, reason=reason, again_of=again_of)
 
 
 def ask_again(*, request_id: int, by: Actor, reason: str = "") -> int:
@@ -123,14 +123,14 @@ def ask_again(*, request_id: int, by: Actor, reason: str = "") -> int:
 
 def _refuse_other_schemas(info: RequestInfo, by: Actor) -> None:
     """Raise WrongState where a version was removed for good, and its number given to another schema."""
-    place = get_environment(info.source or info.target).registry
+    registry = get_environment(info.source or info.target).registry
     for item in info.items:
-        require(by, "schema.read", registry=place.name, subject=item.subject.qualified)
-    rows = find_versions(place, [(item.subject, item.version) for item in info.items])
+        require(by, "schema.read", registry=registry.name, subject=item.subject.qualified)
+    rows = find_versions(registry, [(item.subject, item.version) for item in info.items])
     for item, row in zip(info.items, rows, strict=True):
         if row.schema.fingerprint != item.fingerprint:
             raise WrongState(
-                f"Version {item.version} of {item.subject.qualified} in {place.name} isn't the schema that request {info.id}"
+                f"Version {item.version} of {item.subject.qualified} in {registry.name} isn't the schema that request {info.id}"
                 " asked for: ask for it anew."
             )
 
@@ -167,33 +167,33 @@ class RequestSummary:
 
 
 @dataclass(frozen=True)
-class Again:
+class Resubmissions:
     """The request that one asks for again, None for none that the reader may see; and those that ask for it again."""
 
     earlier: RequestSummary | None = None
     later: tuple[RequestSummary, ...] = ()
 
 
-def asked_again(infos: Sequence[RequestInfo], by: Actor) -> Mapping[int, Again]:
+def resubmissions_of(infos: Sequence[RequestInfo], by: Actor) -> Mapping[int, Resubmissions]:
     """Number → what somebody may see of it; one query, none where nothing was or could be asked for again."""
     before = {info.again_of for info in infos if info.again_of}
     ended = [info.id for info in infos if info.state in _ENDED]
     if not before and not ended:
-        return {info.id: Again() for info in infos}
+        return {info.id: Resubmissions() for info in infos}
     rows = PromotionRequest.objects.filter(Q(pk__in=before) | Q(again_of__in=ended)).order_by("pk")
     columns = in_sight(rows, by).values_list("pk", "state", "context_name", "subject_name", "again_of")
-    found = {row[0]: RequestSummary(row[0], row[1], SubjectName(row[2], row[3]), row[4]) for row in columns[:_ROWS]}
+    summaries = {row[0]: RequestSummary(row[0], row[1], SubjectName(row[2], row[3]), row[4]) for row in columns[:_ROWS]}
     return {
-        info.id: Again(
-            earlier=found.get(info.again_of or 0),
-            later=tuple(each for each in found.values() if each.again_of == info.id),
+        info.id: Resubmissions(
+            earlier=summaries.get(info.again_of or 0),
+            later=tuple(summary for summary in summaries.values() if summary.again_of == info.id),
         )
         for info in infos
     }
 
 
 def preview_promotion(
-    *, source: str, target: str, items: Sequence[Asked], by: Actor, with_config: bool = False
+    *, source: str, target: str, items: Sequence[ItemKey], by: Actor, with_config: bool = False
 ) -> Plan:
     """The plan that would bring these to the target, as a request for them would have it now.
 
@@ -209,9 +209,11 @@ def preview_promotion(
     if goal.position <= origin.position:
         raise InvalidInput(f"{target} doesn't come after {source} in the promotion order.")
     rows = find_versions(origin.registry, items)
-    wished = tuple(WishedItem(name, row.version) for (name, _), row in zip(items, rows, strict=True))
+    spec_items = tuple(SpecItem(name, row.version) for (name, _), row in zip(items, rows, strict=True))
     return make_plan(
-        Wish(target=goal, items=wished, source=origin, kind=PromotionRequest.PROMOTE, with_config=with_config)
+        PromotionSpec(
+            target=goal, items=spec_items, source=origin, kind=PromotionRequest.PROMOTE, with_config=with_config
+        )
     )
 
 
@@ -232,5 +234,7 @@ def preview_proposal(
     require(by, "schema.read", registry=target, subject=subject.qualified)
     goal = get_environment(target)
     proposed = ItemText(schema_type=schema_type, text=text, references=tuple(references))
-    wish = Wish(target=goal, items=(WishedItem(subject, 0, proposed),), kind=PromotionRequest.PROPOSE, answers=finding)
-    return make_plan(wish)
+    spec = PromotionSpec(
+        target=goal, items=(SpecItem(subject, 0, proposed),), kind=PromotionRequest.PROPOSE, answers=finding
+    )
+    return make_plan(spec)

@@ -19,7 +19,7 @@ from registry.errors import InvalidInput, InvalidReference, InvalidSchema, NotFo
 from registry.formats.base import OutlineField, ParsedSchema, Reference
 from registry.promotions.models import PromotionRequest, RenameDecision
 from registry.promotions.models.decisions import MAX_PATH
-from registry.promotions.plan.types import ADDING, ADOPT, REPEAT, Step
+from registry.promotions.plan.types import ADDING, ADOPT, REPEAT, PlanStep
 from registry.promotions.requests.infos import RequestInfo
 from registry.promotions.requests.state_machine import words
 from registry.subjects import selectors
@@ -31,7 +31,7 @@ from registry.subjects.versions.qualified_names import SubjectName, parse_subjec
 from registry.subjects.versions.versions import version_row
 
 
-def compare_step(info: RequestInfo, step: Step) -> selectors.ProvedComparison | None:
+def compare_step(info: RequestInfo, step: PlanStep) -> selectors.ProvedComparison | None:
     """The comparison of a step that adds or adopts a version; None where the target had no version.
 
     Raises NotFound where one of the two has been deleted since.
@@ -51,45 +51,45 @@ def compare_step(info: RequestInfo, step: Step) -> selectors.ProvedComparison | 
     return selectors.compare_sides(old, new, profile="semantic" if profile == "semantic" else "confluent")
 
 
-def paths_of(info: RequestInfo, step: Step) -> frozenset[str]:
+def paths_of(info: RequestInfo, step: PlanStep) -> frozenset[str]:
     """Where a discussion of a step's subject can hang: the fields of either side, and the places of the changes.
 
     Of a side that was deleted or can't be read there are none, and of one too costly to compare the fields alone.
     """
-    sides = [schema for schema in (_held_before(info, step), _coming(info, step)) if schema is not None]
-    found = {row.path for schema in sides for row in schema_engine.outline(schema)}
+    sides = [schema for schema in (_schema_before(info, step), _coming(info, step)) if schema is not None]
+    paths = {row.path for schema in sides for row in schema_engine.outline(schema)}
     if len({schema.schema_type for schema in sides}) == len(sides) - 1:
         old, new = sides
         try:
-            found |= {item.path for item in schema_engine.diff(old, new)}
+            paths |= {item.path for item in schema_engine.diff(old, new)}
             report = schema_engine.check(new, [(1, old)], "FULL")
         except SchemaTooCostly:
-            return frozenset(found)
-        found |= {item.named_path for item in report.items}
-    return frozenset(found - {""})
+            return frozenset(paths)
+        paths |= {item.named_path for item in report.items}
+    return frozenset(paths - {""})
 
 
-def _held_before(info: RequestInfo, step: Step) -> ParsedSchema | None:
+def _schema_before(info: RequestInfo, step: PlanStep) -> ParsedSchema | None:
     """The newest that the target had of the subject."""
     versions = versions_before(info, step)
     return _stored(info.target, step, versions[-1]) if versions else None
 
 
-def _coming(info: RequestInfo, step: Step) -> ParsedSchema | None:
+def _coming(info: RequestInfo, step: PlanStep) -> ParsedSchema | None:
     """What the step would bring, or finds there."""
     if step.kind not in ADDING or step.kind == REPEAT:
         return _stored(info.target, step, step.source_version if step.kind == REPEAT else step.target_version)
     if step.source_version:
         return _stored(info.source, step, step.source_version)
-    place, name = get_registry(info.target), parse_subject(step.subject)
+    registry, name = get_registry(info.target), parse_subject(step.subject)
     try:
-        found = resolve_references(place, step.references, context=name.context)
-        return parse_schema(step.schema_type, step.text, tuple(reference for reference, _ in found), is_new=False)
+        targets = resolve_references(registry, step.references, context=name.context)
+        return parse_schema(step.schema_type, step.text, tuple(reference for reference, _ in targets), is_new=False)
     except (InvalidReference, InvalidSchema):
         return None
 
 
-def _stored(registry: str, step: Step, version: int) -> ParsedSchema | None:
+def _stored(registry: str, step: PlanStep, version: int) -> ParsedSchema | None:
     try:
         subject = get_subject(get_registry(registry), parse_subject(step.subject), deleted=True)
         row = version_row(subject, version, deleted=True)
@@ -108,25 +108,25 @@ class NewSchema:
     fields: tuple[OutlineField, ...]
 
 
-def new_schema(info: RequestInfo, step: Step) -> NewSchema:
+def new_schema(info: RequestInfo, step: PlanStep) -> NewSchema:
     """The whole schema of a step; without fields where it can't be parsed or was deleted since."""
     schema = _coming(info, step)
     return NewSchema(step.text, step.schema_type, step.references, schema_engine.outline(schema) if schema else ())
 
 
-def places_of(info: RequestInfo, step: Step) -> tuple[str, str]:
+def places_of(info: RequestInfo, step: PlanStep) -> tuple[str, str]:
     """The registries of the old and of the new side."""
     comes = info.source if step.kind not in (REPEAT, ADOPT) and step.source_version and info.source else info.target
     return info.target, comes
 
 
-def state_before(info: RequestInfo, step: Step) -> dict[str, object]:
+def state_before(info: RequestInfo, step: PlanStep) -> dict[str, object]:
     """What the target held of the step's subject when the plan was made; empty in plans of earlier releases."""
-    found: dict[str, object] = info.plan.get("target", {}).get(step.subject, {})
-    return found
+    state: dict[str, object] = info.plan.get("target", {}).get(step.subject, {})
+    return state
 
 
-def versions_before(info: RequestInfo, step: Step) -> list[int]:
+def versions_before(info: RequestInfo, step: PlanStep) -> list[int]:
     """The versions that the target had, ascending; of a plan of an earlier release those that it has."""
     state = info.plan.get("target", {}).get(step.subject)
     if state is None:
@@ -159,8 +159,8 @@ def renames_of(registry: Registry, subject: SubjectName) -> list[RenameInfo]:
 
 def decided_renames(registries: Collection[str], subject: SubjectName) -> Mapping[tuple[str, str], RenameInfo]:
     """By old and new path, the newest decision of a subject in any of the registries; one query."""
-    found = sorted(_infos(registries, subject), key=lambda info: info.decided_at)
-    return {(info.from_path, info.to_path): info for info in found}
+    decisions = sorted(_infos(registries, subject), key=lambda info: info.decided_at)
+    return {(info.from_path, info.to_path): info for info in decisions}
 
 
 def _infos(registries: Collection[str], subject: SubjectName) -> list[RenameInfo]:
@@ -200,17 +200,17 @@ def decide_rename(
         raise InvalidInput("A rename has two names; these are one.", field="to_path")
     why = words(reason, "reason", longest=MAX_REASON)
     row = get_subject(get_registry(registry), subject, deleted=True)
-    held = RenameDecision.objects.select_for_update().filter(subject=row, from_path=old, to_path=new).first()
-    if held is not None and (held.is_rename, held.reason) == (is_rename, why):
+    decision = RenameDecision.objects.select_for_update().filter(subject=row, from_path=old, to_path=new).first()
+    if decision is not None and (decision.is_rename, decision.reason) == (is_rename, why):
         return False
-    if held is None and RenameDecision.objects.filter(subject=row).count() >= MAX_DECISIONS:
+    if decision is None and RenameDecision.objects.filter(subject=row).count() >= MAX_DECISIONS:
         raise WrongState(f"{subject.qualified} has {MAX_DECISIONS} such decisions; take some back first.")
-    said = f"{old} is {new} renamed" if is_rename else f"{old} isn't {new} renamed"
-    record(by=by, why=f"decide that {said} at {subject.qualified} in {registry}{f': {why}' if why else ''}")
-    if held is None:
-        held = RenameDecision(subject=row, from_path=old, to_path=new)
-    held.is_rename, held.reason, held.decided_by = is_rename, why, by.name
-    held.save()
+    sentence = f"{old} is {new} renamed" if is_rename else f"{old} isn't {new} renamed"
+    record(by=by, why=f"decide that {sentence} at {subject.qualified} in {registry}{f': {why}' if why else ''}")
+    if decision is None:
+        decision = RenameDecision(subject=row, from_path=old, to_path=new)
+    decision.is_rename, decision.reason, decision.decided_by = is_rename, why, by.name
+    decision.save()
     return True
 
 
@@ -222,16 +222,18 @@ def undecide_rename(*, registry: str, subject: SubjectName, from_path: str, to_p
     """
     require(by, ACTION, registry=registry, subject=subject.qualified)
     row = get_subject(get_registry(registry), subject, deleted=True)
-    held = RenameDecision.objects.select_for_update().filter(subject=row, from_path=from_path, to_path=to_path).first()
-    if held is None:
+    decision = (
+        RenameDecision.objects.select_for_update().filter(subject=row, from_path=from_path, to_path=to_path).first()
+    )
+    if decision is None:
         return False
     record(by=by, why=f"take back what was decided of {from_path} and {to_path} at {subject.qualified} in {registry}")
-    held.delete()
+    decision.delete()
     return True
 
 
 def _path(text: str, field: str) -> str:
-    said = words(text, "field's path", needed="Name both fields.", longest=MAX_PATH)
-    if not said.isprintable():
+    path = words(text, "field's path", needed="Name both fields.", longest=MAX_PATH)
+    if not path.isprintable():
         raise InvalidInput("The field's path has a character that can't be shown.", field=field)
-    return said
+    return path

@@ -37,7 +37,7 @@ from registry.promotions.requests.infos import (
     ThreadInfo,
     infos_of,
 )
-from registry.promotions.reviews.eligibility import Reviewing
+from registry.promotions.reviews.eligibility import ReviewerFilter
 from registry.subjects.versions.qualified_names import SubjectName
 
 __all__ = [
@@ -87,7 +87,7 @@ def count_waiting_for(user_id: int, grants: Sequence[Grant] | None = None) -> in
     )
     if not groups:
         return 0
-    reviewer = Reviewing(user_id, requesters={group[3]: group[4] for group in groups}, grants=grants)
+    reviewer = ReviewerFilter(user_id, requesters={group[3]: group[4] for group in groups}, grants=grants)
     if not reviewer.may_approve:
         return 0
     counted, partly = 0, {}
@@ -111,13 +111,13 @@ def waiting_numbers(
         .defer("plan", "reason", "moved", "failure", "config")
         .annotate(light_plan=_OutlinedPlan(F("plan")))
     )
-    found = list((rows if targets is None else rows.filter(target__in=targets))[:MAX_WAITING])
-    if not found:
+    requests = list((rows if targets is None else rows.filter(target__in=targets))[:MAX_WAITING])
+    if not requests:
         return []
-    for row in found:
+    for row in requests:
         row.plan = row.light_plan
-    reviewing = Reviewing(user_id, found, grants=grants)
-    return [row.pk for row in found if reviewing.can(row)]
+    reviewing = ReviewerFilter(user_id, requests, grants=grants)
+    return [row.pk for row in requests if reviewing.can(row)]
 
 
 def _in_review(user_id: int) -> QuerySet[PromotionRequest]:
@@ -148,8 +148,8 @@ def filtered(
     if target:
         rows = rows.filter(target__registry__name=target)
     if subject is not None:
-        asked = RequestItem.objects.filter(context_name=subject.context, subject_name=subject.subject)
-        rows = rows.filter(pk__in=asked.values("request"))
+        items = RequestItem.objects.filter(context_name=subject.context, subject_name=subject.subject)
+        rows = rows.filter(pk__in=items.values("request"))
     if finding is not None:
         rows = rows.filter(finding=finding)
     if label:
@@ -225,8 +225,8 @@ def list_requests(
 
 def requests_numbered(numbers: Collection[int]) -> list[RequestInfo]:
     """Those of these numbers that there are, newest first, as a list has them; a constant number of queries."""
-    asked = [number for number in numbers if 0 < number <= _MAX_NUMBER][:MAX_LIMIT]
-    return infos_of(list(_rows().filter(pk__in=asked))) if asked else []
+    valid = [number for number in numbers if 0 < number <= _MAX_NUMBER][:MAX_LIMIT]
+    return infos_of(list(_rows().filter(pk__in=valid))) if valid else []
 
 
 def open_requests_of(subjects: Collection[SubjectName], by: Actor) -> dict[SubjectName, int | None]:
@@ -238,12 +238,12 @@ def open_requests_of(subjects: Collection[SubjectName], by: Actor) -> dict[Subje
     items = RequestItem.objects.filter(
         request__state__in=states, subject_name__in={subject.subject for subject in subjects}
     ).annotate(seen=Exists(in_sight(PromotionRequest.objects.filter(pk=OuterRef("request")).order_by(), by)))
-    found: dict[SubjectName, int | None] = {}
-    for context, name, request, seen in items.order_by("seen", "request").values_list(
+    requests: dict[SubjectName, int | None] = {}
+    for context, name, request, is_readable in items.order_by("seen", "request").values_list(
         "context_name", "subject_name", "request", "seen"
     ):
-        found[SubjectName(context, name)] = request if seen else None
-    return {subject: found[subject] for subject in subjects if subject in found}
+        requests[SubjectName(context, name)] = request if is_readable else None
+    return {subject: requests[subject] for subject in subjects if subject in requests}
 
 
 def get_request(request_id: int) -> RequestInfo:
@@ -257,8 +257,8 @@ def get_request(request_id: int) -> RequestInfo:
 def releases_of(subject: SubjectName) -> dict[tuple[str, int], int]:
     """(environment, version there) → the request that released it."""
     rows = Release.objects.filter(context_name=subject.context, subject_name=subject.subject)
-    found = rows.values_list("environment__registry__name", "version_number", "request_id")
-    return {(name, version): request for name, version, request in found}
+    columns = rows.values_list("environment__registry__name", "version_number", "request_id")
+    return {(name, version): request for name, version, request in columns}
 
 
 def waiting_for(user_id: int, *, limit: int = 20) -> list[RequestInfo]:

@@ -20,7 +20,7 @@ from registry.errors import (
     RequestNotFound,
     WrongState,
 )
-from registry.promotions.checks.consumers import CONSUMERS, Hurt, hurt_by
+from registry.promotions.checks.consumers import CONSUMERS, AffectedClient, affected_clients
 from registry.promotions.events import ask_consumers, tell
 from registry.promotions.models import PromotionRequest, Review
 from registry.promotions.plan import builder, target_state
@@ -74,7 +74,7 @@ TRANSITIONS: Final[Mapping[str, frozenset[str]]] = {
 #: in these its schemas can't be asked for again; a draft isn't asked for yet
 HOLDING: Final = frozenset(PromotionRequest.OPEN_STATES) - {PromotionRequest.DRAFT}
 MAX_TEXT: Final = 10_000
-ASKED_ALREADY: Final = "A request for this schema in {target} is open already."
+ALREADY_REQUESTED: Final = "A request for this schema in {target} is open already."
 
 
 def locked(request_id: int) -> PromotionRequest:
@@ -113,7 +113,7 @@ def may_read(request: PromotionRequest, by: Actor) -> bool:
     if request.state == PromotionRequest.DRAFT and by.user_id != request.requested_by_id:
         return False
     registry = request.target.registry.name
-    return all(may(by, "schema.read", registry=registry, subject=name) for name in asked_subjects(request))
+    return all(may(by, "schema.read", registry=registry, subject=name) for name in requested_subjects(request))
 
 
 def subject_of(request: PromotionRequest) -> SubjectName:
@@ -121,7 +121,7 @@ def subject_of(request: PromotionRequest) -> SubjectName:
     return SubjectName(request.context_name, request.subject_name)
 
 
-def asked_subjects(request: PromotionRequest) -> list[str]:
+def requested_subjects(request: PromotionRequest) -> list[str]:
     """The qualified names of what was asked for, in order; what that refers to isn't among them."""
     rows = sorted(request.items.all(), key=lambda item: item.position)
     return [SubjectName(row.context_name, row.subject_name).qualified for row in rows] or [
@@ -182,7 +182,7 @@ def hold(request: PromotionRequest) -> None:
         with transaction.atomic():
             request.items.exclude(open_in=open_in).update(open_in=open_in)
     except IntegrityError as error:
-        raise WrongState(ASKED_ALREADY.format(target=request.target)) from error
+        raise WrongState(ALREADY_REQUESTED.format(target=request.target)) from error
 
 
 def refuse_failing(request: PromotionRequest) -> None:
@@ -210,18 +210,18 @@ def overrides_of(request: PromotionRequest) -> list[Review]:
 def in_words(check: Mapping[str, Any]) -> str:
     """A failing check as a sentence with its cure."""
     cure = check.get("cure")
-    said = "A check is stale" if check["verdict"] == STALE else "A check fails"
-    return f"{said}: {check['sentence']}{f' {cure}' if cure else ''}"
+    problem = "A check is stale" if check["verdict"] == STALE else "A check fails"
+    return f"{problem}: {check['sentence']}{f' {cure}' if cure else ''}"
 
 
 def require_plan_hash(request_id: int, plan_hash: str) -> None:
     """Raise PlanHashRequired for a decision that doesn't say which plan it is about: it would bind to one unread."""
     if not plan_hash:
-        said = (
+        sentence = (
             f"Say which plan you read: send the plan_hash that GET /api/v1/promotions/{request_id} shows. If the plan has"
             " changed since, nothing is decided."
         )
-        raise PlanHashRequired(said, field="plan_hash", request=request_id)
+        raise PlanHashRequired(sentence, field="plan_hash", request=request_id)
 
 
 def with_current_plan(
@@ -259,19 +259,22 @@ def refresh(request: PromotionRequest, by: Actor) -> str:
 
     What moved voids the approvals and acknowledgements: the request is in review again, and whoever gave one is told.
     """
-    plan = builder.make_plan(builder.wish_of(request))
+    plan = builder.make_plan(builder.spec_of(request))
     fresh, old = plan.to_dict(), request.plan
     now = timezone.now()
     if plan.hash == request.plan_hash:
         request.plan, request.planned_at = fresh, now
         request.save(update_fields=["plan", "planned_at"])
         if request.state != PromotionRequest.DRAFT:
-            ask_consumers(request, by=by, told=hurt_by(old["checks"]))
+            ask_consumers(request, by=by, informed=affected_clients(old["checks"]))
         return ""
     moved = what_moved(old, plan)
     approvers = request.reviews.filter(verdict=Review.APPROVE, plan_hash=request.plan_hash)
-    said = request.acknowledgements.filter(plan_hash=request.plan_hash)
-    told = [*approvers.values_list("reviewer_id", flat=True), *said.values_list("person_id", flat=True)]
+    acknowledgements = request.acknowledgements.filter(plan_hash=request.plan_hash)
+    approver_ids = [
+        *approvers.values_list("reviewer_id", flat=True),
+        *acknowledgements.values_list("person_id", flat=True),
+    ]
     values = {"plan": fresh, "plan_hash": plan.hash, "planned_at": now, "moved": moved, "apply_at": None}
     if request.state in (PromotionRequest.DRAFT, PromotionRequest.IN_REVIEW):
         for name, value in values.items():
@@ -280,15 +283,15 @@ def refresh(request: PromotionRequest, by: Actor) -> str:
     else:
         move(request, PromotionRequest.IN_REVIEW, **values)
     if request.state != PromotionRequest.DRAFT:
-        tell(request, "promotion.voided", moved, by=by, to=told)
-        ask_consumers(request, by=by, told=_acknowledged(request))
+        tell(request, "promotion.voided", moved, by=by, to=approver_ids)
+        ask_consumers(request, by=by, informed=_acknowledged(request))
     return moved
 
 
-def _acknowledged(request: PromotionRequest) -> set[Hurt]:
+def _acknowledged(request: PromotionRequest) -> set[AffectedClient]:
     """Of which clients somebody has acknowledged the plan as it is now: one that came back to what was read before."""
     rows = request.acknowledgements.filter(plan_hash=request.plan_hash)
-    return {Hurt(subject, client) for subject, client in rows.values_list("subject", "client")}
+    return {AffectedClient(subject, client) for subject, client in rows.values_list("subject", "client")}
 
 
 def _reviews_lacking(request: PromotionRequest, by: Actor) -> str:
@@ -314,13 +317,13 @@ def what_moved(old: Mapping[str, Any], new: Plan) -> str:
     before, after = (
         {_key(item): item for item in plan["checks"] if item.get("code") != CONSUMERS} for plan in (old, fresh)
     )
-    different = [key for key in after if _said(before.get(key)) != _said(after[key])]
+    different = [key for key in after if _outcome_of(before.get(key)) != _outcome_of(after[key])]
     # a verdict that changed says more than a sentence that did
     different.sort(key=lambda key: before.get(key, {}).get("verdict") == after[key]["verdict"])
     if different:
         was, now = before.get(different[0]), after[different[0]]
-        said = f"was “{was['sentence']}”, is" if was else "is new:"
-        return f"The plan has changed: {now['name']} {said} “{now['sentence']}”."
+        change = f"was “{was['sentence']}”, is" if was else "is new:"
+        return f"The plan has changed: {now['name']} {change} “{now['sentence']}”."
     bound = next((item["name"] for key, item in after.items() if _binds(before.get(key)) != _binds(item)), "")
     if bound:
         return f"The plan has changed: what the target asks of {bound} is another thing now."
@@ -338,7 +341,7 @@ def _binds(check: Mapping[str, Any] | None) -> bool:
     return bool(check and check.get("binding"))
 
 
-def _said(check: Mapping[str, Any] | None) -> tuple[str, str] | None:
+def _outcome_of(check: Mapping[str, Any] | None) -> tuple[str, str] | None:
     return None if check is None else (check["verdict"], check["sentence"])
 
 

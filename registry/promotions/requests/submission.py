@@ -20,18 +20,18 @@ from registry.promotions.events import ask_for_reviews, tell
 from registry.promotions.models import Draft, Environment, PromotionRequest, RequestItem
 from registry.promotions.models.requests import clean_labels
 from registry.promotions.plan import builder
-from registry.promotions.plan.types import CONFIG, ItemText, Plan, Wish, WishedItem
+from registry.promotions.plan.types import CONFIG, ItemText, Plan, PromotionSpec, SpecItem
 from registry.promotions.requests.finding_links import require_finding
 from registry.promotions.requests.linked_requests import finding_behind
 from registry.promotions.requests.selectors import require_earlier
 from registry.promotions.requests.state_machine import (
-    ASKED_ALREADY,
+    ALREADY_REQUESTED,
     HOLDING,
-    asked_subjects,
     locked_for,
     move,
     person,
     refresh,
+    requested_subjects,
     subject_of,
     words,
 )
@@ -50,7 +50,7 @@ MAX_ITEMS: Final = 200
 MAX_REFERENCES: Final = 200
 #: from these a requester can take it back; one of which a part is written is given up instead
 WITHDRAWABLE: Final = frozenset({PromotionRequest.DRAFT, *PromotionRequest.PLANNED_STATES})
-Asked = tuple[SubjectName, int | str]
+ItemKey = tuple[SubjectName, int | str]
 
 
 @retried
@@ -61,7 +61,7 @@ def request_promotion(
     by: Actor,
     subject: SubjectName | None = None,
     version: int | str | None = None,
-    items: Sequence[Asked] = (),
+    items: Sequence[ItemKey] = (),
     with_config: bool = False,
     reason: str = "",
     draft: bool = False,
@@ -76,19 +76,21 @@ def request_promotion(
     Raises InvalidInput for an order or a set that doesn't fit, WrongState where one of them is asked for already or
     there is nothing to do, SubjectNotFound, VersionNotFound, NotAllowed, NotSignedIn.
     """
-    asked = _asked(subject, version, items)
+    keys = _requested_keys(subject, version, items)
     origin, goal = get_environment(source), get_environment(target)
-    require_requester(goal, [name for name, _ in asked], by)
-    for name, _ in asked:
+    require_requester(goal, [name for name, _ in keys], by)
+    for name, _ in keys:
         require(by, "schema.read", registry=origin.registry.name, subject=name.qualified)
     if goal.position <= origin.position:
         raise InvalidInput(f"{target} doesn't come after {source} in the promotion order.")
-    rows = find_versions(origin.registry, asked)
-    wished = tuple(WishedItem(name, row.version) for (name, _), row in zip(asked, rows, strict=True))
-    wish = Wish(target=goal, items=wished, source=origin, kind=PromotionRequest.PROMOTE, with_config=with_config)
+    rows = find_versions(origin.registry, keys)
+    spec_items = tuple(SpecItem(name, row.version) for (name, _), row in zip(keys, rows, strict=True))
+    spec = PromotionSpec(
+        target=goal, items=spec_items, source=origin, kind=PromotionRequest.PROMOTE, with_config=with_config
+    )
     finding = finding_behind(origin, rows)
     return add_request(
-        wish, rows=rows, by=by, reason=reason, draft=draft, finding=finding, again_of=again_of, labels=labels
+        spec, rows=rows, by=by, reason=reason, draft=draft, finding=finding, again_of=again_of, labels=labels
     )
 
 
@@ -130,10 +132,10 @@ def propose_version(
     require_references(Visible(goal.registry, by), references, context=subject.context)
     submission = prepare(goal.registry, subject, text, schema_type, references, is_new=is_new)
     proposed = ItemText(schema_type=submission.schema.schema_type, text=text, references=submission.references)
-    item = WishedItem(subject, 0, proposed)
-    wish = Wish(target=goal, items=(item,), kind=PromotionRequest.PROPOSE)
+    item = SpecItem(subject, 0, proposed)
+    spec = PromotionSpec(target=goal, items=(item,), kind=PromotionRequest.PROPOSE)
     number = add_request(
-        wish,
+        spec,
         fingerprints=[submission.schema.fingerprint],
         by=by,
         reason=reason if reason is not None else draft.reason if draft else "",
@@ -154,7 +156,7 @@ def _begun_again(draft: Draft | None, goal: Environment, subject: SubjectName) -
 
 
 def add_request(
-    wish: Wish,
+    spec: PromotionSpec,
     *,
     by: Actor,
     reason: str,
@@ -171,24 +173,24 @@ def add_request(
     Raises WrongState where there is nothing to do or a schema is asked for already, InvalidInput, and what `again_of`
     raises.
     """
-    user_id, said, named = person(by), words(reason, "reason"), clean_labels(labels)
+    user_id, remark, named = person(by), words(reason, "reason"), clean_labels(labels)
     if again_of is not None:
-        require_earlier(again_of, target=str(wish.target), subjects=[item.subject for item in wish.items], by=by)
-    plan = builder.make_plan(replace(wish, answers=finding))
-    _refuse_nothing_to_do(wish, plan)
-    first = wish.items[0]
-    record(by=by, why=said or f"request {first.subject.qualified}{_numbered(first)} in {wish.target}")
+        require_earlier(again_of, target=str(spec.target), subjects=[item.subject for item in spec.items], by=by)
+    plan = builder.make_plan(replace(spec, answers=finding))
+    _refuse_nothing_to_do(spec, plan)
+    first = spec.items[0]
+    record(by=by, why=remark or f"request {first.subject.qualified}{_numbered(first)} in {spec.target}")
     request = PromotionRequest.objects.create(
-        kind=wish.kind,
-        source=wish.source,
-        target=wish.target,
+        kind=spec.kind,
+        source=spec.source,
+        target=spec.target,
         version=rows[0] if rows else None,
         context_name=first.subject.context,
         subject_name=first.subject.subject,
         version_number=first.version,
         fingerprint=rows[0].schema.fingerprint if rows else fingerprints[0],
-        config=_config_of(plan) if wish.with_config else None,
-        reason=said,
+        config=_config_of(plan) if spec.with_config else None,
+        reason=remark,
         state=PromotionRequest.DRAFT if draft else PromotionRequest.IN_REVIEW,
         plan=plan.to_dict(),
         plan_hash=plan.hash,
@@ -197,7 +199,7 @@ def add_request(
         again_of_id=again_of,
         labels=named,
     )
-    _add_items(_items_of(request, wish, rows, fingerprints), wish.target)
+    _add_items(_items_of(request, spec, rows, fingerprints), spec.target)
     if not draft:
         ask_for_reviews(request, by=by)
     return request.pk
@@ -227,7 +229,7 @@ def recheck(*, request_id: int, by: Actor) -> str:
     _refresh_mirror(request_id)
     with transaction.atomic():
         request = locked_for(request_id, by)
-        for subject in asked_subjects(request):
+        for subject in requested_subjects(request):
             require(by, "promotion.request", registry=request.target.registry.name, subject=subject)
         if request.state not in WITHDRAWABLE:
             raise WrongState(f"Request {request.pk} is {request.state}; its checks aren't run any more.")
@@ -277,15 +279,15 @@ def require_requester(target: Environment, subjects: Sequence[SubjectName], by: 
             raise NotAllowed(f"Only owners ask for {name} in {registry}: that is {theirs}.")
 
 
-def find_versions(registry: Registry, asked: Sequence[Asked]) -> list[SchemaVersion]:
+def find_versions(registry: Registry, keys: Sequence[ItemKey]) -> list[SchemaVersion]:
     """The live versions that are asked for, with their schemas, in order; two queries.
 
     Raises InvalidVersion, SubjectNotFound, VersionNotFound.
     """
-    wanted = [(name, parse_version(version)) for name, version in asked]
-    found: dict[tuple[SubjectName, int | None], SchemaVersion] = {}
+    numbered_keys = [(name, parse_version(version)) for name, version in keys]
+    rows_by_key: dict[tuple[SubjectName, int | None], SchemaVersion] = {}
     numbered, latest = Q(pk__in=()), Q(pk__in=())
-    for name, number in wanted:
+    for name, number in numbered_keys:
         here = Q(subject__context__name=name.context, subject__name=name.subject)
         if number is None:
             latest |= here
@@ -294,33 +296,33 @@ def find_versions(registry: Registry, asked: Sequence[Asked]) -> list[SchemaVers
     rows = SchemaVersion.objects.filter(subject__context__registry=registry, deleted_at=None)
     rows = rows.select_related("schema", "subject__context")
     for row in rows.filter(numbered):
-        found[_name_of(row), row.version] = row
+        rows_by_key[_name_of(row), row.version] = row
     for row in rows.filter(latest).order_by("subject_id", "-version").distinct("subject_id"):
-        found[_name_of(row), None] = row
-    for name, number in wanted:
-        if (name, number) not in found:
+        rows_by_key[_name_of(row), None] = row
+    for name, number in numbered_keys:
+        if (name, number) not in rows_by_key:
             get_version(registry, name, number or "latest")  # says what is missing
-            return find_versions(registry, asked)  # it came between the two looks
-    return [found[key] for key in wanted]
+            return find_versions(registry, keys)  # it came between the two looks
+    return [rows_by_key[key] for key in numbered_keys]
 
 
 def _name_of(row: SchemaVersion) -> SubjectName:
     return SubjectName(row.subject.context.name, row.subject.name)
 
 
-def _asked(subject: SubjectName | None, version: int | str | None, items: Sequence[Asked]) -> list[Asked]:
+def _requested_keys(subject: SubjectName | None, version: int | str | None, items: Sequence[ItemKey]) -> list[ItemKey]:
     """What is asked for, the single one first. Raises InvalidInput for nothing, too many, or one subject twice."""
-    asked = [*(((subject, "latest" if version is None else version),) if subject else ()), *items]
-    if not asked:
+    keys = [*(((subject, "latest" if version is None else version),) if subject else ()), *items]
+    if not keys:
         raise InvalidInput("Say what to promote: a subject with its version, or several items.")
-    if len(asked) > MAX_ITEMS:
-        raise InvalidInput(f"A request takes {MAX_ITEMS} items; these are {len(asked)}.")
-    names = [name for name, _ in asked]
+    if len(keys) > MAX_ITEMS:
+        raise InvalidInput(f"A request takes {MAX_ITEMS} items; these are {len(keys)}.")
+    names = [name for name, _ in keys]
     _refuse_bad_names(names)
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise InvalidInput(f"{twice.qualified} is there twice; a request takes one version of a subject.")
-    return asked
+    return keys
 
 
 def _refuse_bad_names(names: Sequence[SubjectName]) -> None:
@@ -334,15 +336,15 @@ def _refuse_unstorable(text: str) -> None:
         raise InvalidInput("The schema has a character that can't be kept: NUL, or half of a surrogate pair.")
 
 
-def _refuse_nothing_to_do(wish: Wish, plan: Plan) -> None:
+def _refuse_nothing_to_do(spec: PromotionSpec, plan: Plan) -> None:
     if plan.has_work:
         return
-    first = wish.items[0]
-    more = f" and the other {len(wish.items) - 1}" if len(wish.items) > 1 else ""
-    raise WrongState(f"{wish.target} has {first.subject.qualified}{_numbered(first, ' version ')}{more} already.")
+    first = spec.items[0]
+    more = f" and the other {len(spec.items) - 1}" if len(spec.items) > 1 else ""
+    raise WrongState(f"{spec.target} has {first.subject.qualified}{_numbered(first, ' version ')}{more} already.")
 
 
-def _numbered(item: WishedItem, word: str = " v") -> str:
+def _numbered(item: SpecItem, word: str = " v") -> str:
     return f"{word}{item.version}" if item.version else ""
 
 
@@ -352,16 +354,16 @@ def _config_of(plan: Plan) -> dict[str, Any]:
 
 
 def _items_of(
-    request: PromotionRequest, wish: Wish, rows: Sequence[SchemaVersion], fingerprints: Sequence[str]
+    request: PromotionRequest, spec: PromotionSpec, rows: Sequence[SchemaVersion], fingerprints: Sequence[str]
 ) -> list[RequestItem]:
-    found = []
-    for position, item in enumerate(wish.items):
+    new_items = []
+    for position, item in enumerate(spec.items):
         text = item.text
-        found.append(
+        new_items.append(
             RequestItem(
                 request=request,
                 position=position,
-                open_in=wish.target if request.state in HOLDING else None,
+                open_in=spec.target if request.state in HOLDING else None,
                 context_name=item.subject.context,
                 subject_name=item.subject.subject,
                 version_number=item.version,
@@ -371,7 +373,7 @@ def _items_of(
                 references=[asdict(reference) for reference in text.references] if text else [],
             )
         )
-    return found
+    return new_items
 
 
 def _add_items(items: Sequence[RequestItem], target: Environment) -> None:
@@ -381,7 +383,7 @@ def _add_items(items: Sequence[RequestItem], target: Environment) -> None:
         with transaction.atomic():
             RequestItem.objects.bulk_create(ordered)
     except IntegrityError as error:
-        raise WrongState(ASKED_ALREADY.format(target=target)) from error
+        raise WrongState(ALREADY_REQUESTED.format(target=target)) from error
 
 
 def _names(request: PromotionRequest) -> list[tuple[str, str]]:

@@ -41,7 +41,7 @@ FIRST_DAY: Final = timedelta(days=1)
 
 
 @dataclass(frozen=True)
-class GhostInfo:
+class UnapprovedVersion:
     """A live version that no request brought; `request` is the open one that would adopt it, None for none."""
 
     id: int
@@ -71,11 +71,14 @@ def unrequested(registry: Registry) -> Q | None:
 def conditions(registries: Collection[int] | None = None) -> dict[int, Q]:
     """The same for several registries (None: all environments), by their rows; two queries."""
     order = list(Environment.objects.select_related("registry").order_by("position"))
-    targets = [each for number, each in enumerate(order) if number or each.is_closed]
+    targets = [environment for number, environment in enumerate(order) if number or environment.is_closed]
     if registries is not None:
-        targets = [each for each in targets if each.registry_id in registries]
+        targets = [environment for environment in targets if environment.registry_id in registries]
     since = _made_at(targets)
-    return {each.registry_id: _condition(each, since.get(each.pk, each.registry.created_at)) for each in targets}
+    return {
+        environment.registry_id: _condition(environment, since.get(environment.pk, environment.registry.created_at))
+        for environment in targets
+    }
 
 
 def _made_at(environments: Collection[Environment]) -> dict[int, datetime]:
@@ -83,7 +86,9 @@ def _made_at(environments: Collection[Environment]) -> dict[int, datetime]:
     if not environments:
         return {}
     made = AuditEvent.objects.filter(
-        table=Environment._meta.db_table, operation="INSERT", row_id__in=[str(each.pk) for each in environments]
+        table=Environment._meta.db_table,
+        operation="INSERT",
+        row_id__in=[str(environment.pk) for environment in environments],
     )
     return {int(row_id): at for row_id, at in made.order_by("id").values_list("row_id", "at")}
 
@@ -105,29 +110,29 @@ def _condition(environment: Environment, since: datetime) -> Q:
 
 
 @dataclass(frozen=True)
-class GhostPage:
+class UnapprovedVersionPage:
     """Ghosts, newest first; `before` is the id that the next page begins after, None on the last."""
 
-    rows: list[GhostInfo]
+    rows: list[UnapprovedVersion]
     before: int | None
 
 
-def ghosts_of(
+def unapproved_versions_of(
     *,
     by: Actor,
     environment: str = "",
     subject: SubjectName | None = None,
     before: int | None = None,
     limit: int = PAGE,
-) -> list[GhostInfo]:
+) -> list[UnapprovedVersion]:
     """The ghosts of an environment (empty: of all), newest first, that `by` may read; five queries at most.
 
     `before` is the id of the last one that was seen.
     """
-    return ghost_page(by=by, environment=environment, subject=subject, before=before, limit=limit).rows
+    return unapproved_version_page(by=by, environment=environment, subject=subject, before=before, limit=limit).rows
 
 
-def ghost_page(
+def unapproved_version_page(
     *,
     by: Actor,
     environment: str = "",
@@ -136,7 +141,7 @@ def ghost_page(
     state: str = "",
     before: int | None = None,
     limit: int = PAGE,
-) -> GhostPage:
+) -> UnapprovedVersionPage:
     """The same with all words of `text` in the name and in one of STATES (empty: any), and where the next page begins.
 
     Raises InvalidInput for a state that is none.
@@ -144,26 +149,26 @@ def ghost_page(
     if state and state not in STATES:
         raise InvalidInput(f"{state[:40]!r} is no state of a ghost: use one of {', '.join(STATES)}.")
     order = Environment.objects.select_related("registry").order_by("position")
-    names = {each.registry_id: each.registry.name for each in order if environment in ("", each.registry.name)}
+    names = {row.registry_id: row.registry.name for row in order if environment in ("", row.registry.name)}
     rows = _of(names, subject, text, state)
     if before is not None:
         rows = rows.filter(pk__lt=before)
     rows = rows.select_related("schema", "subject__context", "standing").defer(
         "submitted", "schema__canonical", "schema__metadata", "schema__rule_set"
     )
-    found = list(_in_sight(rows, by).order_by("-pk")[: limit + 1])
-    shown = found[:limit]
+    versions = list(_in_sight(rows, by).order_by("-pk")[: limit + 1])
+    shown = versions[:limit]
     requests = _adoptions(shown)
-    return GhostPage(
-        [_info(row, names, requests) for row in shown], found[limit - 1].pk if len(found) > limit else None
+    return UnapprovedVersionPage(
+        [_info(row, names, requests) for row in shown], versions[limit - 1].pk if len(versions) > limit else None
     )
 
 
 def _of(names: Mapping[int, str], subject: SubjectName | None, text: str, state: str) -> QuerySet[SchemaVersion]:
-    wanted = Q(pk__in=())
+    condition_of_any = Q(pk__in=())
     for condition in conditions(names.keys()).values():
-        wanted |= condition
-    rows = SchemaVersion.objects.filter(wanted, deleted_at=None)
+        condition_of_any |= condition
+    rows = SchemaVersion.objects.filter(condition_of_any, deleted_at=None)
     if subject is not None:
         rows = rows.filter(subject__context__name=subject.context, subject__name=subject.subject)
     for word in text.split()[:MAX_WORDS]:
@@ -171,8 +176,8 @@ def _of(names: Mapping[int, str], subject: SubjectName | None, text: str, state:
     if state == QUARANTINED:
         return rows.filter(standing__standing=QUARANTINED)
     if state:
-        asked = Exists(_ADOPTING)
-        return rows.filter(asked) if state == ASKED else rows.filter(~asked, standing=None)
+        has_adoption = Exists(_ADOPTING)
+        return rows.filter(has_adoption) if state == ASKED else rows.filter(~has_adoption, standing=None)
     return rows
 
 
@@ -215,9 +220,9 @@ def _adoptions(rows: Collection[SchemaVersion]) -> _Adoptions:
     }
 
 
-def _info(row: SchemaVersion, names: Mapping[int, str], requests: _Adoptions) -> GhostInfo:
+def _info(row: SchemaVersion, names: Mapping[int, str], requests: _Adoptions) -> UnapprovedVersion:
     registry = row.subject.context.registry_id
-    return GhostInfo(
+    return UnapprovedVersion(
         id=row.pk,
         environment=names[registry],
         subject=_name(row),
@@ -255,7 +260,7 @@ class ReleaseOfVersion:
 
 
 @dataclass(frozen=True)
-class VersionLife:
+class VersionTimeline:
     """What became of a version so far."""
 
     version: int
@@ -270,16 +275,20 @@ class VersionLife:
     @property
     def states(self) -> tuple[str, ...]:
         """The states in words, from the beginning of its life to the end."""
-        words = ["ghost"] if self.is_ghost else []
-        words += [f"{each.state} (request {each.id} to {each.target})" for each in self.requests]
-        words += [f"released to {each.environment} (request {each.request})" for each in self.releases]
-        words += [self.standing.standing] if self.standing else []
-        return (*words, "soft-deleted") if self.deleted_at else tuple(words)
+        parts = ["ghost"] if self.is_ghost else []
+        parts += [
+            f"{environment.state} (request {environment.id} to {environment.target})" for environment in self.requests
+        ]
+        parts += [
+            f"released to {environment.environment} (request {environment.request})" for environment in self.releases
+        ]
+        parts += [self.standing.standing] if self.standing else []
+        return (*parts, "soft-deleted") if self.deleted_at else tuple(parts)
 
 
-def life_of(
+def timelines_of(
     registry: Registry, subject: SubjectName, *, by: Actor, only: Collection[int] | None = None
-) -> tuple[VersionLife, ...]:
+) -> tuple[VersionTimeline, ...]:
     """The life of every version of a subject (or of `only` those), newest first, soft-deleted ones too.
 
     Six queries, however many there are.
@@ -300,7 +309,7 @@ def life_of(
     ghosts = _ghosts(registry, subject)
     requests, releases = _requests(subject, fingerprints, by), _releases(subject, fingerprints, by)
     return tuple(
-        VersionLife(
+        VersionTimeline(
             version=row.version,
             registered_at=row.created_at,
             registered_by=row.created_by,
@@ -331,35 +340,35 @@ def _requests(subject: SubjectName, fingerprints: Collection[str], by: Actor) ->
         fingerprint__in=fingerprints,
         request__state__in=PromotionRequest.OPEN_STATES,
     )
-    found: dict[str, list[RequestOfVersion]] = {}
+    by_fingerprint: dict[str, list[RequestOfVersion]] = {}
     for item in items.select_related("request__target__registry").defer("request__plan").order_by("request_id"):
         request = item.request
         if request.state == PromotionRequest.DRAFT and request.requested_by_id != by.user_id:
             continue
         if not _may_read(request.target.registry.name, subject, by):
             continue
-        told = RequestOfVersion(request.pk, request.kind, request.state, request.target.registry.name)
-        found.setdefault(item.fingerprint, []).append(told)
-    return found
+        info = RequestOfVersion(request.pk, request.kind, request.state, request.target.registry.name)
+        by_fingerprint.setdefault(item.fingerprint, []).append(info)
+    return by_fingerprint
 
 
 def _releases(subject: SubjectName, fingerprints: Collection[str], by: Actor) -> dict[str, list[ReleaseOfVersion]]:
     rows = Release.objects.filter(
         context_name=subject.context, subject_name=subject.subject, fingerprint__in=fingerprints
     ).select_related("environment__registry", "released_by")
-    found: dict[str, list[ReleaseOfVersion]] = {}
+    by_fingerprint: dict[str, list[ReleaseOfVersion]] = {}
     for row in rows.order_by("environment__position", "id"):
         if not _may_read(row.environment.registry.name, subject, by):
             continue
-        told = ReleaseOfVersion(
+        info = ReleaseOfVersion(
             environment=row.environment.registry.name,
             version=row.version_number,
             request=row.request_id,
             released_by=row.released_by.get_username(),
             released_at=row.released_at,
         )
-        found.setdefault(row.fingerprint, []).append(told)
-    return found
+        by_fingerprint.setdefault(row.fingerprint, []).append(info)
+    return by_fingerprint
 
 
 def _may_read(registry: str, subject: SubjectName, by: Actor) -> bool:

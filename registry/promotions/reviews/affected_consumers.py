@@ -10,8 +10,8 @@ from django.db.models import BooleanField, F, Func, JSONField
 
 from registry.access.models import User
 from registry.access.roles import Actor, may
-from registry.access.selectors import Named, people_named
-from registry.promotions.checks.consumers import Hurt, hurt_by
+from registry.access.selectors import ContactPerson, people_named
+from registry.promotions.checks.consumers import AffectedClient, affected_clients
 from registry.promotions.models import Acknowledgement, PromotionRequest
 from registry.promotions.permissions import in_sight
 from registry.promotions.requests.infos import RequestInfo
@@ -35,9 +35,9 @@ class Consumer:
     since.
     """
 
-    hurt: Hurt
+    hurt: AffectedClient
     declared: ClientInfo | None = None
-    people: tuple[Named, ...] = ()
+    people: tuple[ContactPerson, ...] = ()
 
     @property
     def contact(self) -> str:
@@ -61,7 +61,7 @@ class Consumer:
 
 def consumers_of(info: RequestInfo) -> tuple[Consumer, ...]:
     """Those that the request's stored plan hurts, as it names them; a constant number of queries, none for none."""
-    hurt = hurt_by(info.checks)
+    hurt = affected_clients(info.checks)
     if not hurt:
         return ()
     own = None if info.own_approval_allowed else info.requested_by_id
@@ -70,7 +70,7 @@ def consumers_of(info: RequestInfo) -> tuple[Consumer, ...]:
 
 def consumers_of_row(request: PromotionRequest) -> tuple[Consumer, ...]:
     """The same of a row, whose target is joined."""
-    hurt = hurt_by(request.plan["checks"])
+    hurt = affected_clients(request.plan["checks"])
     if not hurt:
         return ()
     own = None if request.target.own_approval_allowed else request.requested_by_id
@@ -79,23 +79,23 @@ def consumers_of_row(request: PromotionRequest) -> tuple[Consumer, ...]:
 
 
 def _consumers(
-    hurt: Sequence[Hurt], target: Registry, items: Iterable[SubjectName], requester: int | None
+    hurt: Sequence[AffectedClient], target: Registry, items: Iterable[SubjectName], requester: int | None
 ) -> tuple[Consumer, ...]:
-    names = {parse_subject(each.subject) for each in hurt}
+    names = {parse_subject(client.subject) for client in hurt}
     clients = {
-        Hurt(name.qualified, info.name): info
-        for name, found in clients_of_several(target, names).items()
-        for info in found
+        AffectedClient(name.qualified, info.name): info
+        for name, consumers in clients_of_several(target, names).items()
+        for info in consumers
     }
-    named = people_named({clients[each].contact for each in hurt if each in clients})
+    named = people_named({clients[client].contact for client in hurt if client in clients})
     everybody = {one.user_id for people in named.values() for one in people}
     able = _able(everybody, target.name, [name.qualified for name in items]) - _same_as(requester, everybody)
-    found = []
-    for each in hurt:
-        declared = clients.get(each)
+    consumers = []
+    for client in hurt:
+        declared = clients.get(client)
         people = named[declared.contact] if declared else ()
-        found.append(Consumer(each, declared, tuple(one for one in people if one.user_id in able)))
-    return tuple(found)
+        consumers.append(Consumer(client, declared, tuple(one for one in people if one.user_id in able)))
+    return tuple(consumers)
 
 
 def _able(people: Collection[int], registry: str, subjects: Sequence[str]) -> set[int]:
@@ -105,8 +105,8 @@ def _able(people: Collection[int], registry: str, subjects: Sequence[str]) -> se
         number
         for number in people
         if all(
-            may(Actor("somebody", "task", grants=tuple(grants.get(number, ()))), "schema.read", **place)
-            for place in ({"registry": registry, "subject": subject} for subject in subjects)
+            may(Actor("somebody", "task", grants=tuple(grants.get(number, ()))), "schema.read", **scope)
+            for scope in ({"registry": registry, "subject": subject} for subject in subjects)
         )
     }
 
@@ -126,14 +126,14 @@ MOST: Final = 20
 
 
 @dataclass(frozen=True)
-class Affecting:
+class PendingAcknowledgement:
     """A request that hurts declared clients, and those of them for which the reader's word is missing."""
 
     request: RequestInfo
-    clients: tuple[Hurt, ...]
+    clients: tuple[AffectedClient, ...]
 
 
-def affecting(by: Actor) -> list[Affecting]:
+def pending_acknowledgements(by: Actor) -> list[PendingAcknowledgement]:
     """Those that wait for somebody's word, newest first; one query where there are none, a constant number elsewhere.
 
     It is they who speak for a client as the request's page has it: its contact names them, they may read the request,
@@ -143,15 +143,15 @@ def affecting(by: Actor) -> list[Affecting]:
     if not rows or by.user_id is None:
         return []
     left = _left(rows)
-    own = _named_in(by.user_id, [(row.target.registry, hurt) for row in rows for hurt in left[row.pk]])
-    theirs = _asked_by(by.user_id, rows)
-    found = {
+    own = _clients_naming(by.user_id, [(row.target.registry, hurt) for row in rows for hurt in left[row.pk]])
+    theirs = _own_accounts(by.user_id, rows)
+    clients_by_request = {
         row.pk: tuple(hurt for hurt in left[row.pk] if (row.target.registry_id, hurt) in own)
         for row in rows
         if row.target.own_approval_allowed or row.requested_by_id not in theirs
     }
-    numbers = [number for number, clients in found.items() if clients][:MOST]
-    return [Affecting(info, found[info.id]) for info in requests_numbered(numbers)]
+    numbers = [number for number, clients in clients_by_request.items() if clients][:MOST]
+    return [PendingAcknowledgement(info, clients_by_request[info.id]) for info in requests_numbered(numbers)]
 
 
 def _unacknowledged(by: Actor) -> list[PromotionRequest]:
@@ -167,36 +167,42 @@ def _unacknowledged(by: Actor) -> list[PromotionRequest]:
     )
 
 
-def _left(rows: Sequence[PromotionRequest]) -> dict[int, list[Hurt]]:
+def _left(rows: Sequence[PromotionRequest]) -> dict[int, list[AffectedClient]]:
     """Of each the clients of which nobody has acknowledged its plan."""
     hashes = {row.pk: row.plan_hash for row in rows}
-    said = Acknowledgement.objects.filter(request__in=hashes, plan_hash__in=set(hashes.values()))
-    given = {
-        (number, Hurt(subject, client))
-        for number, subject, client, of in said.values_list("request", "subject", "client", "plan_hash")
+    rows_of_requests = Acknowledgement.objects.filter(request__in=hashes, plan_hash__in=set(hashes.values()))
+    acknowledged = {
+        (number, AffectedClient(subject, client))
+        for number, subject, client, of in rows_of_requests.values_list("request", "subject", "client", "plan_hash")
         if hashes[number] == of
     }
-    return {row.pk: [hurt for hurt in hurt_by(row.hurting) if (row.pk, hurt) not in given] for row in rows}  # type: ignore[attr-defined]  # annotated
+    left: dict[int, list[AffectedClient]] = {}
+    for row in rows:
+        clients = affected_clients(row.hurting)  # type: ignore[attr-defined]  # annotated
+        left[row.pk] = [client for client in clients if (row.pk, client) not in acknowledged]
+    return left
 
 
-def _named_in(user_id: int, places: Sequence[tuple[Registry, Hurt]]) -> set[tuple[int, Hurt]]:
+def _clients_naming(
+    user_id: int, hurt_clients: Sequence[tuple[Registry, AffectedClient]]
+) -> set[tuple[int, AffectedClient]]:
     """Those clients whose contact names somebody, by their registry's number; a query a registry, and two."""
-    wanted: dict[Registry, set[SubjectName]] = {}
-    for registry, hurt in places:
-        wanted.setdefault(registry, set()).add(parse_subject(hurt.subject))
+    subjects: dict[Registry, set[SubjectName]] = {}
+    for registry, hurt in hurt_clients:
+        subjects.setdefault(registry, set()).add(parse_subject(hurt.subject))
     contacts = {
-        (registry.pk, Hurt(name.qualified, client.name)): client.contact
-        for registry, names in wanted.items()
+        (registry.pk, AffectedClient(name.qualified, client.name)): client.contact
+        for registry, names in subjects.items()
         for name, clients in clients_of_several(registry, names).items()
         for client in clients
         if client.contact
     }
-    asked = {(registry.pk, hurt) for registry, hurt in places} & contacts.keys()
-    named = people_named({contacts[key] for key in asked})
-    return {key for key in asked if any(one.user_id == user_id for one in named[contacts[key]])}
+    keys = {(registry.pk, hurt) for registry, hurt in hurt_clients} & contacts.keys()
+    named = people_named({contacts[key] for key in keys})
+    return {key for key in keys if any(one.user_id == user_id for one in named[contacts[key]])}
 
 
-def _asked_by(user_id: int, rows: Sequence[PromotionRequest]) -> set[int]:
+def _own_accounts(user_id: int, rows: Sequence[PromotionRequest]) -> set[int]:
     """The accounts of this person among those who asked."""
     numbers = {user_id, *(row.requested_by_id for row in rows)}
     persons = persons_of(dict(User.objects.filter(pk__in=numbers).values_list("pk", "email")))

@@ -60,15 +60,15 @@ def why_alone(plan: Mapping[str, Any]) -> str:
         return "It breaks what is there, so that its approval takes a comment: read it by itself."
     if not plan["checks"]:
         return "No check was run of it: run its checks first."
-    left = [check for check in plan["checks"] if _is_told(check)]
+    left = [check for check in plan["checks"] if _matters(check)]
     worst = next((check for check in left if check["verdict"] == FAIL), left[0] if left else None)
     if worst is None:
         return ""
-    said = "A check fails" if worst["verdict"] == FAIL else "A check warns"
-    return f"{said}, so that it is read by itself: {worst['sentence']}"
+    problem = "A check fails" if worst["verdict"] == FAIL else "A check warns"
+    return f"{problem}, so that it is read by itself: {worst['sentence']}"
 
 
-def _is_told(check: Mapping[str, Any]) -> bool:
+def _matters(check: Mapping[str, Any]) -> bool:
     return check["verdict"] not in _NOTHING_TO_SAY and check.get("code") not in AS_USUAL
 
 
@@ -95,7 +95,7 @@ def approve(
     Raises PlanHashRequired without a hash, PlanChanged (and keeps the new plan to be read) where it isn't what
     would run now, WrongState, InvalidInput without a reason that is needed, NotAllowed, RemoteUnavailable.
     """
-    said, reason = words(comment, "comment"), words(override, "reason")
+    remark, reason = words(comment, "comment"), words(override, "reason")
 
     def decide(request: PromotionRequest) -> str:
         require_reviewer(request, by)
@@ -106,12 +106,12 @@ def approve(
         if only_safe and (alone := why_alone(request.plan)):
             raise WrongState(alone)
         covered = _override(request, by, reason)
-        if is_breaking(request) and not (said or reason):
+        if is_breaking(request) and not (remark or reason):
             raise InvalidInput("This breaks what is there: say why it may.", field="comment")
-        if not (said or reason) and (open_there := _open_at_source(request)):
+        if not (remark or reason) and (open_there := _open_at_source(request)):
             raise InvalidInput(f"{open_there} Say in a comment why it may come all the same.", field="comment")
         _require_typed(request, typed)
-        _review(request, by, Review.APPROVE, said, covered)
+        _review(request, by, Review.APPROVE, remark, covered)
         count_reviews(request, by)
         lacking = "" if request.state == PromotionRequest.APPROVED else f" {needed_for(request).missing}"
         tell(request, "promotion.reviewed", f"{by.name} says approve; it is {request.state}.{lacking}", by=by)
@@ -124,16 +124,16 @@ def approve(
 
 def _open_at_source(request: PromotionRequest) -> str:
     """That breaks are open where it comes from, as a sentence; "" where none are."""
-    found = (check for check in request.plan["checks"] if check.get("code") == SOURCE_DRIFT)
-    return next((str(check["sentence"]) for check in found), "")
+    checks = (check for check in request.plan["checks"] if check.get("code") == SOURCE_DRIFT)
+    return next((str(check["sentence"]) for check in checks), "")
 
 
 def _require_typed(request: PromotionRequest, typed: str) -> None:
     """What breaks a closed environment isn't approved by a click: its approver writes the subject's name."""
     name = subject_of(request).qualified
     if is_breaking(request) and request.target.is_closed and typed.strip() != name:
-        said = f"It breaks what {request.target} has: type {name} to approve it all the same."
-        raise InvalidInput(said, field="typed")
+        sentence = f"It breaks what {request.target} has: type {name} to approve it all the same."
+        raise InvalidInput(sentence, field="typed")
 
 
 def _read_target(request_id: int, by: Actor) -> None:
@@ -149,10 +149,10 @@ def request_changes(*, request_id: int, by: Actor, comment: str) -> str:
 
     Raises InvalidInput without a comment, WrongState, NotAllowed.
     """
-    said = words(comment, "comment", needed="Say what should be different.")
+    remark = words(comment, "comment", needed="Say what should be different.")
 
     def decide(request: PromotionRequest) -> None:
-        _review(request, by, Review.CHANGES, said)
+        _review(request, by, Review.CHANGES, remark)
         if request.state != PromotionRequest.IN_REVIEW:
             move(request, PromotionRequest.IN_REVIEW, apply_at=None, moved=f"{by.name} asks for changes.")
 
@@ -161,10 +161,10 @@ def request_changes(*, request_id: int, by: Actor, comment: str) -> str:
 
 def reject(*, request_id: int, by: Actor, comment: str) -> str:
     """Turn the request down, with a reason. Raises InvalidInput without one, WrongState, NotAllowed."""
-    said = words(comment, "comment", needed="Say why: the requester needs a reason to repair the schema.")
+    remark = words(comment, "comment", needed="Say why: the requester needs a reason to repair the schema.")
 
     def decide(request: PromotionRequest) -> None:
-        _review(request, by, Review.REJECT, said)
+        _review(request, by, Review.REJECT, remark)
         move(request, PromotionRequest.REJECTED, apply_at=None)
 
     return _decide(request_id, by, "reject", decide)
@@ -272,12 +272,12 @@ def approve_together(*, plans: Sequence[tuple[int, str]], by: Actor) -> list[App
     """
     refuse_strangers(by)
     person(by)
-    asked = dict(plans)
-    if not asked:
+    hashes = dict(plans)
+    if not hashes:
         raise InvalidInput("Choose requests first.")
-    if len(asked) > MOST_TOGETHER:
-        raise InvalidInput(f"{len(asked)} requests are too many at once; choose up to {MOST_TOGETHER}.")
-    return [_approved(number, plan_hash, by) for number, plan_hash in asked.items()]
+    if len(hashes) > MOST_TOGETHER:
+        raise InvalidInput(f"{len(hashes)} requests are too many at once; choose up to {MOST_TOGETHER}.")
+    return [_approved(number, plan_hash, by) for number, plan_hash in hashes.items()]
 
 
 def _approved(number: int, plan_hash: str, by: Actor) -> Approval:

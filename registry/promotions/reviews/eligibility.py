@@ -62,7 +62,7 @@ class RuleState:
 
 
 @dataclass(frozen=True)
-class Needed:
+class ReviewNeeds:
     """What a request needs: each rule with what was given, who can still review it, and who asks for changes.
 
     `nobody_can` says that, and why, no number of clicks can approve it; the request stays, for that can be cured.
@@ -83,20 +83,20 @@ class Needed:
     @property
     def missing(self) -> str:
         """What is missing, as sentences; empty where it is met."""
-        found = [f"{rule.given} of {rule.needed}: {rule.sentence}." for rule in self.rules if not rule.is_met]
-        found += [f"{name} asks for changes." for name in self.changes_by]
-        return " ".join(found)
+        sentences = [f"{rule.given} of {rule.needed}: {rule.sentence}." for rule in self.rules if not rule.is_met]
+        sentences += [f"{name} asks for changes." for name in self.changes_by]
+        return " ".join(sentences)
 
 
-def needed_for(request: PromotionRequest) -> Needed:
+def needed_for(request: PromotionRequest) -> ReviewNeeds:
     """What one request needs, in a constant number of queries."""
     return needed_for_many([request])[request.pk]
 
 
-def needed_for_many(requests: Sequence[PromotionRequest]) -> dict[int, Needed]:
+def needed_for_many(requests: Sequence[PromotionRequest]) -> dict[int, ReviewNeeds]:
     """The same for many, by their numbers; the number of queries grows with the environments alone."""
-    known = _Known(requests)
-    return {request.pk: known.needed(request) for request in requests}
+    people = _ReviewFacts(requests)
+    return {request.pk: people.needed(request) for request in requests}
 
 
 def written_subjects(request: PromotionRequest) -> list[str]:
@@ -112,7 +112,7 @@ def is_breaking(request: PromotionRequest) -> bool:
     return bool(request.plan.get("breaking"))
 
 
-class _Known:
+class _ReviewFacts:
     """What is read once for many requests: rules, who has which role, members of groups, owners, reviews."""
 
     def __init__(self, requests: Sequence[PromotionRequest]) -> None:
@@ -123,7 +123,7 @@ class _Known:
         self.members = _members({rule.name for rule in all_rules if rule.reviewers == ReviewRule.GROUP})
         self.owners = _owners(requests, self.rules)
         named = {number for group in self.members.values() for number in group}
-        named |= {owner.user_id for found in self.owners.values() for owner in found.people}
+        named |= {owner.user_id for owner_set in self.owners.values() for owner in owner_set.people}
         self.grants = grants_of_roles(roles, named)
         self._read_people({*named, *self.grants, *(request.requested_by_id for request in requests)})
         self.covering: dict[tuple[str, str], tuple[set[int], set[int]]] = {}
@@ -148,21 +148,21 @@ class _Known:
             self.identified |= {number} if identity is not None else set()
         self.persons = persons_of(addresses)
 
-    def needed(self, request: PromotionRequest) -> Needed:
+    def needed(self, request: PromotionRequest) -> ReviewNeeds:
         """What one of them needs."""
         subjects, registry = written_subjects(request), request.target.registry.name
         counting = [review for review in self.reviews.get(request.pk, ()) if review.plan_hash == request.plan_hash]
         approved = {r.reviewer_id: r.reviewer.get_username() for r in counting if r.verdict == Review.APPROVE}
         named = self._who_may(REVIEW, registry, subjects) & self.active
         able = self._able(request, registry, subjects)
-        asked = [(_count_sentence(request), request.target.reviews_needed, set(named))]
+        demands = [(_count_sentence(request), request.target.reviews_needed, set(named))]
         for rule in self.rules.get(request.target_id, ()):
             if rule.verdict == ReviewRule.ANY or is_breaking(request):
-                asked += [(sentence, rule.count, who) for sentence, who in self._asked(rule, registry, subjects)]
-        states = [self._state(sentence, count, who, approved, able) for sentence, count, who in asked if count]
-        named.update(*(who for _, _, who in asked))
+                demands += [(sentence, rule.count, who) for sentence, who in self._rule_parts(rule, registry, subjects)]
+        states = [self._state(sentence, count, who, approved, able) for sentence, count, who in demands if count]
+        named.update(*(who for _, _, who in demands))
         reviewed = {review.reviewer_id for review in counting if review.verdict != Review.CHANGES}
-        return Needed(
+        return ReviewNeeds(
             rules=tuple(states),
             eligible=self._in_order((named & able) - reviewed),
             changes_by=tuple(r.reviewer.get_username() for r in counting if r.verdict == Review.CHANGES),
@@ -170,7 +170,7 @@ class _Known:
             named_ids=frozenset(named),
         )
 
-    def _asked(self, rule: ReviewRule, registry: str, subjects: Sequence[str]) -> Iterable[tuple[str, set[int]]]:
+    def _rule_parts(self, rule: ReviewRule, registry: str, subjects: Sequence[str]) -> Iterable[tuple[str, set[int]]]:
         """The rule for the subjects that it matches: of owners once for each group of owners, else once."""
         matching = [name for name in subjects if fnmatchcase(name, rule.subject_pattern)]
         if not matching:
@@ -182,23 +182,23 @@ class _Known:
             for people, names in by_owners.items():
                 yield f"{rule.count} of the owners of {_some(names)}", set(people) & self.active
         elif rule.reviewers == ReviewRule.ROLE:
-            found = {n for n, grants in self.grants.items() if _has_role(grants, rule.name, registry, matching)}
-            yield f"{rule.count} with the role {rule.name} for {_some(matching)}", found & self.active
+            holders = {n for n, grants in self.grants.items() if _has_role(grants, rule.name, registry, matching)}
+            yield f"{rule.count} with the role {rule.name} for {_some(matching)}", holders & self.active
         else:
             yield f"{rule.count} of the group {rule.name} for {_some(matching)}", self.members.get(rule.name, set())
 
     def _state(
         self, sentence: str, needed: int, people: set[int], approved: Mapping[int, str], able: set[int]
     ) -> RuleState:
-        given = people & approved.keys()
-        able = (people & able) | given
+        approvers = people & approved.keys()
+        able = (people & able) | approvers
         return RuleState(
             sentence=sentence,
             needed=needed,
-            given=self._count(given),
+            given=self._count(approvers),
             can=self._count(able),
             who=self._in_order(able),
-            given_by=tuple(sorted(approved[number] for number in given)),
+            given_by=tuple(sorted(approved[number] for number in approvers)),
         )
 
     def _count(self, numbers: set[int]) -> int:
@@ -210,13 +210,13 @@ class _Known:
 
     def _able(self, request: PromotionRequest, registry: str, subjects: Sequence[str]) -> set[int]:
         """Those who could approve if they are named: may read it, didn't ask for it, are known by the issuer."""
-        found = self._who_may("schema.read", registry, subjects)
+        people = self._who_may("schema.read", registry, subjects)
         if settings.OIDC_ISSUER:
-            found = found & self.identified
+            people = people & self.identified
         if request.target.own_approval_allowed:
-            return found
-        asked = self.persons[request.requested_by_id]
-        return {number for number in found if self.persons[number] != asked}
+            return people
+        requester = self.persons[request.requested_by_id]
+        return {number for number in people if self.persons[number] != requester}
 
     def _who_may(self, action: str, registry: str, subjects: Sequence[str]) -> set[int]:
         """Those with the right for all the subjects; most have it for every subject, so the rest alone is asked."""
@@ -227,7 +227,7 @@ class _Known:
         return everywhere | {n for n in others if _may(action, self.grants[n], registry, subjects)}
 
 
-class Reviewing:
+class ReviewerFilter:
     """Which of many requests somebody can review, without working out what each of them needs."""
 
     def __init__(
@@ -265,7 +265,7 @@ class Reviewing:
         subjects, registry = written_subjects(request), request.target.registry.name
         if not self.may_approve or not _may("schema.read", self.grants, registry, subjects):
             return False
-        if not request.target.own_approval_allowed and self._asked_for(request):
+        if not request.target.own_approval_allowed and self._requested(request):
             return False
         if _may(REVIEW, self.grants, registry, subjects):
             return True
@@ -283,7 +283,7 @@ class Reviewing:
         """Whether one of the requesters is this person, by whichever account."""
         return self.persons[requester] == self.persons.get(self.user_id)
 
-    def _asked_for(self, request: PromotionRequest) -> bool:
+    def _requested(self, request: PromotionRequest) -> bool:
         return self.is_same(request.requested_by_id)
 
     def _is_named(self, rule: ReviewRule, request: PromotionRequest, registry: str, subjects: Sequence[str]) -> bool:
@@ -298,23 +298,23 @@ class Reviewing:
 
 
 def _rules_of(environments: Iterable[int]) -> dict[int, list[ReviewRule]]:
-    found: dict[int, list[ReviewRule]] = {}
+    rules: dict[int, list[ReviewRule]] = {}
     for rule in ReviewRule.objects.filter(environment__in=environments):
-        found.setdefault(rule.environment_id, []).append(rule)
-    return found
+        rules.setdefault(rule.environment_id, []).append(rule)
+    return rules
 
 
 def _owners(
     requests: Sequence[PromotionRequest], rules: Mapping[int, Sequence[ReviewRule]]
 ) -> dict[tuple[str, str], Owners]:
     """The owners of what is written where a rule asks for them, by registry and subject; two queries a registry."""
-    wanted: dict[str, set[str]] = {}
+    subjects_by_registry: dict[str, set[str]] = {}
     for request in requests:
         if any(rule.reviewers == ReviewRule.OWNERS for rule in rules.get(request.target_id, ())):
-            wanted.setdefault(request.target.registry.name, set()).update(written_subjects(request))
+            subjects_by_registry.setdefault(request.target.registry.name, set()).update(written_subjects(request))
     return {
         (registry, subject): owners
-        for registry, subjects in wanted.items()
+        for registry, subjects in subjects_by_registry.items()
         for subject, owners in owners_of_many(registry, sorted(subjects)).items()
     }
 
@@ -352,21 +352,21 @@ def _has_role(grants: Sequence[Grant], role: str, registry: str, subjects: Itera
 
 def grants_of_roles(roles: Iterable[str], people: Iterable[int]) -> dict[int, list[Grant]]:
     """All grants of these roles, and all of these people, their own and through groups, by person; two queries."""
-    wanted, numbers = Q(role__in=sorted(roles)), sorted(people)
-    own = RoleGrant.objects.filter(wanted | Q(user__in=numbers)).values_list("user", *_PLACE)
-    through = GroupGrant.objects.filter(wanted | Q(group__user__in=numbers), group__user__isnull=False)
-    found: dict[int, list[Grant]] = {}
-    for number, *place in (*own, *through.distinct().values_list("group__user", *_PLACE)):
-        found.setdefault(number, []).append(Grant(*place))
-    return found
+    condition, numbers = Q(role__in=sorted(roles)), sorted(people)
+    own = RoleGrant.objects.filter(condition | Q(user__in=numbers)).values_list("user", *_PLACE)
+    through = GroupGrant.objects.filter(condition | Q(group__user__in=numbers), group__user__isnull=False)
+    grants: dict[int, list[Grant]] = {}
+    for number, *scope in (*own, *through.distinct().values_list("group__user", *_PLACE)):
+        grants.setdefault(number, []).append(Grant(*scope))
+    return grants
 
 
 def _members(groups: set[str]) -> dict[str, set[int]]:
-    found: dict[str, set[int]] = {}
+    members: dict[str, set[int]] = {}
     rows = User.objects.filter(groups__name__in=groups, is_active=True) if groups else User.objects.none()
     for name, number in rows.values_list("groups__name", "pk"):
-        found.setdefault(name, set()).add(number)
-    return found
+        members.setdefault(name, set()).add(number)
+    return members
 
 
 #: stands between the two

@@ -48,8 +48,8 @@ def persons_of(addresses: Mapping[int, str], joined: Sequence[int] = ()) -> dict
 
 def is_same_person(one: int, other: int) -> bool:
     """Whether two accounts are one person's."""
-    found = persons_of(dict(User.objects.filter(pk__in=(one, other)).values_list("pk", "email")))
-    return one == other or found[one] == found[other]
+    persons = persons_of(dict(User.objects.filter(pk__in=(one, other)).values_list("pk", "email")))
+    return one == other or persons[one] == persons[other]
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def withdraw_same_person(*, statement_id: int, by: Actor) -> None:
 
 
 def _account(name: str) -> User:
-    found = User.objects.filter(username=name).first() if "\0" not in name else None
-    if found is None:
+    user = User.objects.filter(username=name).first() if "\0" not in name else None
+    if user is None:
         raise NotFound(f"There is no account {name[:150]!r}.", username=name[:150])
-    return found
+    return user

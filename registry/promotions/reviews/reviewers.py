@@ -90,10 +90,10 @@ def _widens(change: RightsChange, environment: Environment) -> bool:
     through = GroupGrant.objects.filter(group__name__in=change.groups).values_list(
         "role", "registry", "subject_pattern"
     )
-    given = [*change.grants, *(Grant(*place) for place in through)]
-    if any(grant.role in roles and grant.registry in ("", environment.registry.name) for grant in given):
+    grants = [*change.grants, *(Grant(*scope) for scope in through)]
+    if any(grant.role in roles and grant.registry in ("", environment.registry.name) for grant in grants):
         return True
-    if _reviews(given, environment) and not _already(change.users, environment):
+    if _reviews(grants, environment) and not _already(change.users, environment):
         return True
     return bool(change.accounts) and any(_reviews(grants_of(number), environment) for number in change.accounts)
 
@@ -136,20 +136,20 @@ def approvers_of(environment: EnvironmentInfo) -> Approvers:
     grants = grants_of_roles(ACTIONS[REVIEW], ())
     able = {
         number
-        for number, found in grants.items()
+        for number, accounts in grants.items()
         if all(
-            may(Actor("somebody", "task", grants=tuple(found)), action, registry=environment.name)
+            may(Actor("somebody", "task", grants=tuple(accounts)), action, registry=environment.name)
             for action in ("schema.read", REVIEW)
         )
     }
     rows = User.objects.filter(pk__in=able, is_active=True).order_by("username").distinct()
     if settings.OIDC_ISSUER:
         rows = rows.filter(socialaccount__isnull=False)
-    found = list(rows.values_list("pk", "username", "email"))
-    persons = persons_of({number: email for number, _, email in found})
+    accounts = list(rows.values_list("pk", "username", "email"))
+    persons = persons_of({number: email for number, _, email in accounts})
     return Approvers(
-        names=tuple(username for _, username, _ in found),
-        people=len({persons.get(number, number) for number, _, _ in found}),
+        names=tuple(username for _, username, _ in accounts),
+        people=len({persons.get(number, number) for number, _, _ in accounts}),
         needed=environment.reviews_needed,
     )
 
@@ -168,14 +168,14 @@ def worked(since: datetime, until: datetime) -> timedelta:
     if end <= start:
         return timedelta()
     weeks = (end - start) // timedelta(weeks=1)
-    found = weeks * timedelta(days=5)
+    duration = weeks * timedelta(days=5)
     moment = start + weeks * timedelta(weeks=1)
     while moment < end:
         midnight = datetime.combine(moment.date() + _DAY, datetime.min.time(), tzinfo=UTC)
         if _is_working(moment.date()):
-            found += min(midnight, end) - moment
+            duration += min(midnight, end) - moment
         moment = midnight
-    return found
+    return duration
 
 
 def waits_long(since: datetime, now: datetime) -> bool:
@@ -188,13 +188,13 @@ def freezes_soon(targets: Collection[str], now: datetime) -> dict[str, Window]:
     if not targets:
         return {}
     rows = Environment.objects.filter(registry__name__in=targets).select_related("registry")
-    found = {}
+    freezes = {}
     for row in rows.prefetch_related("freeze_windows", "recurring_freezes"):
         windows = windows_from(row.freeze_windows.all(), row.recurring_freezes.all(), now)
         coming = [window for window in windows if now < window.starts_at <= now + SOON]
         if coming:
-            found[row.registry.name] = min(coming, key=lambda window: window.starts_at)
-    return found
+            freezes[row.registry.name] = min(coming, key=lambda window: window.starts_at)
+    return freezes
 
 
 def _is_working(day: date) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from registry.audit.history_views import DERIVED, MOMENT, Derived, by_then
+from registry.audit.history_views import DERIVED, MOMENT, DerivedTable, by_then
 
 _CHANGES: Final = """
     FROM public.audit_auditevent e
@@ -44,4 +44,4 @@ UNCHANGED: Final = f"""NOT EXISTS (SELECT {_CHANGES.format(moment="$1")})
 
 def declare() -> None:
     """Tell the views of the past how it is worked out."""
-    DERIVED["subjects_subjectactivity"] = Derived(query=ACTIVITY, unchanged=UNCHANGED)
+    DERIVED["subjects_subjectactivity"] = DerivedTable(query=ACTIVITY, unchanged=UNCHANGED)

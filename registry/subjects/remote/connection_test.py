@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from registry.access.egress import Connection, EgressPolicy, current_policy, parse_connection
-from registry.access.http_client import Answer, Limits, OutgoingClient, authorization
+from registry.access.http_client import HttpLimits, OutgoingClient, ServerResponse, authorization
 from registry.errors import InvalidSecret, RemoteUnavailable, SchemadeskError
 from registry.subjects.models.policy import MODES_WITH_IDS
 from registry.subjects.models.versions import SCHEMA_TYPES
 
-LIMITS: Final = Limits(connect_seconds=4.0, read_seconds=6.0, total_seconds=8.0, max_bytes=16 * 1024 * 1024)
+LIMITS: Final = HttpLimits(connect_seconds=4.0, read_seconds=6.0, total_seconds=8.0, max_bytes=16 * 1024 * 1024)
 SECONDS: Final = 25.0
 ADDRESS, REACHED, SIGNED_IN, SUBJECTS = "address", "reached", "signed_in", "subjects"
 STEPS: Final = (ADDRESS, REACHED, SIGNED_IN, SUBJECTS)
@@ -129,7 +129,7 @@ class _Test:
         self._keep(SUBJECTS, True, f"It lists {len(names):,} subject{'' if len(names) == 1 else 's'}.")
         return [str(name) for name in names]
 
-    def _call(self, client: OutgoingClient, path: str, **query: str) -> Answer:
+    def _call(self, client: OutgoingClient, path: str, **query: str) -> ServerResponse:
         if time.monotonic() > self._until:
             raise RemoteUnavailable("The test took too long and was ended.")
         accept = {"Accept": "application/vnd.schemaregistry.v1+json, application/json; q=0.9"}
@@ -205,7 +205,7 @@ def _format(name: str, told: set[str] | None) -> Capability:
     return Capability(key, name in told, "" if name in told else "It isn't among its types.")
 
 
-def _json(answer: Answer) -> Any:
+def _json(answer: ServerResponse) -> Any:
     try:
         return json.loads(answer.body)
     except (ValueError, RecursionError):

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from registry.access.egress import Connection, EgressPolicy
-from registry.access.http_client import AnswerTooLarge, Limits, OutgoingClient
+from registry.access.http_client import HttpLimits, OutgoingClient, ResponseTooLarge
 from registry.errors import InvalidSnapshot, RemoteUnavailable, SchemadeskError
 from registry.formats.base import Reference
 from registry.subjects.import_export.snapshot import Place, Problem, Scope, Snapshot, VersionRecord, scope_key
@@ -123,7 +123,7 @@ MAX_VERSIONS = 1_000_000
 MAX_BYTES = 1024 * 1024 * 1024
 MAX_PROBLEMS = 1000
 READ_SECONDS = 1800.0
-LIMITS = Limits()
+LIMITS = HttpLimits()
 EVERY_CONTEXT = ":*:"
 #: called with how much is read and a word for it
 Progress = Callable[[int, str], None]
@@ -137,7 +137,7 @@ class RemoteRegistry:
         connection: Connection,
         *,
         policy: EgressPolicy | None = None,
-        limits: Limits = LIMITS,
+        limits: HttpLimits = LIMITS,
         seconds: float = READ_SECONDS,
         on_progress: Progress = lambda count, what: None,
     ) -> None:
@@ -262,7 +262,7 @@ class RemoteRegistry:
             asked = {**prefix, "deleted": str(deleted).lower(), "offset": str(offset), "limit": str(limit)}
             try:
                 page = self._list("/schemas", **asked)
-            except AnswerTooLarge:
+            except ResponseTooLarge:
                 if limit == 1:
                     raise
                 limit = max(1, limit // 4)

@@ -9,7 +9,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from registry.access.egress import Connection, EgressPolicy, parse_connection
-from registry.access.http_client import Answer, Limits, OutgoingClient
+from registry.access.http_client import HttpLimits, OutgoingClient, ServerResponse
 from registry.access.roles import Actor, require
 from registry.errors import RemoteUnavailable, SchemadeskError
 from registry.formats.base import Reference
@@ -20,7 +20,7 @@ from registry.subjects.remote.remote_client import SETTINGS, read_settings, read
 from registry.subjects.versions.qualified_names import SubjectName
 
 #: shorter than those of reading a whole registry: a lease is renewed between two calls
-LIMITS: Final = Limits(connect_seconds=5.0, read_seconds=15.0, total_seconds=30.0, max_bytes=16 * 1024 * 1024)
+LIMITS: Final = HttpLimits(connect_seconds=5.0, read_seconds=15.0, total_seconds=30.0, max_bytes=16 * 1024 * 1024)
 MEDIA: Final = "application/vnd.schemaregistry.v1+json"
 MAX_SAID: Final = 500
 LATEST: Final = "latest"
@@ -57,7 +57,9 @@ class SentSchema:
 class RemoteWriter:
     """A registry at an address, for one worker at a time."""
 
-    def __init__(self, connection: Connection, *, policy: EgressPolicy | None = None, limits: Limits = LIMITS) -> None:
+    def __init__(
+        self, connection: Connection, *, policy: EgressPolicy | None = None, limits: HttpLimits = LIMITS
+    ) -> None:
         self.client = OutgoingClient(connection, policy=policy, limits=limits)
 
     def __enter__(self) -> RemoteWriter:
@@ -147,7 +149,7 @@ def _number(value: Any, name: str, where: str) -> int:
     return found
 
 
-def _error_message(answer: Answer) -> str:
+def _error_message(answer: ServerResponse) -> str:
     """What the server says of a refusal, as far as it can be kept and shown."""
     try:
         value = json.loads(answer.body)
@@ -158,7 +160,7 @@ def _error_message(answer: Answer) -> str:
     return "".join(char if char.isprintable() else " " for char in found[:MAX_SAID]).strip()
 
 
-VERDICT_LIMITS: Final = Limits(connect_seconds=3.0, read_seconds=5.0, total_seconds=8.0, max_bytes=1024 * 1024)
+VERDICT_LIMITS: Final = HttpLimits(connect_seconds=3.0, read_seconds=5.0, total_seconds=8.0, max_bytes=1024 * 1024)
 MAX_MESSAGES: Final = 20
 MAX_MESSAGE: Final = 1000
 

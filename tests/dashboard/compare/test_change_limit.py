@@ -36,7 +36,7 @@ def paths(answer: Any) -> list[str]:
     """The fields of the cards that a page has."""
     text_of(answer)
     page = answer.context["page"]
-    comparison = page.told.comparison if hasattr(page, "told") else page.comparison
+    comparison = page.report.comparison if hasattr(page, "report") else page.comparison
     return [card.path for group in comparison.groups for card in group.cards]
 
 

@@ -630,7 +630,7 @@ def test_a_checked_text_shows_its_changes_and_all_levels_before_it_is_submitted(
     with django_assert_max_num_queries(QUERIES["propose: checked"]):
         answer = client.post("/ui/proposals/new", {**form, "schema": json.dumps(BROKEN)})
     page, text = answer.context["page"], text_of(answer)
-    told = page.told
+    told = page.report
     assert [card.path for group in told.comparison.groups for card in group.cards] == ["Order.id"]
     assert [row.level for row in told.levels if row.verdict.code == "ok"] == ["NONE"]
     assert [row.level for row in told.levels if row.configured] == ["BACKWARD"]
@@ -638,8 +638,8 @@ def test_a_checked_text_shows_its_changes_and_all_levels_before_it_is_submitted(
         assert words in text, words
     assert told.comparison.text is not None and not told.comparison.text.identical
     new = client.post("/ui/proposals/new", {**form, "subject": "new-value", "schema": json.dumps(V1)})
-    assert new.context["page"].told.comparison is None
-    assert all(row.verdict.code == "ok" for row in new.context["page"].told.levels)
+    assert new.context["page"].report.comparison is None
+    assert all(row.verdict.code == "ok" for row in new.context["page"].report.levels)
     assert not PromotionRequest.objects.exists()
 
 
@@ -668,8 +668,8 @@ def test_while_it_is_written_a_text_is_told_what_a_check_of_it_says(
     assert words in text_of(answer)
     assert not re.search("<html|<form|role=.(alert|status)|hx-", live)
     if said:
-        assert answer.context["page"].told == replace(
-            checked.context["page"].told, comparison=answer.context["page"].told.comparison
+        assert answer.context["page"].report == replace(
+            checked.context["page"].report, comparison=answer.context["page"].report.comparison
         )
     assert not PromotionRequest.objects.exists() and not selectors.list_drafts(cast["steward"].user_id or 0)
 

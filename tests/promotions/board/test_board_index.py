@@ -130,7 +130,7 @@ def test_in_another_order_the_marks_do_not_count(filled: random.Random, system: 
     dev.position, staging.position = second, first
     dev.save(), staging.save()
     assert names(board_rows(by=system, filters=["behind"]))
-    assert filtered_as_marked(system).places[0].name == "staging"
+    assert filtered_as_marked(system).environments[0].name == "staging"
     assert refresh_marks() == BoardSubject.objects.count(), "all of it is worked out again"
     filtered_as_marked(system)
 

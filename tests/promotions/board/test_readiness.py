@@ -21,10 +21,10 @@ from registry.drift.models import Finding, Source
 from registry.errors import NotAllowed, RegistryNotFound, SubjectNotFound, VersionNotFound
 from registry.promotions import services
 from registry.promotions.board import readiness as module
-from registry.promotions.board.readiness import Answer, can_promote
+from registry.promotions.board.readiness import Readiness, can_promote
 from registry.promotions.management.commands import can_promote as command
 from registry.promotions.models import Environment, FreezeWindow, PromotionRequest
-from registry.promotions.plan.builder import make_plan, wish_of
+from registry.promotions.plan.builder import make_plan, spec_of
 from registry.subjects.models import Registry, SchemaVersion, VersionStanding
 from registry.subjects.services import register_version, set_mode
 from registry.subjects.versions.qualified_names import SubjectName
@@ -47,7 +47,7 @@ def register(text: str, cast: Cast, registry: str = "dev") -> None:
     register_version(registry=registry, subject=ORDERS, text=text, by=cast["system"], release=True)
 
 
-def ask(cast: Cast, by: str = "steward", source: str = "dev", target: str = "staging", **more: Any) -> Answer:
+def ask(cast: Cast, by: str = "steward", source: str = "dev", target: str = "staging", **more: Any) -> Readiness:
     return can_promote(subject=ORDERS, source=source, target=target, by=cast[by], **more)
 
 
@@ -168,7 +168,7 @@ def test_the_plan_is_the_one_that_a_request_shows(cast: Cast) -> None:
     answer = ask(cast)
     services.request_promotion(source="dev", target="staging", subject=ORDERS, version=2, by=cast["steward"])
     row = PromotionRequest.objects.select_related("source__registry", "target__registry").get()
-    assert answer.plan_hash == row.plan_hash == make_plan(wish_of(row)).hash
+    assert answer.plan_hash == row.plan_hash == make_plan(spec_of(row)).hash
 
 
 def test_the_latest_is_the_newest_that_is_not_quarantined(cast: Cast) -> None:
@@ -312,7 +312,7 @@ def test_the_badge_is_an_image_without_anything_that_runs(cast: Cast, api: Calla
 def test_the_badge_shortens_what_is_long_and_keeps_the_whole_as_its_title(cast: Cast) -> None:
     from registry.api.product.board import badge
 
-    made = ElementTree.fromstring(badge(Answer("x" * 300, 1, "dev", "prod", "no", ())))
+    made = ElementTree.fromstring(badge(Readiness("x" * 300, 1, "dev", "prod", "no", ())))
     title = next(element for element in made.iter() if element.tag.endswith("title"))
     assert title.text is not None
     assert "x" * 300 in title.text

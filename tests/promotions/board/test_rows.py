@@ -18,7 +18,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from registry.access.models import RoleGrant, User
-from registry.access.roles import Actor, Grant, Limit
+from registry.access.roles import Actor, Grant, TokenLimit
 from registry.drift.models import Finding, Source
 from registry.errors import InvalidInput, InvalidName, NotAllowed
 from registry.formats.base import Reference
@@ -74,7 +74,7 @@ def test_a_cell_says_what_differs_from_the_environment_before_it(registries: Non
     ]
     assert [cell.other_content for cell in found.values()] == [(), (), (1,)]
     assert [cell.id_differs for cell in found.values()] == [False, True, False]
-    assert [place.name for place in board_rows(by=system).places] == ["dev", "staging", "prod"]
+    assert [place.name for place in board_rows(by=system).environments] == ["dev", "staging", "prod"]
 
 
 def test_an_older_version_that_the_target_went_back_to_is_not_behind(registries: None, system: Actor) -> None:
@@ -237,11 +237,11 @@ def test_who_may_read_a_part_sees_a_part(registries: None, system: Actor, person
     assert len(board_rows(by=reader).rows) == 3
     some = replace(reader, grants=(Grant("reader", "dev", "orders*"), Grant("reader", "prod")))
     board = board_rows(by=some)
-    assert [place.name for place in board.places] == ["dev", "prod"]
+    assert [place.name for place in board.environments] == ["dev", "prod"]
     assert names(board) == ["money", "orders-value", ":.sales:orders-value"]
     assert [cell.version for cell in cells(board, MONEY).values()] == [0, 1]
-    one = replace(reader, limit=Limit(scope="read", registry="dev", subject_pattern="money"))
-    assert (names(board_rows(by=one)), [p.name for p in board_rows(by=one).places]) == (["money"], ["dev"])
+    one = replace(reader, limit=TokenLimit(scope="read", registry="dev", subject_pattern="money"))
+    assert (names(board_rows(by=one)), [p.name for p in board_rows(by=one).environments]) == (["money"], ["dev"])
 
 
 def test_an_answer_is_unknown_until_it_was_worked_out_and_again_when_something_moved(
@@ -416,7 +416,7 @@ def test_a_frozen_environment_blocks_and_says_until_when(
     )  # fmt: skip
     board = board_rows(by=system, filters=["blocked"])
     assert names(board) == ["orders-value"]
-    assert [bool(place.frozen) for place in board.places] == [False, True, False]
+    assert [bool(place.frozen) for place in board.environments] == [False, True, False]
     assert cells(board)["staging"].verdict == "needs approval", "the answer is of the schema; the column is frozen"
 
 
@@ -467,7 +467,7 @@ def test_who_has_read_the_environments_already_reads_them_once(
     assert infos == environment_infos()
     with django_assert_num_queries(len(caught) - 5):
         assert board_rows(by=system, rows=rows) == alone
-    assert "sales" in alone.places[2].frozen
+    assert "sales" in alone.environments[2].frozen
 
 
 def test_programs_read_the_board_as_the_page_has_it(

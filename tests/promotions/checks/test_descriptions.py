@@ -11,7 +11,7 @@ from registry.access.roles import Actor
 from registry.audit.models import AuditEvent
 from registry.promotions import services
 from registry.promotions.models import PromotionRequest
-from registry.promotions.plan.builder import make_plan, wish_of
+from registry.promotions.plan.builder import make_plan, spec_of
 from registry.promotions.plan.types import Check
 from registry.subjects.lifecycle.notes import Note, note_of
 from registry.subjects.services import register_version, set_note
@@ -49,7 +49,7 @@ def describe(registry: str, text: str, by: Actor) -> None:
 
 
 def planned(number: int) -> list[Check]:
-    made = make_plan(wish_of(PromotionRequest.objects.get(pk=number)))
+    made = make_plan(spec_of(PromotionRequest.objects.get(pk=number)))
     return [check for check in made.checks if check.code == "notes"]
 
 
@@ -82,7 +82,7 @@ def test_the_description_of_the_plan_is_no_part_of_what_is_approved(
     number = ask("PII|Before.")
     read = PromotionRequest.objects.get(pk=number).plan_hash
     describe("dev", "PII|After.", person("steward"))
-    assert make_plan(wish_of(PromotionRequest.objects.get(pk=number))).hash == read
+    assert make_plan(spec_of(PromotionRequest.objects.get(pk=number))).hash == read
     assert apply(number, person).doc == "After."
 
 

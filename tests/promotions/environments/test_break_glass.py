@@ -15,7 +15,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from registry.access.models import RoleGrant
-from registry.access.roles import Actor, Limit, system_actor
+from registry.access.roles import Actor, TokenLimit, system_actor
 from registry.access.selectors import actor_of_user
 from registry.audit.models import AuditEvent
 from registry.errors import InvalidInput, NotAllowed, OperationNotPermitted, ReleaseRequired, WrongState
@@ -171,7 +171,7 @@ def test_a_token_that_may_not_manage_the_registry_does_not_use_its_persons_break
 ) -> None:
     fill(system)
     opened(cast)
-    narrow = Limit(scope="write", registry="prod", subject_pattern="orders-*")
+    narrow = TokenLimit(scope="write", registry="prod", subject_pattern="orders-*")
     with pytest.raises(ReleaseRequired):
         register(V3, replace(cast["admin"], limit=narrow))
 

@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from registry.access import services as access
 from registry.access.models import GroupGrant, RoleGrant, User
-from registry.access.roles import Actor, Limit, may
+from registry.access.roles import Actor, TokenLimit, may
 from registry.access.selectors import actor_of_user
 from registry.audit.models import AuditEvent
 from registry.errors import (
@@ -229,8 +229,8 @@ def test_whoever_may_not_review_there_decides_nothing(cast: Cast, who: str) -> N
 def test_a_token_that_is_limited_decides_nothing(cast: Cast) -> None:
     number = asked(cast, {"own_approval_allowed": True})
     with pytest.raises(NotAllowed, match="scope is promote"):
-        services.approve_environment_change(change_id=number, by=replace(cast["approver"], limit=Limit("promote")))
-    other = replace(cast["approver"], limit=Limit(registry="staging"))
+        services.approve_environment_change(change_id=number, by=replace(cast["approver"], limit=TokenLimit("promote")))
+    other = replace(cast["approver"], limit=TokenLimit(registry="staging"))
     with pytest.raises((NotAllowed, EnvironmentPartNotFound)):
         services.approve_environment_change(change_id=number, by=other)
 

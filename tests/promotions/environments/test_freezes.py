@@ -224,7 +224,7 @@ def test_it_is_shown_with_its_next_time_everywhere(cast: Cast) -> None:
     (rule,) = prod.recurring
     assert prod.is_frozen and rule.is_now and prod.frozen is not None
     assert prod.frozen.ends_at == rule.ends_at > timezone.now() + timedelta(days=6)
-    (place,) = [place for place in board_rows(by=cast["admin"]).places if place.name == "prod"]
+    (place,) = [place for place in board_rows(by=cast["admin"]).environments if place.name == "prod"]
     assert "nobody is there" in place.frozen
     with CaptureQueriesContext(connection) as one:
         environment_infos()

@@ -18,8 +18,8 @@ from registry.errors import InvalidInput, SubjectNotFound, VersionNotFound
 from registry.formats.base import Reference
 from registry.promotions import services
 from registry.promotions.models import Environment, FreezeWindow, PromotionRequest, Thread
-from registry.promotions.plan.builder import make_plan, stale, wish_of
-from registry.promotions.plan.types import Check, ItemText, Plan, Wish, WishedItem
+from registry.promotions.plan.builder import make_plan, spec_of, stale
+from registry.promotions.plan.types import Check, ItemText, Plan, PromotionSpec, SpecItem
 from registry.subjects.models import Registry, VersionStanding
 from registry.subjects.services import register_version, set_config, set_mode
 from registry.subjects.usage import evidence
@@ -46,8 +46,8 @@ def environment(name: str) -> Environment:
 
 def plan(*items: tuple[SubjectName, int], target: str = "staging", kind: str = "promote", **more: Any) -> Plan:
     source = environment("dev") if kind == "promote" else None
-    wished = tuple(WishedItem(subject, version) for subject, version in items)
-    return make_plan(Wish(environment(target), wished, source, kind, **more))
+    wished = tuple(SpecItem(subject, version) for subject, version in items)
+    return make_plan(PromotionSpec(environment(target), wished, source, kind, **more))
 
 
 def check(made: Plan, code: str) -> Check | None:
@@ -125,9 +125,9 @@ def test_the_number_of_queries_does_not_grow_with_versions_or_subjects(registrie
     plan((names[0], 1))
 
     def queries(*items: SubjectName) -> int:
-        wish = Wish(environment("staging"), tuple(WishedItem(name, 1) for name in items), environment("dev"))
+        spec = PromotionSpec(environment("staging"), tuple(SpecItem(name, 1) for name in items), environment("dev"))
         with CaptureQueriesContext(connection) as caught:
-            make_plan(wish, thorough=False)
+            make_plan(spec, thorough=False)
         return len(caught)
 
     few = queries(names[1])
@@ -137,13 +137,13 @@ def test_the_number_of_queries_does_not_grow_with_versions_or_subjects(registrie
 
 def test_a_proposal_whose_reference_went_says_so_and_can_not_be_applied(registries: None, system: Actor) -> None:
     text = ItemText("AVRO", PRICED, (Reference("Money", "money", -1),))
-    wish = Wish(environment("staging"), (WishedItem(ORDERS, 0, text),), kind="propose")
-    made = make_plan(wish)
+    spec = PromotionSpec(environment("staging"), (SpecItem(ORDERS, 0, text),), kind="propose")
+    made = make_plan(spec)
     found = check(made, "references")
     assert found is not None
     assert (found.verdict, found.overridable) == ("fail", False)
     register(AMOUNT, system, "staging", MONEY)
-    whole = make_plan(wish)
+    whole = make_plan(spec)
     assert whole.can_run
     assert whole.steps[0].references == (Reference("Money", "money", 1),), "the version that the latest came to mean"
     assert whole.hash != made.hash
@@ -279,15 +279,15 @@ def cast(person: Callable[[str], Actor]) -> dict[str, Actor]:
 def test_a_stored_request_is_wished_again_as_it_was(cast: dict[str, Actor], system: Actor) -> None:
     register(V1, system)
     row = request(cast)
-    assert make_plan(wish_of(row)).hash == row.plan_hash
-    assert wish_of(row).items == (WishedItem(ORDERS, 1),)
+    assert make_plan(spec_of(row)).hash == row.plan_hash
+    assert spec_of(row).items == (SpecItem(ORDERS, 1),)
 
 
 def test_an_unresolved_discussion_warns_and_moves_nothing(cast: dict[str, Actor], system: Actor) -> None:
     register(V1, system)
     row = request(cast)
     Thread.objects.create(request=row, subject="orders-value", path="id")
-    made = make_plan(wish_of(row))
+    made = make_plan(spec_of(row))
     found = check(made, "threads")
     assert found is not None
     assert found.verdict == "warn"
@@ -317,7 +317,7 @@ def test_a_plan_older_than_the_last_movement_says_what_moved(cast: dict[str, Act
     assert len(caught) <= 6
     MOVEMENTS[said](system)
     assert stale(fetch(row.pk)) == said
-    assert make_plan(wish_of(row)).hash != row.plan_hash
+    assert make_plan(spec_of(row)).hash != row.plan_hash
 
 
 def test_what_moves_elsewhere_does_not_make_it_stale(cast: dict[str, Actor], system: Actor) -> None:
@@ -326,6 +326,6 @@ def test_what_moves_elsewhere_does_not_make_it_stale(cast: dict[str, Actor], sys
     register(AMOUNT, system, "staging", MONEY)
     register(V2, system)
     assert stale(fetch(row.pk)) == ""
-    assert make_plan(wish_of(row)).hash == row.plan_hash
+    assert make_plan(spec_of(row)).hash == row.plan_hash
     PromotionRequest.objects.filter(pk=row.pk).update(plan={"steps": [], "checks": []})
     assert "earlier release" in stale(fetch(row.pk))

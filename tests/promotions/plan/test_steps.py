@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from registry.errors import SchemaTooCostly
 from registry.promotions.plan.steps import in_order, plan_steps
 from registry.promotions.plan.target_state import what_moved
-from registry.promotions.plan.types import Check, Ids, Plan, Target, TargetState, Wanted, step_from, steps_of
+from registry.promotions.plan.types import Check, Ids, IncomingVersion, Plan, Target, TargetState, step_from, steps_of
 from registry.subjects.engine import schema_engine
 from registry.subjects.policy.effective_policy import OwnConfig
 from registry.subjects.versions.schema_identity import identify
@@ -27,7 +27,7 @@ BROKEN = record(id="long", must="string")
 ORDERS = "orders-value"
 
 
-def plan(item: Wanted, there: TargetState, kind: str = "promote", **target: Any) -> Plan:
+def plan(item: IncomingVersion, there: TargetState, kind: str = "promote", **target: Any) -> Plan:
     return plan_steps(kind, [item], Target({item.subject: there}, **target))
 
 
@@ -192,7 +192,7 @@ NAMES = "abcde"
 
 
 @st.composite
-def graphs(draw: st.DrawFn) -> list[Wanted]:
+def graphs(draw: st.DrawFn) -> list[IncomingVersion]:
     """Versions that refer to versions that came before them, as in a registry."""
     count = draw(st.integers(1, 9))
     made: list[tuple[str, int]] = []
@@ -206,13 +206,13 @@ def graphs(draw: st.DrawFn) -> list[Wanted]:
     return items
 
 
-def target_for(items: list[Wanted]) -> Target:
+def target_for(items: list[IncomingVersion]) -> Target:
     return Target({item.subject: state() for item in items}, {".": Ids(1)})
 
 
 @given(items=graphs(), seed=st.integers(0, 1000))
 def test_the_order_of_the_items_is_no_part_of_the_plan_and_each_comes_after_what_it_needs(
-    items: list[Wanted], seed: int
+    items: list[IncomingVersion], seed: int
 ) -> None:
     shuffled = list(items)
     random.Random(seed).shuffle(shuffled)
@@ -271,7 +271,7 @@ def test_whatever_moves_at_the_target_moves_the_hash_and_is_told(movement: str) 
     ],
     ids=["schema", "version", "text", "metadata", "rules", "config", "standing"],
 )
-def test_whatever_moves_in_what_is_brought_moves_the_hash(other: Wanted) -> None:
+def test_whatever_moves_in_what_is_brought_moves_the_hash(other: IncomingVersion) -> None:
     assert plan(wanted(ORDERS, 3, V2), STATE).hash != plan(other, STATE).hash
 
 

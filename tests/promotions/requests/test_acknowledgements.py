@@ -16,7 +16,7 @@ from django.test import Client
 from django.utils import timezone
 
 from registry.access.models import RoleGrant, User
-from registry.access.roles import Actor, Limit
+from registry.access.roles import Actor, TokenLimit
 from registry.access.selectors import actor_of_user, people_named
 from registry.audit.models import AuditEvent
 from registry.errors import (
@@ -32,10 +32,10 @@ from registry.notifications.models import InboxEntry
 from registry.promotions import selectors, services
 from registry.promotions.apply.execution import apply_due
 from registry.promotions.board.readiness import can_promote
-from registry.promotions.checks.consumers import CONSUMERS, Hurt, acknowledged_check, with_rule
+from registry.promotions.checks.consumers import CONSUMERS, AffectedClient, acknowledged_check, with_rule
 from registry.promotions.models import Acknowledgement, PromotionRequest
 from registry.promotions.requests.evidence_pack import evidence_of
-from registry.promotions.reviews.affected_consumers import affecting, consumers_of
+from registry.promotions.reviews.affected_consumers import consumers_of, pending_acknowledgements
 from registry.subjects.usage.clients import declare_client
 from tests.promotions.factories import ORDERS, V1, Cast, approve_shown, ask, change, register
 
@@ -79,7 +79,7 @@ def told(cast: Cast, who: str, event: str) -> int:
     return InboxEntry.objects.filter(user_id=cast[who].user_id, notice__event=event).count()
 
 
-A, B = Hurt("a", "one"), Hurt("b", "two")
+A, B = AffectedClient("a", "one"), AffectedClient("b", "two")
 
 
 @pytest.mark.parametrize(
@@ -92,11 +92,16 @@ A, B = Hurt("a", "one"), Hurt("b", "two")
         ([A, B], [A], [], False, "warn", "1 of 2 acknowledged. Not yet: two of b."),
         ([A, B], [], [A], True, "fail", "Not yet: one of a, two of b. 1 was acknowledged for an earlier plan"),
         ([A, B], [A, B], [A], True, "pass", "Acknowledged for one of a, two of b."),
-        ([Hurt("a", str(n)) for n in range(8)], [], [], False, "warn", "4 of a and 3 more."),
+        ([AffectedClient("a", str(n)) for n in range(8)], [], [], False, "warn", "4 of a and 3 more."),
     ],
 )
 def test_the_check_counts_those_who_know(
-    hurt: list[Hurt], given: list[Hurt], voided: list[Hurt], blocks: bool, verdict: str | None, said: str
+    hurt: list[AffectedClient],
+    given: list[AffectedClient],
+    voided: list[AffectedClient],
+    blocks: bool,
+    verdict: str | None,
+    said: str,
 ) -> None:
     found = acknowledged_check(hurt, given, voided, blocks=blocks)
     assert [check.verdict for check in found] == ([verdict] if verdict else [])
@@ -200,10 +205,10 @@ def test_what_one_may_not_read_one_does_not_acknowledge(cast: Cast, number: int)
 
 
 def test_a_token_that_reads_acknowledges_nothing(cast: Cast, number: int) -> None:
-    limited = {**cast, "reader": replace(cast["reader"], limit=Limit("read"))}
+    limited = {**cast, "reader": replace(cast["reader"], limit=TokenLimit("read"))}
     with pytest.raises(NotAllowed, match="scope is read"):
         say(limited, number)
-    assert say({**cast, "reader": replace(cast["reader"], limit=Limit("promote"))}, number)
+    assert say({**cast, "reader": replace(cast["reader"], limit=TokenLimit("promote"))}, number)
 
 
 @pytest.mark.parametrize(
@@ -349,7 +354,7 @@ def back(cast: Cast, number: int, who: str = "reader", client: str = "billing") 
 
 
 def waiting(cast: Cast, who: str = "reader") -> list[tuple[int, list[str]]]:
-    return [(each.request.id, [one.client for one in each.clients]) for each in affecting(cast[who])]
+    return [(each.request.id, [one.client for one in each.clients]) for each in pending_acknowledgements(cast[who])]
 
 
 @pytest.mark.parametrize("state", ["in review", "approved", "scheduled"])
@@ -384,7 +389,7 @@ def test_nobody_takes_back_what_another_said(cast: Cast, number: int, who: str) 
     say(cast, number)
     with pytest.raises(NotAllowed, match="whoever acknowledged it: reader"):
         back(cast, number, who)
-    limited = {**cast, "reader": replace(cast["reader"], limit=Limit("read"))}
+    limited = {**cast, "reader": replace(cast["reader"], limit=TokenLimit("read"))}
     with pytest.raises(NotAllowed, match="scope is read"):
         back(limited, number)
     assert check_of(number)["verdict"] == "pass"
@@ -427,7 +432,7 @@ def test_home_lists_what_waits_for_ones_word(cast: Cast, number: int) -> None:
 def test_home_lists_nothing_that_one_may_not_read(cast: Cast, number: int) -> None:
     RoleGrant.objects.filter(user__username="reader").update(registry="dev")
     reader = actor_of_user(User.objects.get(username="reader"), door="ui")
-    assert affecting(reader) == [] and affecting(Actor("anonymous", "ui")) == []
+    assert pending_acknowledgements(reader) == [] and pending_acknowledgements(Actor("anonymous", "ui")) == []
 
 
 @pytest.mark.parametrize(("client", "queries"), [("billing", 24), ("", 1)])

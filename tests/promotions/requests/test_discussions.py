@@ -13,7 +13,7 @@ from django.test import Client
 from django.utils import timezone
 
 from registry.access.models import RoleGrant, User
-from registry.access.roles import Actor, Limit
+from registry.access.roles import Actor, TokenLimit
 from registry.access.selectors import actor_of_user
 from registry.audit.models import AuditEvent
 from registry.errors import InvalidInput, NotAllowed, NotSignedIn, RequestNotFound, ThreadNotFound, WrongState
@@ -45,7 +45,7 @@ def test_of_a_field_of_a_subject_or_of_all_of_it(cast: Cast, number: int) -> Non
     begin(cast, number)
     begin(cast, number, subject="orders-value")
     thread = begin(cast, number, subject="orders-value", path="Order.id")
-    services.answer(thread_id=thread, by=cast["steward"], text="because")
+    services.reply(thread_id=thread, by=cast["steward"], text="because")
     shown = selectors.get_request(number).threads
     assert [(item.subject, item.path) for item in shown] == [
         ("", ""),
@@ -75,7 +75,7 @@ def test_resolved_and_taken_up_again(cast: Cast, number: int) -> None:
 
 def test_nobody_is_told_of_their_own_words(cast: Cast, number: int) -> None:
     thread = begin(cast, number)
-    services.answer(thread_id=thread, by=cast["approver"], text="indeed")
+    services.reply(thread_id=thread, by=cast["approver"], text="indeed")
 
     def told(who: str) -> int:
         return InboxEntry.objects.filter(user_id=cast[who].user_id, notice__event="promotion.commented").count()
@@ -100,19 +100,19 @@ def test_whoever_may_not_read_it_sees_nothing(cast: Cast, number: int) -> None:
     said = set()
     for wanted in (thread, 999_999):
         with pytest.raises(NotAllowed) as refused:
-            services.answer(thread_id=wanted, by=cast["stranger"], text="x")
+            services.reply(thread_id=wanted, by=cast["stranger"], text="x")
         said.add(refused.value.message)
     assert len(said) == 1
     with pytest.raises(NotSignedIn):
-        services.answer(thread_id=thread, by=Actor("anonymous", "ui"), text="x")
+        services.reply(thread_id=thread, by=Actor("anonymous", "ui"), text="x")
     with pytest.raises(ThreadNotFound):
-        services.answer(thread_id=999_999, by=cast["admin"], text="x")
+        services.reply(thread_id=999_999, by=cast["admin"], text="x")
 
 
 def test_a_token_that_reads_writes_nothing(cast: Cast, number: int) -> None:
     with pytest.raises(NotAllowed, match="scope is read"):
-        services.open_thread(request_id=number, by=replace(cast["admin"], limit=Limit("read")), text="x")
-    assert services.open_thread(request_id=number, by=replace(cast["admin"], limit=Limit("promote")), text="x")
+        services.open_thread(request_id=number, by=replace(cast["admin"], limit=TokenLimit("read")), text="x")
+    assert services.open_thread(request_id=number, by=replace(cast["admin"], limit=TokenLimit("promote")), text="x")
 
 
 @pytest.mark.parametrize("text", ["", "  \n", "a\0b", "\ud800", "x" * 10_001])
@@ -121,7 +121,7 @@ def test_what_cannot_be_kept_is_refused(cast: Cast, number: int, text: str) -> N
     with pytest.raises(InvalidInput):
         begin(cast, number, text=text)
     with pytest.raises(InvalidInput):
-        services.answer(thread_id=thread, by=cast["reader"], text=text)
+        services.reply(thread_id=thread, by=cast["reader"], text=text)
     assert Comment.objects.count() == 1
 
 
@@ -178,9 +178,9 @@ def test_how_much_is_bounded(cast: Cast, number: int, monkeypatch: pytest.Monkey
     begin(cast, number)
     with pytest.raises(WrongState, match="2 discussions"):
         begin(cast, number)
-    services.answer(thread_id=thread, by=cast["reader"], text="x")
+    services.reply(thread_id=thread, by=cast["reader"], text="x")
     with pytest.raises(WrongState, match="3 comments"):
-        services.answer(thread_id=thread, by=cast["reader"], text="x")
+        services.reply(thread_id=thread, by=cast["reader"], text="x")
 
 
 def test_a_closed_request_is_discussed_no_more(cast: Cast, number: int) -> None:

@@ -153,18 +153,18 @@ def test_nothing_comes_of_somebody_elses_draft(cast: Cast) -> None:
 
 def test_who_says_what_they_had_read_writes_over_nothing_else(cast: Cast) -> None:
     author = cast["steward"].user_id or 0
-    number = save(cast, seen="")
+    number = save(cast, state_read="")
     state = selectors.get_draft(number, user_id=author).state
-    assert save(cast, seen="never read") == number, "the same once more writes nothing"
+    assert save(cast, state_read="never read") == number, "the same once more writes nothing"
     assert selectors.get_draft(number, user_id=author).state == state
-    save(cast, "{", seen=state.replace("+00:00", "Z"))
+    save(cast, "{", state_read=state.replace("+00:00", "Z"))
     newer = selectors.get_draft(number, user_id=author).state
     for seen in ("", state, "yesterday"):
         with pytest.raises(DraftChanged, match="was changed at") as refused:
-            save(cast, "[", seen=seen)
+            save(cast, "[", state_read=seen)
         assert refused.value.details["seen"] == newer
     save(cast, "[")
     assert selectors.get_draft(number, user_id=author).text == "["
     services.delete_draft(draft_id=number, by=cast["steward"])
     with pytest.raises(DraftChanged, match="is gone"):
-        save(cast, "{", seen=newer)
+        save(cast, "{", state_read=newer)

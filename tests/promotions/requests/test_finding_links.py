@@ -24,7 +24,7 @@ from registry.promotions import selectors, services
 from registry.promotions.models import Draft, PromotionRequest
 from registry.promotions.requests.evidence_pack import evidence_of
 from registry.promotions.requests.finding_links import readable_findings
-from registry.promotions.selectors import answers_to
+from registry.promotions.selectors import requests_for_finding
 from registry.subjects.versions.qualified_names import SubjectName
 from tests.conftest import RawClient
 from tests.drift.scans import make_source
@@ -97,10 +97,10 @@ def apply(cast: Cast, number: int) -> None:
 def test_a_draft_carries_its_finding_into_the_request(cast: Cast, finding: Finding) -> None:
     by = cast["steward"]
     draft = services.save_draft(registry="prod", subject=ORDERS, text=TEXT, by=by, finding=finding.pk)
-    assert [item.id for item in answers_to(finding.pk, by).drafts] == [draft]
-    assert answers_to(finding.pk, cast["admin"]).drafts == (), "a draft is its author's alone"
+    assert [item.id for item in requests_for_finding(finding.pk, by).drafts] == [draft]
+    assert requests_for_finding(finding.pk, cast["admin"]).drafts == (), "a draft is its author's alone"
     number = propose(by, draft_id=draft)
-    found = answers_to(finding.pk, cast["reader"])
+    found = requests_for_finding(finding.pk, cast["reader"])
     assert ([item.id for item in found.requests], found.drafts) == ([number], ())
     told = AuditEvent.objects.filter(table="promotions_promotionrequest", row_id=str(number)).latest("id")
     assert (told.operation, (told.after or {})["finding"]) == ("INSERT", finding.pk)
@@ -162,8 +162,10 @@ def test_the_finding_goes_along_to_the_last_environment(cast: Cast, finding: Fin
         apply(cast, numbers[-1])
         numbers.append(promote(by, source, target, draft=target == "prod"))
     assert [selectors.get_request(number).finding for number in numbers] == [finding.pk] * 3
-    assert [info.id for info in answers_to(finding.pk, by).requests] == numbers[::-1]
-    assert [info.id for info in answers_to(finding.pk, cast["reader"]).requests] == numbers[1::-1], "a draft is its own"
+    assert [info.id for info in requests_for_finding(finding.pk, by).requests] == numbers[::-1]
+    assert [info.id for info in requests_for_finding(finding.pk, cast["reader"]).requests] == numbers[1::-1], (
+        "a draft is its own"
+    )
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from django.test import Client
 
-from registry.access.roles import Limit
+from registry.access.roles import TokenLimit
 from registry.audit.models import AuditEvent
 from registry.errors import InvalidInput, NotAllowed, RequestNotFound
 from registry.promotions import selectors, services
@@ -71,7 +71,7 @@ def test_others_do_not(cast: Cast, number: int) -> None:
         with pytest.raises(NotAllowed, match="whoever asked for it"):
             services.set_labels(request_id=number, labels=["x"], by=cast[who])
     with pytest.raises(NotAllowed, match="scope is read"):
-        services.set_labels(request_id=number, labels=["x"], by=replace(cast["steward"], limit=Limit("read")))
+        services.set_labels(request_id=number, labels=["x"], by=replace(cast["steward"], limit=TokenLimit("read")))
     owned_by("reader")
     rule(reviewers="owners")
     assert services.set_labels(request_id=number, labels=["x"], by=cast["reader"]), "a rule names them as a reviewer"

@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from registry.access.models import RoleGrant
-from registry.access.roles import Actor, Limit
+from registry.access.roles import Actor, TokenLimit
 from registry.errors import SchemadeskError
 from registry.promotions import selectors, services
 from registry.promotions.models import PromotionRequest
@@ -229,7 +229,7 @@ def test_a_right_for_other_subjects_is_lacking_for_each_that_is_written(cast: Ca
 def test_a_token_that_may_not_review_is_the_reason_though_its_person_may(cast: Cast) -> None:
     info = selectors.get_request(_in_review(cast))
     assert approving(info, cast["approver"]) == ()
-    limited = replace(cast["approver"], limit=Limit("read"))
+    limited = replace(cast["approver"], limit=TokenLimit("read"))
     (found,) = approving(info, limited)
     assert found.code == "rights" and "This token's scope is read" in found.sentence
 

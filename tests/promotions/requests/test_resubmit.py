@@ -16,7 +16,7 @@ from registry.access.roles import STEWARD, Grant
 from registry.errors import InvalidInput, NotAllowed, RequestNotFound, SchemadeskError, WrongState
 from registry.promotions import selectors, services
 from registry.promotions.models import Environment, PromotionRequest
-from registry.promotions.requests.resubmit import asked_again
+from registry.promotions.requests.resubmit import resubmissions_of
 from registry.subjects.models import SchemaVersion
 from registry.subjects.versions.qualified_names import SubjectName
 from tests.conftest import RawClient
@@ -86,7 +86,7 @@ def test_what_came_to_nothing_is_asked_for_again_whole(cast: Cast, kind: str, st
         assert getattr(after, name) == getattr(before, name), name
     assert (before.state, after.state, after.again_of, before.again_of) == (state, "in review", number, None)
     assert after.requested_by == "steward2"
-    seen = asked_again([before, after], cast["reader"])
+    seen = resubmissions_of([before, after], cast["reader"])
     assert [each.id for each in seen[number].later] == [again] and seen[number].earlier is None
     assert seen[again].earlier is not None and seen[again].earlier.id == number and seen[again].later == ()
 

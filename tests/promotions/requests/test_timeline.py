@@ -45,7 +45,8 @@ def register(by: Actor, *fields: str, registry: str = "staging", subject: Subjec
 
 def found(by: Actor, **asked: Any) -> list[tuple[str, str, int]]:
     return [
-        (ghost.environment, ghost.subject.qualified, ghost.version) for ghost in selectors.ghosts_of(by=by, **asked)
+        (ghost.environment, ghost.subject.qualified, ghost.version)
+        for ghost in selectors.unapproved_versions_of(by=by, **asked)
     ]
 
 
@@ -64,7 +65,7 @@ def test_what_came_by_a_request_is_none_and_what_came_beside_it_is_one(cast: Cas
     assert found(cast["reader"]) == []
     register(cast["steward"], "a", "b")
     assert found(cast["reader"]) == [("staging", "orders-value", 2)]
-    [ghost] = selectors.ghosts_of(by=cast["reader"])
+    [ghost] = selectors.unapproved_versions_of(by=cast["reader"])
     assert (ghost.registered_by, ghost.door, ghost.request, ghost.standing) == ("steward", "ui", None, None)
     delete_version(registry="staging", subject=ORDERS, version=2, by=cast["steward"])
     assert found(cast["reader"]) == []
@@ -123,8 +124,8 @@ def test_pages_filters_and_rights(cast: Cast, person: Callable[[str], Actor]) ->
     for number in range(5):
         register(cast["steward"], "a", subject=SubjectName(".", f"s{number}"))
     register(cast["admin"], "a", subject=SubjectName(".team", "s0"))
-    first = selectors.ghosts_of(by=cast["reader"], limit=4)
-    rest = selectors.ghosts_of(by=cast["reader"], limit=4, before=first[-1].id)
+    first = selectors.unapproved_versions_of(by=cast["reader"], limit=4)
+    rest = selectors.unapproved_versions_of(by=cast["reader"], limit=4, before=first[-1].id)
     assert [ghost.subject.qualified for ghost in (*first, *rest)] == [":.team:s0", "s4", "s3", "s2", "s1", "s0"]
     assert found(cast["reader"], environment="prod") == []
     assert found(cast["reader"], subject=SubjectName(".", "s3")) == [("staging", "s3", 1)]
@@ -148,11 +149,11 @@ def test_however_many_there_are_the_queries_are_five(
             environment="staging", subject=subject, version=1, by=cast["steward"], reason="It was urgent."
         )
     with django_assert_max_num_queries(5):
-        ghosts = selectors.ghosts_of(by=cast["reader"])
+        ghosts = selectors.unapproved_versions_of(by=cast["reader"])
     assert len([ghost.request for ghost in ghosts if ghost.request]) == count
     place = get_registry("staging")
     with django_assert_max_num_queries(6):
-        selectors.life_of(place, SubjectName(".", "s0"), by=cast["reader"])
+        selectors.timelines_of(place, SubjectName(".", "s0"), by=cast["reader"])
 
 
 def test_an_adopted_ghost_is_none_any_more(cast: Cast) -> None:
@@ -160,7 +161,7 @@ def test_an_adopted_ghost_is_none_any_more(cast: Cast) -> None:
     number = services.request_adoption(
         environment="staging", subject=ORDERS, version="latest", by=cast["steward"], reason="It was urgent."
     )
-    [ghost] = selectors.ghosts_of(by=cast["reader"])
+    [ghost] = selectors.unapproved_versions_of(by=cast["reader"])
     assert ghost.request == number
     with pytest.raises(NotAllowed):
         approve_shown(request_id=number, by=cast["steward"])
@@ -197,7 +198,7 @@ def test_a_ghost_in_quarantine_stays_one_until_it_is_decided(cast: Cast) -> None
     set_standing(
         registry="staging", subject=ORDERS, version=1, standing="quarantined", message="Who?", by=cast["steward"]
     )
-    [ghost] = selectors.ghosts_of(by=cast["reader"])
+    [ghost] = selectors.unapproved_versions_of(by=cast["reader"])
     assert ghost.standing is not None
     assert ghost.standing.standing == "quarantined"
     number = services.request_adoption(
@@ -221,13 +222,13 @@ def test_the_life_of_versions(cast: Cast) -> None:
     set_standing(registry="dev", subject=ORDERS, version=1, standing="retired", message="Over.", by=steward)
     delete_version(registry="dev", subject=ORDERS, version=1, by=steward)
     dev, staging = get_registry("dev"), get_registry("staging")
-    assert [(life.version, life.states) for life in selectors.life_of(dev, ORDERS, by=steward)] == [
+    assert [(life.version, life.states) for life in selectors.timelines_of(dev, ORDERS, by=steward)] == [
         (3, (f"draft (request {third} to staging)",)),
         (2, (f"in review (request {second} to staging)",)),
         (1, (f"released to staging (request {first})", "retired", "soft-deleted")),
     ]
-    assert selectors.life_of(dev, ORDERS, by=cast["approver"])[0].states == (), "a draft is its requester's alone"
-    there = {life.version: life.states for life in selectors.life_of(staging, ORDERS, by=steward)}
+    assert selectors.timelines_of(dev, ORDERS, by=cast["approver"])[0].states == (), "a draft is its requester's alone"
+    there = {life.version: life.states for life in selectors.timelines_of(staging, ORDERS, by=steward)}
     assert there == {2: ("ghost",), 1: (f"released to staging (request {first})",)}
 
 

@@ -16,7 +16,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from registry.access.models import GroupGrant, RoleGrant, User
-from registry.access.roles import Actor, Limit
+from registry.access.roles import Actor, TokenLimit
 from registry.access.selectors import actor_of_user
 from registry.audit.models import AuditEvent
 from registry.errors import InvalidInput, NotAllowed, NotSignedIn, PlanChanged, RequestNotFound, WrongState
@@ -228,14 +228,14 @@ def test_people_without_an_address_are_not_the_same_person(cast: Cast) -> None:
 @pytest.mark.parametrize(
     ("limit", "said"),
     [
-        (Limit("read"), "scope is read"),
-        (Limit("promote"), "scope is promote"),
-        (Limit("all", "dev"), "registry dev"),
-        (Limit("all", "", "customers-*"), "customers-"),
+        (TokenLimit("read"), "scope is read"),
+        (TokenLimit("promote"), "scope is promote"),
+        (TokenLimit("all", "dev"), "registry dev"),
+        (TokenLimit("all", "", "customers-*"), "customers-"),
     ],
 )
 @pytest.mark.parametrize("who", ["approver", "steward2"])
-def test_a_token_takes_away_what_it_does(cast: Cast, limit: Limit, said: str, who: str) -> None:
+def test_a_token_takes_away_what_it_does(cast: Cast, limit: TokenLimit, said: str, who: str) -> None:
     """Of those with the right, and of those whom a rule names."""
     register(V1, cast["steward"])
     rule(reviewers="role", name="steward")

@@ -31,7 +31,7 @@ from dashboard.environments.change_requests import (
     RuleView,
 )
 from dashboard.promotions.plan import CheckRow
-from dashboard.proposals.forms import ChangeLine, DraftList, DraftRow, ProposalPage, ProposalResult, ProposalTold
+from dashboard.proposals.forms import ChangeLine, DraftList, DraftRow, ProposalPage, ProposalReport, ProposalResult
 from registry.formats.compatibility import LEVELS
 from tests.site.samples.cast import DEV, HOSTILE, LONG, PROD, STAGING, ago, frame
 from tests.site.samples.comparison import COMPARISON
@@ -151,8 +151,8 @@ EDITOR = ProposalPage(
 LEVELS_TOLD = tuple(LevelResult(level=name, verdict=Verdict.OK if name in ("NONE", "FORWARD") else Verdict.BREAKS, configured=name == "BACKWARD") for name in LEVELS)  # fmt: skip
 EDITOR_RESULT = replace(
     EDITOR, draft=3, origin="after finding 12", finding=ORIGIN, finding_number=12, delete=Action(label="Throw the draft away", url="/ui/proposals/3/delete", method="post"),
-    told=ProposalTold(
-        said=f"Breaks BACKWARD at prod: {HOSTILE}", parsed="The text parses as Avro.", levels=LEVELS_TOLD, lint=LINT, comparison=COMPARISON,
+    report=ProposalReport(
+        summary=f"Breaks BACKWARD at prod: {HOSTILE}", parsed="The text parses as Avro.", levels=LEVELS_TOLD, lint=LINT, comparison=COMPARISON,
         changes=tuple(
             ChangeLine(verdict=card.verdict, path=card.path, sentence=card.sentence, anchor=card.anchor)
             for group in COMPARISON.groups for card in group.cards
@@ -162,14 +162,14 @@ EDITOR_RESULT = replace(
     ),
 )  # fmt: skip
 EDITOR_SYNTAX = replace(
-    EDITOR, told=ProposalTold(
-        said="", syntax=SyntaxProblem(message=f"Expecting property name: {HOSTILE}", line=2, column=3, snippet=snippet(f"{{\n  {HOSTILE}\n}}", 2, 3))
+    EDITOR, report=ProposalReport(
+        summary="", syntax=SyntaxProblem(message=f"Expecting property name: {HOSTILE}", line=2, column=3, snippet=snippet(f"{{\n  {HOSTILE}\n}}", 2, 3))
     ),
 )  # fmt: skip
 EDITOR_EQUAL = replace(
     EDITOR, subject=replace(EDITOR.subject, value=HOSTILE), submit=Action(label="Submit for review", url="", allowed=False, reason=REFUSED),
-    told=ProposalTold(
-        said="", parsed="The text parses as Avro.", equal=Link(label="version 4 of prod", url="/gallery/subject"),
+    report=ProposalReport(
+        summary="", parsed="The text parses as Avro.", equal=Link(label="version 4 of prod", url="/gallery/subject"),
         result=ProposalResult(verdict=Verdict.OK, headline="prod has it already", sentence="0 versions would be registered."),
     ),
 )  # fmt: skip

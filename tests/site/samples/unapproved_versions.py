@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dashboard.components.widgets import Action, ActiveFilter, Choice, Field, Filter, Link, Paging, Search, Section
-from dashboard.environments.unapproved_versions import GhostRow, GhostsPage
+from dashboard.environments.unapproved_versions import UnapprovedVersionRow, UnapprovedVersionsPage
 from dashboard.subjects.lifecycle import LifeMark, LifeState
 from tests.site.samples.cast import HOSTILE, LONG, PROD, STAGING, ago, frame
 
 ADOPT = Action(label="Ask for its adoption", url="/ui/registries/prod/subjects/orders-value/adopt", method="post")
 QUARANTINE = Action(label="Quarantine", url="/ui/registries/prod/subjects/orders-value/standing", method="post")
-ROW = GhostRow(
+ROW = UnapprovedVersionRow(
     number=71, environment=PROD, subject="orders-value", url="/gallery/subject", version=3, format="Avro", schema_id=14,
     at=ago(minutes=40), who="orders-producer", door="REST API", seen_at=ago(minutes=2), adopt=ADOPT, quarantine=QUARANTINE,
     adopt_field=Field(name="reason", label="How it came here, and why it should stay", kind="textarea", rows=2, required=True),
@@ -22,7 +22,7 @@ ASKED = replace(ROW, number=66, environment=STAGING, version=2, seen_at=None, ad
 HELD = replace(
     ROW, number=60, quarantine=None, mark=LifeMark(state=LifeState.QUARANTINED, word="Quarantined", sentence=HOSTILE)
 )
-GHOSTS = GhostsPage(
+GHOSTS = UnapprovedVersionsPage(
     frame=frame("Ghosts", Section.PROMOTIONS),
     search=Search(
         url="/ui/ghosts", label="Search subjects", placeholder="orders",

@@ -11,7 +11,7 @@ import pytest
 from django.db import connection
 
 from registry.access.egress import EgressPolicy, parse_connection
-from registry.access.http_client import Limits
+from registry.access.http_client import HttpLimits
 from registry.access.roles import Actor
 from registry.errors import RemoteUnavailable
 from registry.subjects.import_export.registry_import import import_snapshot
@@ -204,7 +204,7 @@ def test_a_server_that_is_always_slow_is_given_up() -> None:
 
 def test_a_page_that_is_too_large_is_asked_for_in_smaller_ones() -> None:
     items = [entry(f"s{number:03}", schema_id=number + 1) for number in range(300)]
-    snapshot, problems = read(answering(items), limits=Limits(max_bytes=8000))
+    snapshot, problems = read(answering(items), limits=HttpLimits(max_bytes=8000))
     assert (len(snapshot.versions), problems) == (300, [])
 
 
@@ -319,7 +319,7 @@ def test_an_endless_answer_is_cut() -> None:
             call.write(b'"x",' * 1000)
 
     with pytest.raises(RemoteUnavailable, match="more than 50000 bytes"):
-        read(lambda call: Raw(endless), limits=Limits(max_bytes=50_000))
+        read(lambda call: Raw(endless), limits=HttpLimits(max_bytes=50_000))
 
 
 def test_a_server_with_a_lower_limit_of_its_own_is_read_to_the_end() -> None:

@@ -12,7 +12,7 @@ from django.db import DatabaseError
 
 from registry.access.roles import system_actor
 from registry.errors import SchemadeskError
-from registry.promotions.board.readiness import NEEDS_APPROVAL, NO, YES, Answer, can_promote
+from registry.promotions.board.readiness import NEEDS_APPROVAL, NO, YES, Readiness, can_promote
 from registry.subjects.versions.qualified_names import parse_subject
 
 EXIT: Final[Mapping[str, int]] = {YES: 0, NEEDS_APPROVAL: 1, NO: 2}
@@ -55,7 +55,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Ask, print, and end with the code of the answer."""
         try:
-            answer = can_promote(
+            readiness = can_promote(
                 subject=parse_subject(options["subject"]),
                 source=options["source"],
                 target=options["target"],
@@ -67,18 +67,18 @@ class Command(BaseCommand):
         except DatabaseError as error:
             raise CommandError(f"The database can't be asked: {error}", returncode=FAILED) from error
         if options["json"]:
-            self.stdout.write(json.dumps(answer.to_dict(), indent=2, ensure_ascii=False))
+            self.stdout.write(json.dumps(readiness.to_dict(), indent=2, ensure_ascii=False))
         else:
-            for line in lines_of(answer):
+            for line in lines_of(readiness):
                 self.stdout.write(line)
-        if EXIT[answer.verdict]:
-            raise SystemExit(EXIT[answer.verdict])
+        if EXIT[readiness.verdict]:
+            raise SystemExit(EXIT[readiness.verdict])
 
 
-def lines_of(answer: Answer) -> Iterator[str]:
+def lines_of(readiness: Readiness) -> Iterator[str]:
     """The text for a terminal."""
-    yield f"{answer.subject} version {answer.version}, {answer.source} → {answer.target}: {answer.verdict}"
-    for reason in answer.reasons:
+    yield f"{readiness.subject} version {readiness.version}, {readiness.source} → {readiness.target}: {readiness.verdict}"
+    for reason in readiness.reasons:
         yield f"  {reason.code}: {reason.sentence}"
         if reason.cure:
             yield f"    {reason.cure}"
