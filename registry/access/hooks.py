@@ -1,7 +1,7 @@
 """The hook by which other apps veto a change of rights that one person may not make alone.
 
-They fill `KEEPERS` when they start, so that this app asks without importing them: promotions guards who may review for
-closed environments. A service asks after the right is checked and the change is recorded, before it is written.
+They register in `KEEPERS` when they start, so that this app doesn't import them: promotions guards who may review for
+closed environments. A service calls the hook after it has checked the right and recorded the change, before it writes.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from registry.access.roles import Actor, Grant
 
 @dataclass(frozen=True)
 class RightsChange:
-    """What may widen who decides: `action` and `values` are the service and its arguments, `sentence` says it in words.
+    """A change that may affect who decides: `action` and `values` are the service and its arguments, `sentence` the text.
 
-    `grants` are roles that people get, `groups` the names of groups that they get into; `owner` says that they become
-    owners of subjects, `accounts` are accounts that no longer count as one person, `joined` those that do from now on.
-    With `removes` the people lose the grants instead.
+    `grants` are roles that `users` get, `groups` the names of groups that they join; `owner` means that they become owners
+    of subjects. `accounts` are accounts that no longer count as one person, `joined` those that do from now on. With
+    `removes` the users lose the grants instead.
     """
 
     action: str
@@ -34,9 +34,9 @@ class RightsChange:
     removes: bool = False
 
 
-#: what changes and by whom; raises SecondPersonRequired
+#: checks a change by an actor; raises SecondPersonRequired
 Keeper = Callable[[RightsChange, Actor], None]
-#: name → whom to ask
+#: name → the check
 KEEPERS: Final[dict[str, Keeper]] = {}
 
 
@@ -46,6 +46,6 @@ def keep(name: str, keeper: Keeper) -> None:
 
 
 def ask(change: RightsChange, by: Actor) -> None:
-    """Raise SecondPersonRequired where the change takes another person's approval."""
+    """Raise SecondPersonRequired if the change needs another person's approval."""
     for keeper in KEEPERS.values():
         keeper(change, by)

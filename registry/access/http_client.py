@@ -1,6 +1,6 @@
 """The HTTP client for outgoing calls, and their credentials: each call passes the egress policy and stays within limits.
 
-The client follows no redirect, reads no proxy variable and unpacks no compressed answer.
+The client follows no redirects, reads no proxy variables and rejects compressed responses.
 
 A secret is a file of the folder SECRETS_DIR, or an environment variable `SCHEMADESK_SECRET_NAME`. Its first word is the
 host that it may be sent to, the rest is the secret:
@@ -9,8 +9,8 @@ host that it may be sent to, the rest is the secret:
     registry.example.com:8443 the-password
     http://10.0.0.7:8081 the-password
 
-It is sent over https alone, or to this machine, unless the binding says `http://`. So whoever may name a secret can't
-send it to a host of their own.
+It is sent only over https, or to this machine, unless the binding says `http://`. So whoever may name a secret can't
+send it to their own host.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 @dataclass(frozen=True)
 class Secret:
-    """A secret and what it is for; its value shows in no repr, so in no log and no traceback of ours."""
+    """A secret and the host it is bound to; its repr hides the value, so that no log or traceback contains it."""
 
     name: str
     binding: str
@@ -54,9 +54,9 @@ class Secret:
 
 
 def authorization(connection: Connection) -> dict[str, str]:
-    """The header that signs in: Basic with a user, Bearer without one; none where no secret is named.
+    """The Authorization header: Basic with a user, Bearer without one; none if no secret is named.
 
-    Raises InvalidSecret for a secret that isn't there or isn't for that host.
+    Raises InvalidSecret for a secret that is missing or bound to another host.
     """
     if not connection.secret:
         return {}
@@ -69,7 +69,7 @@ def authorization(connection: Connection) -> dict[str, str]:
 
 
 def find_secret(name: str, *, folder: Path | None = None, environment: Mapping[str, str] | None = None) -> Secret:
-    """The secret of that name; a file wins over a variable. Raises InvalidSecret."""
+    """The secret of that name; a file takes precedence over a variable. Raises InvalidSecret."""
     if not _NAME.fullmatch(name):
         raise InvalidSecret("A secret's name has 1 to 64 letters, digits, _ and -.")
     folder = folder or settings.SECRETS_DIR
@@ -87,7 +87,7 @@ def find_secret(name: str, *, folder: Path | None = None, environment: Mapping[s
 
 
 def _read(folder: Path, name: str) -> str | None:
-    """The file's text, None where there is none. A link may lead to elsewhere in the folder and no further."""
+    """The file's text, None if there is none. A link must stay within the folder."""
     path = folder / name
     if not path.exists():
         return None
@@ -115,7 +115,7 @@ def _parsed(name: str, text: str) -> Secret:
 
 
 def refuse_other_host(secret: Secret, connection: Connection) -> None:
-    """Raise InvalidSecret unless the secret is for the connection's host, port and scheme."""
+    """Raise InvalidSecret unless the secret is bound to the connection's host, port and scheme."""
     scheme, _, rest = secret.binding.rpartition("://")
     host = rest.rstrip("/").lower()
     with_port = (
@@ -136,16 +136,16 @@ def refuse_other_host(secret: Secret, connection: Connection) -> None:
 
 
 PIECE = 64 * 1024
-MAX_ADDRESSES = 4  # of a host that are tried
-#: whatever goes wrong on the wire
+MAX_ADDRESSES = 4  # of a host, that are tried
+#: all errors of the network and the protocol
 _FAULTS = (urllib3.exceptions.HTTPError, http.client.HTTPException, OSError, ValueError)
-#: what a server does to a connection that it had kept open for too long
+#: the errors of a connection that the server has closed meanwhile
 _GONE = (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError, urllib3.exceptions.ProtocolError)
 
 
 @dataclass(frozen=True)
 class HttpLimits:
-    """Seconds to connect, between two pieces, and for a whole call; and the most bytes of one answer."""
+    """Seconds to connect, between two chunks, and for a whole call; and the maximum bytes of a response."""
 
     connect_seconds: float = 5.0
     read_seconds: float = 15.0
@@ -155,14 +155,14 @@ class HttpLimits:
 
 @dataclass(frozen=True)
 class ServerResponse:
-    """What came back: status, headers with names in lower case, and the whole body."""
+    """A response: status, headers with names in lower case, and the whole body."""
 
     status: int
     headers: Mapping[str, str] = field(repr=False)
     body: bytes = field(repr=False)
 
     def json(self, where: str) -> Any:
-        """The body as JSON. Raises RemoteUnavailable, which names the place."""
+        """The body as JSON. Raises RemoteUnavailable, which names `where`."""
         try:
             return json.loads(self.body)
         except (ValueError, RecursionError) as error:
@@ -170,11 +170,11 @@ class ServerResponse:
 
 
 class ResponseTooLarge(RemoteUnavailable):
-    """The answer has more bytes than are taken."""
+    """The response exceeds the limit of bytes."""
 
 
 class OutgoingClient:
-    """Calls of one server over one connection, which is kept open between them. Not for two threads at once."""
+    """Calls one server over one connection, which stays open between calls. Not thread-safe."""
 
     def __init__(
         self, connection: Connection, *, policy: EgressPolicy | None = None, limits: HttpLimits = HttpLimits()
@@ -192,7 +192,7 @@ class OutgoingClient:
         self.close()
 
     def close(self) -> None:
-        """End the connection."""
+        """Close the connection."""
         if self._open is not None:
             self._open.close()
             self._open = None
@@ -206,10 +206,10 @@ class OutgoingClient:
         body: bytes | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> ServerResponse:
-        """The answer to a call; `path` is below the connection's and percent-encoded already.
+        """The response to a call; `path` is relative to the connection's and percent-encoded already.
 
         Raises AddressRefused and InvalidSecret before anything is sent, and RemoteUnavailable for a server that
-        doesn't answer within the limits or answers with a redirect.
+        doesn't respond within the limits, or redirects.
         """
         target = f"{self.connection.path}{path}" + (f"?{urlencode(query)}" if query else "")
         sent = {
@@ -228,7 +228,7 @@ class OutgoingClient:
         return self._again(target, sent)
 
     def _again(self, target: str, headers: Mapping[str, str]) -> ServerResponse:
-        """The call over a fresh connection: the server had closed the one that was kept open."""
+        """Repeat the call over a new connection, because the server had closed the open one."""
         self.close()
         try:
             return self._exchange("GET", target, headers, None)
@@ -247,7 +247,7 @@ class OutgoingClient:
                     if late.is_set():
                         raise self._slow() from error
                     raise
-            if late.is_set():  # headers that are cut off look like headers that have ended
+            if late.is_set():  # truncated headers look like complete ones
                 raise self._slow()
             complete = True
             return response
@@ -303,13 +303,13 @@ class OutgoingClient:
                 wire.close()
                 failure = error
                 continue
-            wire.timeout = self.limits.read_seconds  # it is put on the socket with each request
+            wire.timeout = self.limits.read_seconds  # applied to the socket with each request
             self._open = wire
             return wire
         raise RemoteUnavailable(f"{self.connection.netloc} can't be reached: {self._say(failure)}") from failure
 
     def _wire(self, address: Address) -> HTTPConnection:
-        """A connection to the judged address; the certificate is checked against the host's name."""
+        """A connection to the judged address; the certificate is checked against the host name."""
         timeout = self.limits.connect_seconds
         if self.connection.scheme == "http":
             return HTTPConnection(str(address), self.connection.port, timeout=timeout)
@@ -322,7 +322,7 @@ class OutgoingClient:
         )
 
     def _say(self, error: Exception | None) -> str:
-        """The reason in words: no header and no body stands in it."""
+        """The reason as a sentence, without any header or body."""
         cause = error
         while isinstance(cause, urllib3.exceptions.HTTPError) and cause.__cause__ is not None:
             cause = cause.__cause__ if isinstance(cause.__cause__, Exception) else None
@@ -339,9 +339,9 @@ class OutgoingClient:
 
 @contextlib.contextmanager
 def _deadline(wire: HTTPConnection, seconds: float) -> Iterator[threading.Event]:
-    """Cuts the connection when the time is up: a server that sends a byte now and then passes every other limit.
+    """Cut the connection when the time is up: a server that sends a byte now and then stays within every other limit.
 
-    The socket is held from the start: the connection forgets it once a server says that it will close.
+    The socket is kept from the start, because the connection drops it when a server announces that it will close.
     """
     late, sock = threading.Event(), wire.sock
 

@@ -1,7 +1,7 @@
-"""Permissions as conditions of SQL, for pages, counts and choices; and the name patterns that permissions are made of.
+"""Permissions as SQL conditions, for pages, counts and choices; and the name patterns that permissions consist of.
 
-`roles.may` decides; `extent_of` says the same for many rows at once, without a query, since registries are named by their
-names. Patterns are those of a shell, checked before they are stored: for rights, ownership, subscriptions, mutes, rules.
+`roles.may` decides; `extent_of` says the same for many rows at once, without a query, since grants name registries. Shell
+patterns are validated before they are stored: for rights, ownership, subscriptions, mutes, rules.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from registry.errors import InvalidInput
 #: no row at all
 NOTHING: Final = Q(pk__in=())
 ALL: Final = "*"
-#: what is between brackets and means the same to PostgreSQL, letter by letter: a few letters, digits and ranges of them
+#: bracket contents that mean the same to PostgreSQL: letters, digits and ranges of them
 _SET: Final = re.compile(r"(!?)((?:[A-Za-z0-9]-[A-Za-z0-9]|[A-Za-z0-9_.:])+)(-?)")
 _WILD: Final = re.compile(r"[*?\[]")
 _PIECE: Final = re.compile(r"(.)-(.)|(.)")
@@ -28,7 +28,7 @@ _PIECE: Final = re.compile(r"(.)-(.)|(.)")
 
 @dataclass(frozen=True)
 class ExtentPart:
-    """A registry (empty: each one), and the shell patterns that a subject must fit, all of them (none: any subject)."""
+    """A registry (empty: every one), and the shell patterns that a subject must all match (none: any subject)."""
 
     registry: str = ""
     patterns: tuple[str, ...] = ()
@@ -36,30 +36,30 @@ class ExtentPart:
 
 @dataclass(frozen=True)
 class Extent:
-    """All the parts together; with none of them nothing is allowed anywhere."""
+    """The union of its parts; without parts nothing is allowed."""
 
     parts: tuple[ExtentPart, ...]
 
     @property
     def is_whole(self) -> bool:
-        """Whether it is everything, what is of no registry too."""
+        """Whether it covers everything, including what belongs to no registry."""
         return ExtentPart() in self.parts
 
     @property
     def has_registries(self) -> bool:
-        """Whether it has any registry with all that is in it."""
+        """Whether it covers any registry completely."""
         return any(not part.patterns for part in self.parts)
 
     def has(self, registry: str) -> bool:
-        """Whether it has anything of a registry, were it a few subjects."""
+        """Whether it covers anything of a registry, even a few subjects."""
         return any(part.registry in ("", registry) for part in self.parts)
 
     def has_all_of(self, registry: str) -> bool:
-        """Whether it has a registry with all that is in it."""
+        """Whether it covers a registry completely."""
         return any(part.registry in ("", registry) and not part.patterns for part in self.parts)
 
     def within(self, registry: str) -> Extent:
-        """What it has of a registry; all of it for no name."""
+        """The part within a registry; the whole for an empty name."""
         if not registry:
             return self
         return Extent(
@@ -67,19 +67,19 @@ class Extent:
         )
 
     def registries(self, name: str) -> Q:
-        """The rows of registries that it has wholly, by the column with the registry's name."""
+        """The condition for rows of completely covered registries; `name` is the column with the registry's name."""
         return _any(_of(part, name) for part in self.parts if not part.patterns)
 
     def subjects(self, name: str, subject: str) -> Q:
-        """The rows of subjects that it has, by the columns with the registry's name and the subject's qualified one.
+        """The condition for rows of covered subjects, by the columns with the registry's name and the qualified subject.
 
-        A row about no subject has an empty one, and is there for whoever has the whole registry.
+        A row without a subject has an empty one, and is covered only with the whole registry.
         """
         return _any(_of(part, name) & _fits(part.patterns, subject) for part in self.parts)
 
 
 def extent_of(by: Actor, action: str) -> Extent:
-    """Where somebody may do the action; a token takes away from what its person may."""
+    """Where the actor may do the action; a token narrows the rights of its person."""
     limit = by.limit
     if (by.past and action not in LOOKING) or (limit and not limit.has(action)):
         return Extent(())
@@ -96,9 +96,9 @@ def extent_of(by: Actor, action: str) -> Extent:
 
 
 def require_extent(by: Actor, action: str, *, registry: str = "") -> Extent:
-    """What somebody may there, in a registry or (empty) anywhere. Raises NotSignedIn, NotAllowed where it is nothing.
+    """The actor's extent in a registry or (empty) anywhere. Raises NotSignedIn, NotAllowed if there is none.
 
-    It says the same of a registry that isn't there.
+    The error is the same for a registry that doesn't exist.
     """
     extent = extent_of(by, action).within(registry)
     if not extent.parts:
@@ -107,16 +107,16 @@ def require_extent(by: Actor, action: str, *, registry: str = "") -> Extent:
 
 
 def refusal_in_any(by: Actor, action: str, *, registry: str = "") -> str:
-    """Why somebody may not do the action in any registry as a whole, or in this one; "" where they may.
+    """Why the actor may not do the action in any whole registry, or in this one; "" if they may.
 
-    For a form or a list of many registries: of each the service asks again.
+    For a form or a list of many registries; the service checks each again.
     """
     extent = extent_of(by, action).within(registry)
     return "" if extent.has_registries else refusal(by, action, registry=registry)
 
 
 def as_regex(pattern: str) -> str:
-    """A shell pattern as a regular expression of PostgreSQL that fits the same texts; none where that isn't certain."""
+    """A shell pattern as a PostgreSQL regular expression that matches the same texts, or nothing if that isn't certain."""
     parts: list[str] = []
     position = 0
     while position < len(pattern):
@@ -139,7 +139,7 @@ def as_regex(pattern: str) -> str:
 
 
 def _letters(inside: str) -> str:
-    """What is between brackets, each letter by itself: what a range has depends on the order of letters."""
+    """Bracket contents as single letters, because the contents of a range depend on the collation."""
     if len(inside) == 1:
         return _literal(inside)
     match = _SET.fullmatch(inside)
@@ -169,7 +169,7 @@ def _fits(patterns: tuple[str, ...], subject: str) -> Q:
 
 
 def _fit(pattern: str, subject: str) -> Q:
-    """One pattern; most are a name or its beginning, which an index may tell."""
+    """The condition of one pattern; most are a name or a prefix, for which an index can be used."""
     if not _WILD.search(pattern):
         return Q(**{subject: pattern})
     if pattern[-1] == "*" and not _WILD.search(pattern[:-1]):
@@ -178,7 +178,7 @@ def _fit(pattern: str, subject: str) -> Q:
 
 
 def _any(conditions: Iterable[Q]) -> Q:
-    """One of the conditions; an empty one is always true, so that it stands for all."""
+    """The disjunction of the conditions; an empty condition is always true."""
     alternatives = list(conditions)
     if not alternatives:
         return NOTHING
@@ -192,16 +192,16 @@ def _any(conditions: Iterable[Q]) -> Q:
 
 MAX_LENGTH: Final = 255
 MAX_STARS: Final = 10
-#: signs that somebody means as a wildcard or a list, and that fit nothing but themselves
+#: characters that people mistake for a wildcard or a list, and that only match themselves
 _NO_WILDCARDS: Final = {"%": "'*' stands for any text", ",": "write one pattern, and add the others one by one"}
 _RANGE: Final = re.compile(r"(.)-(.)", re.DOTALL)
 
 
 def checked_pattern(text: str, what: str, *, longest: int = MAX_LENGTH, field: str = "") -> str:
-    """A pattern without blanks around it; an empty one means all. `what` names it in the error, such as `subject`.
+    """The stripped and validated pattern; an empty one means all. `what` names it in the error, such as `subject`.
 
-    `*` stands for any text, `?` for one character, `[ab]` for one of them. What can't fit a name, or not as its writer
-    means it, is refused: a pattern that fits nothing looks like a right and is none. Raises InvalidInput.
+    `*` matches any text, `?` one character, `[ab]` one of these. A pattern that can't match a name, or not as its writer
+    expects, is refused: a pattern that matches nothing looks like a right and is none. Raises InvalidInput.
     """
     pattern = text.strip() or "*"
     problem = _problem(pattern, longest)
@@ -231,7 +231,7 @@ def _problem(pattern: str, longest: int) -> str:
 
 
 def _brackets(pattern: str) -> str:
-    """What is wrong with the brackets: one that isn't closed, or a range that is empty."""
+    """What is wrong with the brackets: one isn't closed, or a range is empty."""
     position = 0
     while (start := pattern.find("[", position)) >= 0:
         first = start + 1 + pattern.startswith(("!", "^"), start + 1)
@@ -246,16 +246,16 @@ def _brackets(pattern: str) -> str:
 
 
 def pattern_of(name: str) -> str:
-    """A pattern that fits a name as it is: signs that a pattern can't have become '?', which fits them too."""
+    """A pattern that matches a name literally; characters that a pattern can't contain become '?'."""
     return "".join(
         "?" if sign.isspace() or not sign.isprintable() or sign in _NO_WILDCARDS else sign for sign in glob.escape(name)
     )
 
 
 def checked_place(registry: str, subject_pattern: str) -> tuple[str, str]:
-    """Registry and pattern without blanks around them. Raises InvalidInput.
+    """Registry and pattern, stripped and validated. Raises InvalidInput.
 
-    The pattern is one of a shell (`orders-*`, `?`, `[ab]`) and is held against the qualified name of the subject.
+    The shell pattern (`orders-*`, `?`, `[ab]`) is matched against the qualified name of the subject.
     """
     registry = registry.strip()
     if len(registry) > MAX_LENGTH or not registry.isprintable():
@@ -271,6 +271,6 @@ def checked_role(role: str) -> str:
 
 
 def place_words(registry: str, subject_pattern: str) -> str:
-    """A place as the audit and the pages say it."""
+    """The scope of a grant in words, for the audit and pages."""
     subjects = "all subjects" if subject_pattern == "*" else f"subjects {subject_pattern}"
     return f"{subjects} in {registry or 'all registries'}"

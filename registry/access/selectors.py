@@ -1,4 +1,4 @@
-"""Lists of people, groups, owners, contacts and tokens. A token's text can't be read back."""
+"""Lists of people, groups, owners, contacts and tokens. A token's secret can't be read back."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ MAX_PEOPLE = 500
 
 @dataclass(frozen=True)
 class GrantInfo:
-    """A role in a registry ("": all) for the subjects of a pattern; `group` is the group that has it, "" for own."""
+    """A role in a registry ("": all) for the subjects of a pattern; `group` is the group that has it, "" for an own role."""
 
     grant_id: int
     role: str
@@ -93,7 +93,7 @@ class GroupInfo:
 
 @dataclass(frozen=True)
 class OwnershipInfo:
-    """Whose the subjects of a pattern are: exactly one of `username` and `group` is filled."""
+    """The owner of the subjects of a pattern: exactly one of `username` and `group` is set."""
 
     ownership_id: int
     registry: str
@@ -103,13 +103,13 @@ class OwnershipInfo:
 
 
 def list_people(*, text: str = "") -> list[PersonInfo]:
-    """People by name, those whose name or address has the text, 500 at most, in a constant number of queries."""
+    """People by name whose name or address contains the text, 500 at most; a constant number of queries."""
     people = User.objects.order_by("username")
     if text and text.isprintable():
         people = people.filter(username__icontains=text) | people.filter(email__icontains=text)
     groups = Prefetch("groups", queryset=Group.objects.order_by("name").prefetch_related("role_grants"))
     rows = list(people.prefetch_related("role_grants", groups)[:MAX_PEOPLE])
-    # the identities (issuer, subject) stand in allauth's table, which this package knows by name alone
+    # identities (issuer, subject) are in allauth's table, which this package knows only by name
     by_oidc = set(
         User.objects.filter(pk__in=[row.pk for row in rows], socialaccount__isnull=False).values_list("pk", flat=True)
     )
@@ -169,7 +169,7 @@ def _grants(rows: Iterable[RoleGrant | GroupGrant], group: str = "") -> list[Gra
 
 @dataclass(frozen=True, order=True)
 class Owner:
-    """An active person who owns a subject; `groups` are those by which they do, empty for one who is named."""
+    """An active person who owns a subject; `groups` are those through which they do, empty for a direct owner."""
 
     username: str
     user_id: int
@@ -178,7 +178,7 @@ class Owner:
 
 @dataclass(frozen=True)
 class Owners:
-    """The owners of a subject: the people, by name, and the groups that are named (empty ones too)."""
+    """The owners of a subject: the people, by name, and the owning groups (empty ones too)."""
 
     people: tuple[Owner, ...] = ()
     groups: tuple[str, ...] = ()
@@ -190,7 +190,7 @@ class Owners:
 
 
 def owners_of(registry: str, subject: str) -> Owners:
-    """The owners of a subject, given by its qualified name: everybody whom a pattern that fits it names. Two queries."""
+    """The owners of a subject, by its qualified name: everybody with an ownership whose pattern matches. Two queries."""
     return owners_of_many(registry, [subject])[subject]
 
 
@@ -205,13 +205,13 @@ def owners_of_many(registry: str, subjects: Iterable[str]) -> dict[str, Owners]:
 
 
 def owner_names(registry: str) -> list[tuple[str, str]]:
-    """Who owns anything there, as (`user` or `group`, name), sorted; one query."""
+    """The owners of anything in a registry, as (`user` or `group`, name), sorted; one query."""
     rules = Ownership.objects.filter(registry__in=("", registry)).select_related("user", "group")
     return sorted({("group", rule.group.name) if rule.group else ("user", str(rule.user)) for rule in rules})
 
 
 def patterns_of(registry: str, kind: str, name: str) -> tuple[str, ...]:
-    """The patterns of what a `user` owns, by themselves or by a group, or a `group`; none for an unknown one; one query."""
+    """The patterns that a `user` owns, directly or through a group, or a `group` owns; none if unknown; one query."""
     if kind not in ("user", "group") or "\0" in name:
         return ()
     rules = Ownership.objects.filter(registry__in=("", registry))
@@ -220,7 +220,7 @@ def patterns_of(registry: str, kind: str, name: str) -> tuple[str, ...]:
 
 
 def patterns_by_owner(registry: str) -> dict[tuple[str, str], tuple[str, ...]]:
-    """What everybody owns there, by (`user` or `group`, name) in that order: as `patterns_of` each; two queries."""
+    """(`user` or `group`, name) → the patterns they own in a registry, as `patterns_of` gives them; two queries."""
     rules = list(Ownership.objects.filter(registry__in=("", registry)).select_related("user", "group"))
     members = User.objects.filter(groups__in={rule.group_id for rule in rules if rule.group_id})
     of_group: dict[int, list[str]] = {}
@@ -238,7 +238,7 @@ def patterns_by_owner(registry: str) -> dict[tuple[str, str], tuple[str, ...]]:
 
 
 def all_patterns(registry: str) -> tuple[str, ...]:
-    """The patterns of what anybody owns there; one query."""
+    """The patterns of all ownerships in a registry; one query."""
     rules = Ownership.objects.filter(registry__in=("", registry))
     return tuple(rules.order_by("subject_pattern").values_list("subject_pattern", flat=True).distinct())
 
@@ -279,10 +279,10 @@ class ContactPerson:
 
 
 def people_named(contacts: Iterable[str]) -> dict[str, tuple[ContactPerson, ...]]:
-    """Contact → the active people whom it names, those known by the issuer where there is one; two queries.
+    """Contact → the active people whom it names, with an identity of the issuer if there is one; two queries.
 
-    A contact may name several, with commas between them: an account, an address of mail, or a group, whatever their case.
-    What isn't known here, such as a channel of a chat, names nobody.
+    A contact may name several accounts, e-mail addresses or groups, separated by commas, in any case. Unknown names, such
+    as a chat channel, name nobody.
     """
     keys = {contact: _keys(contact) for contact in contacts}
     names = sorted({key for names_of_contact in keys.values() for key in names_of_contact})
@@ -306,7 +306,7 @@ def people_named(contacts: Iterable[str]) -> dict[str, tuple[ContactPerson, ...]
 
 
 def _keys(contact: str) -> set[str]:
-    """What it may name, in small letters; what can't be a name is left out."""
+    """The names in a contact, in lower case; unprintable ones are left out."""
     parts = (part.strip().lower() for part in re.split("[,;]", contact))
     names = {part.removeprefix("mailto:").removeprefix("@").strip() for part in parts}
     return {part for part in names if part and part.isprintable()}

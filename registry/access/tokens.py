@@ -1,4 +1,4 @@
-"""API tokens are issued and revoked here. A token is shown once; its SHA-256 is stored."""
+"""Issuing and revoking API tokens. A token is shown once; its SHA-256 is stored."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ UNATTENDED = ("command", "task")
 
 @dataclass(frozen=True)
 class IssuedToken:
-    """A token that was just made. `secret` is the token itself, which nobody can ask for again."""
+    """A new token. `secret` is the token itself, which can't be read again."""
 
     token_id: int
     secret: str
@@ -42,7 +42,7 @@ def issue_token(
     subject_pattern: str = "*",
     days: int = DEFAULT_DAYS,
 ) -> str:
-    """As make_token, and give the token alone."""
+    """Like `make_token`, but return only the secret."""
     return make_token(
         username=username, name=name, by=by, scope=scope, registry=registry, subject_pattern=subject_pattern, days=days
     ).secret
@@ -59,10 +59,10 @@ def make_token(
     subject_pattern: str = "*",
     days: int = DEFAULT_DAYS,
 ) -> IssuedToken:
-    """Make a token for a person, good for so many days.
+    """Make a token for a person, valid for some days.
 
-    People make their own alone: nobody makes one that acts in another's name, except a command on the server. A token
-    that makes a token must be whole, and what it makes ends no later than it does. Raises NotSignedIn, NotAllowed and
+    People make only their own tokens; only a command on the server can make one for somebody else. A token that makes a
+    token must be unlimited, and the new one expires no later. Raises NotSignedIn, NotAllowed and
     InvalidInput.
     """
     name = _checked_name(name)
@@ -101,10 +101,10 @@ def make_token(
 
 @transaction.atomic
 def revoke_token(*, token_id: int, by: Actor) -> None:
-    """End a token at once; one that has ended stays as it is.
+    """Revoke a token at once; a revoked one stays as it is.
 
-    People end their own, admins all. Raises NotSignedIn, NotAllowed, and NotFound for one that isn't there or isn't
-    the caller's to know of.
+    People revoke their own tokens, admins all. Raises NotSignedIn, NotAllowed, and NotFound for a missing token and for
+    somebody else's.
     """
     refuse_stranger(by)
     row = ApiToken.objects.select_for_update(no_key=True).filter(pk=token_id).first()
@@ -117,7 +117,7 @@ def revoke_token(*, token_id: int, by: Actor) -> None:
 
 
 def refuse_stranger(by: Actor) -> None:
-    """Raise NotSignedIn or NotAllowed for who can't have tokens."""
+    """Raise NotSignedIn or NotAllowed for an actor who can't have tokens."""
     if by.door in UNATTENDED:
         return
     if by.user_id is None:

@@ -8,22 +8,22 @@ from django.db import connection, transaction
 
 
 class AuditActor(Protocol):
-    """Whoever acts: a name, a door, and from where."""
+    """An actor as the audit sees it: a name, a channel (`door`) and an origin."""
 
     @property
     def name(self) -> str:
-        """Who."""
+        """The actor's name."""
 
     @property
     def door(self) -> str:
-        """Through which door."""
+        """The channel."""
 
     @property
     def origin(self) -> str:
-        """From where: an address, a token's name; may be empty."""
+        """The origin: an address, a token's name; may be empty."""
 
 
-#: what `record` does, for a statement that does more at once, with the parameters of `recording`
+#: the SQL of `record`, for statements that include it, with the parameters of `recording`
 RECORDING: Final = (
     "set_config('schemadesk.actor', %(actor)s, true), set_config('schemadesk.door', %(door)s, true),"
     " set_config('schemadesk.origin', %(origin)s, true), set_config('schemadesk.why', %(why)s, true)"
@@ -31,17 +31,17 @@ RECORDING: Final = (
 
 
 def recording(by: AuditActor, why: str) -> dict[str, str]:
-    """The parameters of `RECORDING`; raises TransactionManagementError outside a transaction, where it would be lost."""
+    """The parameters of `RECORDING`. Raises TransactionManagementError outside a transaction, where they would be lost."""
     if not connection.in_atomic_block:
         raise transaction.TransactionManagementError("record(…) works only inside a transaction")
     return {"actor": by.name, "door": by.door, "origin": by.origin, "why": why}
 
 
 def record(*, by: AuditActor, why: str) -> None:
-    """Set who, door, from where and why for every governed row that this transaction changes from here on.
+    """Set actor, channel, origin and reason for every governed row that this transaction changes from here on.
 
-    Call it inside a transaction, before the first write; outside one the settings would be lost at
-    once, so that raises TransactionManagementError.
+    Call it inside a transaction, before the first write. Raises TransactionManagementError outside a transaction, where
+    the settings would be lost.
     """
     values = recording(by, why)
     with connection.cursor() as cursor:
@@ -49,7 +49,7 @@ def record(*, by: AuditActor, why: str) -> None:
 
 
 def recorded() -> str:
-    """Why this transaction changes things, as it was recorded last; empty where nothing was."""
+    """The last recorded reason of this transaction; empty if there is none."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT coalesce(current_setting('schemadesk.why', true), '')")
         (why,) = cursor.fetchone()

@@ -1,13 +1,12 @@
 """The chain of seals over the audit: each event's seal is the SHA-256 of the one before it and of the event's own text.
 
-An event that is changed, removed or slipped in later breaks the chain from there on. Events get their place in the
-chain after their transaction has committed, in the order in which the sealing finds them; those that still wait are the
-unsealed tail.
+An event that is changed, removed or inserted later breaks the chain from there on. Events get their position in the chain
+after their transaction has committed, in the order in which the sealing finds them; the others are the unsealed tail.
 
-A chain that lost its last events is whole link by link. So the function that seals records how far the chain goes
-(`ChainHead`), in a row that the application's role can't write, and goes on from that record: events that are missing
-leave a gap that no later sealing closes. Whoever owns the database can rewrite the record too. So the head is written to
-the worker's log at every sealing, and `verify` compares the chain with a head that was kept elsewhere.
+A chain without its last events is still valid link by link. So the sealing function records the end of the chain
+(`ChainHead`) in a row that the application's role can't write, and continues from that record: missing events leave a gap
+that no later sealing closes. The owner of the database can rewrite the record too. So every sealing writes the head to the
+worker's log, and `verify` compares the chain with heads that were stored elsewhere.
 """
 
 from __future__ import annotations
@@ -73,7 +72,7 @@ class Head:
 
 @dataclass(frozen=True)
 class Chain:
-    """What a verification found: `problem` is empty where every seal is right, `unsealed` counts the tail."""
+    """The result of a verification: `problem` is empty if every seal is right, `unsealed` counts the tail."""
 
     head: Head
     unsealed: int
@@ -83,7 +82,7 @@ class Chain:
 
 @transaction.atomic
 def seal_events(most: int = BATCH) -> int:
-    """Seal committed events, `most` of them; gives how many. Two that seal at once wait for each other."""
+    """Seal committed events, `most` at a time; returns how many. Concurrent calls wait for each other."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT audit_seal(%s)", [most])
         return int(cursor.fetchone()[0])
@@ -91,14 +90,14 @@ def seal_events(most: int = BATCH) -> int:
 
 @dataclass(frozen=True)
 class Link:
-    """What an event's seal is made of: the SHA-256 of `before` with `text` behind it, in UTF-8."""
+    """The input of an event's seal: the SHA-256 of `before` followed by `text`, in UTF-8."""
 
     before: str
     text: str
 
 
 def links_of(events: Collection[int]) -> dict[int, Link]:
-    """Of the sealed ones among these events what anybody needs to make their seals again; one query."""
+    """The inputs of the seals of the sealed ones among these events; one query."""
     with connection.cursor() as cursor:
         cursor.execute(
             f"SELECT id, {EVENT_TEXT}, (SELECT seal FROM audit_auditevent AS before"  # noqa: S608  a constant
@@ -116,25 +115,25 @@ def head() -> Head:
 
 
 def recorded_head() -> Head | None:
-    """How far the chain goes, by the record of the sealing; None where nothing was ever sealed."""
+    """The recorded end of the chain; None if nothing was ever sealed."""
     row = ChainHead.objects.first()
     return Head(row.position, row.seal) if row else None
 
 
 def truncation() -> str:
-    """What the last link says against the record, as a sentence; "" where they agree. Two rows are read."""
+    """The contradiction between the last link and the record, as a sentence; "" if they agree. Reads two rows."""
     recorded = recorded_head()
     return _against_record(head(), recorded, recorded_head())
 
 
 def tail() -> tuple[int, datetime | None]:
-    """How many events aren't sealed yet, and since when the oldest of them waits; two queries of their own index."""
+    """The number of unsealed events, and the time of the oldest; two queries of their own index."""
     unsealed = AuditEvent.objects.filter(position=None).order_by("id")
     return unsealed.count(), unsealed.values_list("at", flat=True).first()
 
 
 def verify(*expected: Head) -> Chain:
-    """Make every seal again from the events as they are now, and compare; `expected` are heads that were noted earlier.
+    """Compute every seal again from the present events, and compare; `expected` are heads that were noted earlier.
 
     The last link is compared with the record of the sealing, so that events missing at the end are noticed.
     """
@@ -146,7 +145,7 @@ def verify(*expected: Head) -> Chain:
 
 
 def _against_record(last: Head, before: Head | None, after: Head | None) -> str:
-    """What is wrong with the end of the chain, by the records from before and after it was read; "" for nothing."""
+    """What is wrong with the end of the chain, by the records from before and after it was read; "" if nothing."""
     if before is None:
         if after is None and last.position:
             return f"The record of the chain's head is missing, and {last.position} events are sealed: somebody removed it."
@@ -165,7 +164,7 @@ def _against_record(last: Head, before: Head | None, after: Head | None) -> str:
 
 
 def _walk(expected: Mapping[int, str]) -> tuple[Head, str]:
-    """The last link that holds, and what is wrong with the one after it; empty where all hold."""
+    """The last valid link, and what is wrong with the next one; empty if all are valid."""
     last = Head(0, "")
     for position, number, seal, text in _links():
         if position != last.position + 1:
@@ -182,7 +181,7 @@ def _walk(expected: Mapping[int, str]) -> tuple[Head, str]:
 
 
 def _contradiction(expected: Iterable[Head]) -> str:
-    """Two noted heads that can't both be right, as a sentence."""
+    """The sentence about two noted heads that contradict each other; "" if there are none."""
     seals: dict[int, str] = {}
     for noted in expected:
         if seals.setdefault(noted.position, noted.seal) != noted.seal:
@@ -191,7 +190,7 @@ def _contradiction(expected: Iterable[Head]) -> str:
 
 
 def _links() -> Iterator[tuple[int, int, str, str]]:
-    """Position, event, seal and text of all links in order, a few thousand a query."""
+    """Position, event, seal and text of all links in order, a few thousand per query."""
     after = 0
     while True:
         with connection.cursor() as cursor:

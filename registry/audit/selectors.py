@@ -1,4 +1,4 @@
-"""Reading the audit: events for pages, and all of them as a file of JSON lines or CSV, written while it is read."""
+"""Reading the audit: events for pages, and a streamed export as JSON lines or CSV."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from registry.audit.models import AuditEvent
 from registry.errors import InvalidInput
 
 CHUNK = 2_000
-#: events that one statement looks at where a condition has to be asked of each of them
+#: events that one statement reads if it has to check a condition on each of them
 LOOKED_AT: Final = 50_000
-#: seconds below which a statement of a file looks at twice as many the next time, and above which at half as many
+#: seconds below which the next statement of an export reads twice as many events, and above which half as many
 _QUICK, _SLOW = 0.1, 0.5
 _TABLES: Final = """
 WITH RECURSIVE found(name) AS (
@@ -34,9 +34,9 @@ WITH RECURSIVE found(name) AS (
 
 @dataclass(frozen=True)
 class AuditFilter:
-    """Which events: empty means all. `text` is looked for in actor, table, reason and origin; `since` is inclusive.
+    """A filter of events: empty means all. `text` is searched for in actor, table, reason and origin; `since` is inclusive.
 
-    `about` is a condition that another app made: which rows are about something that it knows.
+    `about` is a condition that another app provides.
     """
 
     text: str = ""
@@ -82,7 +82,7 @@ def list_events(
 
 
 def newest_event(*, until: datetime | None = None) -> int:
-    """The number of the newest event, or of the newest before a time; 0 where there is none; one query."""
+    """The number of the newest event, or of the newest before a time; 0 if there is none; one query."""
     rows = (
         AuditEvent.objects.order_by("-id") if until is None else AuditEvent.objects.filter(at__lt=until).order_by("-at")
     )
@@ -90,9 +90,9 @@ def newest_event(*, until: datetime | None = None) -> int:
 
 
 def stream_events(chosen: AuditFilter) -> Iterator[dict[str, Any]]:
-    """All events that there are now, oldest first, as JSON-ready rows; read a few thousand at a time.
+    """All present events, oldest first, as JSON-ready rows, read a few thousand at a time.
 
-    A statement looks at a part of the log alone, however few of it are wanted: none runs for long.
+    Each statement reads only a part of the log, however few of its events match, so that none runs for long.
     """
     rows, numbers = _rows(chosen).order_by("id"), AuditEvent.objects.order_by("id").values_list("id", flat=True)
     after, last, step = (numbers.first() or 0) - 1, numbers.last() or 0, LOOKED_AT
@@ -115,9 +115,9 @@ def events_of_rows(rows: Mapping[str, Collection[int]], *, limit: int) -> list[A
 
 
 def columns_of_rows(events: Collection[int], columns: Collection[str]) -> dict[int, dict[str, str | None]]:
-    """For each event these columns of its row as it was after it, or before it where it is gone, as texts; one query.
+    """Event → these columns of its row after the event, or before a deletion, as texts; one query.
 
-    A column that the table doesn't have is None. The rest of a row, a schema's text for one, isn't read.
+    A column that the table doesn't have is None. The rest of the row, such as a schema's text, isn't read.
     """
     annotations = {f"column_{name}": KeyTextTransform(name, Coalesce("after", "before")) for name in columns}
     rows = AuditEvent.objects.filter(pk__in=events).annotate(**annotations).values_list("pk", *annotations)
@@ -125,7 +125,7 @@ def columns_of_rows(events: Collection[int], columns: Collection[str]) -> dict[i
 
 
 def tables_of_audit() -> list[str]:
-    """The tables that have an event, sorted; read by jumping from one to the next in the index of tables and rows."""
+    """The tables that have events, sorted, by a loose scan of the index on table and row."""
     with connection.cursor() as cursor:
         cursor.execute(_TABLES)
         return [str(table) for (table,) in cursor.fetchall()]
@@ -157,13 +157,13 @@ COLUMNS: Final = (
     "id", "at", "actor", "door", "origin", "why", "operation", "table", "row_id", "before", "after",
     "transaction_id", "position", "seal",
 )  # fmt: skip
-# A spreadsheet takes a cell that begins with one of these for a formula.
+# A spreadsheet interprets a cell that begins with one of these as a formula.
 FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
 @dataclass(frozen=True)
 class Export:
-    """A file: what it is called, of which media type, and its text piece by piece."""
+    """An export file: its name, media type and streamed text."""
 
     name: str
     media: str
@@ -171,7 +171,7 @@ class Export:
 
 
 def export_events(chosen: AuditFilter, form: str) -> Export:
-    """All events that the filter names, oldest first. Raises InvalidInput for a form that there isn't."""
+    """All matching events as a file, oldest first. Raises InvalidInput for an unknown format."""
     if form not in FORMS:
         raise InvalidInput(f"The audit comes as {' or '.join(FORMS)}, not as {form[:20]!r}.")
     media, write = FORMS[form]

@@ -1,4 +1,4 @@
-"""What Celery runs. Delivered twice, it does no harm."""
+"""The Celery tasks. They are safe to deliver twice."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ logger = logging.getLogger(__name__)
 
 @shared_task
 def seal_events() -> None:
-    """Seal all that has been committed, and note the head in the log, out of the database's reach."""
+    """Seal all committed events, and write the head to the log, which the database can't change."""
     number = 0
     while sealed := hash_chain.seal_events():
         number += sealed

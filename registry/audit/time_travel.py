@@ -1,15 +1,15 @@
-"""The database as it was at a moment: views of schemas of their own that stand before the tables, under their names.
+"""The database as it was at a moment: views in separate schemas that precede the tables and have their names.
 
-Inside `as_of(at)` every reading statement finds the views first, so what reads the present reads the past unchanged.
-Three kinds of tables:
+Inside `as_of(at)` every query finds the views first, so the code that reads the present also reads the past. There are
+three kinds of tables:
 
-- governed ones, whose every change is in the audit: a row that nothing changed since is as it was, of another the first
-  change since has what was before it; a row that came since wasn't there;
-- what is worked out from those: their app says how (`history_views.DERIVED`);
-- what has no history (scans, the search's index, drafts) is empty: nothing of today is shown as of then.
+- governed tables, whose changes are all in the audit: a row without later changes is as it was, for another one the first
+  later change has the former values, and a row that was inserted later is left out;
+- tables that are derived from those: their app defines how (`history_views.DERIVED`);
+- tables without history (scans, the search index, drafts) are empty, so that nothing of today appears in the past.
 
-Accounts, rights and the audit itself stand in no view: who may read is decided by today's rights. A moment inside of a
-transaction shows the part of it that was done by then.
+Accounts, rights and the audit itself have no views: today's rights decide who may read. A moment within a transaction
+shows the part of it that was done by then.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from django.utils import timezone
 from registry.audit.history_views import SCHEMA
 from registry.errors import InvalidInput
 
-#: a moment that is written in whole seconds may lie so far ahead
+#: how far ahead a moment in whole seconds may be
 SOON: Final = timedelta(seconds=2)
-#: in a transaction of these every statement sees the same
+#: isolation levels in which every statement of a transaction sees the same snapshot
 STEADY: Final = frozenset({"repeatable read", "serializable"})
 
 
 @dataclass(frozen=True, slots=True)
 class _Travel:
-    """What is looked at, and where the names led before."""
+    """The moment that is shown, and the former search path."""
 
     at: datetime
     path: str
@@ -46,20 +46,20 @@ _travel: Final[ContextVar[_Travel | None]] = ContextVar("travel", default=None)
 
 
 def moment() -> datetime | None:
-    """The moment that is looked at; None for now."""
+    """The moment that is shown; None for the present."""
     travel = _travel.get()
     return travel.at if travel else None
 
 
 def present() -> datetime:
-    """The moment that is looked at, or now."""
+    """The moment that is shown, or now."""
     return moment() or timezone.now()
 
 
 def moment_of(text: str) -> datetime:
-    """The moment that an address names: ISO 8601, in UTC where it says no zone. Raises InvalidInput."""
+    """The moment in a URL: ISO 8601, in UTC if it has no zone. Raises InvalidInput."""
     try:
-        # a + that nobody encoded has become a space
+        # an unencoded + has become a space
         parsed = datetime.fromisoformat(text.strip()[:40].replace(" ", "+" if "T" in text else "T"))
         return parsed.replace(tzinfo=UTC) if parsed.tzinfo is None else parsed.astimezone(UTC)
     except (ValueError, OverflowError):
@@ -68,17 +68,17 @@ def moment_of(text: str) -> datetime:
 
 @contextmanager
 def as_of(at: datetime) -> Iterator[None]:
-    """Whatever is read in the block is as it was at that moment; what is written fails. Raises InvalidInput.
+    """Read the past in the block; writes fail. Raises InvalidInput for a future moment.
 
-    One transaction of one snapshot; nothing in it may go to another connection. Inside of a transaction that others'
-    changes come into, each statement is right by itself, by the slower views alone.
+    The block is one transaction with one snapshot, and must not use another connection. Within a transaction that sees
+    concurrent changes, each statement is right by itself, and only the slower views are used.
     """
     if at > timezone.now() + SOON:
         raise InvalidInput(f"{at:%Y-%m-%d %H:%M} UTC is still to come: what was then can be read from then on.")
     is_own = not connection.in_atomic_block
     with transaction.atomic(), connection.cursor() as cursor:
         if is_own:
-            # which tables are unchanged must stay so to the end
+            # unchanged tables must stay unchanged until the end
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         before = _travel.get()
         path, isolation, material = _state(cursor)
@@ -103,7 +103,7 @@ def _state(cursor: CursorWrapper) -> tuple[str, str, str]:
 
 
 def _path(cursor: CursorWrapper, travel: _Travel, *, is_steady: bool) -> str:
-    """Where names lead: to the views of what is unchanged since, then to those that are always right."""
+    """The search path: the views of unchanged tables, then those that are always right."""
     quick = ""
     if is_steady:
         cursor.execute("SELECT past.path(%s)", [travel.at])
@@ -112,10 +112,10 @@ def _path(cursor: CursorWrapper, travel: _Travel, *, is_steady: bool) -> str:
 
 
 def _set(cursor: CursorWrapper, path: str, moment: str, material: str) -> None:
-    """For this transaction; an error takes it back with the savepoint.
+    """Set path, moment and planner option for this transaction; an error restores them with the savepoint.
 
-    Of what is put together of two parts PostgreSQL expects too few rows, so that it would go over a whole table again
-    and again; without keeping the table aside for that it takes an index.
+    PostgreSQL underestimates the rows of a union, and would scan a whole materialized table repeatedly; without
+    materialization it uses an index.
     """
     cursor.execute(
         "SELECT set_config('search_path', %s, true), set_config('schemadesk.as_of', %s, true),"

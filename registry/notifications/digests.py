@@ -1,8 +1,8 @@
 """Digests by mail: who wants them, when they are due, their text and HTML, and sending each once.
 
-A digest is a row of its person and its day, so two workers make one. It is claimed by a conditional update before it is
-sent. A worker that dies while it sends may have sent it, so that digest isn't sent again: its events stay unread in the
-inbox. A mail server that refuses is tried again a few times.
+A digest is one row per person and day, so two workers can't make two. A worker claims it by a conditional update before it
+sends it. If the worker dies while sending, the mail may have left, so it isn't sent again: its events stay unread in the
+inbox. If the mail server refuses, the digest is retried a few times.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ LONGEST: Final = 500
 
 
 def stop_token(user_id: int) -> str:
-    """What lets whoever has the mail end that person's digests, and nothing else."""
+    """A token with which the recipient of the mail can end that person's digests, and do nothing else."""
     return Signer(salt=SALT).sign(str(user_id))
 
 
 def person_in(token: str) -> int | None:
-    """The person whom a token is for, None for one that we didn't sign."""
+    """The person of a token, None if its signature is invalid."""
     try:
         return int(Signer(salt=SALT).unsign(token))
     except (BadSignature, ValueError):
@@ -66,7 +66,7 @@ def person_in(token: str) -> int | None:
 
 
 def mail_of(*, user_id: int, address: str, entries: Sequence[EntryInfo], more: int) -> EmailMultiAlternatives:
-    """The mail; `more` unread notices are older and aren't in it."""
+    """The mail; `more` is the number of older unread notices that aren't in it."""
     count = len(entries)
     subject = f"{count} new {'notice' if count == 1 else 'notices'} in Schemadesk"
     stop = f"{settings.SITE_URL}{PATH}{quote(stop_token(user_id))}" if settings.SITE_URL else ""
@@ -126,13 +126,13 @@ def _why(stop: str) -> str:
 
 
 def _clean(text: str) -> str:
-    """Other people's words on one line, without characters that don't show or turn the line round, cut to a length."""
+    """A foreign text on one line, without unprintable characters, cut to a length."""
     shown = "".join(char if char.isprintable() else " " for char in text)
     return shown if len(shown) <= LONGEST else f"{shown[: LONGEST - 1]}…"
 
 
 def zone_of(name: str) -> ZoneInfo:
-    """The time zone of that name, UTC for one that isn't known."""
+    """The time zone of that name, UTC for an unknown one."""
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
@@ -140,9 +140,9 @@ def zone_of(name: str) -> ZoneInfo:
 
 
 def next_after(now: datetime, *, every: str, hour: int, zone: str) -> datetime | None:
-    """The first moment after now at that hour there: every day, or on Mondays; None for never.
+    """The next moment at that hour of the zone: every day, or on Mondays; None for never.
 
-    An hour that the clock leaves out comes as the clocks are set; one that it has twice counts once.
+    An hour that the clocks skip counts as the moment of the change; an hour that they show twice counts once.
     """
     if every == OFF:
         return None
@@ -162,9 +162,9 @@ ACTION: Final = "notification.subscribe"
 MOST: Final = 50  # notices in one mail
 TRIES: Final = 5
 BETWEEN: Final = timedelta(minutes=10)
-#: longer than a mail server is waited for
+#: longer than the time-out of the mail server
 LEASE: Final = timedelta(minutes=5)
-#: a digest that was handed to a worker and not begun is handed out again after this long
+#: a digest that was given to a worker and not started is given out again after this time
 HANDED: Final = timedelta(minutes=2)
 AT_A_TIME: Final = 500
 _GONE: Final = "The worker that sent it vanished; it may have been sent."
@@ -172,7 +172,7 @@ _GONE: Final = "The worker that sent it vanished; it may have been sent."
 
 @dataclass(frozen=True)
 class DigestInfo:
-    """What a person chose, where it goes, and how the last one ended. `address` is "" for an account without one."""
+    """A person's digest settings, the address, and the result of the last digest. `address` is "" if the account has none."""
 
     every: str
     hour: int
@@ -205,7 +205,7 @@ def digest_of(actor: Actor) -> DigestInfo:
 
 @transaction.atomic
 def choose_digest(*, every: str, hour: int, zone: str = "UTC", by: Actor) -> None:
-    """Get unread notices by mail, or not. Raises InvalidInput, NotSignedIn, NotAllowed."""
+    """Set how often unread notices are mailed. Raises InvalidInput, NotSignedIn, NotAllowed."""
     user_id = person_of(by)
     if not may_somewhere(by, ACTION):
         require(by, ACTION)
@@ -221,7 +221,7 @@ def choose_digest(*, every: str, hour: int, zone: str = "UTC", by: Actor) -> Non
 
 @transaction.atomic
 def stop_digest(*, token: str) -> None:
-    """End the digests of whom a mail's token is for. Raises NotFound for a token that isn't ours."""
+    """End the digests of the person of a mail's token. Raises NotFound for an invalid token."""
     user_id = person_in(token)
     wish = DigestWish.objects.filter(user=user_id).first() if user_id is not None else None
     if wish is None:
@@ -238,7 +238,7 @@ def _choose(user_id: int, every: str, hour: int, zone: str) -> None:
 
 @transaction.atomic
 def due_digests() -> list[int]:
-    """Numbers of digests to hand to workers now. Without a mail server none are made: the days pass."""
+    """The numbers of digests to give to workers now. Without a mail server, no digests are made."""
     now = timezone.now()
     due = DigestWish.objects.filter(next_at__lte=now).order_by("next_at").select_for_update(skip_locked=True)
     for wish in due[:AT_A_TIME]:
@@ -255,13 +255,13 @@ def due_digests() -> list[int]:
 
 
 def prune() -> None:
-    """Remove digests that are older than notices are kept."""
+    """Delete digests that are older than the retention of notices."""
     oldest = timezone.now() - timedelta(days=settings.NOTIFICATION_DAYS)
     Digest.objects.filter(finished_at__lt=oldest).delete()
 
 
 def send_digest(digest_id: int) -> str:
-    """Send a digest; gives the state it ends in, "" where it isn't this worker's to send."""
+    """Send a digest; returns its final state, "" if another worker has it."""
     lease = timezone.now() + LEASE
     mine = Digest.objects.filter(pk=digest_id, state=QUEUED)
     if not mine.update(state=SENDING, next_attempt_at=lease, attempts=F("attempts") + 1):
@@ -278,7 +278,7 @@ def send_digest(digest_id: int) -> str:
 
 
 def _send(row: Digest) -> str:
-    """Send what is new since the last one and not read; what the person may no longer read is left out."""
+    """Send the unread notices since the last digest, without those that the person may no longer read."""
     user = row.user
     before = Digest.objects.filter(user=user, state=DELIVERED).aggregate(newest=Max("up_to"))["newest"] or 0
     actor = actor_of_user(user, door="task")

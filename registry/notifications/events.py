@@ -1,4 +1,4 @@
-"""What people and programs can be told of: one row an event."""
+"""The event types that people and programs can be notified about."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ OWNED: Final = "finding.owned"
 
 @dataclass(frozen=True)
 class EventType:
-    """An event. `sentence` is said where the change has no sentence of its own.
+    """An event type. `sentence` is the text of an event without its own.
 
-    `concerns` names an action of registry/access/roles.py: whoever may do it there is told without a subscription;
-    empty: nobody but subscribers and those whom the change names. `for_owners`: the owners of the subject alone are told,
-    without a subscription, and no webhook.
+    `concerns` names an action of registry/access/roles.py: whoever may do it there is notified without a subscription;
+    empty: only subscribers and people whom the event names. `for_owners`: only the owners of the subject are notified,
+    without a subscription, and no webhooks.
     """
 
     id: str
@@ -93,12 +93,12 @@ _ROWS = (
     EventType(TEST, "Test message", "A test message."),
 )
 EVENTS: Final[dict[str, EventType]] = {row.id: row for row in _ROWS}
-#: what a person may subscribe to: a test message goes to its webhook alone
+#: the types that a person may subscribe to; a test message goes only to its webhook
 SUBSCRIBABLE: Final = tuple(row.id for row in _ROWS if row.id not in (TEST, DISABLED))
-#: what a webhook may be told
+#: the types that a webhook may receive
 FOR_WEBHOOKS: Final = tuple(row.id for row in _ROWS if row.id != TEST and not row.for_owners)
 
 
 def sentence_of(event: str, *, registry: str, subject: str) -> str:
-    """The event's own sentence. Raises KeyError for an event that the table doesn't have."""
+    """The sentence of an event type. Raises KeyError for an unknown type."""
     return EVENTS[event].sentence.format(subject=subject or "the registry", registry=registry or "the registry")

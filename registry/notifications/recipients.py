@@ -13,7 +13,7 @@ from registry.notifications.events import ANY, EVENTS
 
 @dataclass(frozen=True)
 class RestrictedText:
-    """How an event is told to those who may not read all of its registry: nothing in it is beyond their sight."""
+    """The text of an event for readers who may not read its whole registry."""
 
     text: str
     data: Mapping[str, Any] = field(default_factory=dict)
@@ -21,10 +21,10 @@ class RestrictedText:
 
 @dataclass(frozen=True)
 class Event:
-    """A change as it is told. `to` are people whom it names, `owners` own its subject; `by` is who did it, if one did.
+    """An event. `to` are people whom it names, `owners` own its subject; `by` is who caused it, if anybody did.
 
-    `elsewhere` are people who are told of the same change by another event: their role doesn't tell them twice.
-    `narrow` is what others than those are told who may read all of the registry; None: everybody is told the same.
+    `elsewhere` are people who are notified about the same change by another event, and not again because of their role.
+    `narrow` is the text for those who may not read the whole registry; None: everybody gets the same text.
     """
 
     type: str
@@ -42,7 +42,7 @@ class Event:
 
 @dataclass(frozen=True)
 class SubscriptionRule:
-    """A subscription: whose, to what, and whether it is wanted."""
+    """A subscription: its person, event type and patterns, and whether they want to be notified or not."""
 
     user_id: int
     event: str
@@ -53,7 +53,7 @@ class SubscriptionRule:
 
 @dataclass(frozen=True)
 class Receiver:
-    """A webhook: its number, its owner, what it is told (no events: all)."""
+    """A webhook: its number, owner, event types (none: all) and patterns."""
 
     id: int
     owner_id: int
@@ -63,25 +63,26 @@ class Receiver:
 
 
 def fits(event: Event, registry_pattern: str, subject_pattern: str) -> bool:
-    """Whether shell patterns cover the place of an event; what has no subject only `*` covers."""
+    """Whether shell patterns match registry and subject of an event; an event without subject matches only `*`."""
     return fnmatchcase(event.registry, registry_pattern) and fnmatchcase(event.subject, subject_pattern)
 
 
 def may_know(person: Actor | None, event: Event) -> bool:
-    """Whether somebody may read what the event is about."""
+    """Whether the person may read the event's subject."""
     return person is not None and may(person, "schema.read", registry=event.registry, subject=event.subject)
 
 
 def is_in_sight(person: Actor | None, event: Event) -> bool:
-    """Whether somebody may read all of the event's registry, and so all that it names."""
+    """Whether the person may read the event's whole registry, and so everything in its text."""
     return person is not None and may(person, "schema.read", registry=event.registry)
 
 
 def people_concerned(event: Event, rules: Iterable[SubscriptionRule], people: Mapping[int, Actor]) -> list[int]:
-    """Users to tell, in the order of their numbers.
+    """The users to notify, sorted by number.
 
-    Those whom the change names are always told. Of what is for owners, they are, unless they don't want it. Others: who subscribed, and whom the event concerns by their role
-    unless they made the change; a wish not to be told wins over both. Nobody is told what they may not read.
+    People whom the event names are always notified. An event for owners goes to them, unless they opted out. Otherwise
+    subscribers are notified, and people whom the type concerns by their role, except the one who caused the event; an
+    opt-out has precedence over both. Nobody is notified about what they may not read.
     """
     fitting = [
         rule
@@ -103,7 +104,7 @@ def people_concerned(event: Event, rules: Iterable[SubscriptionRule], people: Ma
 
 
 def webhooks_concerned(event: Event, receivers: Iterable[Receiver], people: Mapping[int, Actor]) -> list[int]:
-    """Webhooks to tell: their events and patterns fit, and their owner may read it."""
+    """The webhooks to notify: event type and patterns match, and their owner may read the subject."""
     if EVENTS[event.type].for_owners:
         return []
     return [

@@ -62,17 +62,17 @@ def notify(
     data: Mapping[str, Any] | None = None,
     by: int | None = None,
 ) -> int:
-    """Tell of one change; see `notify_many`. `text` empty: the event's own sentence."""
+    """Notify about one event; see `notify_many`. An empty `text` means the type's own sentence."""
     return notify_many([Event(event, registry, subject, text=text, url=url, to=tuple(to), data=data or {}, by=by)])
 
 
 def notify_many(events: Sequence[Event]) -> int:
-    """Write inbox entries and deliveries for all whom changes concern; gives how many entries and deliveries.
+    """Write inbox entries and deliveries for all recipients of events; returns how many entries and deliveries.
 
-    At most seven queries to read and three to write, however many events and people (in batches of 2000 rows); one
-    where nobody is named, concerned by role, or subscribes.
-    What the database refuses is logged and undone to a savepoint: no change fails because nobody could be told.
-    Raises KeyError for an event that the table doesn't have, TransactionManagementError outside a transaction.
+    At most seven queries to read and three to write, however many events and people (in batches of 2000 rows); one if
+    nobody is named, concerned by role, or subscribes.
+    A database error is logged and rolled back to a savepoint: no change fails because of its notifications.
+    Raises KeyError for an unknown event type, TransactionManagementError outside a transaction.
     """
     if not connection.in_atomic_block:
         raise transaction.TransactionManagementError("notify(…) works only inside a transaction")
@@ -84,7 +84,7 @@ def notify_many(events: Sequence[Event]) -> int:
             entries, deliveries = _write(whole)
     except DatabaseError:
         if connection.needs_rollback:
-            raise  # not even the savepoint is there any more: the change is lost, whoever made it must know
+            raise  # even the savepoint is lost, and so is the change, which its author must know
         logger.exception("%d notices could not be written, the first of %s", len(whole), whole[0].type)
         return 0
     if deliveries:
@@ -93,9 +93,9 @@ def notify_many(events: Sequence[Event]) -> int:
 
 
 def _is_anybody_there(events: Sequence[Event]) -> bool:
-    """Whether anybody may have to be told: registrations ask this each time, and mostly nobody subscribes.
+    """Whether there may be any recipients: registrations check this each time, and mostly nobody subscribes.
 
-    Not inside the savepoint, which would cost more than the question.
+    Outside the savepoint, which would cost more than the query.
     """
     if any(event.to or event.owners or EVENTS[event.type].concerns for event in events):
         return True
@@ -107,12 +107,12 @@ def _is_anybody_there(events: Sequence[Event]) -> bool:
 
 
 def wake_deliveries() -> None:
-    """Have what is queued delivered once this transaction is committed; beat does it where the message is lost."""
+    """Deliver what is queued once this transaction is committed; beat does it if the message is lost."""
     transaction.on_commit(lambda: current_app.send_task(SWEEP, retry=False), robust=True)
 
 
 def _write(events: Sequence[Event]) -> tuple[int, int]:
-    """Rows of all of it; gives how many inbox entries and deliveries."""
+    """Write the rows; returns how many inbox entries and deliveries."""
     type_ids = {event.type for event in events}
     rules = [
         SubscriptionRule(row.user_id, row.event, row.registry_pattern, row.subject_pattern, row.wanted)
@@ -157,7 +157,7 @@ def _write(events: Sequence[Event]) -> tuple[int, int]:
 def _by_permission(
     event: Event, users: list[int], webhooks: list[int], owners: Mapping[int, int], people: Mapping[int, Actor]
 ) -> list[tuple[Event, list[int], list[int]]]:
-    """Whom to tell of it as it is, and whom in the words for those who may not read all of the registry."""
+    """The recipients of the full text, and those of the text for readers who may not read the whole registry."""
     if event.narrow is None:
         return [(event, users, webhooks)]
     named = {*users, *(owners[number] for number in webhooks)}
@@ -170,9 +170,9 @@ def _by_permission(
 
 
 def _locked_rows(statement: str, numbers: Collection[int]) -> set[int]:
-    """Those rows that are still there, kept from being deleted until this transaction has ended.
+    """The rows that still exist, locked against deletion until this transaction ends.
 
-    Foreign keys are tested at the commit: a person or webhook that is deleted before it would fail the whole change.
+    Foreign keys are checked at the commit: a person or webhook that is deleted before it would fail the whole change.
     """
     if not numbers:
         return set()
@@ -182,9 +182,9 @@ def _locked_rows(statement: str, numbers: Collection[int]) -> set[int]:
 
 
 def _people(type_ids: Iterable[str], numbers: Collection[int]) -> dict[int, Actor]:
-    """Active people who may be concerned, with their grants and those of their groups, in two queries.
+    """The active people who may be recipients, with their grants and those of their groups, in two queries.
 
-    Every role may read, so the grants by which an event concerns somebody are enough to read it, too.
+    Every role may read, so the grants by which an event type concerns a person also allow reading it.
     """
     actions = {EVENTS[type_id].concerns for type_id in type_ids} - {""}
     roles = {role for action in actions for role in ACTIONS[action]}
@@ -211,7 +211,7 @@ def _notice(event: Event) -> Notice:
 
 
 def _cleaned(event: Event) -> Event:
-    """The event in what a row can hold: names and texts of others may have any character and any length."""
+    """The event with values that a row can store: foreign names and texts may have any characters and any length."""
     text = event.text or sentence_of(event.type, registry=event.registry, subject=event.subject)
     return replace(
         event,
@@ -227,18 +227,18 @@ def _cleaned(event: Event) -> Event:
 
 
 def is_own_path(url: str) -> bool:
-    """Whether it is an address on this site: it starts at its root, and browsers can't read it as another host's."""
+    """Whether it is a path on this site that browsers can't interpret as another host."""
     return url.startswith("/") and url[1:2] not in ("/", "\\") and len(url) <= MAX_URL and url.isprintable()
 
 
 def storable(text: str, longest: int) -> str:
-    """A text that PostgreSQL takes, cut to so many characters."""
+    """The text as PostgreSQL can store it, cut to a number of characters."""
     clean = text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
     return clean if len(clean) <= longest else f"{clean[: longest - 1]}…"
 
 
 def _storable_data(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The data as JSON that a row can hold; what is too large or no JSON is left out, and that is said."""
+    """The data as storable JSON; if it is too large or no JSON, a note in its place."""
     try:
         text = json.dumps(dict(data), ensure_ascii=True, allow_nan=False)
     except (TypeError, ValueError, RecursionError):
@@ -250,7 +250,7 @@ def _storable_data(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _storable_json(text: str) -> str:
-    """PostgreSQL's jsonb has neither NUL nor halves of surrogate pairs; texts with either lose just those."""
+    """Remove NUL and lone surrogates, which PostgreSQL's jsonb can't store."""
     if "\\u0000" not in text and "\\ud" not in text:
         return text
     return json.dumps(_clean_values(json.loads(text)))
@@ -266,14 +266,14 @@ def _clean_values(value: Any) -> Any:
     return value
 
 
-MAX_SUBSCRIPTIONS: Final = 100  # of one person: each is matched with every change
+MAX_SUBSCRIPTIONS: Final = 100  # of one person; each is matched with every event
 
 
 def mark_read(*, by: Actor, entries: Collection[int] | None = None, up_to: int | None = None) -> int:
-    """Mark entries of one's own inbox as read: those named, or (None) all, or all up to a number; gives how many.
+    """Mark entries of one's own inbox as read: those given, or (None) all, or all up to a number; returns how many.
 
-    `up_to` is the newest entry that the person saw: what came since stays unread. Numbers of other people's entries
-    do nothing. Raises NotSignedIn.
+    `up_to` is the newest entry that the person saw: later ones stay unread. Numbers of other people's entries are
+    ignored. Raises NotSignedIn.
     """
     rows = InboxEntry.objects.filter(user=person_of(by), read_at=None)
     if entries is not None:
@@ -287,9 +287,9 @@ def mark_read(*, by: Actor, entries: Collection[int] | None = None, up_to: int |
 def subscribe(
     *, event: str, registry_pattern: str = "*", subject_pattern: str = "*", wanted: bool = True, by: Actor
 ) -> int:
-    """Want to be told of an event (`*`: of all) where both shell patterns fit, or not to be told; gives its number.
+    """Subscribe to an event type (`*`: all) where both shell patterns match, or opt out; returns the subscription's number.
 
-    The same wish again changes whether it is wanted. Raises InvalidInput, NotSignedIn, NotAllowed.
+    The same type and patterns again change `wanted`. Raises InvalidInput, NotSignedIn, NotAllowed.
     """
     user_id = person_of(by)
     registry_pattern, subject_pattern = checked_patterns(registry_pattern, subject_pattern)
@@ -316,5 +316,5 @@ def unsubscribe(*, subscription_id: int, by: Actor) -> None:
 
 
 def checked_patterns(registry_pattern: str, subject_pattern: str) -> tuple[str, str]:
-    """Both patterns without blanks around them; empty ones mean all. Raises InvalidInput."""
+    """Both patterns, stripped and validated; empty ones mean all. Raises InvalidInput."""
     return checked_pattern(registry_pattern, "registry"), checked_pattern(subject_pattern, "subject")

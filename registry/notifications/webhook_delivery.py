@@ -1,11 +1,11 @@
-"""Delivery to webhooks: at least once, each by one worker at a time, with retries and an end to them.
+"""Delivery to webhooks: at least once, each by one worker at a time, with a limited number of retries.
 
-A worker claims a delivery by a conditional update, with a tag and a lease, sends it outside of any transaction, and
-writes the outcome if the claim is still its own. A worker that dies after sending leaves a message that is sent again:
-receivers tell by `webhook-id`. The order of messages isn't promised.
+A worker claims a delivery by a conditional update, with a tag and a lease, sends it outside any transaction, and writes
+the outcome if the claim is still its own. If a worker dies after sending, the message is sent again: receivers recognize
+it by `webhook-id`. The order of messages isn't guaranteed.
 
-Chat programs get messages in Slack's form, which Mattermost takes as well. Names and sentences are other people's, so
-links, mentions and markup in them are escaped; lengths are those that Slack refuses to exceed.
+Chat programs get messages in Slack's format, which Mattermost accepts too. Names and sentences come from other people, so
+links, mentions and markup are escaped; the lengths are Slack's limits.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ from registry.notifications.models import (
 from registry.notifications.services import notify, storable
 from registry.notifications.webhooks import key_of, signature, versions_in_force
 
-#: characters of a block's text, and of the message that notifications show
+#: characters of a block's text, and of the text that chat notifications show
 MAX_BLOCK: Final = 3000
 MAX_TEXT: Final = 3000
 MAX_NAME: Final = 200
 _ENTITIES: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
-#: behind a sign that would begin a mention or markup: nothing that shows
+#: an invisible character after a sign that would start a mention or markup
 _JOINER: Final = "\u2060"
 _SIGNS: Final = frozenset("@#*_~`")
 
@@ -70,7 +70,7 @@ def chat_body(notice: Notice) -> bytes:
 
 
 def plain(text: str, longest: int) -> str:
-    """A text that stands as it is: at most so many characters once it is escaped, never cut inside of an entity."""
+    """The escaped text, cut to a number of characters, but never within an entity."""
     pieces: list[str] = []
     left = longest - 1
     for char in text:
@@ -84,12 +84,12 @@ def plain(text: str, longest: int) -> str:
 
 
 def _section(text: str) -> dict[str, Any]:
-    """A block of text, whose words aren't searched for links, names and channels."""
+    """A block of text in which links, names and channels aren't detected."""
     return {"type": "section", "text": {"type": "mrkdwn", "text": text, "verbatim": True}}
 
 
 def _link(url: str) -> str:
-    """A link to the page; none where nobody said under which address people reach this site."""
+    """A link to the page; none if the site's address isn't configured."""
     if not url or not settings.SITE_URL:
         return ""
     whole = settings.SITE_URL + quote(url, safe="/:?=&%#,;@!$'()*+~.-_").replace("&", "&amp;")
@@ -103,7 +103,7 @@ SECRET_LIKE: Final = re.compile(r"[A-Za-z0-9_\-+/=.]{16,}")
 
 @dataclass(frozen=True)
 class DeliveryClaim:
-    """A delivery that this worker has, and all that it takes to send it."""
+    """A delivery that this worker has claimed, with everything needed to send it."""
 
     delivery_id: int
     tag: str
@@ -115,7 +115,7 @@ class DeliveryClaim:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came back: `status` None where no answer came; `error` empty where it was taken."""
+    """The result of an attempt: `status` None without a response; `error` empty if it was accepted."""
 
     status: int | None
     error: str
@@ -124,7 +124,7 @@ class Outcome:
 
     @property
     def taken(self) -> bool:
-        """Whether the receiver has it: any status of success."""
+        """Whether the receiver accepted it, with any 2xx status."""
         return self.status is not None and 200 <= self.status < 300
 
 
@@ -145,7 +145,7 @@ def body_of(notice: Notice) -> bytes:
 
 
 def signed_headers(webhook: Webhook, message_id: str, body: bytes, now: datetime) -> dict[str, str]:
-    """The headers that a receiver verifies. Source: the Standard Webhooks specification."""
+    """The signature headers. Source: the Standard Webhooks specification."""
     timestamp = int(now.timestamp())
     versions = versions_in_force(webhook.key_version, webhook.rotated_at, now)
     keys = [key_of(webhook.public_id, version) for version in versions]
@@ -158,7 +158,7 @@ def signed_headers(webhook: Webhook, message_id: str, body: bytes, now: datetime
 
 
 def _message(claim: DeliveryClaim) -> tuple[bytes, dict[str, str]]:
-    """Body and headers in the form that the webhook sends."""
+    """Body and headers in the webhook's format."""
     if claim.webhook.kind == SLACK:
         return chat_body(claim.notice), {"Content-Type": "application/json"}
     body = body_of(claim.notice)
@@ -166,7 +166,7 @@ def _message(claim: DeliveryClaim) -> tuple[bytes, dict[str, str]]:
 
 
 def send(claim: DeliveryClaim, limits: HttpLimits = LIMITS) -> Outcome:
-    """Send the message once. What goes wrong on the way is an outcome, not an error."""
+    """Send the message once. A failure is an outcome, not an exception."""
     body, headers = _message(claim)
     started = time.monotonic()
     status: int | None
@@ -184,27 +184,27 @@ def send(claim: DeliveryClaim, limits: HttpLimits = LIMITS) -> Outcome:
 
 
 def excerpt_of(body: bytes) -> str:
-    """How an answer begins, on one line; what may be a key or token in it is masked."""
+    """The start of a response on one line, with possible keys and tokens masked."""
     text = body[: EXCERPT * 8].decode("utf-8", "replace")
     shown = SECRET_LIKE.sub("…", " ".join("".join(c if c.isprintable() else " " for c in text).split()))
     return storable(shown, EXCERPT)
 
 
 logger = logging.getLogger(__name__)
-#: longer than any attempt: to resolve a name, four addresses to connect to, one exchange
+#: longer than any attempt: resolving a name, connecting to four addresses, one exchange
 LEASE: Final = timedelta(seconds=120)
-#: seconds before the second attempt, the third, …; the last failed one ends it, after about two days
+#: seconds before the second attempt, the third, …; after the last failure, in about two days, the delivery has failed
 DELAYS: Final = (5, 30, 120, 600, 1800, 7200, 21600, 43200, 86400)
-JITTER: Final = 0.2  # of a delay, added or taken off, so that a server that comes back isn't met by all at once
-#: a message that was handed to a worker and not claimed is handed out again after this long
+JITTER: Final = 0.2  # share of a delay that is added or subtracted, so that not all deliveries retry at once
+#: a message that was given to a worker and not claimed is given out again after this time
 HANDED: Final = timedelta(seconds=60)
-#: of one webhook that are handed out at a time, so that a slow server doesn't take all workers; one where it fails
+#: deliveries of one webhook at a time, so that a slow server doesn't take all workers; fewer while it fails
 AT_A_TIME, AT_A_TIME_FAILING = 10, 1
 MAX_WEBHOOKS_A_SWEEP: Final = 200
 
 
 def deliver(delivery_id: int, *, limits: HttpLimits = LIMITS) -> str:
-    """Try once to deliver; gives the delivery's state after it, or "" where it isn't this worker's to do."""
+    """Attempt a delivery once; returns its state, or "" if another worker has it."""
     claim = take(delivery_id)
     if claim is None:
         return ""
@@ -214,12 +214,12 @@ def deliver(delivery_id: int, *, limits: HttpLimits = LIMITS) -> str:
 
 
 def take(delivery_id: int) -> DeliveryClaim | None:
-    """Claim a delivery that is due; None where another worker has it, or it waits, or its webhook is switched off."""
+    """Claim a due delivery; None if another worker has it, it isn't due, or its webhook is switched off."""
     row = Delivery.objects.select_related("webhook", "notice").filter(pk=delivery_id, webhook__active=True).first()
     if row is None:
         return None
     now, tag = timezone.now(), secrets.token_hex(16)
-    # The conditions are on this table's own columns: only those does PostgreSQL test again after it waited for a lock.
+    # The conditions use only this table's columns, which PostgreSQL checks again after waiting for a lock.
     claimed = Delivery.objects.filter(pk=delivery_id, state=QUEUED, next_attempt_at__lte=now).update(
         state=SENDING, tag=tag, lease_until=now + LEASE, attempts=F("attempts") + 1
     )
@@ -229,7 +229,7 @@ def take(delivery_id: int) -> DeliveryClaim | None:
 
 
 def finish(claim: DeliveryClaim, outcome: Outcome) -> str:
-    """Write what came of an attempt; gives the state, "" where the claim was lost meanwhile."""
+    """Store the outcome of an attempt; returns the state, "" if the claim was lost meanwhile."""
     now = timezone.now()
     with transaction.atomic():
         row = Delivery.objects.select_for_update().filter(pk=claim.delivery_id, tag=claim.tag, state=SENDING).first()
@@ -255,13 +255,13 @@ def finish(claim: DeliveryClaim, outcome: Outcome) -> str:
 
 
 def delay_before(attempt: int) -> timedelta:
-    """How long to wait before the attempt of that number (from 2), with jitter."""
+    """The delay before the attempt of that number (from 2), with jitter."""
     seconds = DELAYS[min(attempt - 2, len(DELAYS) - 1)]
     return timedelta(seconds=seconds * (1 - JITTER + 2 * JITTER * secrets.randbelow(1001) / 1000))
 
 
 def _note_health(webhook_id: int, outcome: Outcome, now: datetime) -> None:
-    """Keep since when a webhook fails; switch it off after days of failure, or when its server says it is gone."""
+    """Store since when a webhook fails; switch it off after days of failure, or if its server answers 410 Gone."""
     rows = Webhook.objects.filter(pk=webhook_id)
     if outcome.taken:
         rows.exclude(failing_since=None).update(failing_since=None)
@@ -290,9 +290,9 @@ def _note_health(webhook_id: int, outcome: Outcome, now: datetime) -> None:
 
 
 def due_deliveries() -> list[int]:
-    """Numbers of deliveries to hand to workers now, marked as handed; lost ones are given back first.
+    """The numbers of deliveries to give to workers now, marked as given; lost ones are queued again first.
 
-    Few of each webhook at a time, and one of those that fail, so that no server of others holds up the rest.
+    Few of each webhook at a time, and one of a failing webhook, so that no server delays the others.
     """
     now = timezone.now()
     Delivery.objects.filter(state=SENDING, lease_until__lt=now).update(
@@ -313,7 +313,7 @@ def due_deliveries() -> list[int]:
 
 
 def prune(*, batch: int = 5000) -> int:
-    """Remove notices older than the setting NOTIFICATION_DAYS that nothing is to be delivered of; gives how many."""
+    """Delete notices older than the setting NOTIFICATION_DAYS without pending deliveries; returns how many."""
     before = timezone.now() - timedelta(days=settings.NOTIFICATION_DAYS)
     under_way = Delivery.objects.filter(state__in=(QUEUED, SENDING), webhook__active=True)
     old = Notice.objects.filter(at__lt=before).exclude(pk__in=under_way.values("notice"))

@@ -1,6 +1,6 @@
-"""Webhooks: made, changed and removed, their keys and signatures, and messages sent again.
+"""Webhooks: creating, changing and removing them, their keys and signatures, and replaying messages.
 
-Signatures have the form of the Standard Webhooks specification; keys are derived and never stored. Key: HKDF-SHA256
+Signatures follow the Standard Webhooks specification; keys are derived and never stored. Key: HKDF-SHA256
 (RFC 5869) of the deployment's secret key, with the webhook's public id and the number of the key. Signature: HMAC-SHA256
 over `ID.TIMESTAMP.BODY`, in base64 after `v1,`.
 """
@@ -31,7 +31,7 @@ from registry.notifications.services import checked_patterns, wake_deliveries
 KEY_BYTES: Final = 32
 SALT: Final = b"schemadesk webhook signing"
 PREFIX: Final = "whsec_"
-#: how long messages are signed with the former key too, so that receivers can change over
+#: how long messages are also signed with the former key, so that receivers can switch
 OVERLAP: Final = timedelta(hours=24)
 
 
@@ -49,18 +49,18 @@ def hkdf_sha256(secret: bytes, *, salt: bytes, info: bytes, length: int) -> byte
 
 
 def key_of(public_id: str, key_version: int) -> bytes:
-    """The 32 bytes that a webhook's messages are signed with."""
+    """The 32-byte signing key of a webhook."""
     info = f"{public_id}\0{key_version}".encode()
     return hkdf_sha256(settings.SECRET_KEY.encode(), salt=SALT, info=info, length=KEY_BYTES)
 
 
 def shown_secret(public_id: str, key_version: int) -> str:
-    """The key as its owner is shown it, once: `whsec_` and base64."""
+    """The key in the form that its owner sees once: `whsec_` and base64."""
     return PREFIX + base64.b64encode(key_of(public_id, key_version)).decode()
 
 
 def versions_in_force(key_version: int, rotated_at: datetime | None, now: datetime) -> tuple[int, ...]:
-    """The numbers of the keys to sign with: the present one, and the former one for a day after a rotation."""
+    """The versions of the keys to sign with: the present one, and the former one for a day after a rotation."""
     if key_version > 1 and rotated_at is not None and now - rotated_at < OVERLAP:
         return key_version, key_version - 1
     return (key_version,)
@@ -95,9 +95,9 @@ def create_webhook(
     subject_pattern: str = "*",
     by: Actor,
 ) -> NewKey:
-    """Make a webhook of one's own; gives its id and its key, "" for one of a chat program. No events: all of them.
+    """Create one's own webhook; returns its id and its key, "" for a chat program. No events means all.
 
-    Raises InvalidInput and AddressRefused for an address that can't be sent to, WrongState for a name that is taken,
+    Raises InvalidInput and AddressRefused for an unusable address, WrongState for a name that is taken,
     NotSignedIn, NotAllowed.
     """
     user_id = person_of(by)
@@ -126,7 +126,7 @@ def _key_of(row: Webhook) -> NewKey:
 
 
 def update_webhook(*, webhook: str, changes: Mapping[str, Any], by: Actor) -> None:
-    """Change name, url, kind, events, patterns or whether it is active. Switched on again, what waits is delivered.
+    """Change name, url, kind, events, patterns or whether it is active. Pending messages are delivered if it is active.
 
     Raises NotFound, InvalidInput, AddressRefused, WrongState, NotSignedIn, NotAllowed.
     """
@@ -163,9 +163,9 @@ def remove_webhook(*, webhook: str, by: Actor) -> None:
 
 
 def rotate_key(*, webhook: str, by: Actor) -> NewKey:
-    """Sign with a new key from now on, and for a day with the former one too; gives the new one, this one time.
+    """Sign with a new key from now on, and for a day with the former one too; returns the new key, only once.
 
-    Raises NotFound, WrongState for a webhook that signs nothing, NotSignedIn, NotAllowed.
+    Raises NotFound, WrongState for a webhook without signatures, NotSignedIn, NotAllowed.
     """
     number = webhook_row(by, webhook)
     _require(by, number.registry_pattern, number.subject_pattern)
@@ -181,7 +181,7 @@ def rotate_key(*, webhook: str, by: Actor) -> NewKey:
 
 
 def send_test(*, webhook: str, by: Actor) -> int:
-    """Queue a test message; gives the delivery's number. Raises NotFound, WrongState, NotSignedIn, NotAllowed."""
+    """Queue a test message; returns the delivery's number. Raises NotFound, WrongState, NotSignedIn, NotAllowed."""
     row = webhook_row(by, webhook)
     _require(by, row.registry_pattern, row.subject_pattern)
     if not row.active:
@@ -194,7 +194,7 @@ def send_test(*, webhook: str, by: Actor) -> int:
 
 
 def replay(*, webhook: str, delivery_id: int, by: Actor) -> None:
-    """Deliver a message again, with the same `webhook-id` and a fresh number of attempts.
+    """Deliver a message again, with the same `webhook-id`; the attempts start from zero.
 
     Raises NotFound, WrongState for one that is under way, NotSignedIn, NotAllowed.
     """
@@ -214,7 +214,7 @@ def replay(*, webhook: str, delivery_id: int, by: Actor) -> None:
 
 
 def _require(by: Actor, registry_pattern: str, subject_pattern: str) -> None:
-    """The right to manage webhooks there. What its owner may not read isn't sent, whatever the patterns say."""
+    """Require the right to manage webhooks there. What the owner may not read isn't sent, whatever the patterns."""
     require(by, "webhook.manage", registry=registry_pattern, subject=subject_pattern)
 
 
@@ -243,9 +243,9 @@ def _checked(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _judged_host(url: str) -> str:
-    """The host that an address names, once the egress policy lets us connect to all that it leads to.
+    """The host of an address, if the egress policy allows all addresses that it resolves to.
 
-    It is judged again at each delivery: a name may lead elsewhere by then.
+    Each delivery checks again, because a name may resolve to another address by then.
     """
     connection = parse_connection(url)
     try:

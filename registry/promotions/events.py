@@ -13,14 +13,14 @@ from registry.promotions.reviews.affected_consumers import consumers_of_row
 from registry.promotions.reviews.eligibility import needed_for, written_subjects
 from registry.subjects.versions.qualified_names import SubjectName
 
-#: people whom one message names beside those whom an event concerns anyway
+#: people that one message addresses besides those whom the event type addresses
 MAX_NAMED = 200
-#: clients that one names
+#: clients that a message names
 _NAMED = 5
 
 
 def tell(request: PromotionRequest, event: str, sentence: str, *, by: Actor, to: Iterable[int] = ()) -> None:
-    """Tell of one event (`promotion.…`). The requester is told of what others do, and so are those in `to`."""
+    """Notify about one event (`promotion.…`): the requester of what others do, and everybody in `to`."""
     subject = SubjectName(request.context_name, request.subject_name).qualified
     named = dict.fromkeys((request.requested_by_id, *to))
     named.pop(by.user_id, None)  # type: ignore[arg-type]  # nobody's number is None
@@ -37,7 +37,7 @@ def tell(request: PromotionRequest, event: str, sentence: str, *, by: Actor, to:
 
 
 def ask_for_reviews(request: PromotionRequest, *, by: Actor) -> None:
-    """Tell those who own what the request writes and those whom the rules name that their review is asked for."""
+    """Notify the owners of what the request writes, and the reviewers that rules name, that a review is requested."""
     needed = needed_for(request)
     owners = owners_of_many(request.target.registry.name, written_subjects(request))
     people = {number for owner_set in owners.values() for number in owner_set.user_ids}
@@ -48,7 +48,7 @@ def ask_for_reviews(request: PromotionRequest, *, by: Actor) -> None:
 
 
 def ask_consumers(request: PromotionRequest, *, by: Actor, informed: Collection[AffectedClient] = ()) -> None:
-    """Tell those who speak for the clients that the plan hurts, those that were told apart, that it needs their word."""
+    """Ask the contacts of affected clients for an acknowledgement, except for clients in `informed`."""
     if all(consumer in informed for consumer in affected_clients(request.plan["checks"])):
         return
     consumers = [

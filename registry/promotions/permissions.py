@@ -1,6 +1,6 @@
-"""Which requests somebody may read, and what they may read of the board's environments, as conditions of SQL.
+"""Which requests an actor may read, and what they may read of the board's environments, as SQL conditions.
 
-Pages are filled after filtering. `may_see` in requests/selectors.py decides the same for one request.
+Filtering comes before paging. `may_see` in requests/selectors.py decides the same for one request.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from registry.promotions.models import Environment, PromotionRequest, RequestIte
 from registry.subjects.models import Subject
 from registry.subjects.versions.glob_filters import qualified
 
-#: of a request's own columns, and of an item's
+#: the qualified name, from a request's own columns or an item's
 _QUALIFIED: Final = qualified(F("context_name"), F("subject_name"))
 
 
 def in_sight(rows: QuerySet[PromotionRequest], by: Actor) -> QuerySet[PromotionRequest]:
-    """The requests of which somebody may read all that is asked for at the target; of drafts their own."""
+    """The requests whose subjects the actor may all read at the target; of drafts only their own."""
     rows = rows.filter(~Q(state=PromotionRequest.DRAFT) | Q(requested_by_id=by.user_id or 0))
     extent = extent_of(by, "schema.read")
     if extent.is_whole:
@@ -40,23 +40,23 @@ _PLACE: Final = "context__registry__name"
 
 @dataclass(frozen=True)
 class ReadableSubjects:
-    """What somebody may read of some environments: all of some, and of the others the subjects that the patterns fit."""
+    """What an actor may read in some environments: some of them whole, in the others the subjects that match patterns."""
 
     environments: Sequence[Environment]
     extent: Extent
 
     @property
     def is_everything(self) -> bool:
-        """Whether nothing of these environments is kept from them."""
+        """Whether the actor may read all of these environments."""
         return all(self.extent.has_all_of(row.registry.name) for row in self.environments)
 
     @property
     def condition(self) -> str:
-        """SQL that says of the subject `s` whether it may be read in a registry that isn't wholly open to them."""
+        """SQL that tells whether the actor may read the subject `s` in a registry that they may not read whole."""
         return f"s.id IN ({self._subjects[0]})" if self._subjects[0] else "false"
 
     def parameters(self) -> dict[str, Any]:
-        """As the queries take it."""
+        """The parameters of the queries."""
         return {
             "n": list(range(len(self.environments))),
             "last": len(self.environments) - 1,
@@ -67,7 +67,7 @@ class ReadableSubjects:
 
     @cached_property
     def _subjects(self) -> tuple[str, dict[str, Any]]:
-        """A query for the numbers of those subjects, with named parameters; "" where there is no such registry."""
+        """A query for the keys of those subjects, with named parameters; "" if there is no such registry."""
         partly = {row.registry.name for row in self.environments if not self.extent.has_all_of(row.registry.name)}
         parts = tuple(
             part for part in self.extent.parts if part.patterns and (part.registry in partly or not part.registry)

@@ -1,8 +1,8 @@
 """Applying approved requests, now or at a scheduled time: at once in a local registry, step by step by a worker elsewhere.
 
-Whoever applies needs the right for every subject that is written. The plan is made again from the current state; if it
-changed, it is shown and not run. A scheduled run has the rights of the person who scheduled it, and the plan, as they
-are then.
+The person who applies needs the right for every subject that is written. The plan is made again from the current state; if
+it changed, it is shown and not run. A scheduled run uses the plan, and the rights of the person who scheduled it, as they
+are at that time.
 """
 
 from __future__ import annotations
@@ -44,17 +44,18 @@ from registry.subjects.registration.locks import retry_deadlocks
 
 #: by its name, because services don't import tasks
 APPLY_ONE: Final = "registry.promotions.tasks.apply_one"
-#: code of the check that only somebody who may force versions passes over
+#: code of the check that only somebody who may force versions can override
 COMPATIBILITY: Final = "compatibility"
 #: states from which a failed attempt leaves the request approved
 BEFORE_WRITING: Final = frozenset({PromotionRequest.APPROVED, PromotionRequest.SCHEDULED})
 
 
 def apply(*, request_id: int, by: Actor) -> str:
-    """Apply an approved request; gives the state.
+    """Apply an approved request; returns the state.
 
-    At a registry of ours all of it is written in one transaction, read back and released: `applied`, or an error and
-    nothing written, with the reason kept at the request. Elsewhere it is `applying`, and a worker does the steps.
+    A local registry gets everything in one transaction, read back and released: the state is `applied`, or there is an
+    error and nothing is written, and the request has the reason. For a remote one the state is `applying`, and a worker
+    does the steps.
     Raises PlanChanged (the request is in review again, with the new plan) where the target has moved since the approval,
     WrongState for another state and for a check that fails, such as a freeze; RemoteUnavailable, NotAllowed.
     """
@@ -83,7 +84,7 @@ def apply_from(state: str, *, request_id: int, by: Actor) -> str:
 
 
 def _run(request_id: int, by: Actor, run: Callable[[PromotionRequest], str]) -> str:
-    """Run it in one transaction; what a step says when it can't be done is kept after that is undone."""
+    """Run it in one transaction; if a step fails, the reason is stored after the rollback."""
     try:
         return retry_deadlocks(with_current_plan)(request_id, by, f"apply request {request_id}", run, None)
     except StepFailed as failure:
@@ -91,14 +92,14 @@ def _run(request_id: int, by: Actor, run: Callable[[PromotionRequest], str]) -> 
         failure.cause.message = failure.sentence
         raise failure.cause from failure
     except SchemadeskError:
-        raise  # it was refused before a step was done, and whoever asked is told
+        raise  # it was refused before any step, and the caller gets the reason
     except Exception as error:
         keep_failure(request_id, by, f"It failed unexpectedly: {type(error).__name__}. See the log.")
         raise
 
 
 def keep_failure(request_id: int, by: Actor, sentence: str, *, states: Collection[str] = BEFORE_WRITING) -> str:
-    """Keep at a request in one of the states why it wasn't applied, and tell of it; it is approved then."""
+    """Store why a request in one of the states wasn't applied, and notify; the request is approved again."""
     with transaction.atomic():
         request = locked(request_id)
         if request.state not in states:
@@ -114,14 +115,14 @@ def keep_failure(request_id: int, by: Actor, sentence: str, *, states: Collectio
 
 
 def wake(request_id: int) -> None:
-    """Have a worker take the request up once this transaction is committed; beat does it where the message is lost."""
+    """Have a worker process the request once this transaction is committed; beat does it if the message is lost."""
     transaction.on_commit(lambda: current_app.send_task(APPLY_ONE, (request_id,), retry=False), robust=True)
 
 
 def resume(*, request_id: int, by: Actor) -> str:
-    """Go on with a request that failed on the way, from the step that failed, in this person's name; gives the state.
+    """Continue a request that failed while it was applied, from the failed step, in this person's name; returns the state.
 
-    A worker compares what is left with what was approved before it writes. Raises WrongState, RemoteUnavailable where
+    Before it writes, a worker compares the remaining steps with what was approved. Raises WrongState, RemoteUnavailable if
     the remote still doesn't answer, NotAllowed.
     """
     refuse_strangers(by)
@@ -138,9 +139,9 @@ def resume(*, request_id: int, by: Actor) -> str:
 
 
 def give_up(*, request_id: int, by: Actor) -> str:
-    """End a request that failed on the way; what is written stays, and is named. Gives the state.
+    """End a request that failed while it was applied; what was written stays, and is named. Returns the state.
 
-    For each version that was written a release is recorded, since an approved request made it live.
+    Each written version gets a release, since an approved request made it live.
     Raises WrongState, NotAllowed.
     """
     with transaction.atomic():
@@ -160,12 +161,12 @@ def give_up(*, request_id: int, by: Actor) -> str:
 
 
 def perform(*, request_id: int) -> str:
-    """A worker's part: the steps of a request that is being applied elsewhere; gives the state, "" for nothing done."""
+    """Do the remaining steps of a request at a remote registry, in a worker; returns the state, "" if there was nothing to do."""
     return remote.perform(request_id=request_id)
 
 
 def _target(request_id: int, by: Actor, state: str) -> Environment:
-    """Where the request goes, for somebody who may apply it: asked before anybody elsewhere is called."""
+    """The target of the request, for an actor who may apply it; checked before the remote is called."""
     with transaction.atomic():
         request = locked_for(request_id, by)
         require_apply(request, by)
@@ -183,9 +184,9 @@ def _refuse_other(request: PromotionRequest, state: str) -> None:
 
 
 def _force(request: PromotionRequest) -> str:
-    """The reason with which a registration passes the level, "" where it holds.
+    """The reason with which a registration overrides the level, "" if the level holds.
 
-    It is of somebody who may force versions there and still may. Raises NotAllowed.
+    Its author must still have the right to force versions there. Raises NotAllowed.
     """
     subjects = [item["subject"] for item in failing_checks(request) if item["code"] == COMPATIBILITY]
     if not subjects:
@@ -202,16 +203,16 @@ def _force(request: PromotionRequest) -> str:
 
 
 FARTHEST: Final = timedelta(days=90)
-#: code of the check that an approval may pass over
+#: code of the check that an approval may override
 FREEZE: Final = "freeze"
 _SCHEDULER: Final = system_actor("schedule")
 
 
 def schedule(*, request_id: int, by: Actor, at: datetime, move_on: bool = False) -> str:
-    """Have an approved request applied at a time, or at another one; gives the state.
+    """Schedule an approved request, or change its time; returns the state.
 
-    At a time at which the target is frozen it is refused, or with `move_on` set for the first open time after it; unless
-    an approval passes over freezes.
+    A time at which the target is frozen is refused, or with `move_on` moved to the first open time after it, unless an
+    approval overrides freezes.
     Raises InvalidInput for a time without a zone, in the past or more than 90 days away; WrongState for a frozen time
     too, NotAllowed.
     """
@@ -241,7 +242,7 @@ def schedule(*, request_id: int, by: Actor, at: datetime, move_on: bool = False)
 
 
 def unschedule(*, request_id: int, by: Actor) -> str:
-    """Leave an approved request to be applied by hand; its requester may, too. Gives the state.
+    """Cancel the schedule of a request, which stays approved; its requester may do so too. Returns the state.
 
     Raises WrongState, NotAllowed.
     """
@@ -258,9 +259,9 @@ def unschedule(*, request_id: int, by: Actor) -> str:
 
 
 def claim_due() -> list[int]:
-    """The requests that a worker should take up: scheduled ones whose time has come, and those whose worker is gone.
+    """The requests for workers: scheduled ones that are due, and those whose worker is gone.
 
-    A scheduled one is given to one caller at a time; the others are claimed by their worker.
+    A scheduled request goes to one caller at a time; workers claim the others.
     """
     now = timezone.now()
     free = Q(claim_until=None) | Q(claim_until__lt=now)
@@ -275,7 +276,7 @@ def claim_due() -> list[int]:
 
 
 def apply_due(*, request_id: int) -> str:
-    """A worker's part for one request: apply it if its time has come, and do its steps elsewhere; gives the state."""
+    """Apply one request if it is due, and do its remote steps, in a worker; returns the state."""
     row = PromotionRequest.objects.select_related("applied_by").filter(pk=request_id).first()
     if row is None:
         return ""
@@ -286,12 +287,12 @@ def apply_due(*, request_id: int) -> str:
 
 
 def _apply_scheduled(row: PromotionRequest) -> str:
-    """As the person who scheduled it, with the rights of now. What stops it is kept at the request, and told."""
+    """Apply as the person who scheduled it, with their present rights. A failure is stored with the request, and notified."""
     by = actor_of_user(row.applied_by, door="task") if row.applied_by else _SCHEDULER
     try:
         return apply_from(PromotionRequest.SCHEDULED, request_id=row.pk, by=by)
     except PlanChanged:
-        return PromotionRequest.IN_REVIEW  # that is kept and told by whoever found it
+        return PromotionRequest.IN_REVIEW  # stored and notified already
     except SchemadeskError as error:
         failure = f"It was scheduled, and wasn't applied: {error.placed}"
         return keep_failure(row.pk, by, failure, states={PromotionRequest.SCHEDULED})

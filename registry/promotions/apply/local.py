@@ -1,7 +1,6 @@
 """Applying a plan to a local registry in one transaction, each step read back; with worker leases and release records.
 
-The lease of a worker, taken by a conditional update, and the releases that an applied request leaves are the same for
-remote registries.
+Leases, which a worker takes by a conditional update, and release records are used for remote registries too.
 """
 
 from __future__ import annotations
@@ -32,13 +31,13 @@ from registry.subjects.selectors import own_config, stored_version
 from registry.subjects.services import RegisteredVersion, register_version, set_config
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
 
-#: the kinds of steps after which a version is live by this request
+#: the kinds of steps that make a version live
 RELEASING: Final = frozenset({REGISTER, REPEAT, ADOPT})
 
 
 @dataclass(frozen=True)
 class StepResult:
-    """What a step left at the target: its version and id there, 0 for a step that is of no version, and what was said."""
+    """The result of a step: version and id at the target, 0 if the step has no version, and a note."""
 
     version: int = 0
     schema_id: int = 0
@@ -46,7 +45,7 @@ class StepResult:
 
 
 def in_words(step: PlanStep) -> str:
-    """The step as a short phrase, for the audit and for messages."""
+    """The step as a short phrase, for the audit and messages."""
     if step.kind == "config":
         return f"config of {step.subject}"
     return f"{step.kind} {step.subject} version {step.target_version}"
@@ -55,10 +54,10 @@ def in_words(step: PlanStep) -> str:
 def record_releases(
     request: PromotionRequest, done: Sequence[tuple[PlanStep, StepResult]], by: Actor, *, only_if_there: bool = True
 ) -> int:
-    """A release for each step that made a version live, in the caller's transaction; gives how many.
+    """Record a release for each step that made a version live, in the caller's transaction; returns how many.
 
-    The version is the one of our registry or of the mirror. Raises LookupError where it isn't there, unless
-    `only_if_there` is False: then the release stands without it.
+    The version is in the local registry or the mirror. Raises LookupError if it is missing, unless `only_if_there` is
+    False: then the release has no version.
     """
     made = 0
     for step, written in done:
@@ -99,7 +98,7 @@ def _row(request: PromotionRequest, name: SubjectName, written: StepResult) -> S
 
 
 class StepFailed(Exception):
-    """A step that couldn't be done; nothing of the whole is kept. `cause` is what a person is told."""
+    """A step failed, so everything is rolled back. `cause` is the error for the caller."""
 
     def __init__(self, sentence: str, cause: SchemadeskError) -> None:
         super().__init__(sentence)
@@ -108,9 +107,9 @@ class StepFailed(Exception):
 
 
 def write_here(request: PromotionRequest, by: Actor, force: str) -> str:
-    """Do all steps of the locked request's plan in the caller's transaction, and close it; gives the state.
+    """Do all steps of the locked request's plan in the caller's transaction, and close it; returns the state.
 
-    `force` is the reason of an approval in spite of the level, empty for none. Raises StepFailed.
+    `force` is the reason of an approval that overrides the level, empty for none. Raises StepFailed.
     """
     steps = steps_of(request.plan)
     done: list[tuple[PlanStep, StepResult]] = []
@@ -160,7 +159,7 @@ def _register(request: PromotionRequest, step: PlanStep, by: Actor, force: str) 
 
 
 def _repeat(request: PromotionRequest, step: PlanStep, by: Actor, force: str) -> StepResult:
-    """The earlier text under a number of its own, which makes it another schema than the earlier version's."""
+    """Register the earlier text under a new number, which makes it a different schema than the earlier version."""
     done = _registered(request, step, by, force, schema_id=None, version=step.target_version)
     return _read_back(request, step, done.version)
 
@@ -196,19 +195,19 @@ def _configure(request: PromotionRequest, step: PlanStep, by: Actor, force: str)
 
 
 def _there(request: PromotionRequest, step: PlanStep, by: Actor, force: str) -> StepResult:
-    """Nothing to write: what should be there is read, as after a write."""
+    """Write nothing, and read back what should exist, as after a write."""
     return _read_back(request, step, step.target_version)
 
 
 def _read_back(request: PromotionRequest, step: PlanStep, version: int) -> StepResult:
-    """What is stored now has to be what was approved: its number, and by its fingerprint its text and references."""
+    """Compare what is stored now with what was approved: the number, and by fingerprint the text and references."""
     info, schema = stored_version(request.target.registry, parse_subject(step.subject), version)
     if version != step.target_version or schema.fingerprint != step.fingerprint:
         raise PlanChanged(f"{step.subject} version {version} isn't the schema that was approved.")
     return StepResult(version, info.schema.schema_id)
 
 
-#: kind of a step → what does it
+#: kind of a step → the function that does it
 RUN: Final[Mapping[str, Callable[[PromotionRequest, PlanStep, Actor, str], StepResult]]] = {
     REGISTER: _register,
     REPEAT: _repeat,
@@ -218,19 +217,19 @@ RUN: Final[Mapping[str, Callable[[PromotionRequest, PlanStep, Actor, str], StepR
 }
 
 
-#: longer than two calls of the remote may take; a crashed worker's request is free after that
+#: longer than two calls of the remote can take; after that another worker may take a crashed worker's request
 LEASE: Final = timedelta(seconds=90)
-#: a mirror is read under a lease of its own, which is as long
+#: as long as the mirror's own lease
 SYNC_LEASE: Final = timedelta(minutes=15)
 
 
 class ClaimLost(Exception):
-    """Another worker has the request by now: this one stops and says nothing more."""
+    """Another worker has the request now, so this one stops."""
 
 
 @dataclass
 class ApplyClaim:
-    """A worker's hold of a request that is being applied, and for whom it works."""
+    """A worker's claim on a request that is being applied, and the person it acts for."""
 
     request_id: int
     tag: str
@@ -239,7 +238,7 @@ class ApplyClaim:
     numbers: dict[tuple[str, int], int] = field(default_factory=dict)
 
     def renew(self, lease: timedelta = LEASE) -> None:
-        """Hold it for another lease. Raises ClaimLost."""
+        """Extend the claim by a lease. Raises ClaimLost."""
         row = PromotionRequest.objects.filter(pk=self.request_id, claim_tag=self.tag, state=PromotionRequest.APPLYING)
         with transaction.atomic():
             record(by=self.by, why=f"apply request {self.request_id}: still at it")
@@ -255,12 +254,12 @@ class ApplyClaim:
 
 
 def is_claimed(request: PromotionRequest, now: datetime) -> bool:
-    """Whether a worker has the request."""
+    """Whether a worker has claimed the request."""
     return request.claim_until is not None and request.claim_until > now
 
 
 def take(request_id: int) -> ApplyClaim | None:
-    """Claim the request for a worker; None where there is nothing to do or another worker has it."""
+    """Claim the request for a worker; None if there is nothing to do or another worker has it."""
     row = PromotionRequest.objects.filter(pk=request_id, state=PromotionRequest.APPLYING).first()
     user = User.objects.filter(pk=row.applied_by_id).first() if row and row.applied_by_id else None
     if user is None:

@@ -1,8 +1,8 @@
 """Applying a plan to a remote registry, step by step; each step is committed before and after, so that a crash shows.
 
-No transaction of ours reaches there. Before a step writes, the remote is asked whether it has that already; after it,
-what the remote has is read and compared. So a step that was cut off at any point is done again without doing anything
-twice. One worker has a request at a time, by a lease that it renews before every write.
+The remote takes no part in our transactions. Before a step writes, the worker checks whether the remote has the result
+already; afterwards it reads the result back and compares. So a step that was interrupted at any point can be repeated
+safely. One worker has a request at a time, by a lease that it renews before every write.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _Place = tuple[SubjectName, int]
 
 
 class Remote:
-    """A worker's steps at the remote."""
+    """The steps of a worker at the remote."""
 
     def __init__(self, writer: RemoteWriter, claim: ApplyClaim, count: int) -> None:
         self.writer = writer
@@ -59,7 +59,7 @@ class Remote:
         self._read: dict[_Place, VersionRecord] = {}
 
     def do(self, row: ApplyStep, step: PlanStep) -> None:
-        """One step, committed as running before and as done after it."""
+        """Do one step; it is committed as running before, and as done after it."""
         self._keep(row, step, state=ApplyStep.RUNNING, started_at=row.started_at or timezone.now(), said="")
         try:
             written = RUN[step.kind](self, with_numbers(step, self.claim.numbers))
@@ -78,7 +78,7 @@ class Remote:
         )
 
     def _keep(self, row: ApplyStep, step: PlanStep, **values: Any) -> None:
-        """Commit what became of a step, if the request is still this worker's. Raises ClaimLost."""
+        """Commit the state of a step, if this worker still has the request. Raises ClaimLost."""
         with transaction.atomic():
             self.claim.locked()
             word = values.get("state", row.state)
@@ -90,7 +90,7 @@ class Remote:
             PromotionRequest.objects.filter(pk=self.claim.request_id).update(claim_until=timezone.now() + LEASE)
 
     def register(self, step: PlanStep) -> StepResult:
-        """Add the schema, unless the subject has it."""
+        """Register the schema, unless the subject has it."""
         subject = parse_subject(step.subject)
         sent = self._sent(step, subject)
         number = self.writer.find(subject, sent)
@@ -109,7 +109,7 @@ class Remote:
         return self.read_back(step, number, note)
 
     def repeat(self, step: PlanStep) -> StepResult:
-        """The earlier text as a version of its own number: that number tells whether it is there already."""
+        """Register the earlier text under a new number; the number tells whether it exists already."""
         subject = parse_subject(step.subject)
         if self.writer.version(subject, step.target_version) is not None:
             return self.read_back(step, step.target_version, "It was there already.")
@@ -123,7 +123,7 @@ class Remote:
         return self.read_back(step, step.target_version, "")
 
     def configure(self, step: PlanStep) -> StepResult:
-        """The subject's own settings; those that the API has no name for stay out, and that is said."""
+        """Set the subject's own settings; a note names those that the remote's API doesn't have."""
         subject = parse_subject(step.subject)
         settings, left = settings_for_remote(step.config or {})
         note = f"Not set, since the remote has no such setting: {', '.join(left)}." if left else ""
@@ -138,11 +138,11 @@ class Remote:
         return StepResult(note=note)
 
     def there(self, step: PlanStep) -> StepResult:
-        """Nothing to write: what should be there is read."""
+        """Write nothing, and read back what should exist."""
         return self.read_back(step, step.target_version, "")
 
     def read_back(self, step: PlanStep, number: int, note: str) -> StepResult:
-        """What the remote has under that number has to mean what was approved; its text may be written otherwise."""
+        """Compare the meaning of what the remote has under that number with what was approved; the text may differ."""
         subject = parse_subject(step.subject)
         self._read.pop((subject, number), None)
         stored = self._version(subject, number)
@@ -165,7 +165,7 @@ class Remote:
         return StepResult(number, stored.schema_id, note)
 
     def _sent(self, step: PlanStep, subject: SubjectName) -> SentSchema:
-        """The schema as it is sent. What is left out is the latest version's, so that none is said where that has one."""
+        """The schema to send. A missing contract means the latest version's, so an empty one is sent only if that has one."""
         metadata, rule_set = step.metadata, step.rule_set
         if metadata == {} or rule_set == {}:
             latest = self.writer.version(subject, LATEST)
@@ -189,7 +189,7 @@ class Remote:
     def _resolved(
         self, version: VersionRecord, resolved: dict[_Place, ResolvedReference], above: tuple[_Place, ...]
     ) -> tuple[ResolvedReference, ...]:
-        """What a version at the remote refers to, as the remote has it; each of them is resolved once."""
+        """The references of a version at the remote, as the remote has them; each is resolved once."""
         if len(above) > MAX_REFERENCE_DEPTH:
             raise InvalidReference(f"References are nested more than {MAX_REFERENCE_DEPTH} deep.")
         references = []
@@ -205,7 +205,7 @@ class Remote:
         return tuple(references)
 
 
-#: kind of a step → what does it
+#: kind of a step → the method that does it
 RUN: Final[Mapping[str, Callable[[Remote, PlanStep], StepResult]]] = {
     REGISTER: Remote.register,
     REPEAT: Remote.repeat,
@@ -216,7 +216,7 @@ RUN: Final[Mapping[str, Callable[[Remote, PlanStep], StepResult]]] = {
 
 
 def with_numbers(step: PlanStep, numbers: Mapping[tuple[str, int], int]) -> PlanStep:
-    """The step with its references by the numbers that the remote gave."""
+    """The step, with the version numbers that the remote assigned in its references."""
     references = tuple(
         Reference(ref.name, ref.subject, numbers.get((ref.subject, ref.version), ref.version))
         for ref in step.references
@@ -225,7 +225,7 @@ def with_numbers(step: PlanStep, numbers: Mapping[tuple[str, int], int]) -> Plan
 
 
 def _holds(actual: Any, expected: Any) -> bool:
-    """Whether all that is wanted is there; servers write out what is empty or leave it out."""
+    """Whether `actual` contains everything in `expected`; servers may write or leave out empty values."""
     if isinstance(expected, dict):
         values = actual if isinstance(actual, dict) else {}
         return all(_holds(values.get(name), value) for name, value in expected.items())
@@ -236,9 +236,9 @@ logger = logging.getLogger(__name__)
 
 
 def perform(*, request_id: int, policy: EgressPolicy | None = None) -> str:
-    """Do what is left of a request that is being applied; gives the state that it comes to.
+    """Do the remaining steps of a request that is being applied; returns its state after that.
 
-    Empty where there is nothing to do or another worker is at it. What goes wrong is kept with the step and the request.
+    Empty if there is nothing to do or another worker has it. Failures are stored with the step and the request.
     """
     claim = take(request_id)
     if claim is None:
@@ -282,15 +282,15 @@ def _perform(claim: ApplyClaim, policy: EgressPolicy | None) -> str:
 
 
 def require_apply(request: PromotionRequest, by: Actor) -> None:
-    """Raise NotSignedIn or NotAllowed unless the person may apply to all that the request asks for and writes."""
+    """Raise NotSignedIn or NotAllowed unless the person may apply to every subject that is requested or written."""
     for subject in dict.fromkeys((*requested_subjects(request), *written_subjects(request))):
         require(by, "promotion.apply", registry=request.target.registry.name, subject=subject)
 
 
 def _refuse_what_moved(request: PromotionRequest, rows: Sequence[ApplyStep]) -> None:
-    """What is left of a request that was interrupted has to be what was approved: the remote may have moved meanwhile.
+    """Compare the remaining steps of an interrupted request with what was approved: the remote may have changed meanwhile.
 
-    Raises PlanChanged, WrongState for a check that fails by now, NotFound for what isn't there any more.
+    Raises PlanChanged, WrongState for a check that fails by now, NotFound for what was deleted.
     """
     left = [row for row in rows if row.state != ApplyStep.DONE]
     if not left:
@@ -303,10 +303,10 @@ def _refuse_what_moved(request: PromotionRequest, rows: Sequence[ApplyStep]) -> 
     for row in left:
         was = step_from(row.step)
         if row.started_at and was.kind == REPEAT:
-            continue  # once written it looks like a repetition that is still to come; its number tells them apart
+            continue  # once written it looks like a repetition that is still to do; its number tells them apart
         step = now.get((was.kind == CONFIG, was.subject, was.fingerprint))
         if step is None and was.kind == CONFIG:
-            continue  # what the subject has set already is no step
+            continue  # the subject has these settings already
         if step is not None and (step.kind == NONE or _is_same(with_numbers(was, numbers), step)):
             continue
         raise PlanChanged(
@@ -316,7 +316,7 @@ def _refuse_what_moved(request: PromotionRequest, rows: Sequence[ApplyStep]) -> 
 
 
 def _refuse_by_checks(request: PromotionRequest, plan: Plan, subjects: set[str]) -> None:
-    """The checks as they are now, of what is left; that nothing is left to do is none of them."""
+    """Refuse by the present checks of the remaining steps, except that nothing is left to do."""
     checks = [
         item.to_dict()
         for item in plan.checks
@@ -332,7 +332,7 @@ def _is_same(was: PlanStep, now: PlanStep) -> bool:
 
 
 def written_steps(request: PromotionRequest) -> list[tuple[PlanStep, StepResult]]:
-    """The steps of a request that are done, with what they left."""
+    """The steps of a request that are done, with their results."""
     return [
         (step_from(row.step), StepResult(row.version_number or 0, row.schema_id or 0, row.said))
         for row in request.steps.filter(state=ApplyStep.DONE).order_by("position")
@@ -340,7 +340,7 @@ def written_steps(request: PromotionRequest) -> list[tuple[PlanStep, StepResult]
 
 
 def _finish(claim: ApplyClaim) -> str:
-    """All is written and mirrored: the releases are recorded and the request is closed."""
+    """Everything is written and mirrored: record the releases and close the request."""
     with transaction.atomic():
         request = claim.locked()
         record(by=claim.by, why=f"apply request {request.pk}")
@@ -357,7 +357,7 @@ def _finish(claim: ApplyClaim) -> str:
 
 
 def _fail(claim: ApplyClaim, sentence: str) -> str:
-    """Keep why it can't go on, with the request; steps that are done stay done."""
+    """Store with the request why it failed; steps that are done stay done."""
     try:
         with transaction.atomic():
             request = claim.locked()
@@ -374,7 +374,7 @@ def _fail(claim: ApplyClaim, sentence: str) -> str:
 
 
 def begin_elsewhere(request: PromotionRequest, by: Actor) -> str:
-    """Take the locked request into the state `applying`, with its steps waiting for a worker; gives the state."""
+    """Move the locked request to `applying`, with its steps waiting for a worker; returns the state."""
     for position, step in enumerate(request.plan["steps"]):
         ApplyStep.objects.create(request=request, position=position, step=step)
     return move(
@@ -389,7 +389,7 @@ def begin_elsewhere(request: PromotionRequest, by: Actor) -> str:
 
 
 def again(request: PromotionRequest, by: Actor) -> str:
-    """Let workers take the locked request up again, for this person; gives the state."""
+    """Let workers continue the locked request, for this person; returns the state."""
     request.steps.filter(state=ApplyStep.FAILED).update(state=ApplyStep.WAITING)
     return move(
         request, PromotionRequest.APPLYING, applied_by_id=by.user_id, claim_tag="", claim_until=None, failure=""

@@ -1,7 +1,7 @@
 """The index behind the board: which subjects a page has, from stored marks and from what changed since.
 
-A refresh deletes the change notes and computes the marks in one transaction, in this order: a change made meanwhile is
-either seen by it or keeps a note of its own. Readers see the old marks with their notes, or the new marks.
+A refresh deletes the change notes and then computes the marks, in one transaction. A change that is made meanwhile is
+either part of the result or keeps its own note. Readers see the old marks with their notes, or the new marks.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ BLOCKED: Final = "blocked"
 OTHER_ID: Final = "id differs"
 OTHER_CONTENT: Final = "different content"
 FILTERS: Final = (BEHIND, BLOCKED, OTHER_ID, OTHER_CONTENT)
-#: so many changed subjects are looked at beside the marks; of more the marks are no help
+#: up to this many changed subjects are read besides the marks; beyond that the marks don't help
 MAX_CHANGED: Final = 2000
 #: bits of `behind`
 MAX_PLACES: Final = 62
 
-#: the subjects that somebody may read and searches for, in each place; %(…)s are given by `Readable` and `_pairs`
+#: the subjects that the actor may read and searches for, by environment; the parameters come from `ReadableSubjects`
+#: and `_pairs`
 _HERE: Final = """
 WITH place(n, registry) AS (SELECT * FROM unnest(%(n)s::int[], %(registries)s::bigint[])),
 named(context, subject) AS (
@@ -48,7 +49,7 @@ _OF_HERE: Final = "AND v.subject_id IN (SELECT id FROM here)"
 _THERE: Final = """
     SELECT context, subject FROM here
     WHERE EXISTS (SELECT FROM subjects_subjectactivity a WHERE a.subject_id = here.id)"""
-#: the tables that the filters look at, each made once and only for the filters that need it
+#: the tables that the filters read; each is built once, and only for the filters that need it
 _TABLES: Final = {
     "newest": """newest AS MATERIALIZED (
     SELECT DISTINCT ON (v.subject_id) v.subject_id, v.schema_id
@@ -81,7 +82,7 @@ _TABLES: Final = {
         WHERE x.subject_id = pairs.target_id AND x.deleted_at IS NULL AND sx.fingerprint = sc.fingerprint)
 )""",
 }
-#: the pairs of environments by the place of their target, with the answers "no"
+#: the pairs of environments by the position of their target, with the answers "no"
 _NO: Final = """
         SELECT pair.n, outlook.context_name, outlook.subject_name
         FROM unnest(%(pair_numbers)s::int[], %(pair_sources)s::bigint[], %(pair_targets)s::bigint[])
@@ -89,7 +90,7 @@ _NO: Final = """
         JOIN promotions_promotionoutlook outlook ON outlook.source_id = pair.source_id
             AND outlook.target_id = pair.target_id
         WHERE outlook.verdict = 'no'"""
-#: filter → the tables that it needs, and those that it leaves
+#: filter → the tables that it needs, and the query for the subjects that it keeps
 _CHOICES: Final = {
     BEHIND: (("trusted", "pairs", "ahead"), "SELECT context, subject FROM ahead"),
     BLOCKED: (
@@ -121,7 +122,7 @@ _CHOICES: Final = {
     WHERE sc.fingerprint <> held.fingerprint""",
     ),
 }
-#: filter → which of the kept marks it takes
+#: filter → the condition on the stored marks
 _MARKED: Final = {
     BEHIND: "kept.behind <> 0",
     BLOCKED: f"""(kept.behind & %(frozen_bits)s <> 0 OR (kept.context_name, kept.subject_name) IN (
@@ -133,7 +134,7 @@ _MARKED: Final = {
     OTHER_ID: "kept.id_differs",
     OTHER_CONTENT: "kept.other_content",
 }
-#: as text, like the names of subjects, so that a page of both is read in the order of the marks' index
+#: as text, like subject names, so that a page of both is read in the order of the marks' index
 _KEPT: Final = """
     SELECT kept.context_name::text AS context, kept.subject_name::text AS subject FROM promotions_boardsubject kept"""
 _NAMED_LIKE: Final = "kept.subject_name ILIKE ALL(%(words)s::text[])"
@@ -143,7 +144,7 @@ _PAGE: Final = """
     WHERE (context COLLATE "C", subject COLLATE "C") > (%(context)s, %(subject)s)
     ORDER BY context COLLATE "C", subject COLLATE "C" LIMIT %(limit)s
 """
-#: the rows to keep: every mark of every subject with a live version
+#: the rows to store: every mark of every subject with a live version
 _MARKS: Final = f"""
     SELECT known.context, known.subject, coalesce(behind.bits, 0), id_differs.subject IS NOT NULL,
         other_content.subject IS NOT NULL
@@ -155,7 +156,7 @@ _MARKS: Final = f"""
     LEFT JOIN (SELECT DISTINCT context, subject FROM ({_CHOICES[OTHER_CONTENT][1]}) found) other_content
         USING (context, subject)
 """  # noqa: S608  of constants
-#: for which environments the marks are, and the subjects that changed since
+#: the environments that the marks are for, and the subjects that changed since
 _STATE: Final = """
 SELECT state.places::text, changed.context_name, changed.subject_name
 FROM (SELECT places FROM promotions_boardstate ORDER BY id LIMIT 1) state
@@ -200,19 +201,19 @@ def page_of(
 
 
 def places_of(environments: Sequence[Environment]) -> list[list[int]]:
-    """The environments of an order, as the state of the marks names them."""
+    """The environments in order, as `BoardState.places` stores them."""
     return [[row.pk, row.registry_id] for row in environments]
 
 
 def mark_rows(environments: Sequence[Environment], names: Sequence[SubjectName] | None) -> tuple[str, dict[str, Any]]:
-    """SQL that gives the marks of subjects (None: of all) as they are now, with its parameters."""
+    """SQL for the current marks of some subjects (None: of all), with its parameters."""
     readable = ReadableSubjects(environments, EVERYTHING)
     parameters = {**readable.parameters(), **_pairs(environments, ()), **_named(names or ()), "words": []}
     return _head(_TABLES, readable, is_narrow=names is not None) + _MARKS, parameters
 
 
 def _changed(readable: ReadableSubjects) -> list[SubjectName] | None:
-    """The subjects whose marks are old; None where the marks are no help: for readers of a part, and in another order."""
+    """The subjects whose marks are stale; None if the marks don't help: the reader may not read all, or the order differs."""
     if not readable.is_everything:
         return None
     with connection.cursor() as cursor:
@@ -243,9 +244,9 @@ def _whole_query(readable: ReadableSubjects, filters: Collection[str]) -> str:
 def _query_by_marks(
     readable: ReadableSubjects, filters: Collection[str], *, is_changed: bool, is_searched: bool
 ) -> str:
-    """By the marks; what changed since they were made is asked of the versions, where anything has.
+    """Query the marks, and the versions for whatever has changed since the marks were made.
 
-    A page is read in the order of the index, and what all pages have is counted: what isn't asked for has no part in it.
+    A page is read in the order of the index, and the rows of all pages are counted. Parts that aren't needed are left out.
     """
     marked = [_NAMED_LIKE] * is_searched + [_UNCHANGED] * is_changed + [_MARKED[n] for n in FILTERS if n in filters]
     marks = _KEPT + (f" WHERE {' AND '.join(marked)}" if marked else "")
@@ -258,7 +259,7 @@ def _query_by_marks(
 
 
 def _conditions(filters: Collection[str]) -> tuple[set[str], str]:
-    """The tables that the filters need, and the query for (context, subject) of the rows that fit all of them."""
+    """The tables that the filters need, and the query for (context, subject) of the rows that match all filters."""
     choices = [_CHOICES[name] for name in FILTERS if name in filters]
     queries = [query for _, query in choices] or [_THERE]
     chosen = " INTERSECT ".join(queries) if len(queries) > 1 else f"{queries[0]} GROUP BY 1, 2"
@@ -266,7 +267,7 @@ def _conditions(filters: Collection[str]) -> tuple[set[str], str]:
 
 
 def _pairs(environments: Sequence[Environment], frozen: Collection[int]) -> Mapping[str, Any]:
-    """What the filters take besides the places: the pairs by the number of their target."""
+    """The other parameters of the filters: the pairs, by the position of their target."""
     pairs = pairs_of(environments)
     numbers = [number for number, row in enumerate(environments) if row.pk in frozen]
     return {
@@ -280,7 +281,7 @@ def _pairs(environments: Sequence[Environment], frozen: Collection[int]) -> Mapp
 
 @contextmanager
 def _planned(*, in_bulk: bool) -> Iterator[None]:
-    """How PostgreSQL plans in the block; an error takes the settings back with the transaction."""
+    """Set how PostgreSQL plans in the block; after an error the rollback restores the settings."""
     if not in_bulk:
         yield
         return
@@ -300,7 +301,7 @@ WHERE kept.context_name = named.context AND kept.subject_name = named.subject
 
 
 def refresh_marks() -> int:
-    """Work out what changed since the last run; gives of how many subjects. One run at a time, another one does nothing."""
+    """Compute the marks of what changed since the last run; returns how many subjects. A second run at the same time does nothing."""
     BoardState.objects.get_or_create(pk=1)
     with transaction.atomic():
         state = BoardState.objects.select_for_update(skip_locked=True).filter(pk=1).first()

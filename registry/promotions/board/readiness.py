@@ -40,9 +40,9 @@ _APPROVED: Final = (PromotionRequest.APPROVED, PromotionRequest.SCHEDULED)
 
 @dataclass(frozen=True)
 class Reason:
-    """One reason for the answer; `code` is a check's or one of `already-there`, `approval`, `approved`, `rights`.
+    """One reason for the verdict. `code` is a check's, or one of `already-there`, `approval`, `approved`, `rights`, `order`.
 
-    `order` says that the environments stand the other way round. `cure` says what would change it.
+    `order` means that the environments are the wrong way round. `cure` says what would change the verdict.
     """
 
     code: str
@@ -52,7 +52,7 @@ class Reason:
 
 @dataclass(frozen=True)
 class Readiness:
-    """The answer, with the reasons that decide it first, and then what is worth knowing besides."""
+    """Whether a version could be promoted: the verdict, with the deciding reasons first."""
 
     subject: str
     version: int
@@ -63,7 +63,7 @@ class Readiness:
     plan_hash: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """The answer as JSON values."""
+        """The readiness as JSON values."""
         return asdict(self)
 
 
@@ -94,24 +94,24 @@ def can_promote(
 
 
 def _environments(source: str, target: str) -> tuple[Environment, Environment]:
-    """Both, in one query. Raises RegistryNotFound."""
+    """Both environments, in one query. Raises RegistryNotFound."""
     rows = Environment.objects.select_related("registry").filter(registry__name__in=(source, target))
     by_name = {row.registry.name: row for row in rows}
     origin, goal = (
         by_name.get(name) or get_environment(name) for name in (source, target)
-    )  # which says what is missing
+    )  # its error says what is missing
     return origin, goal
 
 
 def plan_of(origin: Environment, goal: Environment, subject: SubjectName, number: int) -> Plan:
-    """The plan of one version, without what has no part in the answer."""
+    """The plan of one version, without what has no influence on the verdict."""
     return make_plan(PromotionSpec(goal, (SpecItem(subject, number),), origin), thorough=False)
 
 
 def judged(
     plan: Plan, target: Environment, *, ignore: Iterable[str] = ()
 ) -> tuple[ReadinessVerdict, tuple[Reason, ...]]:
-    """The answer that a plan gives to anybody, whoever asks; checks of the codes to `ignore` aren't counted."""
+    """The verdict of a plan, whoever asks; checks with a code in `ignore` don't count."""
     if not plan.has_work:
         sentence = f"{target.registry.name} has this schema already, as version {plan.steps[-1].target_version}."
         return YES, (Reason("already-there", sentence),)
@@ -131,7 +131,7 @@ def _reason(item: Check) -> Reason:
 
 
 def _approval(plan: Plan, target: Environment) -> Reason:
-    """How many approvals it takes, and of whom; a request without any is never approved."""
+    """How many approvals it needs, and from whom; a request without any approval is never approved."""
     written = [step.subject for step in plan.steps if step.writes]
     approvals = (
         [f"{target.reviews_needed} approval{'s' if target.reviews_needed > 1 else ''}"] if target.reviews_needed else []
@@ -151,7 +151,7 @@ def _named(rule: ReviewRule) -> str:
 
 
 def latest_number(origin: Environment, subject: SubjectName, version: int | str = "latest") -> int:
-    """The version's number; what is missing is said by the plan where it was named. One query for the latest."""
+    """The number of the version; one query for `latest`. Whether a named number exists shows in the plan."""
     number = parse_version(version)
     if number is not None:
         return number
@@ -172,7 +172,7 @@ def latest_number(origin: Environment, subject: SubjectName, version: int | str 
 
 
 def _request(target: Environment, subject: SubjectName, plan: Plan) -> PromotionRequest | None:
-    """The open request that asks for this very schema there."""
+    """The open request for this schema in the target."""
     return (
         PromotionRequest.objects.filter(
             items__open_in=target,
@@ -196,7 +196,7 @@ def _with_request(
     verdict: ReadinessVerdict,
     reasons: tuple[Reason, ...],
 ) -> tuple[ReadinessVerdict, tuple[Reason, ...]]:
-    """The answer with what an open request has already: approved for what is there now, it is yes."""
+    """The verdict, given an open request: it is yes if the request is approved for the present state of the target."""
     if request is None:
         return verdict, reasons
     number = request.pk
@@ -225,7 +225,7 @@ def _with_request(
 
 
 def _passed_over(request: PromotionRequest) -> frozenset[str]:
-    """The codes of failing checks that its approvals pass over."""
+    """The codes of failing checks that the request's approvals override."""
     codes: frozenset[str] = frozenset()
     for review in request.reviews.filter(plan_hash=request.plan_hash, verdict=Review.APPROVE):
         codes |= overridden(review)
@@ -233,7 +233,7 @@ def _passed_over(request: PromotionRequest) -> frozenset[str]:
 
 
 def _rights(target: Environment, subject: SubjectName, by: Actor, request: PromotionRequest | None) -> Sequence[Reason]:
-    """Why whoever asks can't request it, where nobody has yet; that doesn't change the answer."""
+    """Why the actor can't request it, if there is no request yet; that doesn't change the verdict."""
     if request is not None:
         return ()
     registry = target.registry.name
@@ -249,9 +249,9 @@ def _rights(target: Environment, subject: SubjectName, by: Actor, request: Promo
     return ()
 
 
-#: checks that move with the time, which the board looks at when it is shown
+#: checks that change with time; the board evaluates them when it is shown
 TIMED: Final = frozenset({"freeze"})
-#: how much of a run
+#: limits of one run
 MAX_SUBJECTS: Final = 1000
 MAX_SECONDS: Final = 10.0
 _KEPT_REASONS: Final = 10
@@ -282,9 +282,9 @@ WHERE place.id = outlook.source_id AND NOT EXISTS (
 
 
 def refresh_outlooks(*, most: int = MAX_SUBJECTS, seconds: float = MAX_SECONDS) -> int:
-    """Work out what is missing, then what is old, within a time; gives how many were. Rows of what is gone go.
+    """Compute missing answers, then stale ones, within a time limit; returns how many. Answers for deleted subjects are removed.
 
-    The marks of the board come first.
+    The board's marks are refreshed first.
     """
     refresh_marks()
     with connection.cursor() as cursor:
@@ -299,7 +299,7 @@ def work_out(
     most: int = MAX_SUBJECTS,
     seconds: float = MAX_SECONDS,
 ) -> int:
-    """The same for some subjects alone (None: all). What wasn't come to stays unknown until the next time."""
+    """The same for some subjects (None: all). What the time doesn't allow stays unknown until the next run."""
     pairs = pairs_of(environments)
     end, done = time.monotonic() + seconds, []
     for number, subject, basis in _stale(pairs, subjects, most):
@@ -313,7 +313,7 @@ def work_out(
 
 
 def environments_in_order() -> list[Environment]:
-    """All of them with their registries and rules, in the promotion order; two queries."""
+    """All environments with their registries and rules, in promotion order; two queries."""
     return list(Environment.objects.select_related("registry").prefetch_related("review_rules").order_by("position"))
 
 
@@ -334,7 +334,7 @@ def _stale(
 
 
 def _worked_out(pair: EnvironmentPair, subject: SubjectName, basis: str) -> PromotionOutlook | None:
-    """The answer, which is of what was there after the basis was taken; None for a subject that went meanwhile."""
+    """The answer for the state after the fingerprint was taken; None for a subject that was deleted meanwhile."""
     try:
         plan = plan_of(pair.source, pair.target, subject, latest_number(pair.source, subject))
         verdict, reasons = judged(plan, pair.target, ignore=TIMED)
@@ -355,7 +355,7 @@ def _worked_out(pair: EnvironmentPair, subject: SubjectName, basis: str) -> Prom
 
 
 def _store(outlooks: Iterable[PromotionOutlook]) -> None:
-    """Written in one order, so that two runs at a time don't wait for each other in a circle."""
+    """Write the rows in a fixed order, so that two concurrent runs can't deadlock."""
     rows = sorted(outlooks, key=lambda row: (row.source_id, row.target_id, row.context_name, row.subject_name))
     PromotionOutlook.objects.bulk_create(
         rows,

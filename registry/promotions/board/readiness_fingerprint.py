@@ -1,5 +1,6 @@
-"""A hash of everything that a stored readiness answer depends on, computed by the database: one query tells which answers
-of a board are still fresh.
+"""A hash, computed by the database, of everything that a stored readiness answer depends on.
+
+One query tells which answers of a board are still fresh.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ CANDIDATE = """
     ORDER BY v.version DESC LIMIT 1
 """
 
-#: all that the candidate refers to, and these in turn: what the plan takes along, and what the target holds of it
+#: everything that the candidate refers to, directly or indirectly, and what the target has of it
 _ALONG = """
     WITH RECURSIVE along(version) AS (
         SELECT r.target_id FROM subjects_schemareference r WHERE r.schema_id = candidate.schema_id
@@ -103,7 +104,7 @@ LEFT JOIN fact source_fact ON source_fact.registry = pair.source_registry
 """
 _CANDIDATE = CANDIDATE.format(subject="source.id")
 _BASIS_OF_ALL = _BASIS_OF.format(candidate=_CANDIDATE, along=_ALONG, wanted="")
-#: those of a page are found by their names, in an index
+#: an index finds the subjects of a page by name
 _BASIS_OF_WANTED = _BASIS_OF.format(
     candidate=_CANDIDATE,
     along=_ALONG,
@@ -127,7 +128,7 @@ def pairs_of(environments: Sequence[Environment]) -> list[EnvironmentPair]:
 def basis_query(
     pairs: Sequence[EnvironmentPair], subjects: Sequence[SubjectName] | None = None
 ) -> tuple[str, dict[str, Any]]:
-    """SQL that gives (number of the pair, context, subject, basis), with its parameters; `subjects` None means all."""
+    """SQL for (position of the pair, context, subject, fingerprint), with its parameters; `subjects` None means all."""
     names = None if subjects is None else [name.qualified for name in subjects]
     registries = {row.registry.pk: row.registry for pair in pairs for row in (pair.source, pair.target)}
     facts_by_registry = facts_of(list(registries.values()), names)
@@ -153,7 +154,7 @@ def basis_query(
 def bases(
     pairs: Sequence[EnvironmentPair], subjects: Sequence[SubjectName] | None = None
 ) -> Iterator[tuple[int, SubjectName, str]]:
-    """The rows of that query."""
+    """The rows of `basis_query`."""
     with connection.cursor() as cursor:
         cursor.execute(*basis_query(pairs, subjects))
         for number, context, subject, basis in cursor.fetchall():
@@ -161,7 +162,7 @@ def bases(
 
 
 def _digests(pairs: Sequence[EnvironmentPair]) -> list[str]:
-    """What holds for each pair as a whole: the target's rules, and the configs and modes wider than a subject."""
+    """A digest of what concerns each pair as a whole: the target's rules, and configs and modes wider than a subject."""
     registries = [pair.target.registry_id for pair in pairs]
     prefetch_related_objects([pair.target for pair in pairs], "review_rules")
     wide = {
@@ -181,7 +182,7 @@ def _digests(pairs: Sequence[EnvironmentPair]) -> list[str]:
 
 
 def _rules(environment: Environment) -> list[dict[str, Any]] | None:
-    """As `_grouped` gives them: an answer that was worked out ahead is known by it."""
+    """The rules in the form of `_grouped`, since stored answers contain that form in their hash."""
     names = [column.attname for column in ReviewRule._meta.concrete_fields]
     rules = sorted(environment.review_rules.all(), key=lambda rule: rule.pk)
     return [{name: getattr(rule, name) for name in names} for rule in rules] or None

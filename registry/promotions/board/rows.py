@@ -45,7 +45,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class BoardCell:
-    """A subject in an environment, held against the environment before it.
+    """A subject in an environment, compared with the environment before it.
 
     `version` is the newest live one, 0 where there is none; it came `since`, and `standing` is what was decided of it.
     `row` is its number in the database, and `live` has number and row of each live one, ascending.
@@ -74,7 +74,7 @@ class BoardCell:
 
 @dataclass(frozen=True)
 class BoardRow:
-    """A subject with a cell for each place."""
+    """A subject with a cell for each environment."""
 
     subject: SubjectName
     cells: tuple[BoardCell, ...]
@@ -82,7 +82,7 @@ class BoardRow:
 
 @dataclass(frozen=True)
 class _Version:
-    """A live version of a subject on the page."""
+    """A live version of a subject of the page."""
 
     number: int
     fingerprint: str
@@ -101,7 +101,7 @@ _LiveVersions = Mapping[tuple[int, SubjectName], Sequence[_Version]]
 
 
 def rows_of(environments: Sequence[Environment], subjects: Sequence[SubjectName], by: Actor) -> tuple[BoardRow, ...]:
-    """The rows of these subjects, with cells as somebody may read them; a constant number of queries."""
+    """The rows of these subjects, with the cells that the actor may read; a constant number of queries."""
     if not subjects:
         return ()
     versions = _live_versions(environments, subjects, by)
@@ -115,7 +115,7 @@ def rows_of(environments: Sequence[Environment], subjects: Sequence[SubjectName]
     )
 
 
-#: those of a page are found by their names, in an index
+#: an index finds the subjects of a page by name
 _VERSIONS: Final = """
 SELECT c.registry_id, c.name, s.name, v.version, sc.fingerprint, sc.schema_id, v.id, v.created_at,
        st.standing, st.message, st.ends_at, st.decided_by, st.decided_at
@@ -130,7 +130,7 @@ ORDER BY v.version
 
 
 def _live_versions(environments: Sequence[Environment], subjects: Sequence[SubjectName], by: Actor) -> _LiveVersions:
-    """The live versions of the page's subjects, ascending, where somebody may read them; one query."""
+    """The live versions of the page's subjects that the actor may read, ascending; one query."""
     readable = {
         (environment.registry_id, name.context, name.subject): (environment.pk, name)
         for environment in environments
@@ -157,7 +157,7 @@ def _names(subjects: Sequence[SubjectName]) -> dict[str, list[str]]:
 
 
 _Outlooks = Mapping[tuple[int, SubjectName], tuple[str, tuple[Mapping[str, str], ...]]]
-#: the answers that were worked out from what is there now
+#: the answers whose fingerprint still matches
 _FRESH: Final = """
 SELECT known.n, known.context, known.subject, outlook.verdict, outlook.reasons::text
 FROM ({basis}) known
@@ -170,7 +170,7 @@ JOIN promotions_promotionoutlook outlook ON outlook.source_id = place.source_id
 
 
 def _readiness(environments: Sequence[Environment], subjects: Sequence[SubjectName]) -> _Outlooks:
-    """(number of the pair, subject) → the answer that still holds."""
+    """(position of the pair, subject) → the answer, if it is still fresh."""
     pairs = pairs_of(environments)
     if not pairs or not subjects:
         return {}
@@ -208,7 +208,7 @@ def _requests(environments: Sequence[Environment], subjects: Sequence[SubjectNam
 
 @dataclass(frozen=True)
 class _SubjectStep:
-    """A subject's versions in an environment and in the one before it; `number` is that of the place in the order."""
+    """A subject's versions in an environment and in the one before it; `number` is the environment's position."""
 
     number: int
     environment: Environment
@@ -217,12 +217,12 @@ class _SubjectStep:
 
     @cached_property
     def candidate(self) -> _Version | None:
-        """The one that would be promoted: the newest that isn't quarantined."""
+        """The version that would be promoted: the newest that isn't quarantined."""
         return next((version for version in reversed(self.before) if version.is_trusted), None)
 
     @cached_property
     def is_behind(self) -> bool:
-        """Whether that one isn't here."""
+        """Whether this environment lacks the candidate."""
         return self.candidate is not None and all(v.fingerprint != self.candidate.fingerprint for v in self.here)
 
 
@@ -284,7 +284,7 @@ MAX_TEXT: Final = 200
 
 @dataclass(frozen=True)
 class BoardPlace:
-    """An environment as a column; `frozen` says until when nothing is applied there, "" if something is."""
+    """An environment as a column; `frozen` says until when it is frozen, "" if it isn't."""
 
     name: str
     position: int
@@ -294,7 +294,7 @@ class BoardPlace:
 
 @dataclass(frozen=True)
 class Board:
-    """A page of the board; `total` counts the rows of all pages, `after` begins the next one ("" on the last)."""
+    """A page of the board; `total` counts the rows of all pages, `after` starts the next page ("" on the last)."""
 
     environments: tuple[BoardPlace, ...]
     rows: tuple[BoardRow, ...]
@@ -311,10 +311,10 @@ def board_rows(
     limit: int = 50,
     rows: Sequence[Environment] | None = None,
 ) -> Board:
-    """A page of the subjects that somebody may read, by name, with all of the words in `text` and fitting all filters.
+    """A page of the subjects that the actor may read, by name, that contain all words of `text` and match all filters.
 
-    `blocked` goes by what was worked out last; a cell where something moved since then says that it isn't known.
-    `after` is what the page before gave; `rows` are those of `environment_rows`, where the caller has read them already.
+    `blocked` uses the last stored answers; a cell whose state has changed since says `unknown`.
+    `after` comes from the previous page; `rows` are those of `environment_rows`, if the caller has read them already.
     Raises NotSignedIn, NotAllowed, InvalidInput, InvalidName.
     """
     if not may_somewhere(by, "schema.read"):
@@ -345,7 +345,7 @@ def board_rows(
 
 
 def _patterns(text: str) -> list[str]:
-    """A pattern for each word, with nothing in it that PostgreSQL reads as one."""
+    """An escaped LIKE pattern for each word."""
     if len(text) > MAX_TEXT or "\0" in text:
         raise InvalidInput(f"Search with at most {MAX_TEXT} characters, and without NUL.")
     terms = text.split()[:MAX_WORDS]
@@ -353,7 +353,7 @@ def _patterns(text: str) -> list[str]:
 
 
 def _frozen(environments: Sequence[Environment]) -> dict[int, str]:
-    """Environment → why nothing is applied there now."""
+    """Environment → the freeze that is in force, as a sentence."""
     windows = ((row.pk, window_of(row, time_travel.present())) for row in environments)
     return {
         number: f"Frozen until {window.ends_at:%Y-%m-%d %H:%M} UTC: {window.reason}"

@@ -1,8 +1,8 @@
 """Advisory checks of a plan: lint findings, a missing owner or description, and descriptions that come along.
 
-No advice stops a promotion, voids an approval, or keeps a request out of a bulk approval. A description is copied where
-the target has none; it replaces another one only together with the subject's own settings. It is no step of the plan
-and no part of what is approved, because no client gets anything else by it.
+Advice never stops a promotion, voids an approval, or keeps a request out of a bulk approval. A description is copied if
+the target has none; it replaces an existing one only together with the subject's own settings. It is neither a step of
+the plan nor part of what is approved, because it changes nothing for clients.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _INFO: Final = "info"
 
 
 def checks_of_care(spec: PromotionSpec, subjects: Sequence[str], schemas: Mapping[str, ParsedSchema]) -> list[Check]:
-    """A check each of the linter, of owners and of descriptions, for all of these subjects; four queries."""
+    """One check each for lint findings, owners and descriptions, over all of these subjects; four queries."""
     return [_linted(subjects, schemas), _owned(spec.target.registry, subjects), _described(spec, subjects)]
 
 
@@ -85,7 +85,7 @@ PROMOTE: Final = "promote"
 
 
 def checks_of_notes(spec: PromotionSpec, plan: Plan) -> list[Check]:
-    """What becomes of the descriptions; nothing where the source has none, or the target has the same. Two queries."""
+    """What happens to the descriptions; no check if the source has none or the target has the same. Two queries."""
     if spec.kind != PROMOTE or spec.source is None:
         return []
     pairs = _pairs(spec.source.registry, spec.target.registry, plan.steps)
@@ -118,7 +118,7 @@ def _check(name: SubjectName, here: Note, there: Note, spec: PromotionSpec, *, e
 
 
 def carry_notes(request: PromotionRequest, steps: Iterable[PlanStep], by: Actor) -> None:
-    """Write the descriptions that go along, in the transaction of the applying."""
+    """Write the descriptions that come along, in the transaction that applies the request."""
     if request.kind != PROMOTE or request.source is None:
         return
     target = request.target.registry
@@ -137,7 +137,7 @@ def carry_notes(request: PromotionRequest, steps: Iterable[PlanStep], by: Actor)
 
 
 def _pairs(source: Registry, target: Registry, steps: Iterable[PlanStep]) -> dict[SubjectName, tuple[Note, Note]]:
-    """The subjects whose description differs, with both; the target's may be empty, the source's isn't."""
+    """The subjects whose description differs, with both descriptions; the target's may be empty."""
     names = sorted({parse_subject(step.subject) for step in steps}, key=lambda name: name.qualified)
     here, there = notes_of(source, names), notes_of(target, names)
     pairs = {name: (here[name], there.get(name, Note())) for name in names if name in here}

@@ -13,27 +13,26 @@ from registry.promotions.plan.types import NEWER, SOURCE_DRIFT, WARN, Check, Pla
 from registry.subjects.models import Registry, SchemaVersion
 from registry.subjects.versions.qualified_names import SubjectName
 
-#: of what a plan does at the target, and of the finding that it answers (by number; None: of none), the checks that
-#: another app adds; in a constant number of queries
+#: the checks that another app adds, from the target, the plan's steps and the number of the finding that the request
+#: answers (None: none); in a constant number of queries
 Outlook = Callable[[Registry, Sequence[PlanStep], int | None], Sequence[Check]]
-#: of registries and subjects (None: of all), what those checks depend on for each that has anything: any text that changes
-#: with it, by the registry's key and the subject; in a constant number of queries. Subjects are named as the dialects
-#: write them
+#: what those checks depend on, for registries and subjects (None: all): a text that changes with it, by registry key and
+#: qualified subject; in a constant number of queries
 Facts = Callable[[Collection[Registry], Collection[str] | None], Mapping[int, Mapping[str, str]]]
-#: of a registry and subjects, the numbers of the open break findings of each that has any; one query
+#: the numbers of the open break findings by subject, for a registry and subjects; one query
 OpenBreaks = Callable[[Registry, Collection[str]], Mapping[str, Sequence[int]]]
-#: name → whom to ask
+#: name → the provider of break findings
 BREAKS: Final[dict[str, OpenBreaks]] = {}
-#: name → whom to ask
+#: name → the provider of checks
 OUTLOOKS: Final[dict[str, Outlook]] = {}
-#: name → what its answers depend on, so that those worked out ahead are known to be old
+#: name → the provider of facts that its checks depend on, which tell when stored answers are stale
 FACTS: Final[dict[str, Facts]] = {}
 
 
 def outlook(name: str, ask: Outlook, facts: Facts | None = None) -> None:
-    """Adds one, or replaces the one of that name; called when an app starts.
+    """Add a provider of checks, or replace the one of that name; called when an app starts.
 
-    Without `facts` its checks count as ones that never fail: the board doesn't watch for their changes.
+    Without `facts` the board treats its checks as ones that never fail, and doesn't watch for changes.
     """
     OUTLOOKS[name] = ask
     FACTS.pop(name, None)
@@ -42,12 +41,12 @@ def outlook(name: str, ask: Outlook, facts: Facts | None = None) -> None:
 
 
 def find_breaks(name: str, ask: OpenBreaks) -> None:
-    """Adds one, or replaces the one of that name; called when an app starts."""
+    """Add a provider of break findings, or replace the one of that name; called when an app starts."""
     BREAKS[name] = ask
 
 
 def open_breaks(registry: Registry, subjects: Collection[str]) -> dict[str, list[int]]:
-    """The open break findings of the subjects, by number; subjects without any aren't there."""
+    """The numbers of the open break findings by subject; subjects without any are left out."""
     breaks: dict[str, list[int]] = {}
     for ask in BREAKS.values():
         for subject, numbers in ask(registry, subjects).items():
@@ -56,12 +55,12 @@ def open_breaks(registry: Registry, subjects: Collection[str]) -> dict[str, list
 
 
 def checks_from_outside(target: Registry, plan: Plan, answers: int | None = None) -> tuple[Check, ...]:
-    """The checks of all of them for a plan."""
+    """The checks of all providers for a plan."""
     return tuple(check for ask in OUTLOOKS.values() for check in ask(target, plan.steps, answers))
 
 
 def facts_of(targets: Collection[Registry], subjects: Collection[str] | None = None) -> dict[int, dict[str, str]]:
-    """By registry, for each of the subjects that another app has something to say of, all that it says."""
+    """Registry → subject → all facts that other apps provide."""
     facts_by_registry: dict[int, dict[str, list[str]]] = {}
     for name, ask in sorted(FACTS.items()):
         for registry, by_subject in ask(targets, subjects).items():
@@ -77,10 +76,10 @@ _CURE: Final = "Resolve or acknowledge what is open there, or approve it with a 
 
 
 def checks_of_source(spec: PromotionSpec, plan: Plan) -> list[Check]:
-    """Of each subject that the plan writes, its open break findings at the source, and that it has a newer version there.
+    """For each subject that the plan writes: open break findings at the source, and a newer version there.
 
-    They are counted and not told: whoever may read the request may not read the source. An approval binds to the first,
-    so that a break which opens later voids it. Two queries; no checks for what comes from no environment.
+    The findings are only counted, because a reader of the request may not be allowed to read the source. An approval
+    binds to the first check, so a break that opens later voids it. Two queries; no checks without a source.
     """
     if spec.source is None or spec.source.pk == spec.target.pk:
         return []

@@ -26,7 +26,7 @@ NAMED: Final = 5
 def checks_of_clients(registry: Registry, subjects: Sequence[str], schemas: Mapping[str, ParsedSchema]) -> list[Check]:
     """A check for each subject that has declared clients at the target; a constant number of queries.
 
-    A client that wasn't heard of for long counts as one that isn't known to be there, and is told apart.
+    Clients that haven't been seen for long don't count, and are mentioned separately.
     """
     names = {parse_subject(subject): subject for subject in subjects if subject in schemas}
     clients = clients_of_several(registry, names.keys()) if names else {}
@@ -75,7 +75,7 @@ def _counted(number: int) -> str:
 
 
 CONSUMERS: Final = "acknowledged"
-#: what the audit's reason begins with where somebody takes back what they said
+#: how the audit's reason begins when somebody withdraws an acknowledgement
 TAKEN_BACK: Final = "take back the acknowledgement of"
 _NAME: Final = "consumers acknowledged"
 #: clients that are named in a sentence
@@ -84,7 +84,7 @@ _NAMED: Final = 5
 
 @dataclass(frozen=True, order=True)
 class AffectedClient:
-    """A declared client of a subject that doesn't go on with what a plan brings."""
+    """A declared client of a subject that the plan breaks."""
 
     subject: str
     client: str
@@ -96,7 +96,7 @@ class AffectedClient:
 
 
 def affected_clients(checks: Iterable[Mapping[str, Any]]) -> tuple[AffectedClient, ...]:
-    """The clients that don't go on, as stored checks have them."""
+    """The clients that the plan breaks, from stored checks."""
     return tuple(
         AffectedClient(str(check.get("subject") or ""), str(name))
         for check in checks
@@ -112,10 +112,9 @@ def acknowledged_check(
     *,
     blocks: bool,
 ) -> list[Check]:
-    """Whether each of them has been acknowledged; no check where none is hurt.
+    """Whether somebody has acknowledged the plan for each affected client; no check if there is none.
 
-    `given` are those of which somebody has acknowledged this plan, `voided` those of which only an earlier one.
-    `concerned` are those that are left, of `asked`.
+    `acknowledged` are the clients for which this plan was acknowledged, `voided` those for which only an earlier one was.
     """
     if not hurt:
         return []
@@ -133,7 +132,7 @@ def acknowledged_check(
 
 
 def with_rule(plan: Mapping[str, Any], *, blocks: bool) -> dict[str, Any]:
-    """A stored plan whose check has the verdict that the environment gives it now."""
+    """A stored plan whose check has the verdict of the environment's present rule."""
     return {**plan, "checks": [_ruled(check, blocks=blocks) for check in plan["checks"]]}
 
 
@@ -150,7 +149,7 @@ def _listed(consumers: Collection[AffectedClient]) -> str:
 
 
 def consumers_check(spec: PromotionSpec, plan: Plan) -> list[Check]:
-    """The check of a plan that is whole but for it; one query where a client is hurt, none elsewhere."""
+    """The check for a plan that is otherwise complete; one query if a client is affected, else none."""
     hurt = affected_clients([check.to_dict() for check in plan.checks if check.concerned])
     if not hurt:
         return []
@@ -159,7 +158,7 @@ def consumers_check(spec: PromotionSpec, plan: Plan) -> list[Check]:
 
 
 def check_of(request: PromotionRequest) -> list[Check]:
-    """The same of a request's stored plan, its target joined."""
+    """The same check for a request's stored plan; its target is joined."""
     hurt = affected_clients(request.plan["checks"])
     if not hurt:
         return []
@@ -169,13 +168,13 @@ def check_of(request: PromotionRequest) -> list[Check]:
 
 
 def counted_anew(request: PromotionRequest) -> dict[str, Any]:
-    """The stored plan of a request with that check as it is now."""
+    """The stored plan of a request with the present state of that check."""
     others = [check for check in request.plan["checks"] if check.get("code") != CONSUMERS]
     return {**request.plan, "checks": [*others, *(check.to_dict() for check in check_of(request))]}
 
 
 def _acknowledgements(request_id: int, plan_hash: str) -> tuple[set[AffectedClient], set[AffectedClient]]:
-    """Of which clients somebody has acknowledged this plan, and of which another one."""
+    """The clients for which this plan was acknowledged, and those for which only another one was."""
     rows = Acknowledgement.objects.filter(request_id=request_id).values_list("subject", "client", "plan_hash")
     acknowledged, voided = set[AffectedClient](), set[AffectedClient]()
     for subject, client, said_of in rows:

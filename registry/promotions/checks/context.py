@@ -47,9 +47,9 @@ _CURE: Final = "Scan the topic again, then run the checks again; or have a revie
 
 
 def aged(check: Check, rule: EvidenceRule, now: datetime, *, has_versions: bool = True) -> Check:
-    """The check as the rule has it: stale where what it rests on is too old, failing where there has to be something.
+    """The check under the rule: stale if its evidence is too old, failing if required evidence is missing.
 
-    Without a version at the target there is nothing that messages could have been written with.
+    If the target has no version, no messages can have been written, so the rule doesn't apply.
     """
     if not rule.binds or not has_versions:
         return check
@@ -63,7 +63,7 @@ def aged(check: Check, rule: EvidenceRule, now: datetime, *, has_versions: bool 
 
 
 def with_age(plan: Mapping[str, Any], rule: EvidenceRule, now: datetime) -> dict[str, Any]:
-    """A stored plan whose evidence is as old as it is now: it ages without the plan's being made again."""
+    """A stored plan with the present age of its evidence, which changes while the plan stays the same."""
     if not rule.hours:
         return dict(plan)
     return {**plan, "checks": [_aged_row(row, rule, now) for row in plan["checks"]]}
@@ -77,13 +77,13 @@ def _aged_row(row: Mapping[str, Any], rule: EvidenceRule, now: datetime) -> Mapp
 
 
 def too_old(plan: Mapping[str, Any], rule: EvidenceRule, now: datetime) -> str:
-    """The first sentence of a stored plan that rests on evidence that is too old by now; "" where none does."""
+    """The sentence of the first check of a stored plan whose evidence is too old by now; "" if there is none."""
     rows = with_age(plan, rule, now)["checks"]
     return next((str(row["sentence"]) for row in rows if row.get("code") == EVIDENCE and row["verdict"] == STALE), "")
 
 
 def _too_old(as_of: str, sentence: str, rule: EvidenceRule, now: datetime) -> str:
-    """The sentence of what is too old; "" for what isn't, and for what was never seen."""
+    """The sentence for evidence that is too old; "" for fresh evidence, and for none."""
     if not rule.hours or not as_of:
         return ""
     scanned_at = datetime.fromisoformat(as_of).astimezone(UTC)
@@ -99,7 +99,7 @@ THREADS: Final = "threads"
 
 
 def threads_check(count: int, *, blocks: bool) -> list[Check]:
-    """The check of so many open discussions, none where all are resolved; it fails where they stop the release."""
+    """The check for open discussions, none if all are resolved; it fails if the environment requires resolved discussions."""
     if not count:
         return []
     sentence = "1 discussion is not resolved." if count == 1 else f"{count} discussions are not resolved."
@@ -110,12 +110,12 @@ def threads_check(count: int, *, blocks: bool) -> list[Check]:
 
 
 def with_threads(plan: Mapping[str, Any], count: int, *, blocks: bool) -> dict[str, Any]:
-    """A stored plan whose check of discussions is that of now: they come and go without its being made again."""
+    """A stored plan with the present check of discussions, which change while the plan stays the same."""
     checks = [check for check in plan["checks"] if check.get("code") != THREADS]
     return {**plan, "checks": [*checks, *(check.to_dict() for check in threads_check(count, blocks=blocks))]}
 
 
-#: subjects of a plan whose evidence and dependants are looked for; the rest says that it wasn't
+#: subjects of a plan whose evidence and dependants are read
 MAX_LOOKED_AT: Final = 20
 _NAMED: Final = 5
 _DATA: Final[tuple[Kind, ...]] = ("data",)
@@ -124,7 +124,7 @@ _DATA: Final[tuple[Kind, ...]] = ("data",)
 def checks_around(
     spec: PromotionSpec, plan: Plan, items: Sequence[IncomingVersion], *, thorough: bool = True
 ) -> tuple[Check, ...]:
-    """All of these checks; with `thorough` those too that read data's evidence and try what referrers would meet."""
+    """All of these checks; `thorough` includes those that read evidence from data and try dependants."""
     target = spec.target
     adding = {step.subject: step for step in plan.steps if step.adds}
     checks = [*_frozen(target), *_mirrored(target.registry), *_open_threads(spec)]
@@ -143,7 +143,7 @@ def checks_around(
 
 
 def frozen_until(target: Environment) -> str:
-    """Why and until when nothing is applied to an environment, as a sentence; "" if it isn't frozen now."""
+    """Why and until when an environment is frozen, as a sentence; "" if it isn't frozen now."""
     window = frozen_at([target], timezone.now()).get(target.pk)
     if window is None:
         return ""
@@ -159,7 +159,7 @@ def _frozen(target: Environment) -> list[Check]:
 
 
 def _mirrored(registry: Registry) -> list[Check]:
-    """How fresh the mirror is from which the plan of a remote registry is made."""
+    """How fresh the mirror is that the plan for a remote registry is made from."""
     if registry.kind != Registry.REMOTE:
         return []
     name, cure = "mirror of the target", "Synchronise the mirror."
@@ -180,7 +180,7 @@ def _open_threads(spec: PromotionSpec) -> list[Check]:
 
 
 def _without_reviewers(request_id: int) -> list[Check]:
-    """Whether nobody at all could approve the request as it stands."""
+    """A warning if nobody could approve the request as it is."""
     request = PromotionRequest.objects.select_related("target__registry").get(pk=request_id)
     sentence = needed_for(request).nobody_can
     if not sentence:
@@ -190,9 +190,9 @@ def _without_reviewers(request_id: int) -> list[Check]:
 
 
 def _referrers(registry: Registry, adding: dict[str, PlanStep], schemas: dict[str, ParsedSchema]) -> list[Check]:
-    """For each subject that others at the target refer to: how many, to which versions, and what they meet on moving on.
+    """For each subject that others at the target refer to: how many, to which versions, and what an update would break.
 
-    It names none of them: whoever reads the request reads this, and may not read those.
+    The check names none of the referrers, because a reader of the request may not be allowed to read them.
     """
     pinned = _pinned(registry, [parse_subject(name) for name in adding])
     checks = []
@@ -208,7 +208,7 @@ def _referrers(registry: Registry, adding: dict[str, PlanStep], schemas: dict[st
 
 
 def _referring(links: Sequence[tuple[str, int]]) -> str:
-    """How many subjects refer to which versions, from pairs of a referring subject and the version that it names."""
+    """How many subjects refer to which versions, from pairs of referring subject and version."""
     subjects = len({subject for subject, _ in links})
     versions = sorted({version for _, version in links})
     named = ", ".join(map(str, versions[:_NAMED])) + (
@@ -221,7 +221,7 @@ def _referring(links: Sequence[tuple[str, int]]) -> str:
 
 
 def _pinned(registry: Registry, names: Sequence[SubjectName]) -> dict[str, list[tuple[str, int]]]:
-    """Subject → pairs of a subject that refers to it and the version that it names, of live versions; one query."""
+    """Subject → pairs of referring subject and version, of live versions; one query."""
     rows = SchemaReference.objects.filter(
         target__in=SchemaVersion.objects.filter(named_in(names, "subject__"), subject__context__registry=registry),
         schema__versions__deleted_at=None,
@@ -243,7 +243,7 @@ def _pinned(registry: Registry, names: Sequence[SubjectName]) -> dict[str, list[
 
 
 def _meets(registry: Registry, subject: SubjectName, schema: ParsedSchema) -> list[str]:
-    """What those that refer to the subject would break if they moved to the schema."""
+    """How many dependants of the subject couldn't use the new schema."""
     try:
         dependants = dependants_of(registry, subject, schema, schema_engine.references_of(schema))
     except SchemaTooCostly as error:
@@ -255,7 +255,7 @@ def _meets(registry: Registry, subject: SubjectName, schema: ParsedSchema) -> li
 def _data(
     target: Environment, plan: Plan, adding: dict[str, PlanStep], schemas: dict[str, ParsedSchema]
 ) -> list[Check]:
-    """Whether what is promoted reads the messages that are there, whatever versions the level names."""
+    """Whether the promoted schema reads the existing messages, whichever versions the level compares with."""
     if not any(kind == "data" for kind, _ in PROVIDERS.values()):
         return []
     rule, now = target.evidence_rule, timezone.now()
@@ -294,7 +294,7 @@ def _data_check(registry: Registry, plan: Plan, subject: str, schema: ParsedSche
 
 
 def _oldest_as_of(evidence: Iterable[Sequence[Evidence]]) -> str:
-    """When the oldest of it was seen: what is told is no newer than that."""
+    """The time of the oldest evidence, ISO 8601; "" if there is none."""
     times = [item.as_of for items in evidence for item in items if item.as_of is not None]
     return min(times).astimezone(UTC).isoformat(timespec="seconds") if times else ""
 
@@ -306,7 +306,7 @@ def _first_sentence(items: Sequence[Evidence]) -> str:
 def _unreadable(
     registry: Registry, subject: SubjectName, schema: ParsedSchema, numbers: Sequence[int]
 ) -> list[tuple[int, str]]:
-    """The versions in use whose messages the schema doesn't read, newest first, each with the first reason."""
+    """The versions in use whose messages the schema can't read, newest first, each with the first reason."""
     rows = SchemaVersion.objects.filter(
         named_in([subject], "subject__"), subject__context__registry=registry, version__in=numbers
     ).select_related("schema")

@@ -1,6 +1,6 @@
 """Checks of a plan that the registry itself answers: compatibility, references, modes, policies, schema ids. Pure.
 
-A check that doesn't pass says what would make it pass.
+A check that doesn't pass says what would fix it.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from registry.subjects.policy.effective_policy import MIRROR_MODE, NO_POLICY
 from registry.subjects.versions.parsed_schemas import parse_schema
 
 _NO_LEVEL = "NONE"
-#: what is named in a sentence before "and … more"
+#: names in a sentence before "and … more"
 _NAMED = 5
 
 
 @dataclass(frozen=True)
 class CompatibilityResult:
-    """The check of compatibility, with its report where there was anything to compare with."""
+    """The compatibility check, with its report if there was a version to compare with."""
 
     check: Check
     report: Report | None = None
@@ -52,7 +52,7 @@ class CompatibilityResult:
 
 
 def mode(subject: str, state: TargetState, step: PlanStep, *, can_bring_id: bool) -> Check:
-    """Whether the target's mode lets the step write."""
+    """Whether the target's mode allows the step to write."""
     name = f"mode of {subject}"
     if step.kind == ADOPT:
         return Check("mode", name, PASS, "Nothing is written: the version is there.", subject=subject)
@@ -76,7 +76,7 @@ def mode(subject: str, state: TargetState, step: PlanStep, *, can_bring_id: bool
 
 
 def references(item: IncomingVersion, step: PlanStep, target: Target) -> list[Check]:
-    """Whether what the step refers to is at the target by then; no check for a schema that refers to nothing."""
+    """Whether the target will have what the step refers to; no check for a schema without references."""
     name = f"references of {item.subject}"
     if item.problem:
         cure = "Register or promote what it refers to first, or change its references."
@@ -93,9 +93,9 @@ def references(item: IncomingVersion, step: PlanStep, target: Target) -> list[Ch
 
 
 def well_formed(item: IncomingVersion, schema: ParsedSchema, state: TargetState) -> list[Check]:
-    """Whether the target takes the text as a new one: an import may have brought the source what it wouldn't take.
+    """Whether the target accepts the text as a new schema, which an import into the source may have bypassed.
 
-    No check for a text that it takes.
+    No check for a text that it accepts.
     """
     if state.mode in MODES_WITH_IDS or state.settings.validate_new_schemas is False:
         return []
@@ -109,7 +109,7 @@ def well_formed(item: IncomingVersion, schema: ParsedSchema, state: TargetState)
 
 
 def standing(item: IncomingVersion, step: PlanStep) -> list[Check]:
-    """A version that shouldn't be used any more isn't brought anywhere; adopting is how one leaves quarantine."""
+    """Whether the version may be promoted by its standing; adopting is the way out of quarantine."""
     if not step.adds or not item.version:
         return []
     name = f"standing of {item.subject}"
@@ -123,7 +123,7 @@ def standing(item: IncomingVersion, step: PlanStep) -> list[Check]:
 def compatibility(
     subject: str, schema: ParsedSchema, state: TargetState, metadata: Contract | None
 ) -> CompatibilityResult:
-    """Whether the schema holds the target's level against every version that the level names."""
+    """Whether the schema passes the target's level against every version that the level compares with."""
     name = f"compatibility of {subject}"
     history = compared_with(state, metadata)
     if not history:
@@ -176,7 +176,7 @@ def _place(item: ReportItem) -> str:
 
 
 def compared_with(state: TargetState, metadata: Contract | None) -> list[tuple[int, ParsedSchema]]:
-    """The versions that a new one is held against: all, or those of its compatibility group."""
+    """The versions that a new one is compared with: all, or those of its compatibility group."""
     group = state.settings.compatibility_group
     rows: Sequence[TargetVersion] = state.history
     if group:
@@ -185,7 +185,7 @@ def compared_with(state: TargetState, metadata: Contract | None) -> list[tuple[i
 
 
 def policy(subject: str, schema: ParsedSchema, state: TargetState, metadata: Contract | None) -> list[Check]:
-    """What the rules beside the level say; no check where there are none."""
+    """The verdict of the target's schema policy; no check if it has none."""
     if state.policy == NO_POLICY:
         return []
     report = schema_engine.check_policy(state.policy, schema, compared_with(state, metadata))
@@ -200,7 +200,7 @@ def policy(subject: str, schema: ParsedSchema, state: TargetState, metadata: Con
 
 
 def reserved_fields(subject: str, schema: ParsedSchema, state: TargetState, metadata: Contract | None) -> list[Check]:
-    """Whether reserved fields stay reserved and unused, where the target's config asks for that."""
+    """Whether reserved fields stay reserved and unused, if the target's config requires it."""
     if not state.settings.validate_fields:
         return []
     name, before = f"reserved fields of {subject}", state.history[-1].metadata if state.history else None
@@ -215,7 +215,7 @@ def reserved_fields(subject: str, schema: ParsedSchema, state: TargetState, meta
 
 
 def not_undone(item: IncomingVersion, state: TargetState, step: PlanStep) -> Check:
-    """What a roll back leaves as it is."""
+    """What a roll back does not undo."""
     later = [version.version for version in state.history if version.version > item.version]
     sentence = (
         f"Version {item.version} becomes current again as version {step.target_version}. Not undone: {_versions(later)}"
@@ -225,7 +225,7 @@ def not_undone(item: IncomingVersion, state: TargetState, step: PlanStep) -> Che
 
 
 def config(subject: str, state: TargetState, changes: Mapping[str, Any]) -> Check:
-    """What the config that comes along changes at the target, after the versions are there."""
+    """What the promoted config changes at the target, after the versions are registered."""
     name = f"config of {subject}"
     if not changes:
         return Check("config", name, PASS, "The target has these settings already.", subject=subject)
@@ -239,14 +239,14 @@ def config(subject: str, state: TargetState, changes: Mapping[str, Any]) -> Chec
 
 
 def _weakens(before: str, after: str) -> bool:
-    """Whether the new level lets pass what the old one stops."""
+    """Whether the new level allows what the old one forbids."""
     old, new = levels.LEVELS[before], levels.LEVELS[after]
     scopes = ("none", "latest", "all")
     return not set(old.directions) <= set(new.directions) or scopes.index(new.scope) < scopes.index(old.scope)
 
 
 def ids(steps: Sequence[PlanStep]) -> list[Check]:
-    """How the schema ids of the target stand to the source's, where there is a source."""
+    """How the target's schema ids compare with the source's, if there is a source."""
     brought = [step for step in steps if step.source_id is not None and step.kind != REPEAT]
     if not brought:
         return []

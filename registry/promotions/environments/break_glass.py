@@ -30,10 +30,10 @@ MAX_MINUTES: Final = 240
 
 @transaction.atomic
 def open_break_glass(*, environment: str, by: Actor, reason: str, minutes: int = 60) -> int:
-    """Let this person change a closed environment for so many minutes; gives the number.
+    """Let this person change a closed environment for some minutes; returns the number of the break-glass.
 
-    Raises RegistryNotFound, NotAllowed, NotSignedIn, InvalidInput, and WrongState where the environment is open or this
-    person's break-glass is.
+    Raises RegistryNotFound, NotAllowed, NotSignedIn, InvalidInput, and WrongState if the environment is open, or if this
+    person has break-glass already.
     """
     require(by, MANAGE, registry=environment)
     row = locked_environment(environment)
@@ -62,7 +62,7 @@ def open_break_glass(*, environment: str, by: Actor, reason: str, minutes: int =
 
 @transaction.atomic
 def close_break_glass(*, break_glass_id: int, by: Actor) -> None:
-    """End it before its time; whoever manages the environment may. It waits for the change that is being made with it.
+    """Close break-glass early, with the right to manage the environment. Waits for a change that is using it.
 
     Raises EnvironmentPartNotFound, NotAllowed, WrongState.
     """
@@ -79,7 +79,7 @@ def close_break_glass(*, break_glass_id: int, by: Actor) -> None:
 
 @transaction.atomic
 def confirm_break_glass(*, break_glass_id: int, by: Actor, comment: str = "") -> None:
-    """A second person says that it was right, once it is over and within a day of its opening.
+    """Confirm break-glass as a second person, after it is closed and within a day of its opening.
 
     Raises EnvironmentPartNotFound, NotAllowed, NotSignedIn, InvalidInput, WrongState.
     """

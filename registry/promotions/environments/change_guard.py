@@ -1,8 +1,8 @@
 """Guards closed environments: they change by releases, by break-glass, or with the approval of a second person.
 
-Every service that could loosen one calls `require_second_person`. An approved change is carried out by the services that
-refused it: within `passing(environment)` they let it pass, with its number in the audit. A change of rules loosens if a
-request could be approved or applied after it that couldn't before; one table over the fields says which do.
+Every service that could loosen one calls `require_second_person`. The same service makes an approved change: within
+`passing(environment)` it is allowed, and its number is in the audit. A change of rules loosens if it would let a request
+be approved or applied that couldn't be before; a table over the fields says which changes do.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ MIRROR_DOOR: Final = "task"
 
 
 def keep_closed(action: str, registry: Registry, subject: str, by: Actor) -> bool:
-    """Whether READONLY is passed: in a closed environment with break-glass it is, in an open one it isn't.
+    """Whether the change may ignore READONLY: yes in a closed environment with break-glass, no in an open one.
 
-    It passes because it ends by itself: were the mode to be set for it, the environment would stay writable afterwards.
+    Break-glass ends by itself, whereas a changed mode would leave the environment writable.
     Raises ReleaseRequired in a closed environment without break-glass.
     """
     if _is_mirroring(registry, by) or not _is_closed(registry):
@@ -43,9 +43,9 @@ def keep_closed(action: str, registry: Registry, subject: str, by: Actor) -> boo
 
 
 def guard_result(registry: Registry, by: Actor) -> tuple[bool, bool]:
-    """Whether `keep_closed` would refuse this person, and whether it would let them pass READONLY.
+    """Whether `keep_closed` would refuse this person, and whether it would let them ignore READONLY.
 
-    Nothing is used up by asking: it is for whoever says beforehand what would be refused.
+    Has no side effects: it is for showing in advance what would be refused.
     """
     if _is_mirroring(registry, by) or not _is_closed(registry):
         return False, False
@@ -54,7 +54,7 @@ def guard_result(registry: Registry, by: Actor) -> tuple[bool, bool]:
 
 
 def _is_closed(registry: Registry) -> bool:
-    """Whether it is a closed environment; asked for every version that is registered, so without the ORM."""
+    """Whether it is a closed environment; runs for every registration, so without the ORM."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT EXISTS (SELECT FROM promotions_environment WHERE registry_id = %s::bigint AND is_closed)",
@@ -65,7 +65,7 @@ def _is_closed(registry: Registry) -> bool:
 
 
 def _glass_of(registry: Registry, by: Actor) -> QuerySet[BreakGlass]:
-    """The person's open break-glass, none for whoever may not have one."""
+    """The person's open break-glass; none without the right to it."""
     if by.user_id is None or not may(by, "registry.manage", registry=registry.name):
         return BreakGlass.objects.none()
     return BreakGlass.objects.filter(
@@ -74,12 +74,12 @@ def _glass_of(registry: Registry, by: Actor) -> QuerySet[BreakGlass]:
 
 
 def _is_mirroring(registry: Registry, by: Actor) -> bool:
-    """Whether the product itself follows the remote that somebody decided to mirror; no person calls by that door."""
+    """Whether the product itself updates the mirror of a remote; no person uses that channel."""
     return registry.kind == Registry.REMOTE and by.door == MIRROR_DOOR and by.user_id is None
 
 
 def use_break_glass(action: str, registry: Registry, subject: str, by: Actor) -> bool:
-    """Use the person's open break-glass, if there is one; its row is held, so that it isn't closed meanwhile."""
+    """Use the person's open break-glass, if there is one; its row is locked, so that it isn't closed meanwhile."""
     glass = _glass_of(registry, by).select_for_update(of=("self",)).first()
     if glass is None:
         return False
@@ -101,7 +101,7 @@ def use_break_glass(action: str, registry: Registry, subject: str, by: Actor) ->
 
 
 def closed_refusal(action: str, registry: Registry, subject: str) -> str:
-    """What whoever would change a closed environment directly is told."""
+    """The refusal of a direct change of a closed environment, as a sentence."""
     query = urlencode({"target": registry.name} | ({"subject": subject} if subject else {}))
     return (
         f"Registry {registry.name} is a closed environment: to {ACTION_WORDS[action]} there takes a release. Ask for a"
@@ -111,7 +111,7 @@ def closed_refusal(action: str, registry: Registry, subject: str) -> str:
 
 
 MANAGE: Final = "registry.manage"
-#: begins the reason in the audit of everything that loosens a closed environment
+#: prefix of the audit's reason for everything that loosens a closed environment
 LOOSENS: Final = "LOOSENS A CLOSED ENVIRONMENT"
 
 
@@ -129,7 +129,7 @@ _PASSAGE: ContextVar[Passage | None] = ContextVar("passage", default=None)
 
 @contextmanager
 def passing(environment: Environment, why: str = "") -> Iterator[Passage]:
-    """Let what loosens this environment pass, within the block; `why` stands in the audit before each change."""
+    """Allow changes that loosen this environment within the block; `why` precedes each reason in the audit."""
     passage = Passage(environment.pk, why)
     token = _PASSAGE.set(passage)
     try:
@@ -141,11 +141,11 @@ def passing(environment: Environment, why: str = "") -> Iterator[Passage]:
 def require_second_person(
     environment: Environment, by: Actor, sentence: str, action: str, values: Mapping[str, Any]
 ) -> None:
-    """Let a change pass that loosens a closed environment, or raise SecondPersonRequired.
+    """Allow a change that loosens a closed environment, or raise SecondPersonRequired.
 
-    It passes as an approved change and with the person's open break-glass. Call it in the change's transaction after
+    An approved change is allowed, and one with the person's open break-glass. Call it in the change's transaction after
     `record` and before the first write, with the environment's row locked. `action` and `values` are the service and its
-    arguments, to ask another person for.
+    arguments, with which another person's approval can be requested.
     """
     name, doing = environment.registry.name, recorded()
     passage = _PASSAGE.get()
@@ -169,7 +169,7 @@ def require_second_person(
 
 
 def tell_loosened(environment: Environment, sentence: str, *, by: Actor, **data: Any) -> None:
-    """Tell those who review for an environment that its rules are looser now."""
+    """Notify the reviewers of an environment that its rules are looser now."""
     name = environment.registry.name
     notify(
         event="environment.loosened",
@@ -199,7 +199,7 @@ def _fewer(before: Any, after: Any) -> bool:
 
 
 def _older(before: Any, after: Any) -> bool:
-    """Of a limit in hours where 0 stands for no limit."""
+    """For a limit in hours, where 0 means no limit."""
     return before not in (0, after) and (after == 0 or after > before)
 
 
@@ -207,7 +207,7 @@ def _changed(before: Any, after: Any) -> bool:
     return bool(before != after)
 
 
-#: field of `Environment` → whether its change loosens. Another registry or place in the order is another environment
+#: field of `Environment` → whether its change loosens; a changed registry or position always does
 LOOSENING: Final[Mapping[str, Loosens]] = {
     "registry": _changed,
     "position": _changed,

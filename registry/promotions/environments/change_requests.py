@@ -39,14 +39,14 @@ MAX_OPEN: Final = 50
 
 
 class _UndoneError(Exception):
-    """Undoes a trial."""
+    """Raised to roll back a trial."""
 
 
 def _of_environment(service: Callable[..., None]) -> Callable[..., object]:
-    """The service for a part of an environment, refused for a part of another one."""
+    """Adapt a service for a part of an environment."""
 
     def run(environment: str, by: Actor, **values: Any) -> None:
-        del environment  # the second person is asked for by the part's own environment
+        del environment  # the part's own environment requires the second person
         service(by=by, **values)
 
     return run
@@ -64,7 +64,7 @@ def _change(environment: str, by: Actor, **values: Any) -> None:
     change_environment(name=environment, by=by, **values)
 
 
-#: what can be asked for: the service, the right that its requester needs, and the arguments with their types
+#: action → the service, the right that its requester needs, and the arguments with their types
 ACTIONS: Final[Mapping[str, tuple[Callable[..., object], str, Mapping[str, type]]]] = {
     "change": (
         _change,
@@ -115,12 +115,12 @@ ACTIONS: Final[Mapping[str, tuple[Callable[..., object], str, Mapping[str, type]
 def request_environment_change(
     *, environment: str, action: str, values: Mapping[str, Any], reason: str, by: Actor
 ) -> int:
-    """Ask another person for a change that loosens a closed environment; gives the change's number.
+    """Request another person's approval for a change that loosens a closed environment; returns the change's number.
 
-    `action` and `values` are those of the SecondPersonRequired that the change was refused with. It is tried out first:
-    what couldn't be done anyway is refused as the service itself refuses it.
-    Raises RegistryNotFound, NotAllowed, NotSignedIn, InvalidInput, and WrongState for a change that needs nobody else or
-    is asked for already.
+    `action` and `values` come from the SecondPersonRequired that refused the change. The change is tried out first, so that
+    the service's own errors appear now.
+    Raises RegistryNotFound, NotAllowed, NotSignedIn, InvalidInput, and WrongState for a change that needs no second
+    person or is requested already.
     """
     run, right, types = _action(action)
     require(by, right, **({"registry": environment} if right == MANAGE else {}))
@@ -148,10 +148,10 @@ def request_environment_change(
 
 @transaction.atomic
 def approve_environment_change(*, change_id: int, by: Actor, comment: str = "") -> None:
-    """Approve a change as a second person, which carries it out at once.
+    """Approve a change as a second person, and make it at once.
 
-    Raises EnvironmentPartNotFound, NotAllowed, NotSignedIn, and WrongState for one that is decided, that has nothing to do
-    any more, or whose environment has changed since it was asked for.
+    Raises EnvironmentPartNotFound, NotAllowed, NotSignedIn, and WrongState if it is decided already, has nothing to do any
+    more, or its environment has changed since the request.
     """
     change = _locked(change_id, by, REVIEW)
     row = change.environment
@@ -175,7 +175,7 @@ def approve_environment_change(*, change_id: int, by: Actor, comment: str = "") 
 
 @transaction.atomic
 def reject_environment_change(*, change_id: int, by: Actor, comment: str) -> None:
-    """Turn a change down as a second person. Raises as approving does, and InvalidInput without a comment."""
+    """Reject a change as a second person. Raises as approving does, and InvalidInput without a comment."""
     change = _locked(change_id, by, REVIEW)
     _require_decider(change.environment.registry.name, change.requested_by_id, by)
     remark = readable(comment, "comment", limit=MAX_TEXT)
@@ -186,7 +186,7 @@ def reject_environment_change(*, change_id: int, by: Actor, comment: str) -> Non
 
 @transaction.atomic
 def withdraw_environment_change(*, change_id: int, by: Actor) -> None:
-    """Take a change back: its requester, or whoever manages the environment.
+    """Withdraw a change, as its requester or with the right to manage the environment.
 
     Raises EnvironmentPartNotFound, NotAllowed, NotSignedIn, WrongState.
     """
@@ -199,7 +199,7 @@ def withdraw_environment_change(*, change_id: int, by: Actor) -> None:
 
 
 def decision_refusal(environment: str, requested_by: int, by: Actor) -> str:
-    """Why somebody may not decide on a change that this account asked for, as a sentence; "" where they may."""
+    """Why the actor may not decide on a change that this account requested, as a sentence; "" if they may."""
     try:
         _require_decider(environment, requested_by, by)
     except SchemadeskError as error:
@@ -208,7 +208,7 @@ def decision_refusal(environment: str, requested_by: int, by: Actor) -> str:
 
 
 def _require_decider(environment: str, requested_by: int, by: Actor) -> None:
-    """Raise NotAllowed or NotSignedIn unless somebody else decides, who may review all that goes there."""
+    """Raise NotAllowed or NotSignedIn unless the actor is another person who may review everything there."""
     user_id = person(by)
     for action in ("schema.read", REVIEW):
         require(by, action, registry=environment)
@@ -264,12 +264,12 @@ def _checked(values: Mapping[str, Any], types: Mapping[str, type]) -> dict[str, 
 
 
 def _before(row: Environment, action: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    """What a change of the environment's own fields replaces; of what it removes the row itself is asked for."""
+    """The present values of the environment's fields that the change replaces; empty for other actions."""
     return {field: getattr(row, field) for field in values} if action == "change" else {}
 
 
 def _tried(row: Environment, run: Callable[..., object], values: Mapping[str, Any], by: Actor) -> str:
-    """Do it and undo it; gives in words what it loosens. Raises as the service does, WrongState if nothing is loosened."""
+    """Make the change and roll it back; returns what it loosens. Raises what the service raises, WrongState if nothing."""
     sentences: list[str] = []
     try:
         with transaction.atomic(), passing(row, "tried out") as passage:

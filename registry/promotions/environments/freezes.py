@@ -1,8 +1,7 @@
 """Freezes: when nothing is applied to an environment, once or recurring by the clocks of a time zone.
 
-A recurring window begins when the clocks there first show its start, and ends when they show its end for the last time.
-So an hour that the clocks show twice is frozen whole where an edge lies in it, and an edge that they skip is the moment
-of the skip.
+A recurring window begins when the clocks first show its start, and ends when they last show its end. So if an edge is in
+an hour that the clocks show twice, the whole hour is frozen; an edge in a skipped hour is the moment of the skip.
 """
 
 from __future__ import annotations
@@ -38,20 +37,20 @@ _DAY: Final = timedelta(days=1)
 
 @dataclass(frozen=True, order=True)
 class Window:
-    """From a moment up to another one, which isn't part of it; in UTC."""
+    """A half-open interval in UTC, with the reason of the freeze."""
 
     starts_at: datetime
     ends_at: datetime
     reason: str = ""
 
     def has(self, moment: datetime) -> bool:
-        """Whether it is frozen then."""
+        """Whether the moment is in the window."""
         return self.starts_at <= moment < self.ends_at
 
 
 @dataclass(frozen=True)
 class Weekly:
-    """From a day (0 is Monday) and time to the next such day and time; the two are never the same."""
+    """A weekly window from a day (0 is Monday) and time to another; the two differ."""
 
     zone: str
     from_day: int
@@ -66,7 +65,7 @@ class Weekly:
         return f"Every week from {start} to {end}, {self.zone}"
 
     def edges(self, around: date) -> Iterator[tuple[datetime, datetime]]:
-        """What the clocks show at the start and the end, from the week before that day's on; at most until year 9999."""
+        """Local start and end of each window, from the week before that day; at most until the year 9999."""
         monday = around - timedelta(days=around.weekday() + 7)
         start = datetime.combine(monday + timedelta(days=self.from_day), self.from_time)
         end = datetime.combine(monday + timedelta(days=self.to_day), self.to_time)
@@ -79,7 +78,7 @@ class Weekly:
 
 @dataclass(frozen=True)
 class Monthly:
-    """From a time of the so many last days of a month to a time of the first day of the next month."""
+    """A monthly window from a time on one of a month's last days to a time on the first day of the next month."""
 
     zone: str
     last_days: int
@@ -95,7 +94,7 @@ class Monthly:
         return f"Every month on {days}{start}{end}, {self.zone}"
 
     def edges(self, around: date) -> Iterator[tuple[datetime, datetime]]:
-        """What the clocks show at the start and the end, from the month before that day's on."""
+        """Local start and end of each window, from the month before that day."""
         first = (around.replace(day=1) - _DAY).replace(day=1)
         while True:
             following = (first + timedelta(days=31)).replace(day=1)
@@ -108,7 +107,7 @@ Recurrence = Weekly | Monthly
 
 
 def windows_of(recurrence: Recurrence, since: datetime, until: datetime) -> Iterator[Window]:
-    """Its windows that aren't over at `since` and begin before `until`, in order."""
+    """The windows that end after `since` and begin before `until`, in order."""
     zone = ZoneInfo(recurrence.zone)
     for start, end in recurrence.edges(since.astimezone(zone).date()):
         window = Window(_first(start, zone), _last(end, zone))
@@ -119,7 +118,7 @@ def windows_of(recurrence: Recurrence, since: datetime, until: datetime) -> Iter
 
 
 def open_from(windows: Iterable[Window], moment: datetime) -> datetime:
-    """The first moment from that one on at which none of the windows holds."""
+    """The first moment, from the given one on, that is in none of the windows."""
     for window in sorted(windows):
         if window.has(moment):
             moment = window.ends_at
@@ -127,9 +126,9 @@ def open_from(windows: Iterable[Window], moment: datetime) -> datetime:
 
 
 def merged(windows: Sequence[Window], moment: datetime) -> Window | None:
-    """The window that holds at that moment, up to the end of those that go on where it ends; None for an open moment.
+    """The union of the windows around that moment, with adjoining ones; None if it is in none.
 
-    Its reason is that of the one which holds the longest.
+    Its reason is that of the window that ends last.
     """
     holding = [window for window in windows if window.has(moment)]
     if not holding:
@@ -141,24 +140,24 @@ def merged(windows: Sequence[Window], moment: datetime) -> Window | None:
 
 @cache
 def zones() -> frozenset[str]:
-    """The names of the time zones that are known here."""
+    """The names of the known time zones."""
     return frozenset(available_timezones())
 
 
 def _first(shown: datetime, zone: ZoneInfo) -> datetime:
-    """When the clocks of a zone first show that much."""
+    """When the clocks of a zone first show this local time."""
     early, late = _readings(shown, zone)
     return early if early <= late else _skip(late, early, zone)
 
 
 def _last(shown: datetime, zone: ZoneInfo) -> datetime:
-    """When the clocks of a zone show it for the last time."""
+    """When the clocks of a zone last show this local time."""
     early, late = _readings(shown, zone)
     return late if early <= late else _skip(late, early, zone)
 
 
 def _readings(shown: datetime, zone: ZoneInfo) -> tuple[datetime, datetime]:
-    """The first and the second moment at which clocks show it; the wrong way round for what they skip."""
+    """The first and second moment of this local time; in reverse order for a skipped one."""
     first, second = (shown.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1))
     return first, second
 
@@ -175,37 +174,37 @@ def _skip(before: datetime, after: datetime, zone: ZoneInfo) -> datetime:
     return after.replace(microsecond=0)
 
 
-#: how far ahead is looked for an end, or an open time
+#: how far ahead the end of a freeze, or an open time, is searched for
 AHEAD: Final = timedelta(days=400)
 
 
 def recurrence_of(row: RecurringFreeze) -> Recurrence:
-    """The rule of a stored one."""
+    """The recurrence of a stored freeze."""
     if row.kind == RecurringFreeze.MONTHLY:
         return Monthly(row.zone, row.last_days or 1, row.from_time, row.to_time)
     return Weekly(row.zone, row.from_day or 0, row.from_time, row.to_day or 0, row.to_time)
 
 
 def next_window(row: RecurringFreeze, now: datetime) -> Window:
-    """The one that holds now, or the next."""
+    """The present window of a recurring freeze, or the next one."""
     window = next(windows_of(recurrence_of(row), now, now + AHEAD))
     return Window(window.starts_at, window.ends_at, row.reason)
 
 
 def window_of(environment: Environment, moment: datetime) -> Window | None:
-    """What holds it then, up to its end; no query where its freezes were read along with it."""
+    """The freeze of an environment at that moment; no query if its freezes are prefetched."""
     freezes, rules = environment.freeze_windows.all(), environment.recurring_freezes.all()
     return merged(list(windows_from(freezes, rules, moment)), moment)
 
 
 def frozen_at(environments: Sequence[Environment], moment: datetime) -> dict[int, Window]:
-    """Environment → what holds it then, up to its end; two queries."""
+    """Environment → its freeze at that moment; two queries."""
     windows_by_number = {number: merged(windows, moment) for number, windows in _windows(environments, moment).items()}
     return {number: window for number, window in windows_by_number.items() if window is not None}
 
 
 def first_open(environment: Environment, moment: datetime) -> tuple[Window | None, datetime]:
-    """What holds the environment at that moment, and the first moment from then on at which nothing does."""
+    """The environment's freeze at that moment, and the first open moment from then on."""
     windows = _windows([environment], moment)[environment.pk]
     return merged(windows, moment), open_from(windows, moment)
 
@@ -213,7 +212,7 @@ def first_open(environment: Environment, moment: datetime) -> tuple[Window | Non
 def windows_from(
     freezes: Iterable[FreezeWindow], rules: Iterable[RecurringFreeze], since: datetime
 ) -> Iterator[Window]:
-    """All windows that aren't over at that moment."""
+    """All windows that end after that moment."""
     for row in freezes:
         if row.ends_at > since:
             yield Window(row.starts_at, row.ends_at, row.reason)
@@ -240,7 +239,7 @@ MIDNIGHT: Final = time()
 
 @transaction.atomic
 def add_freeze(*, environment: str, by: Actor, starts_at: datetime, ends_at: datetime, reason: str) -> int:
-    """Let nothing be applied between two moments; gives the window's number.
+    """Freeze an environment between two moments; returns the freeze's number.
 
     Raises RegistryNotFound, NotAllowed, NotSignedIn, InvalidInput.
     """
@@ -262,7 +261,7 @@ def add_freeze(*, environment: str, by: Actor, starts_at: datetime, ends_at: dat
 
 @transaction.atomic
 def remove_freeze(*, freeze_id: int, by: Actor) -> None:
-    """End a freeze, or take back one to come. Raises EnvironmentPartNotFound, NotAllowed, SecondPersonRequired."""
+    """End a freeze, or cancel a future one. Raises EnvironmentPartNotFound, NotAllowed, SecondPersonRequired."""
     row = environment_part(FreezeWindow, freeze_id, "freeze", by)
     require(by, MANAGE, registry=row.environment.registry.name)
     record(by=by, why=f"end the freeze {row.pk} of {row.environment}")
@@ -286,7 +285,7 @@ def add_recurring_freeze(
     to_day: int | None = None,
     last_days: int | None = None,
 ) -> int:
-    """Let nothing be applied at times that come again, by the clocks of a zone such as Europe/Berlin; gives its number.
+    """Freeze an environment at recurring times of a zone such as Europe/Berlin; returns the freeze's number.
 
     `weekly` takes two days (0 is Monday), `monthly` the number of a month's last days.
     Raises RegistryNotFound, NotAllowed, NotSignedIn, InvalidInput, and WrongState for too many of them.
@@ -313,7 +312,7 @@ def add_recurring_freeze(
 
 @transaction.atomic
 def remove_recurring_freeze(*, freeze_id: int, by: Actor) -> None:
-    """Have it come no more. Raises EnvironmentPartNotFound, NotAllowed, SecondPersonRequired."""
+    """Remove a recurring freeze. Raises EnvironmentPartNotFound, NotAllowed, SecondPersonRequired."""
     row = environment_part(RecurringFreeze, freeze_id, "recurring freeze", by)
     require(by, MANAGE, registry=row.environment.registry.name)
     record(by=by, why=f"end the recurring freeze {row.pk} of {row.environment}")
@@ -333,7 +332,7 @@ def _zone(name: str) -> str:
 
 
 def _clock(moment: time, field: str) -> time:
-    """A time of the clocks in the zone, to the minute."""
+    """A local time of the zone, to the minute. Raises InvalidInput."""
     if moment.tzinfo is not None:
         raise InvalidInput(f"{field} is a time in the zone that is named: leave its own offset out.", field=field)
     return moment.replace(second=0, microsecond=0)

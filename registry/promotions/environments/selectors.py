@@ -1,4 +1,4 @@
-"""Environments with their rules, freezes, break-glass and pending changes, for pages and programs.
+"""Environments with their rules, freezes, break-glass and pending changes, for pages and the API.
 
 The number of queries is constant.
 """
@@ -27,15 +27,15 @@ from registry.promotions.models import (
 from registry.subjects.models import Config, Mode, Registry
 from registry.subjects.policy.effective_policy import DEFAULT_LEVEL, DEFAULT_MODE
 
-#: how long a second person has to confirm break-glass, from its opening on
+#: how long after its opening a second person can confirm break-glass
 CONFIRM_WITHIN: Final = timedelta(days=1)
-#: of what is unconfirmed for good, so many of an environment are shown, newest first; the history has all
+#: break-glass of an environment that is open or was never confirmed, newest first; the history has all
 SHOWN: Final = 50
 
 
 @dataclass(frozen=True)
 class ReviewRuleInfo:
-    """Whose approvals an environment asks for, beside its count."""
+    """Whose approvals an environment needs besides its own number."""
 
     id: int
     subject_pattern: str
@@ -55,7 +55,7 @@ class ReviewRuleInfo:
 
 @dataclass(frozen=True)
 class FreezeInfo:
-    """A time in which nothing is applied; `is_now` says that it is the present."""
+    """A freeze; `is_now` says that it is in force."""
 
     id: int
     starts_at: datetime
@@ -67,7 +67,7 @@ class FreezeInfo:
 
 @dataclass(frozen=True)
 class RecurringFreezeInfo:
-    """Times that come again in which nothing is applied; `starts_at` and `ends_at` are of the present or the next one."""
+    """A recurring freeze; `starts_at` and `ends_at` are those of the present or next window."""
 
     id: int
     kind: str
@@ -87,7 +87,7 @@ class RecurringFreezeInfo:
 
 @dataclass(frozen=True)
 class BreakGlassInfo:
-    """A passage through a closed environment. `is_red`: nobody confirmed it within a day, and nobody can any more."""
+    """A use of break-glass. `is_red`: nobody confirmed it within a day, and nobody can any more."""
 
     id: int
     environment: str
@@ -106,21 +106,21 @@ class BreakGlassInfo:
 
     @property
     def is_confirmed(self) -> bool:
-        """Whether a second person said that it was right."""
+        """Whether a second person confirmed it."""
         return self.confirmed_at is not None
 
     @property
     def can_be_confirmed(self) -> bool:
-        """Whether it waits for a second person now: it is over, and the day isn't."""
+        """Whether a second person can confirm it now: it is closed, and the day isn't over."""
         return not (self.is_open or self.is_confirmed or self.is_red)
 
 
 @dataclass(frozen=True)
 class EnvironmentInfo:
-    """An environment with what it asks of what comes into it.
+    """An environment with its rules for promotions.
 
-    `freezes` are those that aren't over, `frozen` is what holds now, of them and of those that come again; `break_glass` what is open or unconfirmed; `mode` and `level` are the registry's
-    own.
+    `freezes` are those that aren't over, `frozen` is the present freeze, recurring ones included; `break_glass` is what is
+    open or unconfirmed; `mode` and `level` are the registry's own.
     """
 
     name: str
@@ -145,22 +145,22 @@ class EnvironmentInfo:
 
     @property
     def is_frozen(self) -> bool:
-        """Whether nothing is applied now."""
+        """Whether the environment is frozen now."""
         return self.frozen is not None
 
     @property
     def has_red(self) -> bool:
-        """Whether break-glass of this environment was never confirmed."""
+        """Whether some break-glass of this environment was never confirmed."""
         return any(glass.is_red for glass in self.break_glass)
 
 
 def environment_rows() -> list[Environment]:
-    """All environments in the promotion order, with what their infos and the board read of them; five queries."""
+    """All environments in promotion order, with what their infos and the board need; five queries."""
     return _rows(Environment.objects.all())
 
 
 def environment_infos(rows: Sequence[Environment] | None = None) -> list[EnvironmentInfo]:
-    """All environments in the promotion order; of `rows`, where the caller has read `environment_rows` already."""
+    """All environments in promotion order; `rows` are those of `environment_rows`, if the caller has read them already."""
     now = time_travel.present()
     return [_info(row, now) for row in (environment_rows() if rows is None else rows)]
 
@@ -181,7 +181,7 @@ def break_glass_history(name: str, *, limit: int = 100) -> list[BreakGlassInfo]:
 
 
 def open_break_glass_of(name: str, user_id: int | None) -> BreakGlassInfo | None:
-    """The break-glass with which this person may change the environment now, if there is one."""
+    """This person's open break-glass in the environment, if there is one."""
     now = timezone.now()
     rows = BreakGlass.objects.filter(environment__registry__name=name, opened_by_id=user_id, ends_at__gt=now)
     row = rows.select_related("opened_by", "confirmed_by").first() if user_id is not None else None
@@ -283,7 +283,7 @@ def _glass(row: BreakGlass, name: str, now: datetime) -> BreakGlassInfo:
 
 @dataclass(frozen=True)
 class EnvironmentChangeInfo:
-    """A change with who asked for it, and who decided; `values` are the arguments of its `action`."""
+    """A change with its requester and decider; `values` are the arguments of its `action`."""
 
     id: int
     environment: str
@@ -302,7 +302,7 @@ class EnvironmentChangeInfo:
 
 
 def environment_changes(name: str, *, limit: int = 100) -> list[EnvironmentChangeInfo]:
-    """The last changes of an environment: those that wait first, then the newest."""
+    """The last changes of an environment: pending ones first, then the newest."""
     rows = EnvironmentChange.objects.filter(environment__registry__name=name).select_related(
         "environment__registry", "requested_by", "decided_by"
     )
@@ -311,7 +311,7 @@ def environment_changes(name: str, *, limit: int = 100) -> list[EnvironmentChang
 
 
 def info_of(row: EnvironmentChange) -> EnvironmentChangeInfo:
-    """One of them; what it names should be joined."""
+    """The info of a change whose relations are joined."""
     return EnvironmentChangeInfo(
         id=row.pk,
         environment=row.environment.registry.name,

@@ -1,4 +1,4 @@
-"""Changing environments: their order, and their rules for what comes into them.
+"""Changing environments: their order, and their rules for promotions.
 
 A plan for a remote registry is made against a fresh mirror of it.
 """
@@ -33,12 +33,12 @@ from registry.subjects.remote.mirrors import sync_registry
 MANAGE: Final = "registry.manage"
 MAX_TEXT: Final = 2000
 MAX_REVIEWS: Final = 20
-MAX_PATTERN: Final = 450  # characters: it stands in an index, whose rows have some 2,700 bytes
+MAX_PATTERN: Final = 450  # characters: it is part of an index, whose rows have about 2,700 bytes
 
 
 @transaction.atomic
 def ensure_environment(*, registry_id: int, position: int, by: Actor, is_closed: bool = False) -> bool:
-    """Give a registry its place in the promotion order; False where it has one, which stays as it is."""
+    """Make a registry an environment at a position of the promotion order; False if it is one already."""
     require(by, MANAGE)
     record(by=by, why="make environment")
     _, created = Environment.objects.get_or_create(
@@ -62,10 +62,10 @@ def change_environment(
     max_evidence_hours: int | None = None,
     evidence_required: bool | None = None,
 ) -> None:
-    """Change the rules that are given; what is None stays. `max_evidence_hours` 0 takes evidence of any age.
+    """Change the given rules; None keeps a value. `max_evidence_hours` 0 accepts evidence of any age.
 
-    What loosens a closed environment takes a second person or break-glass (registry/promotions/environments/change_guard.py);
-    nothing of the change is made without. Closing waits for the changes that run in the registry.
+    A change that loosens a closed environment needs a second person or break-glass (change_guard.py); without, nothing is
+    changed. Closing waits for the changes that run in the registry.
     Raises RegistryNotFound, NotAllowed, InvalidInput, SecondPersonRequired.
     """
     require(by, MANAGE, registry=name)
@@ -112,9 +112,9 @@ def add_review_rule(
     name: str = "",
     count: int = 1,
 ) -> int:
-    """Ask for so many approvals of the owners, of a role or of a group, beside the environment's count; gives its number.
+    """Require approvals of the owners, a role or a group, besides the environment's number; returns the rule's number.
 
-    Raises RegistryNotFound, NotAllowed, InvalidInput, and WrongState for a rule that is there.
+    Raises RegistryNotFound, NotAllowed, InvalidInput, and WrongState for a rule that exists.
     """
     require(by, MANAGE, registry=environment)
     row = locked_environment(environment)
@@ -149,7 +149,7 @@ def _reviewers_name(reviewers: str, name: str) -> str:
 
 @transaction.atomic
 def remove_review_rule(*, rule_id: int, by: Actor) -> None:
-    """Ask for it no longer. Raises EnvironmentPartNotFound, NotAllowed, SecondPersonRequired."""
+    """Remove a review rule. Raises EnvironmentPartNotFound, NotAllowed, SecondPersonRequired."""
     row = environment_part(ReviewRule, rule_id, "review rule", by)
     require(by, MANAGE, registry=row.environment.registry.name)
     record(by=by, why=f"remove a review rule of {row.environment}: {row}")
@@ -160,7 +160,7 @@ def remove_review_rule(*, rule_id: int, by: Actor) -> None:
 
 
 def locked_environment(name: str, *, alone: bool = False) -> Environment:
-    """The environment of that name, locked until the transaction ends; `alone`: without anybody who changes its registry.
+    """The environment of that name, locked until the transaction ends; `alone` also waits for changes of its registry.
 
     The registry's policy lock comes first, as everywhere. Raises RegistryNotFound.
     """
@@ -175,7 +175,7 @@ def locked_environment(name: str, *, alone: bool = False) -> Environment:
 
 
 def readable(text: str, field: str, *, limit: int = MAX_TEXT) -> str:
-    """The text without the space around it. Raises InvalidInput for one that is empty, too long or can't be stored."""
+    """The stripped text. Raises InvalidInput for one that is empty, too long or can't be stored."""
     bare = text.strip()
     if not bare or len(bare) > limit:
         raise InvalidInput(f"{field} takes 1 to {limit} characters.", field=field)
@@ -185,32 +185,32 @@ def readable(text: str, field: str, *, limit: int = MAX_TEXT) -> str:
 
 
 def person(by: Actor) -> int:
-    """The account that acts. Raises NotSignedIn for a program without one."""
+    """The actor's user id. Raises NotSignedIn for a program without an account."""
     if by.user_id is None:
         raise NotSignedIn("This needs a person: sign in.")
     return by.user_id
 
 
 def refuse_strangers(by: Actor, *actions: str) -> None:
-    """Refuse whoever may none of it anywhere, before a number tells whether it is taken. Raises as `require` does."""
+    """Refuse an actor with none of these rights anywhere, before a number is looked up. Raises as `require` does."""
     if not any(may_somewhere(by, action) for action in actions):
         require(by, actions[0])
 
 
 def one_of(value: str, field: str, choices: tuple[str, ...]) -> str:
-    """The value, if it is one that is known. Raises InvalidInput."""
+    """The value, if it is one of the choices. Raises InvalidInput."""
     if value not in choices:
         raise InvalidInput(f"{field} is one of {', '.join(choices)}.", field=field)
     return value
 
 
 def environment_part(model: type[Any], number: int, what: str, by: Actor) -> Any:
-    """A row that hangs on an environment, locked. Raises EnvironmentPartNotFound, NotSignedIn, NotAllowed."""
+    """A row that belongs to an environment, locked. Raises EnvironmentPartNotFound, NotSignedIn, NotAllowed."""
     refuse_strangers(by, MANAGE)
     rows = model.objects.select_related("environment__registry").filter(pk=number)
     row = rows.first()
     if row is not None:
-        # whether it is closed is asked next, and holds until the end
+        # the caller checks next whether it is closed, which must stay true
         environment = locked_environment(row.environment.registry.name)
         row = rows.select_for_update(of=("self",)).first()
     if row is None:
@@ -219,22 +219,22 @@ def environment_part(model: type[Any], number: int, what: str, by: Actor) -> Any
     return row
 
 
-#: for a sync of somebody else that is under way
+#: how long to wait for a running sync of another worker
 WAIT_SECONDS: Final = 30.0
 PAUSE_SECONDS: Final = 0.2
 
 
 def is_remote(environment: Environment) -> bool:
-    """Whether the environment is a registry elsewhere, of which we hold a mirror."""
+    """Whether the environment is a remote registry with a mirror here."""
     return environment.registry.kind == Registry.REMOTE
 
 
 def fresh(environment: Environment, *, policy: EgressPolicy | None = None) -> None:
-    """Bring the mirror of a remote environment to the remote's state; nothing to do for a registry of ours.
+    """Update the mirror of a remote environment; does nothing for a local registry.
 
-    It calls another server, so no transaction may be open. Parts that can't be mirrored don't count: they stand with the
-    mirror, and what is promoted is read back from the remote in any case.
-    Raises RemoteUnavailable where the remote can't be read as a whole, or is being read by another worker for too long.
+    It calls another server, so no transaction may be open. Parts that can't be mirrored don't matter: the mirror lists
+    them, and what is promoted is read back from the remote anyway.
+    Raises RemoteUnavailable if the remote can't be read completely, or another worker reads it for too long.
     """
     if not is_remote(environment):
         return

@@ -1,7 +1,7 @@
-"""What is worked out ahead so that a board of thousands answers at once: marks of subjects, and answers to promotions.
+"""Precomputed data for a fast board of thousands of subjects: marks of subjects, and readiness of promotions.
 
-The marks (`BoardSubject`) are exact at any moment: a trigger notes each subject whose versions change (`BoardChange`) in
-the transaction of the change, and whoever reads works out anew what is noted.
+The marks (`BoardSubject`) are always exact: a trigger notes each subject whose versions change (`BoardChange`) in the
+transaction of the change, and readers compute the noted subjects again.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from registry.promotions.models.environments import Environment
 
 
 class PromotionOutlook(models.Model):
-    """The answer for a subject between two environments, good as long as `basis` is what both hold."""
+    """The readiness of a subject between two environments, valid as long as `basis` matches their state."""
 
     YES, NEEDS_APPROVAL, NO = "yes", "needs approval", "no"
 
@@ -40,7 +40,7 @@ class PromotionOutlook(models.Model):
 class BoardSubject(models.Model):
     """A subject with a live version in some environment, and how its environments differ, as of the last run.
 
-    `behind` has bit n for the place n of the order, counted from 0, where the environment lacks what the one before it has.
+    Bit n of `behind` is set if the environment at position n, from 0, lacks what the one before it has.
     """
 
     context_name = models.CharField(max_length=256, db_collation="C")
@@ -57,9 +57,9 @@ class BoardSubject(models.Model):
 
 
 class BoardChange(models.Model):
-    """A subject whose versions or their standings changed since the last run; written by a trigger alone.
+    """A subject whose versions or standings changed since the last run; written only by a trigger.
 
-    Two rows of one subject are as good as one: were they one, a run could drop what it hasn't seen.
+    A subject may have several rows: with only one, a run could delete a note that it hasn't seen.
     """
 
     context_name = models.CharField(max_length=256)
@@ -70,7 +70,7 @@ class BoardChange(models.Model):
 
 
 class BoardState(models.Model):
-    """The one row that says for which environments, in which order, the marks were worked out."""
+    """The one row with the environments, in order, that the marks were computed for."""
 
     places = models.JSONField(default=list)
 

@@ -28,7 +28,7 @@ _Key = tuple[SubjectName, int]
 
 
 def spec_of(request: PromotionRequest) -> PromotionSpec:
-    """What a stored request wants; one that was made before requests had items wants the version that it names."""
+    """The spec of a stored request; one from before requests had items is for the version that it names."""
     rows = list(request.items.order_by("position")) if request.pk else []
     items = [
         SpecItem(
@@ -56,10 +56,10 @@ def _references(stored: Iterable[Mapping[str, object]]) -> tuple[Reference, ...]
 
 
 def make_plan(spec: PromotionSpec, *, thorough: bool = True) -> Plan:
-    """The plan for what is wished and all that it refers to; the same for every order of the items.
+    """The plan for the requested versions and everything they refer to; the order of the items doesn't matter.
 
-    Without `thorough` what has no part in the hash isn't looked for: evidence from data, and what becomes of those that
-    refer to the subject. Raises SubjectNotFound, VersionNotFound, InvalidInput, InvalidSchema.
+    Without `thorough`, what isn't part of the hash is left out: evidence from data, and what dependants would break.
+    Raises SubjectNotFound, VersionNotFound, InvalidInput, InvalidSchema.
     """
     if not spec.items:
         raise InvalidInput("Name at least one version.")
@@ -82,7 +82,7 @@ def make_plan(spec: PromotionSpec, *, thorough: bool = True) -> Plan:
 
 
 def _versions(spec: PromotionSpec) -> list[IncomingVersion]:
-    """The versions as the registry has them where they are: in the source, or (roll back, adopt) in the target."""
+    """The versions as their registry has them: the source, or (roll back, adopt) the target."""
     environment = spec.source or spec.target
     keys = {(item.subject, item.version) for item in spec.items}
     promotes = spec.kind == PROMOTE
@@ -124,7 +124,7 @@ def _standing(row: SchemaVersion) -> str:
 def _with_references(
     registry: Registry, keys: Collection[_Key], *, follow: bool
 ) -> tuple[dict[_Key, SchemaVersion], dict[_Key, VersionInfo]]:
-    """The versions that are asked for and, with `follow`, all that they refer to: two queries a depth of references."""
+    """The requested versions and, with `follow`, everything they refer to: two queries per depth of references."""
     rows_by_key: dict[_Key, SchemaVersion] = {}
     infos: dict[_Key, VersionInfo] = {}
     missing = set(keys)
@@ -147,7 +147,7 @@ def _with_references(
 
 
 def _rows(registry: Registry, keys: Collection[_Key], *, deleted: bool) -> dict[_Key, SchemaVersion]:
-    """The versions of those keys, with what `infos_of` and the standing need; a soft-deleted one may be referred to."""
+    """The versions of those keys, with what `infos_of` and the standing need; references may be to soft-deleted ones."""
     rows = SchemaVersion.objects.filter(
         subject__context__registry=registry,
         subject__context__name__in={name.context for name, _ in keys},
@@ -178,7 +178,7 @@ def _qualified(reference: Reference, referrer: SubjectName) -> str:
 
 
 def _faithful_text(registry: Registry, info: VersionInfo) -> str:
-    """The text as it was submitted, where it says what is stored; the stored one where normalizing changed it."""
+    """The text as it was submitted if it means what is stored; the stored text if normalizing changed the meaning."""
     if info.submitted == info.schema.text:
         return info.submitted
     targets = resolve_references(registry, info.schema.references, context=info.subject.context, deleted=True)
@@ -198,7 +198,7 @@ def _proposed(spec: PromotionSpec) -> list[IncomingVersion]:
 
 
 def _proposal(target: Environment, subject: SubjectName, text: ItemText) -> IncomingVersion:
-    """A text that is wanted; one whose references lead nowhere (any more) has no schema, and says so."""
+    """A proposed text; if a reference doesn't resolve (any more) it has no schema, and `problem` says so."""
     bare = IncomingVersion(subject.qualified, 0, None, text.text, text.schema_type, text.references)
     try:
         targets = resolve_references(target.registry, text.references, context=subject.context)

@@ -50,7 +50,7 @@ from registry.subjects.versions.schema_identity import identify
 
 
 class IdBook:
-    """The ids of the target's contexts while the steps of a plan take theirs, one after the other."""
+    """The ids in the target's contexts, as the steps of a plan take theirs one after another."""
 
     def __init__(self, contexts: Mapping[str, Ids], *, is_mirror: bool = False) -> None:
         self._is_mirror = is_mirror
@@ -59,11 +59,11 @@ class IdBook:
         self._stands_for = {name: dict(ids.identity_of) for name, ids in contexts.items()}
 
     def is_free_for(self, context: str, schema_id: int, identity: str) -> bool:
-        """Whether the id stands for nothing there, or for this very definition."""
+        """Whether the id is unused there, or belongs to this definition."""
         return self._stands_for.get(context, {}).get(schema_id, identity) == identity
 
     def expect(self, context: str, identity: str, source_id: int | None, mode: str) -> tuple[int | None, IdOutlook]:
-        """The id that a definition gets, and how it stands to the source's; a remote registry's next id isn't known."""
+        """The id that a definition will get, and how it compares with the source's; a remote registry's next id is unknown."""
         ids, taken = self._known.setdefault(context, {}), self._stands_for.setdefault(context, {})
         if mode in MODES_WITH_IDS:
             if source_id is None or not self.is_free_for(context, source_id, identity):
@@ -80,18 +80,18 @@ class IdBook:
 
 
 def compared(expected: int | None, source_id: int | None) -> IdOutlook:
-    """How an id at the target stands to the source's."""
+    """How an id at the target compares with the source's."""
     if expected is None or source_id is None:
         return UNKNOWN_ID
     return SAME_ID if expected == source_id else OTHER_ID
 
 
-#: kind of a request → the kind of step that brings a wanted version
+#: kind of a request → the kind of step for an incoming version
 _BRINGS: Mapping[str, Kind] = {"promote": REGISTER, "propose": REGISTER, "roll back": REPEAT, "adopt": ADOPT}
 
 
 def in_order(versions: Iterable[IncomingVersion]) -> list[IncomingVersion]:
-    """Each after all that it refers to, the versions of a subject ascending; the same for every order of the items."""
+    """Each version after everything it refers to, the versions of a subject ascending; the input order doesn't matter."""
     items = {item.key: item for item in versions}
     needs = {key: {need for need in item.needs if need in items} for key, item in items.items()}
     ascending = {key: required | _earlier(key, items) for key, required in needs.items()}
@@ -108,7 +108,7 @@ def _earlier(key: tuple[str, int], items: Mapping[tuple[str, int], IncomingVersi
 
 
 def _sorted(needs: Mapping[tuple[str, int], set[tuple[str, int]]]) -> list[tuple[str, int]] | None:
-    """The keys, each after those that it needs, by name where that leaves a choice; None for a cycle."""
+    """The keys, each after those that it needs, by name where several are possible; None for a cycle."""
     left = {key: len(required) for key, required in needs.items()}
     users: dict[tuple[str, int], list[tuple[str, int]]] = {}
     for key, required in needs.items():
@@ -128,7 +128,7 @@ def _sorted(needs: Mapping[tuple[str, int], set[tuple[str, int]]]) -> list[tuple
 
 
 def plan_steps(kind: str, versions: Iterable[IncomingVersion], target: Target) -> Plan:
-    """The plan that brings what is wanted to the target."""
+    """The plan that brings the versions to the target."""
     making = _PlanBuilder(kind, target)
     for item in in_order(versions):
         making.add(item)
@@ -137,7 +137,7 @@ def plan_steps(kind: str, versions: Iterable[IncomingVersion], target: Target) -
 
 @dataclass
 class _PlanBuilder:
-    """A plan while it is made; `states` has what the steps so far leave of the subjects."""
+    """Builds a plan; `states` has the subjects as the steps so far leave them."""
 
     kind: str
     target: Target
@@ -153,7 +153,7 @@ class _PlanBuilder:
         self.numbers: dict[tuple[str, int], int] = {}
 
     def add(self, item: IncomingVersion) -> None:
-        """The steps of an item with their checks."""
+        """Add the steps of an item, with their checks."""
         state = self.states[item.subject]
         step, identity = self._step(item, state)
         self.numbers[item.key] = step.target_version
@@ -169,7 +169,7 @@ class _PlanBuilder:
             self._configure(item, state)
 
     def plan(self) -> Plan:
-        """What has come together."""
+        """The finished plan."""
         steps = (*self.steps, *self.configs)
         self.checks += say.ids(self.steps)
         self.checks.append(say.something_to_do(steps))
@@ -213,7 +213,7 @@ class _PlanBuilder:
         return tuple(Reference(ref.name, ref.subject, self.numbers.get(need, ref.version)) for ref, need in pairs)
 
     def _judge(self, item: IncomingVersion, state: TargetState, step: PlanStep) -> None:
-        """Whether what is there lets the version in; nothing can be said of a text that can't be read."""
+        """Add the checks of the version against the target's state; none for a text that can't be parsed."""
         if item.schema is None:
             return
         metadata, _ = _contract(item, step, state)
@@ -229,7 +229,7 @@ class _PlanBuilder:
             self.checks.append(say.not_undone(item, state, step))
 
     def _hold(self, item: IncomingVersion, state: TargetState, step: PlanStep, identity: str) -> None:
-        """What the target holds of the subject once the step is done."""
+        """Record the state of the subject after the step."""
         metadata, rule_set = _contract(item, step, state)
         number = step.target_version
         new = TargetVersion(number, step.fingerprint, item.schema, identity, step.expected_id, metadata, rule_set)
@@ -265,7 +265,7 @@ def _existing(kind: Kind, item: IncomingVersion, state: TargetState) -> TargetVe
 
 
 def _same(item: IncomingVersion, version: TargetVersion, state: TargetState) -> bool:
-    """Whether the version carries the contract that the wanted one would get; a text that says none takes any."""
+    """Whether the version has the contract that the incoming one would get; an item without a contract accepts any."""
     if item.metadata is None and item.rule_set is None:
         return True
     metadata, rule_set = _merged(item, state)

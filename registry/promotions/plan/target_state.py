@@ -1,6 +1,6 @@
-"""What a registry holds of the subjects of a plan, in a constant number of queries, and whether a stored plan is stale.
+"""The state of a plan's subjects in a registry, in a constant number of queries, and whether a stored plan is stale.
 
-The staleness test is a cheap one for pages; only a new plan is certain.
+The staleness test is cheap, for pages; only a new plan is certain.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class _Row:
-    """A version at the target, with the keys of its schema and subject; nothing of it is parsed."""
+    """A version at the target, with the keys of its schema and subject; nothing is parsed."""
 
     version: TargetVersion
     is_live: bool
@@ -57,9 +57,9 @@ class _Row:
 
 
 def target_of(environment: Environment, versions: Sequence[IncomingVersion], *, releases: bool = False) -> Target:
-    """What the environment holds of everything that is wanted, parsed as far as the levels there name it.
+    """The environment's state of all incoming subjects, parsed as far as the levels there need it.
 
-    With `releases` each version tells whether it was released.
+    With `releases` each version says whether it was released.
     """
     registry, names = environment.registry, {parse_subject(item.subject) for item in versions}
     rows = _rows(registry, names)
@@ -93,12 +93,12 @@ def target_of(environment: Environment, versions: Sequence[IncomingVersion], *, 
 
 
 def states_of(registry: Registry, names: Collection[SubjectName]) -> dict[str, TargetState]:
-    """The states of subjects with nothing parsed: enough to tell whether anything has moved. Three queries."""
+    """The states of subjects without parsed schemas: enough to see whether anything has changed. Three queries."""
     return {name.qualified: state for name, state in _states(registry, _rows(registry, names)).items()}
 
 
 def named_in(names: Iterable[SubjectName], prefix: str) -> Q:
-    """The condition that a row is of one of these subjects; `prefix` leads to its subject."""
+    """The condition that a row belongs to one of these subjects; `prefix` is the path to its subject."""
     condition = Q(pk__in=())
     for name in names:
         condition |= Q(**{f"{prefix}context__name": name.context, f"{prefix}name": name.subject})
@@ -106,7 +106,7 @@ def named_in(names: Iterable[SubjectName], prefix: str) -> Q:
 
 
 def _rows(registry: Registry, names: Collection[SubjectName]) -> dict[SubjectName, list[_Row]]:
-    """Every version of the subjects, the deleted ones too, ascending."""
+    """Every version of the subjects, deleted ones too, ascending."""
     rows_by_name: dict[SubjectName, list[_Row]] = {name: [] for name in names}
     query = SchemaVersion.objects.filter(
         subject__context__registry=registry,
@@ -146,7 +146,7 @@ def _states(registry: Registry, rows: Mapping[SubjectName, Sequence[_Row]]) -> d
 
 
 def _named(state: TargetState, rows: Sequence[_Row]) -> list[int]:
-    """The schemas of the versions that the level, a group or a policy names."""
+    """The keys of the schemas that the level, a compatibility group or a policy compares with."""
     live = [row.schema_pk for row in rows if row.is_live]
     names_all = LEVELS[state.level].scope == "all" or state.settings.compatibility_group or state.policy != NO_POLICY
     return live if names_all else live[-1:]
@@ -167,7 +167,7 @@ def _released(environment: Environment, names: Collection[SubjectName]) -> froze
 
 
 def _ids(registry: Registry, names: Collection[SubjectName], versions: Sequence[IncomingVersion]) -> dict[str, Ids]:
-    """The next ids of the contexts, and what the ids and definitions stand for that the plan may give."""
+    """The next ids of the contexts, and the existing ids and definitions that the plan may reuse."""
     contexts = {name.context for name in names}
     following = dict(Context.objects.filter(registry=registry, name__in=contexts).values_list("name", "next_schema_id"))
     matters = Q(fingerprint__in={item.schema.fingerprint for item in versions if item.schema})
@@ -183,15 +183,15 @@ def _ids(registry: Registry, names: Collection[SubjectName], versions: Sequence[
     return {name: Ids(following.get(name, 1), of_identity[name], identity_of[name]) for name in contexts}
 
 
-#: part of a stored state → how people call it
+#: part of a stored state → its name in sentences
 _WORDS = {"level": "level", "mode": "mode", "profile": "profile", "policy": "policy"}
 _OLD_PLAN = "The plan was made by an earlier release of this product; run the checks again."
 
 
 def stale(request: PromotionRequest) -> str:
-    """What has moved since the request's plan was made, as a sentence; "" if nothing. At most six queries.
+    """What has changed since the request's plan was made, as a sentence; "" if nothing. At most six queries.
 
-    The request's environments should be joined already. A closed request's plan is history, so it isn't stale.
+    The request's environments should be joined already. The plan of a closed request is never stale.
     """
     if request.state in PromotionRequest.CLOSED_STATES:
         return ""
@@ -206,7 +206,7 @@ def stale(request: PromotionRequest) -> str:
 
 
 def what_moved(before: Mapping[str, Mapping[str, Any]], now: Mapping[str, Mapping[str, Any]]) -> str:
-    """The first difference between what a target held and what it holds, as the begin of a sentence; "" if none."""
+    """The first difference between a target's former and present state, as the start of a sentence; "" if none."""
     return next(_movements(before, now), "")
 
 
@@ -239,7 +239,7 @@ def _moved_versions(subject: str, old: Mapping[int, str], new: Mapping[int, str]
 
 
 def _moved_at_source(request: PromotionRequest) -> str:
-    """What has moved where the versions come from: one that went, was decided against, or has other settings."""
+    """What has changed at the source: a version was deleted, has another standing, or its subject has other settings."""
     environment = request.source or request.target
     steps = [step for step in steps_of(request.plan) if step.source_version]
     if not steps or request.kind == PromotionRequest.PROPOSE:

@@ -1,9 +1,9 @@
 """What a promotion would do: pure, so that what the approver reads is what runs.
 
-A plan's hash covers the schemas, the steps, the config that comes along, what the target holds of each subject, and the
-verdicts of the checks that come from the registry: any movement of these gives another hash, and an approval of the
-earlier plan no longer counts. Sentences and times aren't part of it, nor are schema ids, which an unrelated registration
-moves; evidence is where it fails.
+A plan's hash covers the schemas, the steps, the promoted config, the target's state of each subject, and the verdicts of
+the registry's own checks. If any of these changes, the hash changes, and an approval of the earlier plan no longer counts.
+Sentences and times aren't part of it, nor are schema ids, which an unrelated registration changes; evidence is, if it
+fails.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ REPEAT: Final = "repeat"
 CONFIG: Final = "config"
 ADOPT: Final = "adopt"
 NONE: Final = "none"
-#: the kinds of steps that change something; `adopt` records a release of what is there
+#: the kinds of steps that change something; `adopt` records a release of an existing version
 WRITING: Final = frozenset({REGISTER, REPEAT, CONFIG, ADOPT})
-#: those that add a version
+#: the kinds that add a version
 ADDING: Final = frozenset({REGISTER, REPEAT})
 
 Verdict = Literal["pass", "warn", "fail", "skipped", "stale"]
@@ -61,23 +61,23 @@ FROM_REGISTRY: Final = frozenset(
         "standing",
     }
 )
-#: codes that never are: what people do about a request and the time don't change what it would do
+#: codes that never are: what people do about a request, and time, don't change what it would do
 BESIDE_THE_PLAN: Final = frozenset({"acknowledged", "freeze", "mirror", "notes", "referrers", "reviewers", "threads"})
-#: open breaks where it comes from: approved by a comment alone, and never with others
+#: open breaks at the source: needs a comment to approve, and is never part of a bulk approval
 SOURCE_DRIFT: Final = "source-drift"
-#: that the source has a newer version than the one that is asked for
+#: the source has a newer version than the requested one
 NEWER: Final = "newer-version"
-#: codes of what is advised: a warning of them is read, and weighs nothing
+#: codes of advice: a warning is shown and has no weight
 ADVICE: Final = frozenset({"lint", "owners", "descriptions"})
-#: all codes whose warnings weigh nothing
+#: all codes whose warnings have no weight
 WEIGHTLESS: Final = ADVICE | {NEWER}
-#: report items that a stored plan keeps of each subject
+#: report items that a stored plan keeps for each subject
 MAX_ITEMS_KEPT: Final = 50
 
 
 @dataclass(frozen=True)
 class ItemText:
-    """A text that is proposed."""
+    """A proposed schema text."""
 
     schema_type: str
     text: str
@@ -95,9 +95,9 @@ class SpecItem:
 
 @dataclass(frozen=True)
 class PromotionSpec:
-    """What somebody wants in the target; `kind` is one of `PromotionRequest.KINDS`, `request_id` is 0 before there is one.
+    """What is to be promoted where; `kind` is one of `PromotionRequest.KINDS`, `request_id` is 0 before there is a request.
 
-    `answers` is the drift finding that it answers.
+    `answers` is the number of the drift finding that it answers.
     """
 
     target: Environment
@@ -111,12 +111,12 @@ class PromotionSpec:
 
 @dataclass(frozen=True)
 class IncomingVersion:
-    """A version to bring, or a text, with its references as they are written.
+    """A version or text to bring to the target, with its references as written.
 
-    `needs` has for each reference the (qualified subject, version) where it is wanted from, so that the plan gives it
-    the number of the target; it is empty where the references mean the target already. `requested` is False for what comes
-    along because others refer to it. `metadata` None means those of the previous version. `standing` is empty for a
-    version in good standing.
+    `needs` has the (qualified subject, version) at the source for each reference, which the plan translates to the
+    target's number; it is empty if the references are the target's already. `requested` is False for a version that comes
+    along because others refer to it. `metadata` None keeps the previous version's. `standing` is empty for a version
+    that may be used.
     """
 
     subject: str
@@ -136,13 +136,13 @@ class IncomingVersion:
 
     @property
     def key(self) -> tuple[str, int]:
-        """The subject and version by which others refer to it."""
+        """The subject and version that others refer to."""
         return self.subject, self.version
 
 
 @dataclass(frozen=True)
 class TargetVersion:
-    """A live version at the target; `schema` is parsed where the level or a policy names the version."""
+    """A live version at the target; `schema` is parsed if the level or a policy compares with it."""
 
     version: int
     fingerprint: str
@@ -157,9 +157,9 @@ class TargetVersion:
 
 @dataclass(frozen=True)
 class TargetState:
-    """What the target holds of a subject now; `history` has its live versions, ascending.
+    """The present state of a subject in the target; `history` has its live versions, ascending.
 
-    `settings` are those that count there, `own` those that the subject sets itself (None: no config of its own).
+    `settings` are the effective ones, `own` those that the subject sets itself (None: no config of its own).
     """
 
     level: str
@@ -172,7 +172,7 @@ class TargetState:
     own: OwnConfig | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """What the hash covers of it, as JSON values."""
+        """The part that the hash covers, as JSON values."""
         return {
             "level": self.level,
             "mode": self.mode,
@@ -186,7 +186,7 @@ class TargetState:
 
 @dataclass(frozen=True)
 class Ids:
-    """The schema ids of a context at the target: the next one, and what those that matter to the plan stand for."""
+    """The schema ids of a context at the target: the next one, and the definitions of those that the plan may use."""
 
     next_id: int = 1
     of_identity: Mapping[str, int] = field(default_factory=dict)
@@ -195,7 +195,7 @@ class Ids:
 
 @dataclass(frozen=True)
 class Target:
-    """What the target holds: its subjects by qualified name, its contexts' ids, and subjects that a resource owns."""
+    """The target: its subjects by qualified name, its contexts' ids, and the subjects that a resource owns."""
 
     subjects: Mapping[str, TargetState]
     ids: Mapping[str, Ids] = field(default_factory=dict)
@@ -205,11 +205,11 @@ class Target:
 
 @dataclass(frozen=True)
 class PlanStep:
-    """One thing that is done at the target, or the statement that it isn't needed (`none`).
+    """One change at the target, or the statement that none is needed (`none`).
 
     `register` adds a version, `repeat` adds an earlier text as a new version with its number in the metadata, `config`
-    sets the subject's settings, `adopt` records a release of the version that is there. `metadata` and `rule_set` are
-    handed to the registration as they are: None means the previous version's, an empty object none.
+    sets the subject's settings, `adopt` records a release of an existing version. The registration gets `metadata` and
+    `rule_set` as they are: None keeps the previous version's, an empty object removes them.
     """
 
     kind: Kind
@@ -230,12 +230,12 @@ class PlanStep:
 
     @property
     def writes(self) -> bool:
-        """Whether anything is done."""
+        """Whether the step changes anything."""
         return self.kind in WRITING
 
     @property
     def adds(self) -> bool:
-        """Whether a version is added."""
+        """Whether the step adds a version."""
         return self.kind in ADDING
 
     def to_dict(self) -> dict[str, Any]:
@@ -243,7 +243,7 @@ class PlanStep:
         return asdict(self)
 
     def hashed(self) -> dict[str, Any]:
-        """What the hash covers of it: all but the ids."""
+        """The part that the hash covers: all but the ids."""
         return {name: value for name, value in self.to_dict().items() if name not in _UNHASHED}
 
 
@@ -260,12 +260,12 @@ def step_from(stored: Mapping[str, Any]) -> PlanStep:
 
 @dataclass(frozen=True)
 class Check:
-    """A condition of the plan; one that fails keeps it from being approved, unless it may be overridden.
+    """A condition of the plan; if it fails, the plan can't be approved unless the check may be overridden.
 
-    `code` is stable, `name` and `sentence` are for people, `cure` says what would change it. Compatibility is overridden
-    by somebody who may force versions, everything else that is `overridable` by a reviewer with a reason. `as_of` is
-    when what it rests on was seen (ISO 8601, UTC), "" for what was looked up for the plan. `binding`: an approval binds to
-    its verdict whatever that is. `concerned` are the declared clients that don't go on, of `asked` that there are.
+    `code` is stable, `name` and `sentence` are for people, `cure` says what would fix it. Somebody who may force versions
+    can override compatibility; a reviewer with a reason can override any other check that is `overridable`. `as_of` is
+    the time of its evidence (ISO 8601, UTC), "" if it was looked up for the plan. `binding`: an approval binds to its
+    verdict, whatever that is. `concerned` are the affected ones of `asked` declared clients.
     """
 
     code: str
@@ -287,10 +287,10 @@ class Check:
 
 @dataclass(frozen=True)
 class Plan:
-    """Steps in dependency order, the checks, and the reports of compatibility by subject.
+    """Steps in dependency order, the checks, and the compatibility reports by subject.
 
-    `target` is what the target held of each subject when the plan was made. `breaking`: a step breaks the level of its
-    target, or BACKWARD where the level is NONE.
+    `target` is the target's state of each subject when the plan was made. `breaking`: a step breaks the target's level, or
+    BACKWARD if the level is NONE.
     """
 
     steps: tuple[PlanStep, ...]
@@ -302,21 +302,21 @@ class Plan:
 
     @property
     def failing(self) -> tuple[Check, ...]:
-        """The checks that fail, and those that rest on what is too old."""
+        """The checks that fail or are stale."""
         return tuple(item for item in self.checks if item.verdict in STOPPING)
 
     @property
     def can_run(self) -> bool:
-        """Whether no check fails and there is anything to do."""
+        """Whether no check fails and there is something to do."""
         return not self.failing and self.has_work
 
     @property
     def has_work(self) -> bool:
-        """Whether anything would be done."""
+        """Whether the plan changes anything."""
         return any(step.writes for step in self.steps)
 
     def to_dict(self) -> dict[str, Any]:
-        """The plan as JSON values, to be kept with the request."""
+        """The plan as JSON values, as the request stores it."""
         return {
             "kind": self.kind,
             "steps": [step.to_dict() for step in self.steps],
@@ -353,7 +353,7 @@ def _stored_report(report: Report) -> dict[str, Any]:
 
 
 def settings_dict(settings: OwnConfig | None) -> dict[str, Any]:
-    """The settings that say anything, as JSON values."""
+    """The settings that are set, as JSON values."""
     values = asdict(settings) if settings else {}
     return {name: value for name, value in values.items() if value is not None}
 

@@ -1,7 +1,7 @@
 """Discussions, labels and acknowledgements of a request. None of them changes what is decided.
 
-A discussion is anchored to a field of one of the request's subjects, or to the request as a whole. Whoever speaks for a
-declared client that breaks acknowledges the plan, and may take that back until the plan is being applied.
+A discussion is anchored to a field of one of the request's subjects, or to the request as a whole. The contact of an
+affected client acknowledges the plan, and may withdraw that until the plan is being applied.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ _EMPTY: Final = "Say something: a comment without words helps nobody."
 
 
 def open_thread(*, request_id: int, by: Actor, text: str, subject: str = "", path: str = "") -> int:
-    """Begin a discussion, as whoever may read the request may; gives its number.
+    """Start a discussion, which every reader of the request may; returns its number.
 
-    `subject` is a qualified name of the plan, `path` a field there as the diff names it; both empty: of all of it.
+    `subject` is a qualified name of the plan, `path` a field as the diff names it; both empty: the request as a whole.
     Raises InvalidInput, WrongState for a closed request or too many discussions, NotSignedIn, NotAllowed.
     """
     with transaction.atomic():
@@ -61,7 +61,7 @@ def open_thread(*, request_id: int, by: Actor, text: str, subject: str = "", pat
 
 
 def _refuse_unknown_field(request: PromotionRequest, subject: str, field: str) -> None:
-    """Refuse what the plan doesn't have; while nothing is locked, since comparing may take a while."""
+    """Refuse a subject or field that the plan doesn't have; without a lock, since comparing may take a while."""
     if not subject:
         return
     if subject not in _subjects(request):
@@ -85,7 +85,7 @@ def _refuse_unknown_field(request: PromotionRequest, subject: str, field: str) -
 @transaction.atomic
 def _open(request_id: int, by: Actor, comment: str, subject: str, field: str) -> int:
     request = _request(request_id, by)
-    if subject and subject not in _subjects(request):  # it was planned anew meanwhile
+    if subject and subject not in _subjects(request):  # there is a new plan meanwhile
         raise InvalidInput(f"{subject[:200]} isn't part of request {request.pk} any more.", field="subject")
     if request.threads.count() >= MAX_THREADS:
         raise WrongState(f"Request {request.pk} has {MAX_THREADS} discussions; answer in one of them.")
@@ -97,7 +97,7 @@ def _open(request_id: int, by: Actor, comment: str, subject: str, field: str) ->
 
 @transaction.atomic
 def reply(*, thread_id: int, by: Actor, text: str) -> int:
-    """Add to a discussion; gives the comment's number. Raises InvalidInput, WrongState, ThreadNotFound, NotAllowed."""
+    """Add a comment to a discussion; returns its number. Raises InvalidInput, WrongState, ThreadNotFound, NotAllowed."""
     request, thread = _thread(thread_id, by)
     comment = words(text, "comment", needed=_EMPTY)
     record(by=by, why=f"comment on request {request.pk}")
@@ -106,7 +106,7 @@ def reply(*, thread_id: int, by: Actor, text: str) -> int:
 
 @transaction.atomic
 def resolve(*, thread_id: int, by: Actor) -> None:
-    """Close a discussion: whoever began it, the requester, or a reviewer. Raises WrongState, NotAllowed."""
+    """Resolve a discussion, as its author, the requester or a reviewer. Raises WrongState, NotAllowed."""
     request, thread = _thread(thread_id, by)
     _require_part(request, thread, by)
     if thread.resolved_at is not None:
@@ -118,7 +118,7 @@ def resolve(*, thread_id: int, by: Actor) -> None:
 
 @transaction.atomic
 def reopen(*, thread_id: int, by: Actor) -> None:
-    """Take a discussion up again; the same people may. Raises WrongState, NotAllowed."""
+    """Reopen a discussion; the same people may. Raises WrongState, NotAllowed."""
     request, thread = _thread(thread_id, by)
     _require_part(request, thread, by)
     if thread.resolved_at is None:
@@ -129,7 +129,7 @@ def reopen(*, thread_id: int, by: Actor) -> None:
 
 
 def _request(request_id: int, by: Actor) -> PromotionRequest:
-    """The request, locked, for somebody who may take part: reading is enough, a reading token isn't."""
+    """The request, locked, for an actor who may take part: the right to read is enough, a read-only token isn't."""
     request = locked_for(request_id, by)
     person(by)
     registry = request.target.registry.name
@@ -185,7 +185,7 @@ _ACTION: Final = "promotion.request"
 
 @transaction.atomic
 def set_labels(*, request_id: int, labels: Iterable[str], by: Actor) -> list[str]:
-    """Replace the labels of a request, open or closed; gives those that it has then.
+    """Replace the labels of a request, open or closed; returns the new ones.
 
     Raises InvalidInput, NotAllowed, NotSignedIn, RequestNotFound.
     """
@@ -215,12 +215,12 @@ MAX_NOTE: Final = 2_000
 
 
 def acknowledge(*, request_id: int, subject: str, client: str, by: Actor, plan_hash: str, note: str = "") -> bool:
-    """Acknowledge, for a client, the plan that the request shows; False where somebody has done so already.
+    """Acknowledge the request's plan for an affected client; False if somebody has done so already.
 
-    `plan_hash` is the plan that was read. It is for those whom the client's contact names, and where that names nobody
-    who could, for whoever may review the request; never for whoever asked for it, unless the target lets them approve.
-    Raises PlanHashRequired, PlanChanged (and keeps the new plan to be read) where it isn't what would run now, ClientNotFound for a client
-    that the plan doesn't hurt, WrongState, InvalidInput, NotAllowed, NotSignedIn, RequestNotFound.
+    `plan_hash` is the plan that was read. The people whom the client's contact names may acknowledge; if it names nobody
+    who could, whoever may review the request. The requester may not, unless the target allows own approvals.
+    Raises PlanHashRequired, PlanChanged (and stores the new plan) if the plan isn't current, ClientNotFound for a client
+    that the plan doesn't break, WrongState, InvalidInput, NotAllowed, NotSignedIn, RequestNotFound.
     """
     remark, hurt, is_new = words(note, "note", longest=MAX_NOTE), AffectedClient(subject, client), [True]
 
@@ -245,10 +245,10 @@ def acknowledge(*, request_id: int, subject: str, client: str, by: Actor, plan_h
 
 @transaction.atomic
 def take_back(*, request_id: int, subject: str, client: str, by: Actor) -> bool:
-    """Take back what one has acknowledged of the request's plan for a client; False where nobody has.
+    """Withdraw one's acknowledgement of the request's plan for a client; False if there is none.
 
-    It is for whoever said it, also where the client's contact names them no longer. The audit keeps that it was said.
-    Those whose approval may rest on it are told. Raises WrongState, NotAllowed, NotSignedIn, RequestNotFound.
+    Its author may withdraw it even if the client's contact no longer names them. The audit keeps both. Approvers are
+    notified, since their approval may rely on it. Raises WrongState, NotAllowed, NotSignedIn, RequestNotFound.
     """
     request, hurt = locked_for(request_id, by), AffectedClient(subject, client)
     user_id = person(by)
@@ -281,7 +281,7 @@ def _consumer(request: PromotionRequest, hurt: AffectedClient) -> Consumer:
 
 
 def _require_speaker(request: PromotionRequest, by: Actor, consumer: Consumer) -> None:
-    """Raise NotAllowed or NotSignedIn for whoever doesn't speak for the client."""
+    """Raise NotAllowed or NotSignedIn unless the actor may acknowledge for the client."""
     user_id = person(by)
     if not consumer.people:
         require_reviewer(request, by)
@@ -294,6 +294,6 @@ def _require_speaker(request: PromotionRequest, by: Actor, consumer: Consumer) -
 
 
 def _count(request: PromotionRequest) -> None:
-    """Keep the check as it is with what was said just now; the plan is the same."""
+    """Store the updated check of acknowledgements; the rest of the plan stays the same."""
     request.plan = counted_anew(request)
     request.save(update_fields=["plan"])

@@ -27,7 +27,7 @@ from registry.subjects.versions.versions import parse_version
 
 @dataclass(frozen=True)
 class DraftInfo:
-    """A schema as far as it is written; a list has no texts."""
+    """An unfinished schema; lists leave out the text."""
 
     id: int
     registry: str
@@ -44,14 +44,14 @@ class DraftInfo:
 
     @property
     def state(self) -> str:
-        """What changes with every change; who writes on says which state they had read."""
+        """The state of the draft, which a later save can name as the one that was read."""
         return self.changed_at.isoformat()
 
 
 def list_drafts(
     user_id: int, *, registry: str = "", subject: SubjectName | None = None, finding: int | None = None
 ) -> list[DraftInfo]:
-    """A person's drafts without their texts, the one that was changed last first; one query, a hundred at most.
+    """A person's drafts without their texts, last changed first; one query, a hundred at most.
 
     `finding` is the drift finding that they answer.
     """
@@ -66,7 +66,7 @@ def list_drafts(
 
 
 def get_draft(draft_id: int, *, user_id: int) -> DraftInfo:
-    """One draft of a person. Raises DraftNotFound, for somebody else's too."""
+    """One draft of a person. Raises DraftNotFound, also for somebody else's draft."""
     row = Draft.objects.filter(pk=draft_id, author_id=user_id).select_related("registry").first()
     if row is None:
         raise DraftNotFound(f"You have no draft {draft_id}.", draft=draft_id)
@@ -111,14 +111,15 @@ def save_draft(
     again_of: int | None = None,
     state_read: str | None = None,
 ) -> int:
-    """Keep a schema as far as it is written, in place of the earlier draft of the subject; gives its number.
+    """Save an unfinished schema, in place of the earlier draft of the subject; returns its number.
 
-    `state_read` is the state of the draft that the writer had read (`DraftInfo.state`), empty for none; None replaces
-    whatever is there.
+    `state_read` is the state of the draft that the writer had read (`DraftInfo.state`), empty for none; None overwrites
+    any state.
 
-    It isn't parsed: a draft may be half a schema. Its size is that of a schema, and a person has a hundred drafts.
-    `reason`, `finding` and `again_of` become those of the request; `finding` is a drift finding that the author may
-    read, `again_of` a request, rejected or withdrawn, for the same subject there. Besides what that takes it raises InvalidInput, SchemaTooLarge, WrongState, NotAllowed, NotSignedIn, RegistryNotFound, FindingNotFound, DraftChanged.
+    The text isn't parsed, since a draft may be incomplete. It is limited to the size of a schema, and a person to a hundred
+    drafts. `reason`, `finding` and `again_of` become those of the request; `finding` is a drift finding that the author
+    may read, `again_of` a rejected or withdrawn request for the same subject there. Raises InvalidInput, SchemaTooLarge,
+    WrongState, NotAllowed, NotSignedIn, RegistryNotFound, FindingNotFound, DraftChanged, and what `require_earlier` raises.
     """
     target = get_registry(registry)
     require(by, "promotion.request", registry=target.name, subject=subject.qualified)
@@ -146,7 +147,7 @@ def save_draft(
     key: dict[str, Any] = {"registry": target, "context_name": subject.context, "subject_name": subject.subject}
     User.objects.select_for_update(of=("self",), no_key=True).get(
         pk=author
-    )  # one at a time, so that they are counted
+    )  # one at a time, so that the count is right
     mine = Draft.objects.filter(author_id=author)
     there = mine.filter(**key).first()
     if there is not None and all(getattr(there, name) == value for name, value in values.items()):
@@ -155,7 +156,7 @@ def save_draft(
         _refuse_changed(there, state_read, subject)
     if there is None and mine.count() >= MAX_DRAFTS:
         raise WrongState(f"You have {MAX_DRAFTS} drafts; delete one first.")
-    # one that was there when it was begun with may be gone by now: that is no reason not to write on
+    # a finding or request that the draft already names may have been deleted since, which doesn't prevent saving
     if finding is not None and (there is None or there.finding != finding):
         require_finding(finding, by)
     if again_of is not None and (there is None or there.again_of_id != again_of):
@@ -166,7 +167,7 @@ def save_draft(
 
 @transaction.atomic
 def delete_draft(*, draft_id: int, by: Actor) -> None:
-    """Throw a draft of one's own away. Raises DraftNotFound, NotSignedIn, NotAllowed."""
+    """Delete one of one's own drafts. Raises DraftNotFound, NotSignedIn, NotAllowed."""
     require_author(by)
     deleted, _ = Draft.objects.filter(pk=draft_id, author_id=person(by)).delete()
     if not deleted:
@@ -174,7 +175,7 @@ def delete_draft(*, draft_id: int, by: Actor) -> None:
 
 
 def _refuse_changed(there: Draft | None, state_read: str, subject: SubjectName) -> None:
-    """Refuse to write over what the writer hasn't read: another tab's text, or a program's."""
+    """Refuse to overwrite a text that the writer hasn't read, from another tab or a program. Raises DraftChanged."""
     state = there.changed_at.isoformat() if there else ""
     if (_moment(state_read) == there.changed_at) if there else not state_read:
         return
@@ -190,7 +191,7 @@ def _refuse_changed(there: Draft | None, state_read: str, subject: SubjectName) 
 
 
 def _moment(text: str) -> datetime | None:
-    """A moment as this or the API writes it; None for anything else."""
+    """The time in an ISO 8601 text; None for any other text."""
     try:
         return datetime.fromisoformat(text)
     except ValueError:
@@ -198,7 +199,7 @@ def _moment(text: str) -> datetime | None:
 
 
 def require_author(by: Actor) -> None:
-    """Raise NotSignedIn or NotAllowed for whoever can't have drafts anywhere."""
+    """Raise NotSignedIn or NotAllowed unless the actor may have drafts somewhere."""
     if not may_somewhere(by, "promotion.request"):
         require(by, "promotion.request")
 

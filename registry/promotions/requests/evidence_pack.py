@@ -1,7 +1,7 @@
-"""All that an auditor asks of one request, as one JSON value: what it changed, who agreed, and the proof that it runs.
+"""Everything an auditor needs of one request, as one JSON value: what it changed, who approved, and proof of the result.
 
-The proof has two parts. What is registered now is read and compared with what was approved. And the audit's events of
-the request come with their seals, each with the text and the seal before it: who has them can make the seals again.
+The proof has two parts. What is registered now is compared with what was approved. And the audit events of the request
+come with their seals, each with its text and the previous seal, so that a reader can compute the seals again.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from registry.subjects.models import SchemaVersion
 from registry.subjects.versions.versions import version_infos
 
 FORMAT: Final = 1
-#: schemas whose differences are in a pack; of more the texts alone
+#: schemas whose differences are in a pack; beyond that only the texts
 MAX_COMPARED: Final = 50
 MAX_EVENTS: Final = 2_000
-#: codes of the checks that say what data, Spark's state and others at the target know
+#: codes of the checks with evidence from data, Spark state, dependants and clients at the target
 EVIDENCE: Final = ("evidence.data", "evidence.state", "drift", "referrers", "clients", "acknowledged")
 _PARTS: Final[tuple[type[Model], ...]] = (RequestItem, Review, Acknowledgement, Thread, ApplyStep, Release)
 _SEAL: Final = "SHA-256 of the seal before it with the event's text behind it, in UTF-8, as hexadecimal digits"
@@ -101,7 +101,7 @@ def _request(info: RequestInfo, by: Actor) -> dict[str, Any]:
 
 
 def _changes(info: RequestInfo, steps: Iterable[PlanStep], by: Actor) -> list[dict[str, Any]]:
-    """For each schema that is written the differences from what the target had, and both directions' findings."""
+    """For each written schema the differences from the target's former version, and the findings in both directions."""
     adding = [step for step in steps if step.adds or step.kind == ADOPT]
     return [
         {
@@ -158,7 +158,7 @@ def _may_read(by: Actor, registry: str, subject: str) -> bool:
 
 
 def _read_back(info: RequestInfo) -> list[dict[str, Any]]:
-    """Each release against what is registered now: the proof is its fingerprint, read again."""
+    """Each release compared with what is registered now, by fingerprint."""
     rows = list(Release.objects.filter(request_id=info.id).select_related("released_by").order_by("pk"))
     ids = [row.version_id for row in rows if row.version_id is not None]
     versions = list(SchemaVersion.objects.filter(pk__in=ids))
@@ -183,7 +183,7 @@ def _proof(row: Release, now: Any) -> dict[str, Any]:
 
 
 def _audit(info: RequestInfo, by: Actor) -> dict[str, Any]:
-    """The events of the request and of its parts, with what their seals are made of, and the chain's head."""
+    """The audit events of the request and its parts, with what their seals are computed from, and the chain's head."""
     withheld = refusal(by, "audit.read")
     if withheld:
         return {"withheld": withheld, "events": [], "head": None, "seal": _SEAL}
@@ -198,7 +198,7 @@ def _audit(info: RequestInfo, by: Actor) -> dict[str, Any]:
 
 
 def _rows(request_id: int) -> Mapping[str, list[int]]:
-    """The request's row and those of its parts, and the versions that it released; a constant number of queries."""
+    """The keys of the request, its parts and the versions that it released, by table; a constant number of queries."""
     keys = {PromotionRequest._meta.db_table: [request_id]}
     for model in _PARTS:
         rows = model._default_manager.filter(request_id=request_id)

@@ -1,7 +1,7 @@
 """The finding that a proposed schema answers, and open break findings at the source of a request.
 
-Findings belong to another app, which registers here when it starts and says who may read them. A request stores the
-number alone: the finding may be gone later, and whoever may not read it learns nothing of it.
+Findings belong to another app, which registers here when it starts and decides who may read them. A request stores only
+the number: the finding may be deleted later, and readers without the right learn nothing about it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MAX_NUMBER: Final = 2**63 - 1
 
 @dataclass(frozen=True)
 class OriginFinding:
-    """A finding that led to a draft or a request, for somebody who may read it."""
+    """A finding that led to a draft or a request, for an actor who may read it."""
 
     id: int
     registry: str
@@ -32,19 +32,19 @@ class OriginFinding:
     state: str
 
 
-#: of the findings with these numbers those that the actor may read, by number; in one query
+#: the findings with these numbers that the actor may read, by number; in one query
 FindingLookup = Callable[[Collection[int], Actor], Mapping[int, OriginFinding]]
-#: name → whom to ask
+#: name → the provider of findings
 FINDERS: Final[dict[str, FindingLookup]] = {}
 
 
 def find_origins(name: str, ask: FindingLookup) -> None:
-    """Adds one, or replaces the one of that name; called when an app starts."""
+    """Add a provider of findings, or replace the one of that name; called when an app starts."""
     FINDERS[name] = ask
 
 
 def readable_findings(numbers: Collection[int | None], by: Actor) -> dict[int, OriginFinding]:
-    """Those that are there and that the actor may read, by number; no query where no number is given."""
+    """The existing findings that the actor may read, by number; no query if there is no number."""
     valid = {number for number in numbers if number is not None and 0 < number <= _MAX_NUMBER}
     if not valid:
         return {}
@@ -52,18 +52,18 @@ def readable_findings(numbers: Collection[int | None], by: Actor) -> dict[int, O
 
 
 def require_finding(number: int, by: Actor) -> None:
-    """Raise FindingNotFound for a finding that isn't there, and in the same words for one that they may not read."""
+    """Raise FindingNotFound for a missing finding, and likewise for one that the actor may not read."""
     if number not in readable_findings([number], by):
         raise FindingNotFound(f"There is no finding {number}; leave it out.", finding=number)
 
 
 def origin_of(finding: OriginFinding | None) -> dict[str, Any] | None:
-    """Where something came from, as programs get it; None where it is from nothing, or from what they may not read."""
+    """The origin of a draft or request for the API; None if there is none, or the actor may not read it."""
     return None if finding is None else {"finding": asdict(finding)}
 
 
 def source_findings(info: RequestInfo, by: Actor) -> list[OriginFinding]:
-    """Those that are open now of the subjects that the request's checks name; no query where they name none."""
+    """The open findings of the subjects that the request's source check names; no query if it names none."""
     subjects = [str(check["subject"]) for check in info.checks if check.get("code") == SOURCE_DRIFT]
     if not subjects or not info.source:
         return []

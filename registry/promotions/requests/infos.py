@@ -1,4 +1,4 @@
-"""Requests as pages and programs get them: the values, and how they are made from rows."""
+"""The info objects of requests for pages and the API, and how rows become them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from registry.subjects.versions.qualified_names import SubjectName
 
 @dataclass(frozen=True)
 class ReviewInfo:
-    """A review; `counts` is False for one of an earlier plan. `overrides` are codes of checks that it passes over."""
+    """A review; `counts` is False for one of an earlier plan. `overrides` are the codes of checks that it overrides."""
 
     reviewer: str
     verdict: str
@@ -42,7 +42,7 @@ class ReviewInfo:
 
 @dataclass(frozen=True)
 class ReleaseInfo:
-    """What an applied request made live: the version that was asked for, or one that it refers to."""
+    """A version that an applied request made live: a requested one, or one that it refers to."""
 
     version: int
     schema_id: int
@@ -53,7 +53,7 @@ class ReleaseInfo:
 
 @dataclass(frozen=True)
 class ItemInfo:
-    """A version that was asked for; `version` 0 is a proposed text, which only one request's page has."""
+    """A requested version; `version` 0 is a proposed text, which lists leave out."""
 
     subject: SubjectName
     version: int
@@ -65,7 +65,7 @@ class ItemInfo:
 
 @dataclass(frozen=True)
 class CommentInfo:
-    """One contribution to a discussion."""
+    """A comment of a discussion."""
 
     id: int
     author: str
@@ -76,7 +76,7 @@ class CommentInfo:
 
 @dataclass(frozen=True)
 class ThreadInfo:
-    """A discussion; `subject` and `path` are empty for one of the request as a whole."""
+    """A discussion; `subject` and `path` are empty if it is about the request as a whole."""
 
     id: int
     subject: str
@@ -93,7 +93,7 @@ class ThreadInfo:
 
 @dataclass(frozen=True)
 class AcknowledgementInfo:
-    """That somebody knows what a plan does to a declared client; `counts` is False for one of an earlier plan."""
+    """An acknowledgement of a plan for a declared client; `counts` is False for one of an earlier plan."""
 
     subject: str
     client: str
@@ -106,7 +106,7 @@ class AcknowledgementInfo:
 
 @dataclass(frozen=True)
 class StepInfo:
-    """A step of a plan that is or was applied."""
+    """A step of a plan that is being applied or was applied."""
 
     position: int
     state: str
@@ -120,12 +120,12 @@ class StepInfo:
 
 @dataclass(frozen=True)
 class RequestInfo:
-    """A request with its plan as it is stored: `planned_at` says of when. `moved` is what voided earlier approvals.
+    """A request with its stored plan, made at `planned_at`. `moved` is what voided earlier approvals.
 
-    `stale` says what has moved since the plan was made, "" where nothing has. In a list the plan's steps have no texts,
-    `stale`, `threads`, `acknowledgements` and `steps` are empty, and `open_threads` says how many there are. `needed` is empty for a closed
-    request. `finding` is the drift finding that it answers: a number for `readable_findings`, which asks who may read it; so is
-    `again_of`, the request that it asks for again, for `asked_again`.
+    `stale` says what has changed since the plan was made, "" if nothing has. In a list the plan's steps have no texts,
+    `stale`, `threads`, `acknowledgements` and `steps` are empty, and `open_threads` counts the open discussions. `needed`
+    is empty for a closed request. `finding` is the number of the drift finding that it answers; `readable_findings` checks
+    who may read it. `again_of` is the request that it resubmits; `resubmissions_of` checks likewise.
     """
 
     id: int
@@ -170,7 +170,7 @@ class RequestInfo:
 
     @property
     def release(self) -> ReleaseInfo | None:
-        """The release of the version that the request is named by."""
+        """The release of the request's first subject."""
         return next((item for item in self.releases if item.subject == self.subject), None)
 
     @property
@@ -181,33 +181,33 @@ class RequestInfo:
 
     @property
     def failing(self) -> list[dict[str, Any]]:
-        """The checks that fail and that no approval of this plan passes over."""
+        """The checks that fail and that no approval of this plan overrides."""
         passed = {code for review in self.reviews if review.counts for code in review.overrides}
         return [item for item in self.checks if item["verdict"] in STOPPING and item.get("code") not in passed]
 
     @property
     def can_run(self) -> bool:
-        """Whether no check fails, but those that an approval passes over."""
+        """Whether no check fails, except those that an approval overrides."""
         return not self.failing
 
     @property
     def is_breaking(self) -> bool:
-        """Whether the plan breaks what is there."""
+        """Whether the plan is breaking."""
         return bool(self.plan.get("breaking"))
 
     @property
     def is_unreadable(self) -> bool:
-        """Whether the stored plan is damaged: what is here of it is empty."""
+        """Whether the stored plan is damaged; then `plan` is empty."""
         return bool(self.plan.get("unreadable"))
 
     @property
     def is_open(self) -> bool:
-        """Whether anything can still become of it."""
+        """Whether the request is open."""
         return self.state in PromotionRequest.OPEN_STATES
 
 
 def infos_of(rows: Sequence[PromotionRequest]) -> list[RequestInfo]:
-    """The values of rows that were fetched with all that they show."""
+    """The infos of rows that were fetched with everything they show."""
     for row in rows:
         if hasattr(row, "light_plan"):
             row.plan = readable_plan(row.light_plan)
@@ -251,7 +251,7 @@ def _info(row: PromotionRequest, needed: ReviewNeeds) -> RequestInfo:
         releases=tuple(_release(release) for release in row.releases.all()),
         finding=row.finding,
         again_of=row.again_of_id,
-        labels=tuple(row.labels or ()),  # of a row as it was before there were labels, null
+        labels=tuple(row.labels or ()),  # null in old rows
         acknowledgements=tuple(
             _acknowledgement_info(acknowledgement, row) for acknowledgement in row.acknowledgements.all()
         )
@@ -261,9 +261,9 @@ def _info(row: PromotionRequest, needed: ReviewNeeds) -> RequestInfo:
 
 
 def _plan(row: PromotionRequest) -> dict[str, Any]:
-    """The stored plan; of a request of which something can still become, with what changes without its being made again.
+    """The stored plan; for an open request, with the present state of what changes while the plan stays the same.
 
-    That are its discussions, the age of its evidence, and whether clients have to acknowledge it.
+    That is its discussions, the age of its evidence, and whether affected clients must be acknowledged.
     """
     plan: dict[str, Any] = row.plan
     if row.state in PromotionRequest.CLOSED_STATES:

@@ -26,19 +26,19 @@ from registry.subjects.policy.effective_policy import ORIGINS, EffectiveConfig, 
 from registry.subjects.versions.parsed_schemas import parse_schema, parser_of, resolve_references
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
 
-#: requests that are looked at, newest first
+#: requests that are examined, newest first
 MAX_REQUESTS: Final = 50
 SECONDS: Final = 2.0
-#: those that wait to be decided or applied, and add versions
+#: requests that wait to be decided or applied, and add versions
 _STATES: Final = (PromotionRequest.IN_REVIEW, PromotionRequest.APPROVED, PromotionRequest.SCHEDULED)
 _KINDS: Final = (PromotionRequest.PROMOTE, PromotionRequest.PROPOSE, PromotionRequest.ROLL_BACK)
-#: bytes of texts of the target that are read
+#: bytes of schema texts that are read from the target
 _MAX_BYTES: Final = 16_000_000
 
 
 @dataclass(frozen=True)
 class ChangedRequest:
-    """A request whose compatibility is judged otherwise under the level; `subject` is the one that decides."""
+    """A request whose compatibility changes under the level; `subject` is the deciding one."""
 
     request: int
     subject: str
@@ -52,9 +52,9 @@ class ChangedRequest:
 
 @dataclass(frozen=True)
 class RequestsUnder:
-    """Of `total` open requests at the place `looked_at` were judged; `changed` have another verdict under the level.
+    """Of `total` open requests in the scope, `looked_at` were judged; `changed` have another verdict under the level.
 
-    `stopped` says why not all were looked at.
+    `stopped` says why some were not judged.
     """
 
     total: int
@@ -63,7 +63,7 @@ class RequestsUnder:
     stopped: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """The answer as JSON values."""
+        """The result as JSON values."""
         return {
             "total": self.total,
             "looked_at": self.looked_at,
@@ -75,9 +75,9 @@ class RequestsUnder:
 def requests_under(
     registry: Registry, level: str, scope: SubjectName | None = None, *, by: Actor, seconds: float = SECONDS
 ) -> RequestsUnder:
-    """The open requests to a registry that a level at a scope would judge otherwise, of those that somebody may read.
+    """The open requests to a registry whose verdict a level at a scope would change, of those that the actor may read.
 
-    A constant number of queries, but for proposals that refer to other subjects. Raises InvalidCompatibility.
+    A constant number of queries, except for proposals that refer to other subjects. Raises InvalidCompatibility.
     """
     chosen = level_named(level.upper())
     rows = PromotionRequest.objects.filter(target__registry=registry, state__in=_STATES, kind__in=_KINDS)
@@ -112,7 +112,7 @@ def requests_under(
 
 
 class _Adding(Func):
-    """Of a stored plan the steps that add a version, without their texts."""
+    """The steps of a stored plan that add a version, without their texts."""
 
     template = (
         "(SELECT coalesce(jsonb_agg(jsonb_build_object('kind', coalesce(step -> 'kind', '\"register\"'), 'subject',"  # noqa: S608
@@ -134,14 +134,14 @@ class _AddedVersion:
 
 @dataclass(frozen=True)
 class _OpenRequest:
-    """A request with what it adds, in order."""
+    """A request with the versions that it adds, in order."""
 
     number: int
     kind: str
     steps: tuple[_AddedVersion, ...]
 
     def may_be_read(self, by: Actor, registry: Registry) -> bool:
-        """Whether somebody may read all that it asks for."""
+        """Whether the actor may read all of its subjects."""
         names = {step.subject.qualified for step in self.steps}
         return all(may(by, "schema.read", registry=registry.name, subject=name) for name in names)
 
@@ -156,7 +156,7 @@ def _steps(stored: Iterable[Mapping[str, Any]]) -> tuple[_AddedVersion, ...]:
 
 @dataclass(frozen=True)
 class _ComparedVersion:
-    """A version that a new one is held against."""
+    """A version that a new one is compared with."""
 
     version: int
     metadata: Contract | None
@@ -165,7 +165,7 @@ class _ComparedVersion:
 
 @dataclass
 class _LevelSimulation:
-    """What the target holds of all that is asked for, read at once; a schema is parsed when it is compared."""
+    """The target's state of all requested subjects, read at once; schemas are parsed when they are compared."""
 
     registry: Registry
     level: Level
@@ -186,7 +186,7 @@ class _LevelSimulation:
         self.proposed = {(row.request_id, SubjectName(row.context_name, row.subject_name)): row for row in rows}
 
     def change_of(self, request: _OpenRequest) -> ChangedRequest | None:
-        """What changes for a request, None where nothing does. Raises InvalidSchema, InvalidReference, Unavailable."""
+        """The change for a request, None if there is none. Raises InvalidSchema, InvalidReference, Unavailable."""
         now, under = self._first_break(request, under=False), self._first_break(request, under=True)
         if (now is None) == (under is None):
             return None
@@ -201,7 +201,7 @@ class _LevelSimulation:
         return ChangedRequest(request.number, step.subject.qualified, now is None, sentence)
 
     def _first_break(self, request: _OpenRequest, *, under: bool) -> tuple[_AddedVersion, Report] | None:
-        """The first step that the levels refuse, those in force or (`under`) with the chosen one where it counts."""
+        """The first step that fails its level: the effective one or (`under`) the simulated one in its scope."""
         added: dict[SubjectName, list[_ComparedVersion]] = {}
         for step in request.steps:
             config, settings, _ = self.configs[step.subject]
@@ -228,7 +228,7 @@ class _LevelSimulation:
         return None
 
     def _counts(self, subject: SubjectName, config: EffectiveConfig) -> bool:
-        """Whether a level that is set at the scope would be the one in force for a subject."""
+        """Whether a level that is set at the scope would be the effective one for a subject."""
         if self.scope is None:
             return ORIGINS.index(config.origin) >= ORIGINS.index("registry")
         if self.scope.context != subject.context:
@@ -238,7 +238,7 @@ class _LevelSimulation:
         return ORIGINS.index(config.origin) >= ORIGINS.index("context")
 
     def _schema_of(self, request: _OpenRequest, step: _AddedVersion) -> Callable[[], ParsedSchema]:
-        """What gives the schema of a step: registered somewhere, or proposed."""
+        """A function that returns the schema of a step, registered somewhere or proposed."""
         registered = self.registered.get(step.fingerprint)
         item = self.proposed.get((request.number, step.subject))
         if registered is not None:
@@ -253,7 +253,7 @@ class _LevelSimulation:
         return parse_schema(item.schema_type, item.text, tuple(reference for reference, _ in targets), is_new=False)
 
     def _read_versions(self, names: Iterable[SubjectName]) -> dict[SubjectName, list[_ComparedVersion]]:
-        """The newest live versions of the subjects at the target; those that don't fit in are refused as too much."""
+        """The newest live versions of the subjects at the target; comparing with those over the size limit fails."""
         condition = Q(pk__in=())
         for name in names:
             condition |= Q(context__name=name.context, name=name.subject)
@@ -283,7 +283,7 @@ def _later(parse: Callable[[Schema], ParsedSchema], row: Schema) -> Callable[[],
 
 
 def _too_much(name: SubjectName) -> _ComparedVersion:
-    """Stands for versions that weren't read: to compare with them says so."""
+    """A stand-in for versions that weren't read; comparing with it raises InvalidSchema."""
 
     def refuse() -> ParsedSchema:
         raise InvalidSchema(f"the versions of {name.qualified} are more than one answer reads")
@@ -292,7 +292,7 @@ def _too_much(name: SubjectName) -> _ComparedVersion:
 
 
 def _by_fingerprint(fingerprints: Iterable[str]) -> dict[str, Callable[[], ParsedSchema]]:
-    """Registered schemas of those contents, whichever registry has them: equal contents read equally."""
+    """Registered schemas with those fingerprints, from any registry, since equal contents parse equally."""
     rows = list(
         Schema.objects.filter(fingerprint__in=set(fingerprints)).order_by("fingerprint", "pk").distinct("fingerprint")
     )

@@ -1,5 +1,6 @@
-"""Requests that are linked: by references between their subjects, or by the drift finding that they answer; the subjects
-of open requests, and the last decision.
+"""Requests that are linked, by references between their subjects or by the drift finding that they answer.
+
+Also the subjects of open requests, and the last decision.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from registry.promotions.requests.selectors import list_requests
 from registry.subjects.models import SchemaReference, SchemaVersion
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
 
-#: rows of other requests that are looked at, and subjects of this one that are looked for
+#: rows of other requests that are read, and subjects of this one that are searched for
 _LINKED_ROWS: Final = 500
 _SUBJECTS: Final = 100
 _STATES: Final = tuple(state for state in PromotionRequest.OPEN_STATES if state != PromotionRequest.DRAFT)
@@ -30,10 +31,10 @@ _Key = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class LinkedRequest:
-    """An open request to the same environment that this one is linked with; `subject` and `version` name it.
+    """An open request to the same environment that is linked with this one; `subject` and `version` name it.
 
-    `brings` are the qualified names of what it brings and this one refers to; they are empty for one that refers to what
-    this one brings. `along` says that this one takes them along itself, so that it need not wait.
+    `brings` are the qualified names that it brings and this one refers to; empty for a request that refers to what this
+    one brings. `along` means that this one brings them itself too, so that it need not wait.
     """
 
     id: int
@@ -45,12 +46,12 @@ class LinkedRequest:
 
     @property
     def goes_first(self) -> bool:
-        """Whether this one waits for it."""
+        """Whether this request waits for it."""
         return bool(self.brings) and not self.along
 
 
 def linked_requests(info: RequestInfo, by: Actor) -> tuple[LinkedRequest, ...]:
-    """Those of an open request that somebody may read, which go first at the beginning; one query."""
+    """The requests linked with an open one that the actor may read, those that go first in front; one query."""
     if not info.is_open:
         return ()
     taken, missing = _taken_along(info), _missing(info)
@@ -65,7 +66,7 @@ def linked_requests(info: RequestInfo, by: Actor) -> tuple[LinkedRequest, ...]:
 def _rows(
     info: RequestInfo, taken: Sequence[_Key], missing: Sequence[tuple[str, str]], keys: Sequence[_Key]
 ) -> list[RequestItem]:
-    """All that the others ask for; a request that is known of one of its items has all of them here."""
+    """All items of the linked requests."""
     brought = _any(Q(context_name=c, subject_name=s, fingerprint=f) for c, s, f in taken)
     brought |= _any(Q(context_name=c, subject_name=s) for c, s in missing)
     mine = _any(
@@ -83,7 +84,7 @@ def _rows(
 
 
 def _any(conditions: Iterable[Q]) -> Q:
-    """One of them; nothing where there is none."""
+    """The disjunction of the conditions; false if there is none."""
     combined = Q(pk__in=())
     for condition in conditions:
         combined |= condition
@@ -91,13 +92,13 @@ def _any(conditions: Iterable[Q]) -> Q:
 
 
 def _taken_along(info: RequestInfo) -> list[_Key]:
-    """What the plan writes because something that was asked for refers to it."""
+    """What the plan writes because a requested version refers to it."""
     steps = [step for step in info.plan["steps"] if step.get("kind") in WRITING and step.get("asked") is False]
     return [(*_name(step["subject"]), str(step.get("fingerprint") or "")) for step in steps[:_SUBJECTS]]
 
 
 def _missing(info: RequestInfo) -> list[tuple[str, str]]:
-    """What a proposed text refers to, where its check of references fails: it isn't at the target."""
+    """The references of proposed texts whose reference check fails, since the target lacks them."""
     failing = {check.get("subject") for check in info.checks if _lacks_references(check)}
     names = []
     for item in info.items:
@@ -116,7 +117,7 @@ def _name(text: Any, context: str = ".") -> tuple[str, str]:
 
 
 def _may_see(items: Sequence[RequestItem], target: str, by: Actor) -> bool:
-    """As `may_see` has it: all that it asks for, at its target."""
+    """Whether the actor may read all its subjects at the target, as in `may_see`."""
     names = (SubjectName(item.context_name, item.subject_name).qualified for item in items)
     return all(may(by, "schema.read", registry=target, subject=name) for name in names)
 
@@ -135,29 +136,29 @@ def _linked(items: Sequence[RequestItem], taken: Sequence[_Key], missing: Sequen
     )
 
 
-#: rows of requests that are looked at for a list of findings
+#: rows of requests that are read for a list of findings
 _ANSWER_ROWS: Final = 2000
 _OPEN: Final = tuple(state for state in PromotionRequest.OPEN_STATES if state != PromotionRequest.DRAFT)
 
 
 @dataclass(frozen=True)
 class FindingRequests:
-    """One's own drafts, and requests, newest first; what a request made live is among its releases."""
+    """The actor's own drafts, and the requests, that answer a finding, newest first."""
 
     drafts: tuple[DraftInfo, ...]
     requests: tuple[RequestInfo, ...]
 
 
 def requests_for_finding(finding_id: int, by: Actor) -> FindingRequests:
-    """Those to a finding that the actor may read, which the caller has asked; a constant number of queries."""
+    """The drafts and requests for a finding, which the actor must be allowed to read; a constant number of queries."""
     drafts = list_drafts(by.user_id, finding=finding_id) if by.user_id is not None else []
     return FindingRequests(tuple(drafts), tuple(list_requests(finding=finding_id, by=by)))
 
 
 def resolving(by: Actor, findings: Collection[int] | None = None) -> dict[int, tuple[int, ...]]:
-    """Finding → the open requests that answer it, newest first, of those that somebody may read; one query.
+    """Finding → the open requests that answer it and that the actor may read, newest first; one query.
 
-    Of some findings, or of all; a draft doesn't resolve anything yet.
+    `findings` None means all. Drafts are left out.
     """
     if findings is not None and not findings:
         return {}
@@ -180,9 +181,9 @@ def resolving(by: Actor, findings: Collection[int] | None = None) -> dict[int, t
 
 
 def finding_behind(environment: Environment, rows: Sequence[SchemaVersion]) -> int | None:
-    """The drift finding that versions came to the environment for, by what its releases answer; one query.
+    """The drift finding that the releases of these versions answered; one query.
 
-    None where they came for none, and for several: a request answers one. Who may read it is asked by whoever shows it.
+    None if there is none, or several: a request answers one. The caller checks who may read it.
     """
     keys = {(row.subject.context.name, row.subject.name, row.version, row.schema.fingerprint) for row in rows}
     released = Release.objects.filter(
@@ -196,12 +197,12 @@ def finding_behind(environment: Environment, rows: Sequence[SchemaVersion]) -> i
 
 
 def pending_subjects() -> list[SubjectName]:
-    """Those of all open requests, drafts left out; one query."""
+    """The subjects of all open requests except drafts; one query."""
     return _subjects(Q())
 
 
 def troubled_subjects() -> list[SubjectName]:
-    """Those of open requests that break something, or of which a check fails; one query."""
+    """The subjects of open requests that are breaking or have a failing check; one query."""
     return _subjects(Q(request__plan__breaking=True) | Q(request__plan__checks__contains=[{"verdict": FAIL}]))
 
 
@@ -216,7 +217,7 @@ LOOKED_AT: Final = 20
 
 @dataclass(frozen=True)
 class DecisionInfo:
-    """A request that is closed: how it ended and when."""
+    """A closed request: how it ended, and when."""
 
     request: int
     subject: SubjectName
@@ -226,7 +227,7 @@ class DecisionInfo:
 
 
 def last_decision(by: Actor) -> DecisionInfo | None:
-    """The request that was closed last, of the newest twenty that `by` may read; one query."""
+    """The last closed request that `by` may read, among the last twenty; one query."""
     rows = (
         PromotionRequest.objects.filter(closed_at__isnull=False)
         .select_related("target__registry")

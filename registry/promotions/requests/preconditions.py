@@ -1,7 +1,7 @@
-"""Why somebody can't approve, apply or schedule a request now, or change a config or a mode: every condition that fails.
+"""Every failing condition of approving, applying or scheduling a request, or of changing a config or a mode.
 
-The answers come from what is stored and from who asks; for a request they take no query. Pages and the API show them in
-advance, and the services, which look again under the request's lock, decide.
+They are computed from stored values and the actor; for a request without any query. Pages and the API show them in
+advance; the services check again under the request's lock, and decide.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from registry.subjects.versions.qualified_names import SubjectName
 APPLY: Final = "promotion.apply"
 FORCE: Final = "version.force"
 _COMPATIBILITY: Final = "compatibility"
-#: discussions that are named one by one
+#: discussions that are listed one by one
 _NAMED: Final = 5
 _APPROVED: Final = (PromotionRequest.APPROVED, PromotionRequest.SCHEDULED)
 _ASKING: Final = "promotion.request"
@@ -39,11 +39,11 @@ _ASK: Final = "Ask somebody who has the right, or for the right itself."
 
 @dataclass(frozen=True)
 class Condition(Reason):
-    """A condition that fails. `subject` is the one that it is about, "" for the request as a whole.
+    """A failing condition. `subject` is the affected one, "" for the request as a whole.
 
     `code` is a check's, or one of `state`, `rights`, `own-request`, `sign-in`, `reviewed`, `stale`, `approval`.
-    `passable` says that an approver may pass over it with a reason, so that it stops nobody who gives one. `url` is the
-    place on the site where it is mended, where that is a place of the request itself.
+    `passable` means that an approver may override it with a reason. `url` is where to fix it, if that is on the request's
+    own page.
     """
 
     subject: str = ""
@@ -52,12 +52,12 @@ class Condition(Reason):
 
 
 def reasons_of(info: RequestInfo, by: Actor) -> dict[str, tuple[Condition, ...]]:
-    """What stands against each thing that somebody may do to a request, by the name of that; empty where nothing does."""
+    """Action → the conditions that fail for the actor; empty if the action is possible."""
     return {name: ask(info, by) for name, ask in ASKED.items()}
 
 
 def approving(info: RequestInfo, by: Actor) -> tuple[Condition, ...]:
-    """What stands against an approval by somebody, all of it."""
+    """All failing conditions of an approval by the actor."""
     if info.state != PromotionRequest.IN_REVIEW:
         has_them = info.state in _APPROVED
         sentence = "It has the approvals that it needs." if has_them else f"It is {info.state}, not in review."
@@ -74,16 +74,16 @@ def approving(info: RequestInfo, by: Actor) -> tuple[Condition, ...]:
 
 
 def applying(info: RequestInfo, by: Actor) -> tuple[Condition, ...]:
-    """What stands against applying it now, all of it."""
+    """All failing conditions of applying the request now."""
     return (*_not_approved(info), *_rights(info, by, APPLY, _touched(info)), *_moved(info), *_failing(info))
 
 
 def scheduling(info: RequestInfo, by: Actor) -> tuple[Condition, ...]:
-    """What stands against applying it at a time to come: its checks are looked at then."""
+    """All failing conditions of scheduling the request; its checks are evaluated when it is applied."""
     return (*_unscheduled(info), *_rights(info, by, APPLY, _touched(info)))
 
 
-#: what may be done → what stands against it
+#: action → the function that returns its failing conditions
 ASKED: Final[Mapping[str, Callable[[RequestInfo, Actor], tuple[Condition, ...]]]] = {
     "approve": approving,
     "apply": applying,
@@ -92,24 +92,24 @@ ASKED: Final[Mapping[str, Callable[[RequestInfo, Actor], tuple[Condition, ...]]]
 
 
 def written(info: RequestInfo) -> list[str]:
-    """The subjects that the plan writes, or the one that the request is named by where it writes none."""
+    """The subjects that the plan writes, or the request's first subject if it writes none."""
     steps = (step for step in info.plan["steps"] if step.get("kind", REGISTER) in WRITING)
     return list(dict.fromkeys(str(step["subject"]) for step in steps)) or [info.subject.qualified]
 
 
 def refused(actor: Actor, right: str, info: RequestInfo, subjects: Iterable[str]) -> str:
-    """Why the actor may not do it to one of the subjects at the target; "" where they may to all."""
+    """Why the actor lacks the right for one of the subjects at the target; "" if they have it for all."""
     reasons = (refusal(actor, right, registry=info.target, subject=subject) for subject in subjects)
     return next(filter(None, reasons), "")
 
 
 def review_of(info: RequestInfo, by: Actor) -> ReviewInfo | None:
-    """What somebody has said of the present plan."""
+    """The actor's review of the present plan."""
     return next((review for review in info.reviews if review.counts and review.reviewer_id == by.user_id), None)
 
 
 def no_reviewer(info: RequestInfo, by: Actor) -> Condition | None:
-    """Why somebody is no reviewer of the request; None for one who is."""
+    """Why the actor can't review the request; None if they can."""
     lacking = refused(by, REVIEW, info, written(info))
     if by.user_id is None:
         return Condition("rights", lacking or "Sign in to review it.", "Sign in.")
@@ -122,13 +122,13 @@ def no_reviewer(info: RequestInfo, by: Actor) -> Condition | None:
     if by.user_id == info.requested_by_id and not info.own_approval_allowed:
         return Condition("own-request", "You asked for this; somebody else must review it.", _who_could(info))
     if approval_refusal(by):
-        return None  # that is a condition of its own
+        return None  # a separate condition
     sentence = "You can't review this: your account has the requester's address of mail, or is stated to be theirs."
     return Condition("own-request", sentence, _who_could(info))
 
 
 def no_speaker(info: RequestInfo, consumer: Consumer, by: Actor) -> str:
-    """Why somebody can't acknowledge the request for a client that it hurts, as a sentence; "" for one who can."""
+    """Why the actor can't acknowledge the request for an affected client, as a sentence; "" if they can."""
     if info.state not in PromotionRequest.PLANNED_STATES:
         return f"The request is {info.state}: it isn't acknowledged any more."
     if by.user_id is None:
@@ -142,7 +142,7 @@ def no_speaker(info: RequestInfo, consumer: Consumer, by: Actor) -> str:
 
 
 def _who_could(info: RequestInfo) -> str:
-    """Who could approve it, in words; what keeps everybody from it where nobody could."""
+    """Who could approve it, as a sentence; if nobody could, why."""
     if info.needed.nobody_can:
         return info.needed.nobody_can
     names = [one.username for one in info.needed.eligible]
@@ -175,7 +175,7 @@ def _moved(info: RequestInfo) -> Iterator[Condition]:
 
 
 def _checks(info: RequestInfo, by: Actor, blocking: Iterable[Mapping[str, Any]]) -> Iterator[Condition]:
-    """The checks that fail; what only somebody who may force versions passes over doesn't let others pass."""
+    """The failing checks; only somebody who may force versions can override compatibility."""
     for check in blocking:
         subject = str(check.get("subject") or "")
         passable = bool(check.get("overridable"))
@@ -186,7 +186,7 @@ def _checks(info: RequestInfo, by: Actor, blocking: Iterable[Mapping[str, Any]])
 
 
 def _failing(info: RequestInfo) -> Iterator[Condition]:
-    """The checks that fail and that no approval passes over: applying has no word against them."""
+    """The failing checks that no approval overrides: applying can't override them."""
     for check in info.failing:
         if check.get("code") == THREADS and info.threads:
             yield from _open_threads(info)
@@ -197,7 +197,7 @@ def _failing(info: RequestInfo) -> Iterator[Condition]:
 
 
 def _open_threads(info: RequestInfo) -> Iterator[Condition]:
-    """Each discussion that has to be resolved, with the way to it."""
+    """Each discussion that has to be resolved, with its address."""
     threads = [thread for thread in info.threads if thread.is_open]
     for number, thread in enumerate(threads[:_NAMED]):
         anchor = f"{thread.path} of {thread.subject}" if thread.path else thread.subject or "the request as a whole"
@@ -214,7 +214,7 @@ def _open_threads(info: RequestInfo) -> Iterator[Condition]:
 
 
 def _condition(check: Mapping[str, Any], *, passable: bool = False, cure: str = "", url: str = "") -> Condition:
-    """A failing check; `cure` is who alone may pass over it."""
+    """A failing check as a condition; `cure` says who may override it."""
     cures = [str(check.get("cure") or "")]
     if cure:
         cures.append(f"Who approves it in spite of this may force versions: {cure}")
@@ -248,7 +248,7 @@ def _unscheduled(info: RequestInfo) -> Iterator[Condition]:
 
 
 def _rights(info: RequestInfo, by: Actor, right: str, subjects: Iterable[str]) -> Iterator[Condition]:
-    """Each right that is lacking, once in the same words."""
+    """Each missing right, without repeating a sentence."""
     sentences = set()
     for subject in subjects:
         sentence = refusal(by, right, registry=info.target, subject=subject)
@@ -258,7 +258,7 @@ def _rights(info: RequestInfo, by: Actor, right: str, subjects: Iterable[str]) -
 
 
 def _touched(info: RequestInfo) -> Iterable[str]:
-    """What was asked for, and what is written for it."""
+    """The requested subjects and the written ones."""
     return dict.fromkeys((*(item.subject.qualified for item in info.items), *written(info)))
 
 
@@ -268,7 +268,7 @@ MODE: Final = "mode.change"
 
 @dataclass(frozen=True)
 class SettingsPreconditions:
-    """What is known of a person and a registry: enough to say it of any number of places without further queries."""
+    """What decides whether a person may change settings of a registry, for any number of scopes without further queries."""
 
     registry: Registry
     by: Actor
@@ -276,7 +276,7 @@ class SettingsPreconditions:
     passes: bool
 
     def reasons(self, action: str, scope: SubjectName | None, mode: str) -> tuple[Reason, ...]:
-        """What stands against it at a scope whose effective mode is given; empty where the service would do it.
+        """The failing conditions at a scope with this effective mode; empty if the service would make the change.
 
         The codes are `rights`, `closed-environment`, `mode` and `mode-mutability`.
         """
@@ -304,6 +304,6 @@ class SettingsPreconditions:
 
 
 def settings_preconditions(registry: Registry, by: Actor) -> SettingsPreconditions:
-    """What stands against changes of a registry's settings by somebody; at most two queries."""
+    """The preconditions of changes of a registry's settings by the actor; at most two queries."""
     is_closed, passes = guard_result(registry, by)
     return SettingsPreconditions(registry, by, is_closed, passes)

@@ -1,7 +1,7 @@
 """Requests made from what exists: resubmission, roll back, adoption of an unapproved version; and a preview of a plan.
 
-A roll back takes nothing away, since versions have consumers and messages: an earlier version becomes current again
-under a new number. It is judged by the target's level and reviewers, and its plan says what it doesn't undo.
+A roll back removes nothing, since versions have consumers and messages: an earlier version becomes current again under a
+new number. It is subject to the target's level and reviews, and its plan says what it doesn't undo.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ from registry.subjects.versions.qualified_names import SubjectName
 def request_adoption(
     *, environment: str, subject: SubjectName, version: int | str, by: Actor, reason: str, again_of: int | None = None
 ) -> int:
-    """Ask for the review of a version that is in the environment already; gives the request's number.
+    """Request the review of a version that is in the environment already; returns the request's number.
 
-    Applying the approved request records the release that is missing; nothing is registered. `reason` says how the
-    version came there. Raises WrongState for a version that came by a request or needs none, InvalidInput without a
+    Applying the approved request records the missing release; nothing is registered. `reason` says how the version
+    came there. Raises WrongState for a version that came by a request or needs none, InvalidInput without a
     reason, RegistryNotFound, SubjectNotFound, VersionNotFound, InvalidVersion, NotAllowed, NotSignedIn.
     """
     goal = get_environment(environment)
@@ -70,10 +70,10 @@ def request_adoption(
 def request_roll_back(
     *, environment: str, subject: SubjectName, version: int | str, by: Actor, reason: str, again_of: int | None = None
 ) -> int:
-    """Ask for an earlier version of a subject to be current again in an environment; gives the request's number.
+    """Request that an earlier version of a subject becomes current again in an environment; returns the request's number.
 
-    Raises InvalidInput without a reason and for a subject without a name, WrongState for the version that is current
-    and for one that is asked for already, SubjectNotFound, VersionNotFound, InvalidVersion, NotAllowed, NotSignedIn.
+    Raises InvalidInput without a reason and for a subject without a name, WrongState for the current version and for one
+    that is requested already, SubjectNotFound, VersionNotFound, InvalidVersion, NotAllowed, NotSignedIn.
     """
     words(reason, "reason", needed="Say why: whoever reviews it has to know what went wrong.")
     if not subject.subject:
@@ -90,12 +90,10 @@ def request_roll_back(
 
 
 def ask_again(*, request_id: int, by: Actor, reason: str = "") -> int:
-    """Ask for what an earlier request asked for, with its labels, and its reason where none is given.
+    """Resubmit a rejected or withdrawn request, with its labels, and with its reason unless one is given.
 
-    Gives the new request's number.
-
-    What may be asked for is judged anew, as is the plan. Raises WrongState for a request that was neither rejected nor
-    withdrawn, and where a version has another schema since; and what its kind of request raises.
+    Returns the new request's number. Rights and the plan are evaluated again. Raises WrongState for a request that was
+    neither rejected nor withdrawn, and if a version has another schema since; and what its kind of request raises.
     """
     info = readable_request(request_id, by)
     if info.state not in AGAIN:
@@ -122,7 +120,7 @@ def ask_again(*, request_id: int, by: Actor, reason: str = "") -> int:
 
 
 def _refuse_other_schemas(info: RequestInfo, by: Actor) -> None:
-    """Raise WrongState where a version was removed for good, and its number given to another schema."""
+    """Raise WrongState if a version was deleted permanently and its number now belongs to another schema."""
     registry = get_environment(info.source or info.target).registry
     for item in info.items:
         require(by, "schema.read", registry=registry.name, subject=item.subject.qualified)
@@ -151,14 +149,14 @@ def _proposed(info: RequestInfo, reason: str, by: Actor) -> int:
     )
 
 
-#: the states of requests that may have been asked for again
+#: the states of requests that may have been resubmitted
 _ENDED: Final = (PromotionRequest.REJECTED, PromotionRequest.WITHDRAWN)
 _ROWS: Final = 500
 
 
 @dataclass(frozen=True)
 class RequestSummary:
-    """A request that asks for the same, or did."""
+    """The earlier or later request of a resubmission."""
 
     id: int
     state: str
@@ -168,14 +166,14 @@ class RequestSummary:
 
 @dataclass(frozen=True)
 class Resubmissions:
-    """The request that one asks for again, None for none that the reader may see; and those that ask for it again."""
+    """The request that this one resubmits, None if there is none that the reader may see, and its own resubmissions."""
 
     earlier: RequestSummary | None = None
     later: tuple[RequestSummary, ...] = ()
 
 
 def resubmissions_of(infos: Sequence[RequestInfo], by: Actor) -> Mapping[int, Resubmissions]:
-    """Number → what somebody may see of it; one query, none where nothing was or could be asked for again."""
+    """Request → its resubmissions that the actor may read; one query, none if there can't be any."""
     before = {info.again_of for info in infos if info.again_of}
     ended = [info.id for info in infos if info.state in _ENDED]
     if not before and not ended:
@@ -195,7 +193,7 @@ def resubmissions_of(infos: Sequence[RequestInfo], by: Actor) -> Mapping[int, Re
 def preview_promotion(
     *, source: str, target: str, items: Sequence[ItemKey], by: Actor, with_config: bool = False
 ) -> Plan:
-    """The plan that would bring these to the target, as a request for them would have it now.
+    """The plan that a request for these versions would have now.
 
     Raises InvalidInput for an order or a set that doesn't fit, SubjectNotFound, VersionNotFound, InvalidVersion,
     RegistryNotFound, NotAllowed, NotSignedIn.

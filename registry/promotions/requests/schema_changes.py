@@ -1,7 +1,7 @@
 """What a step of a request changes in a schema, and decisions on whether fields were renamed.
 
-A step is compared with the version that the target had when the plan was made. A decision on a rename is made by whoever
-describes the subject, and changes no schema.
+A step is compared with the version that the target had when the plan was made. Whoever may describe the subject decides
+on renames; a decision changes no schema.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from registry.subjects.versions.versions import version_row
 
 
 def compare_step(info: RequestInfo, step: PlanStep) -> selectors.ProvedComparison | None:
-    """The comparison of a step that adds or adopts a version; None where the target had no version.
+    """The comparison of a step that adds or adopts a version; None if the target had no version.
 
-    Raises NotFound where one of the two has been deleted since.
+    Raises NotFound if one of the two has been deleted since.
     """
     versions = versions_before(info, step)
     if not versions:
@@ -52,9 +52,9 @@ def compare_step(info: RequestInfo, step: PlanStep) -> selectors.ProvedCompariso
 
 
 def paths_of(info: RequestInfo, step: PlanStep) -> frozenset[str]:
-    """Where a discussion of a step's subject can hang: the fields of either side, and the places of the changes.
+    """The paths that a discussion of a step's subject can refer to: the fields of both sides, and the changed paths.
 
-    Of a side that was deleted or can't be read there are none, and of one too costly to compare the fields alone.
+    A side that was deleted or can't be parsed has none; schemas that are too costly to compare have only their fields.
     """
     sides = [schema for schema in (_schema_before(info, step), _coming(info, step)) if schema is not None]
     paths = {row.path for schema in sides for row in schema_engine.outline(schema)}
@@ -70,13 +70,13 @@ def paths_of(info: RequestInfo, step: PlanStep) -> frozenset[str]:
 
 
 def _schema_before(info: RequestInfo, step: PlanStep) -> ParsedSchema | None:
-    """The newest that the target had of the subject."""
+    """The newest schema that the target had of the subject."""
     versions = versions_before(info, step)
     return _stored(info.target, step, versions[-1]) if versions else None
 
 
 def _coming(info: RequestInfo, step: PlanStep) -> ParsedSchema | None:
-    """What the step would bring, or finds there."""
+    """The schema that the step would bring, or that exists already."""
     if step.kind not in ADDING or step.kind == REPEAT:
         return _stored(info.target, step, step.source_version if step.kind == REPEAT else step.target_version)
     if step.source_version:
@@ -100,7 +100,7 @@ def _stored(registry: str, step: PlanStep, version: int) -> ParsedSchema | None:
 
 @dataclass(frozen=True)
 class NewSchema:
-    """A schema that is all new at the target: its text as it would be written, what it refers to, and its fields."""
+    """A schema that is new at the target: its text as it would be written, its references and its fields."""
 
     text: str
     schema_type: str
@@ -109,7 +109,7 @@ class NewSchema:
 
 
 def new_schema(info: RequestInfo, step: PlanStep) -> NewSchema:
-    """The whole schema of a step; without fields where it can't be parsed or was deleted since."""
+    """The whole schema of a step; without fields if it can't be parsed or was deleted since."""
     schema = _coming(info, step)
     return NewSchema(step.text, step.schema_type, step.references, schema_engine.outline(schema) if schema else ())
 
@@ -121,13 +121,13 @@ def places_of(info: RequestInfo, step: PlanStep) -> tuple[str, str]:
 
 
 def state_before(info: RequestInfo, step: PlanStep) -> dict[str, object]:
-    """What the target held of the step's subject when the plan was made; empty in plans of earlier releases."""
+    """The target's state of the step's subject when the plan was made; empty in plans of earlier releases."""
     state: dict[str, object] = info.plan.get("target", {}).get(step.subject, {})
     return state
 
 
 def versions_before(info: RequestInfo, step: PlanStep) -> list[int]:
-    """The versions that the target had, ascending; of a plan of an earlier release those that it has."""
+    """The versions that the target had, ascending; for a plan of an earlier release, those that it has now."""
     state = info.plan.get("target", {}).get(step.subject)
     if state is None:
         try:
@@ -141,7 +141,7 @@ def versions_before(info: RequestInfo, step: PlanStep) -> list[int]:
 
 @dataclass(frozen=True)
 class RenameInfo:
-    """A decision, with the registry in which it was taken."""
+    """A decision, with the registry in which it was made."""
 
     registry: str
     from_path: str
@@ -153,12 +153,12 @@ class RenameInfo:
 
 
 def renames_of(registry: Registry, subject: SubjectName) -> list[RenameInfo]:
-    """The decisions of a subject in a registry, in the order in which they were taken; one query."""
+    """The decisions of a subject in a registry, oldest first; one query."""
     return _infos([registry.name], subject)
 
 
 def decided_renames(registries: Collection[str], subject: SubjectName) -> Mapping[tuple[str, str], RenameInfo]:
-    """By old and new path, the newest decision of a subject in any of the registries; one query."""
+    """(old path, new path) → the newest decision of a subject in any of the registries; one query."""
     decisions = sorted(_infos(registries, subject), key=lambda info: info.decided_at)
     return {(info.from_path, info.to_path): info for info in decisions}
 
@@ -190,7 +190,7 @@ def decide_rename(
     by: Actor,
     reason: str = "",
 ) -> bool:
-    """Keep whether one field is another under a new name; a later word replaces the earlier. False: it stood so already.
+    """Decide whether one field is another under a new name; replaces an earlier decision. False if nothing changed.
 
     Raises NotAllowed, RegistryNotFound, SubjectNotFound, InvalidInput, and WrongState for too many of them.
     """
@@ -216,7 +216,7 @@ def decide_rename(
 
 @transaction.atomic
 def undecide_rename(*, registry: str, subject: SubjectName, from_path: str, to_path: str, by: Actor) -> bool:
-    """Take a decision back: the pair is suspected again. False where there was none.
+    """Withdraw a decision: the pair is suspected again. False if there was none.
 
     Raises NotAllowed, RegistryNotFound, SubjectNotFound.
     """

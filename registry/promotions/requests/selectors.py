@@ -1,6 +1,6 @@
-"""Requests for pages and programs: one, a list, those that wait for somebody's review, and the earlier one of a new request.
+"""Requests for pages and the API: one, a list, those that wait for a person's review, and the earlier one of a resubmission.
 
-The caller checks whether somebody may read them, except in `readable_request` and where `by` is given.
+The caller checks the right to read them, except in `readable_request` and with `by`.
 """
 
 from __future__ import annotations
@@ -61,17 +61,17 @@ __all__ = [
 ]
 
 
-#: the states of a list filter that stand for several
+#: the state of a list filter that stands for all open states
 OPEN: Final = "open"
-#: open requests that are looked at one by one to find those that wait for somebody, newest first
+#: open requests that are examined one by one to find those that wait for a person, newest first
 MAX_WAITING: Final = 300
 
 
 def count_waiting_for(user_id: int, grants: Sequence[Grant] | None = None) -> int:
-    """How many wait for somebody; one query where none does, three for most: four without their `grants`.
+    """How many requests wait for a person's review; one query if none does, mostly three, four without `grants`.
 
-    Where their right to review is for every subject of an environment, the database counts. Elsewhere patterns of
-    rights or rules decide, and of those requests at most 300 are looked at.
+    If they may review every subject of an environment, the database counts. Otherwise patterns of rights or rules decide,
+    and at most 300 of those requests are examined.
     """
     groups = list(
         _in_review(user_id)
@@ -104,7 +104,7 @@ def count_waiting_for(user_id: int, grants: Sequence[Grant] | None = None) -> in
 def waiting_numbers(
     user_id: int, *, targets: list[int] | None = None, grants: Sequence[Grant] | None = None, **filters: Any
 ) -> list[int]:
-    """The numbers, newest first: the database leaves out what is theirs or has their review, the rules decide the rest."""
+    """The numbers, newest first: the database excludes their own and reviewed requests, the rules decide the rest."""
     rows = (
         filtered(_in_review(user_id), **filters)
         .select_related("target__registry", "requested_by")
@@ -140,7 +140,7 @@ def filtered(
     after: int | None = None,
     by: Actor | None = None,
 ) -> QuerySet[PromotionRequest]:
-    """The rows that a list asks for; a state may be `open` for all that aren't closed; `by` is who reads them."""
+    """The rows that match the filters; the state `open` means all that aren't closed; `by` is the reader."""
     if state == OPEN:
         rows = rows.filter(state__in=PromotionRequest.OPEN_STATES)
     elif state:
@@ -160,7 +160,7 @@ def filtered(
 
 
 class _OutlinedPlan(Func):
-    """Of a stored plan the kinds and subjects of its steps, and whether it is breaking."""
+    """The kinds and subjects of a stored plan's steps, and whether it is breaking."""
 
     template = (
         "jsonb_build_object('breaking', %(expressions)s -> 'breaking', 'steps', (SELECT coalesce(jsonb_agg("  # noqa: S608  ours
@@ -186,7 +186,7 @@ def get_environment(name: str) -> Environment:
 
 
 def list_environments() -> list[str]:
-    """Names in the promotion order."""
+    """The names of the environments, in promotion order."""
     return list(Environment.objects.order_by("position").values_list("registry__name", flat=True))
 
 
@@ -203,12 +203,12 @@ def list_requests(
     after: int | None = None,
     limit: int = 100,
 ) -> list[RequestInfo]:
-    """Requests, newest first, `after` the number of the last one of the page before.
+    """Requests, newest first; `after` is the number of the last one on the previous page.
 
-    `state` may be a state, or `open` for all that aren't closed; `subject` is one of those asked for; `finding` is the
-    drift finding that they answer, which the caller may read; `label` is one of theirs; `requested_by` and `waiting_for` are people. `by` is who reads
-    them: what they may not read is left out, and so are others' drafts; without it all drafts are. A constant number of
-    queries.
+    `state` may be `open` for all that aren't closed; `subject` is one of the requested subjects; `finding` is the drift
+    finding that they answer, which the caller must be allowed to read; `requested_by` and `waiting_for` are users. `by` is
+    the reader: requests that they may not read, and others' drafts, are left out; without it all drafts are. A constant
+    number of queries.
     """
     filters: dict[str, Any] = {
         "state": state, "target": target, "subject": subject, "finding": finding, "label": label, "by": by, "after": after,
@@ -224,15 +224,15 @@ def list_requests(
 
 
 def requests_numbered(numbers: Collection[int]) -> list[RequestInfo]:
-    """Those of these numbers that there are, newest first, as a list has them; a constant number of queries."""
+    """The existing requests with these numbers, newest first, as in a list; a constant number of queries."""
     valid = [number for number in numbers if 0 < number <= _MAX_NUMBER][:MAX_LIMIT]
     return infos_of(list(_rows().filter(pk__in=valid))) if valid else []
 
 
 def open_requests_of(subjects: Collection[SubjectName], by: Actor) -> dict[SubjectName, int | None]:
-    """The newest request, drafts left out, that is open for each of some subjects and that somebody may read; one query.
+    """Subject → its newest open request that the actor may read, without drafts; one query.
 
-    None for a subject whose open requests are all of those that they may not read.
+    None for a subject with open requests of which the actor may read none.
     """
     states = [state for state in PromotionRequest.OPEN_STATES if state != PromotionRequest.DRAFT]
     items = RequestItem.objects.filter(
@@ -262,12 +262,12 @@ def releases_of(subject: SubjectName) -> dict[tuple[str, int], int]:
 
 
 def waiting_for(user_id: int, *, limit: int = 20) -> list[RequestInfo]:
-    """Requests in review that this person can review: by right, or by a rule; not their own, none reviewed already."""
+    """Requests that this person can review, by right or by a rule; without their own and those reviewed already."""
     return _waiting(user_id, limit=limit)
 
 
 def requested_by(user_id: int, *, limit: int = 20) -> list[RequestInfo]:
-    """Open requests that this person made, drafts too."""
+    """Open requests of this person, including drafts."""
     rows = _rows().filter(state__in=PromotionRequest.OPEN_STATES, requested_by_id=user_id)
     return infos_of(list(rows[: _limit(limit)]))
 
@@ -282,7 +282,7 @@ def _limit(limit: int) -> int:
 
 
 class _LightPlan(Func):
-    """A stored plan without the texts of its steps; of a damaged one what there is, or null."""
+    """A stored plan without the texts of its steps; for a damaged plan what is readable, or null."""
 
     template = (
         "(CASE jsonb_typeof(%(expressions)s) WHEN 'object' THEN %(expressions)s - 'steps' - 'reports' - 'target'"  # noqa: S608  our own words
@@ -315,7 +315,7 @@ def _whole_rows() -> QuerySet[PromotionRequest]:
 
 def _joined() -> QuerySet[PromotionRequest]:
     threads = Thread.objects.filter(request=OuterRef("pk"), resolved_at=None).order_by().values("request")
-    # no grouping by a key: of what a past request is read from none is known
+    # no grouping by a key: the views of the past have none
     unresolved = Coalesce(Subquery(threads.annotate(number=Count("*")).values("number")), 0)
     releases = Release.objects.order_by("pk").select_related("released_by")
     return (
@@ -327,7 +327,7 @@ def _joined() -> QuerySet[PromotionRequest]:
 
 
 def may_see(by: Actor, info: RequestInfo) -> bool:
-    """Whether somebody may read a request: all that it asks for at its target; a draft is its requester's alone."""
+    """Whether the actor may read a request: all its subjects at the target; a draft is visible only to its requester."""
     if info.state == PromotionRequest.DRAFT and by.user_id != info.requested_by_id:
         return False
     names = [item.subject.qualified for item in info.items] or [info.subject.qualified]
@@ -335,7 +335,7 @@ def may_see(by: Actor, info: RequestInfo) -> bool:
 
 
 def readable_request(request_id: int, by: Actor) -> RequestInfo:
-    """One request; for whoever may not read it the same answer as for one that isn't there.
+    """One request; if the actor may not read it, the error is the same as for a missing one.
 
     Raises NotSignedIn, NotAllowed, RequestNotFound.
     """
@@ -347,12 +347,12 @@ def readable_request(request_id: int, by: Actor) -> RequestInfo:
     return info
 
 
-#: nothing was written, and nothing will be
+#: states of requests that can be resubmitted: nothing was written, and nothing will be
 AGAIN: tuple[str, ...] = (PromotionRequest.REJECTED, PromotionRequest.WITHDRAWN)
 
 
 def require_earlier(number: int, *, target: str, subjects: Collection[SubjectName], by: Actor) -> None:
-    """Refuse an earlier request that a new one of these subjects can't ask for again.
+    """Refuse an earlier request that a new one for these subjects can't resubmit.
 
     Raises RequestNotFound for one that `by` may not read, WrongState for one that was neither rejected nor withdrawn,
     InvalidInput for one of another target or of other subjects alone.

@@ -1,4 +1,4 @@
-"""The states of a request and how it moves between them: under its lock, with the plan that would run now."""
+"""The states of a request and its transitions: under its lock, with the plan that would run now."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ TRANSITIONS: Final[Mapping[str, frozenset[str]]] = {
             PromotionRequest.WITHDRAWN,
         }
     ),
-    # back to review or approved only where nothing was written yet
+    # back to review or approved only if nothing was written yet
     PromotionRequest.APPLYING: frozenset(
         {
             PromotionRequest.IN_REVIEW,
@@ -63,7 +63,7 @@ TRANSITIONS: Final[Mapping[str, frozenset[str]]] = {
             PromotionRequest.FAILED,
         }
     ),
-    # a part is written: it is resumed, or given up, which leaves what is there
+    # part of it is written: it is resumed, or given up, which leaves the written part
     PromotionRequest.FAILED: frozenset(
         {PromotionRequest.APPLYING, PromotionRequest.APPLIED, PromotionRequest.WITHDRAWN}
     ),
@@ -71,7 +71,7 @@ TRANSITIONS: Final[Mapping[str, frozenset[str]]] = {
     PromotionRequest.REJECTED: frozenset(),
     PromotionRequest.WITHDRAWN: frozenset(),
 }
-#: in these its schemas can't be asked for again; a draft isn't asked for yet
+#: in these states its schemas can't be requested again; a draft doesn't count yet
 HOLDING: Final = frozenset(PromotionRequest.OPEN_STATES) - {PromotionRequest.DRAFT}
 MAX_TEXT: Final = 10_000
 ALREADY_REQUESTED: Final = "A request for this schema in {target} is open already."
@@ -91,7 +91,7 @@ def locked(request_id: int) -> PromotionRequest:
 
 
 def locked_for(request_id: int, by: Actor) -> PromotionRequest:
-    """The same for somebody who may read it; whoever may not can't tell it from one that isn't there.
+    """The same for an actor who may read it; for others the error is that of a missing request.
 
     Raises NotSignedIn, NotAllowed, RequestNotFound.
     """
@@ -103,13 +103,13 @@ def locked_for(request_id: int, by: Actor) -> PromotionRequest:
 
 
 def refuse_strangers(by: Actor) -> None:
-    """Raise NotSignedIn or NotAllowed for somebody who may read nothing at all, before anything is looked up."""
+    """Raise NotSignedIn or NotAllowed for an actor who may read nothing at all, before anything is looked up."""
     if not may_somewhere(by, "schema.read"):
         require(by, "schema.read")
 
 
 def may_read(request: PromotionRequest, by: Actor) -> bool:
-    """Whether somebody may read the request: all its subjects at the target; a draft is its requester's alone."""
+    """Whether the actor may read the request: all its subjects at the target; a draft is visible only to its requester."""
     if request.state == PromotionRequest.DRAFT and by.user_id != request.requested_by_id:
         return False
     registry = request.target.registry.name
@@ -117,12 +117,12 @@ def may_read(request: PromotionRequest, by: Actor) -> bool:
 
 
 def subject_of(request: PromotionRequest) -> SubjectName:
-    """The first of its subjects, by which lists name it."""
+    """The request's first subject, which lists show."""
     return SubjectName(request.context_name, request.subject_name)
 
 
 def requested_subjects(request: PromotionRequest) -> list[str]:
-    """The qualified names of what was asked for, in order; what that refers to isn't among them."""
+    """The qualified names of the requested subjects, in order, without their references."""
     rows = sorted(request.items.all(), key=lambda item: item.position)
     return [SubjectName(row.context_name, row.subject_name).qualified for row in rows] or [
         subject_of(request).qualified
@@ -130,14 +130,14 @@ def requested_subjects(request: PromotionRequest) -> list[str]:
 
 
 def person(by: Actor) -> int:
-    """The person's number. Raises NotSignedIn for whoever is none."""
+    """The actor's user id. Raises NotSignedIn if they have none."""
     if by.user_id is None:
         raise NotSignedIn("A promotion needs a person: sign in.")
     return by.user_id
 
 
 def refuse_by_token(by: Actor, action: str, *, registry: str, subjects: Iterable[str]) -> None:
-    """Raise NotAllowed where a token doesn't let its person do this there, whatever the person's roles are."""
+    """Raise NotAllowed if the actor's token doesn't allow this there, whatever the person's roles are."""
     unlimited = replace(by, grants=(Grant(ADMIN),))
     for subject in subjects:
         refused = refusal(unlimited, action, registry=registry, subject=subject)
@@ -146,7 +146,7 @@ def refuse_by_token(by: Actor, action: str, *, registry: str, subjects: Iterable
 
 
 def words(text: str, what: str, *, needed: str = "", longest: int = MAX_TEXT) -> str:
-    """What somebody wrote, in what the database can hold. Raises InvalidInput; with `needed` also for nothing."""
+    """The stripped text, checked to be storable. Raises InvalidInput; with `needed` also for an empty text."""
     bare = text.strip()
     if not bare and needed:
         raise InvalidInput(needed)
@@ -159,10 +159,10 @@ def words(text: str, what: str, *, needed: str = "", longest: int = MAX_TEXT) ->
 
 
 def move(request: PromotionRequest, state: str, **values: Any) -> str:
-    """Take the locked request to another state, and its items with it; gives the state. Raises WrongState.
+    """Move the locked request, and its items, to another state; returns the state. Raises WrongState.
 
-    `values` are other columns to change with it. What it asks for is held from its submission until it is closed:
-    the database's constraint refuses a second request for the same schema.
+    `values` are further columns to change. From its submission until it is closed a request reserves its schemas: a
+    database constraint refuses a second request for the same schema.
     """
     if state not in TRANSITIONS[request.state]:
         raise WrongState(f"Request {request.pk} is {request.state} and can't become {state}.", state=request.state)
@@ -176,7 +176,7 @@ def move(request: PromotionRequest, state: str, **values: Any) -> str:
 
 
 def hold(request: PromotionRequest) -> None:
-    """Let the items hold their schemas at the target, or no longer, as the state says. Raises WrongState."""
+    """Let the items reserve their schemas at the target, or release them, by the request's state. Raises WrongState."""
     open_in = request.target_id if request.state in HOLDING else None
     try:
         with transaction.atomic():
@@ -186,7 +186,7 @@ def hold(request: PromotionRequest) -> None:
 
 
 def refuse_failing(request: PromotionRequest) -> None:
-    """Raise WrongState where a check fails and no approval of this plan passes over it; what applying begins with."""
+    """Raise WrongState if a check fails that no approval of this plan overrides; called before applying."""
     passed = {code for review in overrides_of(request) for code in overridden(review)}
     failing = failing_checks(request)
     hard = next((item for item in failing if not item["overridable"] or item["code"] not in passed), None)
@@ -197,12 +197,12 @@ def refuse_failing(request: PromotionRequest) -> None:
 
 
 def failing_checks(request: PromotionRequest) -> list[dict[str, Any]]:
-    """The checks of the stored plan that fail, and those that rest on what is too old."""
+    """The checks of the stored plan that fail or are stale."""
     return [item for item in request.plan["checks"] if item["verdict"] in STOPPING]
 
 
 def overrides_of(request: PromotionRequest) -> list[Review]:
-    """The approvals of the present plan that were given in spite of failing checks; each has its reason."""
+    """The approvals of the present plan that override failing checks, each with a reason."""
     rows = request.reviews.filter(verdict=Review.APPROVE, plan_hash=request.plan_hash).exclude(override="")
     return list(rows.select_related("reviewer"))
 
@@ -215,7 +215,7 @@ def in_words(check: Mapping[str, Any]) -> str:
 
 
 def require_plan_hash(request_id: int, plan_hash: str) -> None:
-    """Raise PlanHashRequired for a decision that doesn't say which plan it is about: it would bind to one unread."""
+    """Raise PlanHashRequired for a decision that doesn't name the plan that was read."""
     if not plan_hash:
         sentence = (
             f"Say which plan you read: send the plan_hash that GET /api/v1/promotions/{request_id} shows. If the plan has"
@@ -231,11 +231,11 @@ def with_current_plan(
     action: Callable[[PromotionRequest], str],
     expected_hash: str | None,
 ) -> str:
-    """Run the action on the locked request if its plan is still what would run; else keep the new plan and say so.
+    """Run the action on the locked request if its plan is current; otherwise store the new plan and raise PlanChanged.
 
-    The action finds the checks as they are now in the request's plan. `expected_hash` is the plan that the caller has
-    read, where that matters. An approved request whose environment asks for more reviews by now goes back to review as
-    well. Raises PlanChanged, WrongState, RequestNotFound.
+    The action sees the present checks in the request's plan. `expected_hash` is the plan that the caller has read, if that
+    matters. An approved request whose environment needs more reviews by now also goes back to review.
+    Raises PlanChanged, WrongState, RequestNotFound.
     """
     moved = lacking = ""
     with transaction.atomic():
@@ -255,9 +255,9 @@ def with_current_plan(
 
 
 def refresh(request: PromotionRequest, by: Actor) -> str:
-    """Make the plan of the locked request again and keep it; gives what moved, "" where it is what was reviewed.
+    """Make the plan of the locked request again and store it; returns what changed, "" if the hash is the same.
 
-    What moved voids the approvals and acknowledgements: the request is in review again, and whoever gave one is told.
+    A change voids approvals and acknowledgements: the request is in review again, and their authors are notified.
     """
     plan = builder.make_plan(builder.spec_of(request))
     fresh, old = plan.to_dict(), request.plan
@@ -289,13 +289,13 @@ def refresh(request: PromotionRequest, by: Actor) -> str:
 
 
 def _acknowledged(request: PromotionRequest) -> set[AffectedClient]:
-    """Of which clients somebody has acknowledged the plan as it is now: one that came back to what was read before."""
+    """The clients for which the present plan is acknowledged, since a plan may return to an earlier state."""
     rows = request.acknowledgements.filter(plan_hash=request.plan_hash)
     return {AffectedClient(subject, client) for subject, client in rows.values_list("subject", "client")}
 
 
 def _reviews_lacking(request: PromotionRequest, by: Actor) -> str:
-    """Send an approved request back to review where its reviews are no longer enough; gives why, "" where they are."""
+    """Send an approved request back to review if its reviews are no longer enough; returns why, "" if they are."""
     if request.state == PromotionRequest.IN_REVIEW:
         return ""
     needed = needed_for(request)
@@ -308,17 +308,17 @@ def _reviews_lacking(request: PromotionRequest, by: Actor) -> str:
 
 
 def what_moved(old: Mapping[str, Any], new: Plan) -> str:
-    """What differs between a stored plan and one that would run now, as a sentence: the first thing that matters."""
+    """The first important difference between a stored plan and the present one, as a sentence."""
     fresh = new.to_dict()
     at_target = target_state.what_moved(old.get("target", {}), fresh["target"]) if old.get("target") else ""
     if at_target:
         return f"The plan has changed. {at_target}."
-    # that acknowledgements no longer count is what comes of it
+    # voided acknowledgements are a consequence, not a cause
     before, after = (
         {_key(item): item for item in plan["checks"] if item.get("code") != CONSUMERS} for plan in (old, fresh)
     )
     different = [key for key in after if _outcome_of(before.get(key)) != _outcome_of(after[key])]
-    # a verdict that changed says more than a sentence that did
+    # changed verdicts are more important than changed sentences
     different.sort(key=lambda key: before.get(key, {}).get("verdict") == after[key]["verdict"])
     if different:
         was, now = before.get(different[0]), after[different[0]]

@@ -48,7 +48,7 @@ from registry.subjects.versions.versions import parse_version
 
 MAX_ITEMS: Final = 200
 MAX_REFERENCES: Final = 200
-#: from these a requester can take it back; one of which a part is written is given up instead
+#: states from which a requester can withdraw; a partly written request is given up instead
 WITHDRAWABLE: Final = frozenset({PromotionRequest.DRAFT, *PromotionRequest.PLANNED_STATES})
 ItemKey = tuple[SubjectName, int | str]
 
@@ -68,13 +68,13 @@ def request_promotion(
     again_of: int | None = None,
     labels: Iterable[str] = (),
 ) -> int:
-    """Ask for a version of one environment in a later one, or for several `items` as one plan; gives the number.
+    """Request a version of one environment in a later one, or several `items` as one plan; returns the number.
 
-    `with_config` brings the subjects' settings along. A draft is its requester's alone until it is submitted. The drift
-    finding for which the source got the versions is the one that this request answers, too. `again_of` is the request,
-    rejected or withdrawn, that this one asks for again; `labels` are what it has from the beginning.
-    Raises InvalidInput for an order or a set that doesn't fit, WrongState where one of them is asked for already or
-    there is nothing to do, SubjectNotFound, VersionNotFound, NotAllowed, NotSignedIn.
+    `with_config` brings the subjects' settings along. A draft is visible only to its requester until it is submitted. If
+    the source got the versions for a drift finding, this request answers it too. `again_of` is the rejected or withdrawn
+    request that this one resubmits; `labels` are its initial labels.
+    Raises InvalidInput for a wrong order or set of items, WrongState if one of them is requested already or there is
+    nothing to do, SubjectNotFound, VersionNotFound, NotAllowed, NotSignedIn.
     """
     keys = _requested_keys(subject, version, items)
     origin, goal = get_environment(source), get_environment(target)
@@ -109,11 +109,11 @@ def propose_version(
     again_of: int | None = None,
     labels: Iterable[str] = (),
 ) -> int:
-    """Ask for a text as the next version of a subject of the target, which it has nowhere yet; gives the number.
+    """Request a new text as the next version of a subject of the target; returns the number.
 
-    The text is read under the limits of a registration, and is registered when the approved request is applied.
-    `draft_id` is the draft that it was written in, which ends with this: its reason, the drift finding that it answers
-    and the request that it asks for again are the request's where none is given here.
+    The text is parsed under the limits of a registration, and registered when the approved request is applied. `draft_id`
+    is the draft that it was written in, which is deleted. The draft's reason, finding and resubmitted request are the
+    defaults.
     Raises InvalidSchema, SchemaTooLarge, SchemaTooCostly, InvalidReference, WrongState, NotAllowed, NotSignedIn,
     FindingNotFound.
     """
@@ -149,7 +149,7 @@ def propose_version(
 
 
 def _begun_again(draft: Draft | None, goal: Environment, subject: SubjectName) -> int | None:
-    """The request that a draft asks for again, if it still is of the subject and the target that it was begun for."""
+    """The request that a draft resubmits, if the draft still has the subject and target it was started for."""
     if draft is None or draft.registry_id != goal.registry_id:
         return None
     return draft.again_of_id if (draft.context_name, draft.subject_name) == (subject.context, subject.subject) else None
@@ -167,11 +167,11 @@ def add_request(
     again_of: int | None = None,
     labels: Iterable[str] = (),
 ) -> int:
-    """The rows of a request of any kind, whose right was asked before; gives the number. Inside a transaction.
+    """Create a request of any kind; returns the number. The caller has checked the rights and opened a transaction.
 
-    `rows` are the versions in the order of the wish's items, `fingerprints` those of proposed texts instead.
-    Raises WrongState where there is nothing to do or a schema is asked for already, InvalidInput, and what `again_of`
-    raises.
+    `rows` are the versions in the order of the spec's items; proposed texts have `fingerprints` instead.
+    Raises WrongState if there is nothing to do or a schema is requested already, InvalidInput, and what
+    `require_earlier` raises.
     """
     user_id, remark, named = person(by), words(reason, "reason"), clean_labels(labels)
     if again_of is not None:
@@ -207,7 +207,7 @@ def add_request(
 
 @retried
 def submit(*, request_id: int, by: Actor) -> str:
-    """Ask for the review of a draft, with the plan as it is now; gives the state. Raises WrongState, NotAllowed."""
+    """Submit a draft for review, with a new plan; returns the state. Raises WrongState, NotAllowed."""
     request = locked_for(request_id, by)
     _require_own(request, by)
     if request.state != PromotionRequest.DRAFT:
@@ -221,10 +221,10 @@ def submit(*, request_id: int, by: Actor) -> str:
 
 
 def recheck(*, request_id: int, by: Actor) -> str:
-    """Run the checks of a request again, as anybody may who can ask for it; gives the state.
+    """Run the checks of a request again, with the right to request it; returns the state.
 
-    A plan that moved is kept and shown, and its approvals no longer count. One that came back to what was reviewed
-    before counts those reviews again. Raises WrongState, NotAllowed, RemoteUnavailable.
+    A changed plan is stored, and its approvals no longer count. If it returns to a state that was reviewed before, those
+    reviews count again. Raises WrongState, NotAllowed, RemoteUnavailable.
     """
     _refresh_mirror(request_id)
     with transaction.atomic():
@@ -240,7 +240,7 @@ def recheck(*, request_id: int, by: Actor) -> str:
 
 
 def withdraw(*, request_id: int, by: Actor) -> str:
-    """Take a request back, its requester or an administrator; gives the state. Raises WrongState, NotAllowed."""
+    """Withdraw a request, as its requester or an administrator; returns the state. Raises WrongState, NotAllowed."""
     with transaction.atomic():
         request = locked_for(request_id, by)
         _require_own(request, by)
@@ -255,18 +255,18 @@ def withdraw(*, request_id: int, by: Actor) -> str:
 
 
 def count_reviews(request: PromotionRequest, by: Actor) -> None:
-    """Approve a request in review that has all that it needs."""
+    """Move a request in review to approved if it has all approvals that it needs."""
     if request.state == PromotionRequest.IN_REVIEW and needed_for(request).is_met and _has_review(request):
         move(request, PromotionRequest.APPROVED, moved="")
 
 
 def _has_review(request: PromotionRequest) -> bool:
-    """Whether anybody approved the present plan: no rule at all isn't an approval."""
+    """Whether anybody approved the present plan; the absence of rules is no approval."""
     return request.reviews.filter(verdict="approve", plan_hash=request.plan_hash).exists()
 
 
 def require_requester(target: Environment, subjects: Sequence[SubjectName], by: Actor) -> None:
-    """Raise NotAllowed or NotSignedIn for whoever may not ask for these there: by role, and by ownership where asked."""
+    """Raise NotAllowed or NotSignedIn unless the actor may request these: by role, and by ownership if required."""
     registry = target.registry.name
     for subject in subjects:
         require(by, "promotion.request", registry=registry, subject=subject.qualified)
@@ -280,7 +280,7 @@ def require_requester(target: Environment, subjects: Sequence[SubjectName], by: 
 
 
 def find_versions(registry: Registry, keys: Sequence[ItemKey]) -> list[SchemaVersion]:
-    """The live versions that are asked for, with their schemas, in order; two queries.
+    """The live versions of the keys, with their schemas, in order; two queries.
 
     Raises InvalidVersion, SubjectNotFound, VersionNotFound.
     """
@@ -301,8 +301,8 @@ def find_versions(registry: Registry, keys: Sequence[ItemKey]) -> list[SchemaVer
         rows_by_key[_name_of(row), None] = row
     for name, number in numbered_keys:
         if (name, number) not in rows_by_key:
-            get_version(registry, name, number or "latest")  # says what is missing
-            return find_versions(registry, keys)  # it came between the two looks
+            get_version(registry, name, number or "latest")  # raises for the missing part
+            return find_versions(registry, keys)  # it was registered meanwhile
     return [rows_by_key[key] for key in numbered_keys]
 
 
@@ -311,7 +311,7 @@ def _name_of(row: SchemaVersion) -> SubjectName:
 
 
 def _requested_keys(subject: SubjectName | None, version: int | str | None, items: Sequence[ItemKey]) -> list[ItemKey]:
-    """What is asked for, the single one first. Raises InvalidInput for nothing, too many, or one subject twice."""
+    """The keys of the requested versions. Raises InvalidInput for none, too many, or a repeated subject."""
     keys = [*(((subject, "latest" if version is None else version),) if subject else ()), *items]
     if not keys:
         raise InvalidInput("Say what to promote: a subject with its version, or several items.")
@@ -331,7 +331,7 @@ def _refuse_bad_names(names: Sequence[SubjectName]) -> None:
 
 
 def _refuse_unstorable(text: str) -> None:
-    """A text that the database can't hold is no schema of any format; the parsers would say less of it."""
+    """Raise InvalidInput for a text that the database can't store, with a clearer message than the parsers'."""
     if "\0" in text or any("\ud800" <= char <= "\udfff" for char in text):
         raise InvalidInput("The schema has a character that can't be kept: NUL, or half of a surrogate pair.")
 
@@ -349,7 +349,7 @@ def _numbered(item: SpecItem, word: str = " v") -> str:
 
 
 def _config_of(plan: Plan) -> dict[str, Any]:
-    """The settings that come along, by subject; for people, as the plan is what runs."""
+    """The promoted settings by subject, for display; the plan is what runs."""
     return {step.subject: step.config for step in plan.steps if step.kind == CONFIG}
 
 
@@ -377,7 +377,7 @@ def _items_of(
 
 
 def _add_items(items: Sequence[RequestItem], target: Environment) -> None:
-    """Insert them in one order for everybody, so that two sets wait for each other only one way round."""
+    """Insert the items in a fixed order, so that two requests can't deadlock. Raises WrongState."""
     ordered = sorted(items, key=lambda item: (item.context_name, item.subject_name, item.fingerprint))
     try:
         with transaction.atomic():
@@ -391,7 +391,7 @@ def _names(request: PromotionRequest) -> list[tuple[str, str]]:
 
 
 def _require_own(request: PromotionRequest, by: Actor) -> None:
-    """The requester, within what a token lets them do, or an administrator."""
+    """Raise NotAllowed or NotSignedIn unless the actor is the requester, within their token's limits, or an administrator."""
     registry, subject = request.target.registry.name, subject_of(request).qualified
     if by.user_id is not None and by.user_id == request.requested_by_id:
         require(by, "promotion.request", registry=registry, subject=subject)
@@ -400,7 +400,7 @@ def _require_own(request: PromotionRequest, by: Actor) -> None:
 
 
 def _refresh_mirror(request_id: int) -> None:
-    """Look at a remote target again, before any transaction; a number that nothing has is refused later."""
+    """Refresh the mirror of a remote target, before any transaction; an unknown number is refused later."""
     environment = Environment.objects.filter(pk__in=PromotionRequest.objects.filter(pk=request_id).values("target"))
     for target in environment.select_related("registry"):
         fresh(target)

@@ -24,7 +24,7 @@ from registry.subjects.versions.version_status import Standing, joined_standing
 
 PAGE: Final = 100
 MAX_WORDS: Final = 8
-#: a ghost's state: nobody has decided of it, its adoption is asked for, it is in quarantine
+#: states of an unapproved version: undecided, its adoption is requested, in quarantine
 UNDECIDED, ASKED, QUARANTINED = "undecided", "asked", VersionStanding.QUARANTINED
 STATES: Final = (UNDECIDED, ASKED, QUARANTINED)
 #: the open requests that would adopt a version
@@ -36,13 +36,13 @@ _ADOPTING: Final = RequestItem.objects.filter(
     subject_name=OuterRef("subject__name"),
     version_number=OuterRef("version"),
 )
-#: what a remote registry held when it was connected is taken as it is
+#: the versions of a remote registry's first day count as approved
 FIRST_DAY: Final = timedelta(days=1)
 
 
 @dataclass(frozen=True)
 class UnapprovedVersion:
-    """A live version that no request brought; `request` is the open one that would adopt it, None for none."""
+    """A live version that no request brought; `request` is the open request that would adopt it, None for none."""
 
     id: int
     environment: str
@@ -61,15 +61,15 @@ class UnapprovedVersion:
 def unrequested(registry: Registry) -> Q | None:
     """The condition on versions of a registry that came without a request, soft-deleted ones too.
 
-    None where versions need none: it is no environment, or the first one and open. Two queries. A ghost was registered
-    after the environment was made, by no import and by no release of that number and text. A mirror imports all it has:
-    there it is what came more than a day after the remote was connected.
+    None if versions need no request: the registry is no environment, or it is the first one and open. Two queries. An
+    unapproved version was registered after the environment was made, by no import and by no release of that number and
+    text. A mirror imports everything: there it is a version from more than a day after the remote was connected.
     """
     return conditions([registry.pk]).get(registry.pk)
 
 
 def conditions(registries: Collection[int] | None = None) -> dict[int, Q]:
-    """The same for several registries (None: all environments), by their rows; two queries."""
+    """The same for several registries (None: all environments), by registry key; two queries."""
     order = list(Environment.objects.select_related("registry").order_by("position"))
     targets = [environment for number, environment in enumerate(order) if number or environment.is_closed]
     if registries is not None:
@@ -82,7 +82,7 @@ def conditions(registries: Collection[int] | None = None) -> dict[int, Q]:
 
 
 def _made_at(environments: Collection[Environment]) -> dict[int, datetime]:
-    """Since when they are environments: the audit has it, in the transaction that made them."""
+    """Environment → when it was made, from the audit."""
     if not environments:
         return {}
     made = AuditEvent.objects.filter(
@@ -111,7 +111,7 @@ def _condition(environment: Environment, since: datetime) -> Q:
 
 @dataclass(frozen=True)
 class UnapprovedVersionPage:
-    """Ghosts, newest first; `before` is the id that the next page begins after, None on the last."""
+    """Unapproved versions, newest first; `before` is the id after which the next page starts, None on the last."""
 
     rows: list[UnapprovedVersion]
     before: int | None
@@ -125,9 +125,9 @@ def unapproved_versions_of(
     before: int | None = None,
     limit: int = PAGE,
 ) -> list[UnapprovedVersion]:
-    """The ghosts of an environment (empty: of all), newest first, that `by` may read; five queries at most.
+    """The unapproved versions of an environment (empty: of all) that `by` may read, newest first; five queries at most.
 
-    `before` is the id of the last one that was seen.
+    `before` is the id of the last one on the previous page.
     """
     return unapproved_version_page(by=by, environment=environment, subject=subject, before=before, limit=limit).rows
 
@@ -142,9 +142,9 @@ def unapproved_version_page(
     before: int | None = None,
     limit: int = PAGE,
 ) -> UnapprovedVersionPage:
-    """The same with all words of `text` in the name and in one of STATES (empty: any), and where the next page begins.
+    """A page of them, filtered by all words of `text` in the name and by one of STATES (empty: any).
 
-    Raises InvalidInput for a state that is none.
+    Raises InvalidInput for an unknown state.
     """
     if state and state not in STATES:
         raise InvalidInput(f"{state[:40]!r} is no state of a ghost: use one of {', '.join(STATES)}.")
@@ -188,7 +188,7 @@ def is_ghost(environment: Environment, version: SchemaVersion) -> bool:
 
 
 def _in_sight(rows: QuerySet[SchemaVersion], by: Actor) -> QuerySet[SchemaVersion]:
-    """Those that `by` may read."""
+    """The versions that `by` may read."""
     extent = extent_of(by, "schema.read")
     if extent.is_whole:
         return rows
@@ -240,7 +240,7 @@ def _info(row: SchemaVersion, names: Mapping[int, str], requests: _Adoptions) ->
 
 @dataclass(frozen=True)
 class RequestOfVersion:
-    """An open request that carries the version's text: draft, in review, approved, …"""
+    """An open request for the version's text."""
 
     id: int
     kind: str
@@ -250,7 +250,7 @@ class RequestOfVersion:
 
 @dataclass(frozen=True)
 class ReleaseOfVersion:
-    """Where, as which version, by which request and when the text was released."""
+    """A release of the version's text: where, as which version, by which request and when."""
 
     environment: str
     version: int
@@ -261,7 +261,7 @@ class ReleaseOfVersion:
 
 @dataclass(frozen=True)
 class VersionTimeline:
-    """What became of a version so far."""
+    """The history of a version: requests, releases, standing and deletion."""
 
     version: int
     registered_at: datetime
@@ -274,7 +274,7 @@ class VersionTimeline:
 
     @property
     def states(self) -> tuple[str, ...]:
-        """The states in words, from the beginning of its life to the end."""
+        """The states in words, earliest first."""
         parts = ["ghost"] if self.is_ghost else []
         parts += [
             f"{environment.state} (request {environment.id} to {environment.target})" for environment in self.requests
@@ -289,12 +289,10 @@ class VersionTimeline:
 def timelines_of(
     registry: Registry, subject: SubjectName, *, by: Actor, only: Collection[int] | None = None
 ) -> tuple[VersionTimeline, ...]:
-    """The life of every version of a subject (or of `only` those), newest first, soft-deleted ones too.
+    """The timeline of every version of a subject (or of `only` those), newest first, soft-deleted ones too.
 
-    Six queries, however many there are.
-
-    What is asked for and released goes by the text: a version that an environment has under another number counts. Told
-    is what `by` may read of the subject in the environment; of drafts they see their own alone.
+    Always six queries. Requests and releases are matched by text, so a version with another number in an environment
+    counts. Only what `by` may read is included, and only their own drafts.
     """
     versions = SchemaVersion.objects.filter(
         subject__context__registry=registry, subject__context__name=subject.context, subject__name=subject.subject

@@ -29,10 +29,9 @@ _NAMED: Final = 5
 
 @dataclass(frozen=True)
 class Consumer:
-    """A client that a plan hurts; `people` are those who speak for it, as its contact names them.
+    """A client that a plan breaks; `people` are those whom its contact names, who acknowledge for it.
 
-    Without people it is acknowledged by whoever may review the request. `declared` is None for one that was withdrawn
-    since.
+    Without people, whoever may review the request acknowledges. `declared` is None if the declaration was withdrawn since.
     """
 
     hurt: AffectedClient
@@ -41,7 +40,7 @@ class Consumer:
 
     @property
     def contact(self) -> str:
-        """Whom to talk to, as it was declared."""
+        """The declared contact."""
         return self.declared.contact if self.declared else ""
 
     @property
@@ -51,7 +50,7 @@ class Consumer:
 
     @property
     def speakers(self) -> str:
-        """Who speaks for it, as a sentence; "" where its contact names nobody who could."""
+        """Who can acknowledge for it, as a sentence; "" if its contact names nobody who could."""
         names = [one.username for one in self.people]
         if not names:
             return ""
@@ -60,7 +59,7 @@ class Consumer:
 
 
 def consumers_of(info: RequestInfo) -> tuple[Consumer, ...]:
-    """Those that the request's stored plan hurts, as it names them; a constant number of queries, none for none."""
+    """The clients that the request's stored plan breaks; a constant number of queries, none if there are none."""
     hurt = affected_clients(info.checks)
     if not hurt:
         return ()
@@ -69,7 +68,7 @@ def consumers_of(info: RequestInfo) -> tuple[Consumer, ...]:
 
 
 def consumers_of_row(request: PromotionRequest) -> tuple[Consumer, ...]:
-    """The same of a row, whose target is joined."""
+    """The same for a row whose target is joined."""
     hurt = affected_clients(request.plan["checks"])
     if not hurt:
         return ()
@@ -99,7 +98,7 @@ def _consumers(
 
 
 def _able(people: Collection[int], registry: str, subjects: Sequence[str]) -> set[int]:
-    """Those who may read the request: nobody acknowledges what they can't see."""
+    """Those who may read the request: nobody acknowledges what they can't read."""
     grants = grants_of_roles((), people) if people else {}
     return {
         number
@@ -112,32 +111,31 @@ def _able(people: Collection[int], registry: str, subjects: Sequence[str]) -> se
 
 
 def _same_as(requester: int | None, people: Collection[int]) -> set[int]:
-    """The accounts of whoever asked for it, who doesn't speak for those whom it hurts; None: that is allowed here."""
+    """The accounts of the requester, who can't acknowledge their own request; None if the environment allows it."""
     if requester is None or not people:
         return set()
     persons = persons_of(dict(User.objects.filter(pk__in={*people, requester}).values_list("pk", "email")))
     return {number for number in people if persons[number] == persons.get(requester)}
 
 
-#: requests with a plan, the newest that they may read, that are looked at
+#: the newest readable requests with a plan that are examined
 LOOKED_AT: Final = 300
-#: those that are given
+#: the most that are returned
 MOST: Final = 20
 
 
 @dataclass(frozen=True)
 class PendingAcknowledgement:
-    """A request that hurts declared clients, and those of them for which the reader's word is missing."""
+    """A request that breaks declared clients, and the clients that the reader still has to acknowledge for."""
 
     request: RequestInfo
     clients: tuple[AffectedClient, ...]
 
 
 def pending_acknowledgements(by: Actor) -> list[PendingAcknowledgement]:
-    """Those that wait for somebody's word, newest first; one query where there are none, a constant number elsewhere.
+    """The requests that wait for an actor's acknowledgement, newest first; one query if there are none, else a constant number.
 
-    It is they who speak for a client as the request's page has it: its contact names them, they may read the request,
-    and didn't ask for it themselves.
+    As on the request's page, the client's contact must name the actor, who may read the request and isn't its requester.
     """
     rows = _unacknowledged(by) if by.user_id is not None else []
     if not rows or by.user_id is None:
@@ -155,7 +153,7 @@ def pending_acknowledgements(by: Actor) -> list[PendingAcknowledgement]:
 
 
 def _unacknowledged(by: Actor) -> list[PromotionRequest]:
-    """The requests whose check of it doesn't pass, without their plans, but for what says whom they hurt."""
+    """The requests whose acknowledgement check doesn't pass, with only the part of the plan that names affected clients."""
     planned = PromotionRequest.objects.filter(state__in=PromotionRequest.PLANNED_STATES)
     newest = in_sight(planned, by).order_by("-pk").values("pk")[:LOOKED_AT]
     rows = PromotionRequest.objects.filter(pk__in=newest).alias(waits=_Waits(F("plan"))).filter(waits=True)
@@ -168,7 +166,7 @@ def _unacknowledged(by: Actor) -> list[PromotionRequest]:
 
 
 def _left(rows: Sequence[PromotionRequest]) -> dict[int, list[AffectedClient]]:
-    """Of each the clients of which nobody has acknowledged its plan."""
+    """The affected clients of each request for which nobody has acknowledged its plan."""
     hashes = {row.pk: row.plan_hash for row in rows}
     rows_of_requests = Acknowledgement.objects.filter(request__in=hashes, plan_hash__in=set(hashes.values()))
     acknowledged = {
@@ -186,7 +184,7 @@ def _left(rows: Sequence[PromotionRequest]) -> dict[int, list[AffectedClient]]:
 def _clients_naming(
     user_id: int, hurt_clients: Sequence[tuple[Registry, AffectedClient]]
 ) -> set[tuple[int, AffectedClient]]:
-    """Those clients whose contact names somebody, by their registry's number; a query a registry, and two."""
+    """The clients whose contact names the user, with their registry's key; one query per registry, and two."""
     subjects: dict[Registry, set[SubjectName]] = {}
     for registry, hurt in hurt_clients:
         subjects.setdefault(registry, set()).add(parse_subject(hurt.subject))
@@ -203,21 +201,21 @@ def _clients_naming(
 
 
 def _own_accounts(user_id: int, rows: Sequence[PromotionRequest]) -> set[int]:
-    """The accounts of this person among those who asked."""
+    """The accounts of this person among the requesters."""
     numbers = {user_id, *(row.requested_by_id for row in rows)}
     persons = persons_of(dict(User.objects.filter(pk__in=numbers).values_list("pk", "email")))
     return {number for number, person in persons.items() if person == persons.get(user_id)}
 
 
 class _Waits(Func):
-    """Whether a stored plan hurts clients for whom nobody has said yet that they know."""
+    """Whether a stored plan breaks clients that nobody has acknowledged for."""
 
     template = """(%(expressions)s @? '$.checks[*] ? (@.code == "acknowledged" && @.verdict != "pass")')"""
     output_field = BooleanField()
 
 
 class _Hurting(Func):
-    """The checks of a stored plan that name the clients that don't go on."""
+    """The checks of a stored plan that name affected clients."""
 
     template = """jsonb_path_query_array(%(expressions)s, '$.checks[*] ? (@.code == "clients")')"""
     output_field = JSONField()

@@ -1,8 +1,8 @@
 """Review decisions: approve, approve several at once, request changes, reject. An approval binds to the plan that was read.
 
-A review that requests changes keeps the request from being approved until its reviewer says otherwise or the plan
-changes: no review of an earlier plan counts. A bulk approval approves each request by itself and leaves out, with the
-reason, what breaks, fails, warns, or has moved since it was read.
+A review that requests changes blocks approval until its reviewer decides otherwise or the plan changes: no review of an
+earlier plan counts. A bulk approval approves each request by itself. It leaves out, with the reason, whatever breaks,
+fails, warns, or has changed since it was read.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ from registry.promotions.reviews.eligibility import (
 )
 from registry.promotions.reviews.linked_accounts import is_same_person
 
-#: codes of checks that take no thought of an approver: ids differ as a rule, a freeze is asked when it is applied, and
-#: advice weighs nothing
+#: codes of checks that an approver can ignore: ids usually differ, a freeze matters when the request is applied, and
+#: advice has no weight
 AS_USUAL: Final = frozenset({"ids", "freeze"}) | WEIGHTLESS
 _NOTHING_TO_SAY: Final = frozenset({PASS, SKIPPED})
 
 
 def why_alone(plan: Mapping[str, Any]) -> str:
-    """Why a request with this stored plan is read and approved by itself, as a sentence; "" for one that is safe."""
+    """Why a request with this stored plan can't be part of a bulk approval, as a sentence; "" if it can."""
     if plan.get("unreadable"):
         return "Its stored plan can't be read: run its checks again."
     if plan.get("breaking"):
@@ -72,7 +72,7 @@ def _matters(check: Mapping[str, Any]) -> bool:
     return check["verdict"] not in _NOTHING_TO_SAY and check.get("code") not in AS_USUAL
 
 
-#: what may still be turned down or sent back
+#: states in which a request can still be rejected or sent back
 REVIEWABLE: Final = frozenset({PromotionRequest.IN_REVIEW, PromotionRequest.APPROVED, PromotionRequest.SCHEDULED})
 
 
@@ -86,12 +86,12 @@ def approve(
     typed: str = "",
     only_safe: bool = False,
 ) -> str:
-    """Approve the plan that the request shows; gives the state, `approved` once it has all that it needs.
+    """Approve the plan that the request shows; returns the state, `approved` once it has all approvals that it needs.
 
-    `plan_hash` is the plan that the approver has read. A breaking plan takes a comment, and so does one whose subject has open breaks at the source. `override` is the reason to
-    approve in spite of checks that fail and may be overridden: those of compatibility by somebody who may force
-    versions, the others by any reviewer. `typed` is the subject's name, which a plan that breaks a closed environment
-    takes. `only_safe` leaves a plan that breaks, fails or warns to be read by itself.
+    `plan_hash` is the plan that the approver has read. A breaking plan needs a comment, and so does one whose subject has
+    open breaks at the source. `override` is the reason to approve in spite of failing checks that may be overridden:
+    compatibility by somebody who may force versions, the others by any reviewer. `typed` is the subject's name, required
+    for a plan that breaks a closed environment. `only_safe` refuses a plan that breaks, fails or warns.
     Raises PlanHashRequired without a hash, PlanChanged (and keeps the new plan to be read) where it isn't what
     would run now, WrongState, InvalidInput without a reason that is needed, NotAllowed, RemoteUnavailable.
     """
@@ -123,13 +123,13 @@ def approve(
 
 
 def _open_at_source(request: PromotionRequest) -> str:
-    """That breaks are open where it comes from, as a sentence; "" where none are."""
+    """The sentence about open breaks at the source; "" if there are none."""
     checks = (check for check in request.plan["checks"] if check.get("code") == SOURCE_DRIFT)
     return next((str(check["sentence"]) for check in checks), "")
 
 
 def _require_typed(request: PromotionRequest, typed: str) -> None:
-    """What breaks a closed environment isn't approved by a click: its approver writes the subject's name."""
+    """Require the subject's name, typed, to approve what breaks a closed environment. Raises InvalidInput."""
     name = subject_of(request).qualified
     if is_breaking(request) and request.target.is_closed and typed.strip() != name:
         sentence = f"It breaks what {request.target} has: type {name} to approve it all the same."
@@ -137,7 +137,7 @@ def _require_typed(request: PromotionRequest, typed: str) -> None:
 
 
 def _read_target(request_id: int, by: Actor) -> None:
-    """An approval goes by what a remote target holds now; no transaction is open while it is read."""
+    """Refresh a remote target before an approval; no transaction is open while it is read."""
     with transaction.atomic():
         request = locked_for(request_id, by)
         require_reviewer(request, by)
@@ -145,7 +145,7 @@ def _read_target(request_id: int, by: Actor) -> None:
 
 
 def request_changes(*, request_id: int, by: Actor, comment: str) -> str:
-    """Say what has to be different; the request is in review until this is answered. Gives the state.
+    """Request changes; the request stays in review until they are answered. Returns the state.
 
     Raises InvalidInput without a comment, WrongState, NotAllowed.
     """
@@ -160,7 +160,7 @@ def request_changes(*, request_id: int, by: Actor, comment: str) -> str:
 
 
 def reject(*, request_id: int, by: Actor, comment: str) -> str:
-    """Turn the request down, with a reason. Raises InvalidInput without one, WrongState, NotAllowed."""
+    """Reject the request, with a reason. Raises InvalidInput without one, WrongState, NotAllowed."""
     remark = words(comment, "comment", needed="Say why: the requester needs a reason to repair the schema.")
 
     def decide(request: PromotionRequest) -> None:
@@ -171,7 +171,7 @@ def reject(*, request_id: int, by: Actor, comment: str) -> str:
 
 
 def _decide(request_id: int, by: Actor, verb: str, decide: Callable[[PromotionRequest], None]) -> str:
-    """What doesn't depend on the plan's being current: it stops something."""
+    """Make a decision that stops the request, for which the plan need not be current."""
     with transaction.atomic():
         request = locked_for(request_id, by)
         require_reviewer(request, by)
@@ -184,7 +184,7 @@ def _decide(request_id: int, by: Actor, verb: str, decide: Callable[[PromotionRe
 
 
 def _review(request: PromotionRequest, by: Actor, verdict: str, comment: str, override: str = "") -> None:
-    """One review of a person of this plan: a second one says something else, or nothing new, which is refused."""
+    """Store the person's one review of this plan; a second one must have another verdict. Raises WrongState."""
     values = {"verdict": verdict, "comment": comment, "override": override}
     row = request.reviews.filter(reviewer_id=by.user_id, plan_hash=request.plan_hash).first()
     if row is None:
@@ -198,9 +198,9 @@ def _review(request: PromotionRequest, by: Actor, verdict: str, comment: str, ov
 
 
 def _override(request: PromotionRequest, by: Actor, reason: str) -> str:
-    """The override as it is kept: the reason and the codes that it passes over; "" where nothing has to be passed.
+    """The override as it is stored: the reason and the overridden codes; "" if there is nothing to override.
 
-    A freeze stands in the way of applying alone. Raises WrongState, InvalidInput, NotAllowed.
+    A freeze only prevents applying. Raises WrongState, InvalidInput, NotAllowed.
     """
     failing = failing_checks(request)
     blocking = [item for item in failing if item["code"] not in AT_APPLYING]
@@ -232,7 +232,7 @@ def _require_right_to_pass(request: PromotionRequest, by: Actor, code: str, subj
 
 
 def require_reviewer(request: PromotionRequest, by: Actor) -> None:
-    """Raise NotAllowed or NotSignedIn for whoever isn't a reviewer of this request, or asked for it."""
+    """Raise NotAllowed or NotSignedIn unless the actor is a reviewer of this request, and not its requester."""
     registry, subjects = request.target.registry.name, written_subjects(request)
     refused = next(filter(None, (refusal(by, REVIEW, registry=registry, subject=name) for name in subjects)), "")
     user_id = person(by)
@@ -251,13 +251,13 @@ def require_reviewer(request: PromotionRequest, by: Actor) -> None:
         )
 
 
-#: approvals of one confirmation, each of which makes its plan again
+#: requests of one bulk approval; each makes its plan again
 MOST_TOGETHER: Final = 50
 
 
 @dataclass(frozen=True)
 class Approval:
-    """What became of one of them: its state, or why it was left out."""
+    """The result for one request: its state, or why it was left out."""
 
     request: int
     state: str = ""
@@ -265,10 +265,10 @@ class Approval:
 
 
 def approve_together(*, plans: Sequence[tuple[int, str]], by: Actor) -> list[Approval]:
-    """Approve each of these (number, hash of the plan that was read) that is safe; each once, in the order given.
+    """Approve each of these (number, hash of the plan that was read) that is safe, once each and in order.
 
-    Said a second time it has no second effect: what this person has approved already is left out. Raises NotSignedIn,
-    NotAllowed for somebody who may read nothing, InvalidInput for none and for too many.
+    A repeated call has no second effect: what this person has approved already is left out. Raises NotSignedIn,
+    NotAllowed for an actor who may read nothing, InvalidInput for no requests and for too many.
     """
     refuse_strangers(by)
     person(by)
@@ -281,7 +281,7 @@ def approve_together(*, plans: Sequence[tuple[int, str]], by: Actor) -> list[App
 
 
 def _approved(number: int, plan_hash: str, by: Actor) -> Approval:
-    """One of them, in transactions of its own."""
+    """Approve one request, in its own transactions."""
     try:
         return Approval(number, state=approve(request_id=number, by=by, plan_hash=plan_hash, only_safe=True))
     except NotSignedIn:

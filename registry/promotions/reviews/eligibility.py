@@ -1,13 +1,13 @@
 """Who may review a request, how many approvals its environment needs, which it has, and what an approval overrides.
 
-Approvals are needed in two ways: a number of people with the right to review (the environment's own number), and for
-each rule of the environment a number of those whom it names for the request's subjects: owners, holders of a role,
-members of a group. One approval counts for everything that its author is named in. People named by a rule may review
-with or without the right; the environment's number counts those with the right alone.
+A request needs a number of approvals by people with the right to review (the environment's own number), and for each
+rule of the environment a number by the people it names for the request's subjects: owners, holders of a role, members
+of a group. One approval counts for every rule that names its author. People named by a rule may review with or without
+the right; the environment's number counts only those with the right.
 
-A person is an account: through an issuer, issuer and subject have one account, by the database's constraint. An e-mail
-address is no identity, yet accounts with one address count as one person, as do accounts that an administrator linked:
-none of them reviews what another requested, and their approvals are one.
+A person is an account: a database constraint allows one account per issuer and subject. An e-mail address is no identity,
+yet accounts with the same address count as one person, and so do accounts that an administrator linked: none of them
+reviews what another requested, and their approvals count once.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ class Reviewer:
 
 @dataclass(frozen=True)
 class RuleState:
-    """A rule that a request comes under: how many approvals it asks for, how many there are, and of whom.
+    """A rule that applies to a request: how many approvals it needs, how many there are, and from whom.
 
-    `can` counts the people who have given theirs or could; `who` are their accounts.
+    `can` counts the people who have approved or could; `who` are their accounts.
     """
 
     sentence: str
@@ -57,32 +57,32 @@ class RuleState:
 
     @property
     def is_met(self) -> bool:
-        """Whether enough of them have approved."""
+        """Whether enough people have approved."""
         return self.given >= self.needed
 
 
 @dataclass(frozen=True)
 class ReviewNeeds:
-    """What a request needs: each rule with what was given, who can still review it, and who asks for changes.
+    """What a request needs: each rule with its approvals, who can still review, and who requests changes.
 
-    `nobody_can` says that, and why, no number of clicks can approve it; the request stays, for that can be cured.
+    `nobody_can` says why the present people can never approve it; the request stays open, because that can be fixed.
     """
 
     rules: tuple[RuleState, ...] = ()
     eligible: tuple[Reviewer, ...] = ()
     changes_by: tuple[str, ...] = ()
     nobody_can: str = ""
-    #: all whom the request's rules name, the requester and those who have reviewed included
+    #: everybody whom the request's rules name, including the requester and those who have reviewed
     named_ids: frozenset[int] = field(default=frozenset(), repr=False)
 
     @property
     def is_met(self) -> bool:
-        """Whether it is approved: every rule is met, and nobody asks for changes."""
+        """Whether it is approved: every rule is met, and nobody requests changes."""
         return not self.changes_by and all(rule.is_met for rule in self.rules)
 
     @property
     def missing(self) -> str:
-        """What is missing, as sentences; empty where it is met."""
+        """What is missing, as sentences; empty if nothing is."""
         sentences = [f"{rule.given} of {rule.needed}: {rule.sentence}." for rule in self.rules if not rule.is_met]
         sentences += [f"{name} asks for changes." for name in self.changes_by]
         return " ".join(sentences)
@@ -94,13 +94,13 @@ def needed_for(request: PromotionRequest) -> ReviewNeeds:
 
 
 def needed_for_many(requests: Sequence[PromotionRequest]) -> dict[int, ReviewNeeds]:
-    """The same for many, by their numbers; the number of queries grows with the environments alone."""
+    """The same for many requests, by number; the number of queries depends only on the environments."""
     people = _ReviewFacts(requests)
     return {request.pk: people.needed(request) for request in requests}
 
 
 def written_subjects(request: PromotionRequest) -> list[str]:
-    """The qualified names of what the request's plan writes to, or of what it asks for where it writes nothing."""
+    """The qualified names of the subjects that the request's plan writes, or requests if it writes none."""
     named = dict.fromkeys(
         str(step["subject"]) for step in request.plan["steps"] if step.get("kind", REGISTER) in WRITING
     )
@@ -108,12 +108,12 @@ def written_subjects(request: PromotionRequest) -> list[str]:
 
 
 def is_breaking(request: PromotionRequest) -> bool:
-    """Whether the request's plan breaks its target's level, or would at the level BACKWARD where the target has none."""
+    """Whether the request's plan breaks its target's level, or BACKWARD if the target's level is NONE."""
     return bool(request.plan.get("breaking"))
 
 
 class _ReviewFacts:
-    """What is read once for many requests: rules, who has which role, members of groups, owners, reviews."""
+    """What is read once for many requests: rules, grants, members of groups, owners, reviews."""
 
     def __init__(self, requests: Sequence[PromotionRequest]) -> None:
         targets = {request.target_id for request in requests}
@@ -132,12 +132,12 @@ class _ReviewFacts:
             self.reviews.setdefault(review.request_id, []).append(review)
 
     def _read_people(self, numbers: Iterable[int]) -> None:
-        """Names, who is active, who is known by the issuer, and which accounts are one person's."""
+        """Read names, who is active, who has an identity of the issuer, and which accounts belong to one person."""
         self.people: dict[int, Reviewer] = {}
         self.active: set[int] = set()
         self.identified: set[int] = set()
         addresses: dict[int, str] = {}
-        # the identities (issuer, subject) stand in allauth's table, which this package knows by name alone
+        # identities (issuer, subject) are in allauth's table, which this package knows only by name
         rows = User.objects.filter(pk__in=numbers).order_by("username")
         for number, username, email, active, identity in rows.values_list(
             "pk", "username", "email", "is_active", "socialaccount"
@@ -149,7 +149,7 @@ class _ReviewFacts:
         self.persons = persons_of(addresses)
 
     def needed(self, request: PromotionRequest) -> ReviewNeeds:
-        """What one of them needs."""
+        """What one request needs."""
         subjects, registry = written_subjects(request), request.target.registry.name
         counting = [review for review in self.reviews.get(request.pk, ()) if review.plan_hash == request.plan_hash]
         approved = {r.reviewer_id: r.reviewer.get_username() for r in counting if r.verdict == Review.APPROVE}
@@ -171,7 +171,7 @@ class _ReviewFacts:
         )
 
     def _rule_parts(self, rule: ReviewRule, registry: str, subjects: Sequence[str]) -> Iterable[tuple[str, set[int]]]:
-        """The rule for the subjects that it matches: of owners once for each group of owners, else once."""
+        """The rule for the subjects that it matches: once for each distinct set of owners, else once."""
         matching = [name for name in subjects if fnmatchcase(name, rule.subject_pattern)]
         if not matching:
             return
@@ -202,14 +202,14 @@ class _ReviewFacts:
         )
 
     def _count(self, numbers: set[int]) -> int:
-        """How many people they are; an account that is gone is one of its own."""
+        """How many people the accounts belong to; a deleted account counts as one."""
         return len({self.persons.get(number, number) for number in numbers})
 
     def _in_order(self, numbers: set[int]) -> tuple[Reviewer, ...]:
         return tuple(reviewer for number, reviewer in self.people.items() if number in numbers)
 
     def _able(self, request: PromotionRequest, registry: str, subjects: Sequence[str]) -> set[int]:
-        """Those who could approve if they are named: may read it, didn't ask for it, are known by the issuer."""
+        """Those who could approve if named: they may read it, didn't request it, and have an identity of the issuer."""
         people = self._who_may("schema.read", registry, subjects)
         if settings.OIDC_ISSUER:
             people = people & self.identified
@@ -219,7 +219,7 @@ class _ReviewFacts:
         return {number for number in people if self.persons[number] != requester}
 
     def _who_may(self, action: str, registry: str, subjects: Sequence[str]) -> set[int]:
-        """Those with the right for all the subjects; most have it for every subject, so the rest alone is asked."""
+        """Those with the right for all subjects; most have it for every subject, so only the rest is checked by subject."""
         if (action, registry) not in self.covering:
             everywhere = {n for n, grants in self.grants.items() if _may(action, grants, registry, [""])}
             self.covering[action, registry] = everywhere, self.grants.keys() - everywhere
@@ -228,7 +228,7 @@ class _ReviewFacts:
 
 
 class ReviewerFilter:
-    """Which of many requests somebody can review, without working out what each of them needs."""
+    """Which of many requests one person can review, without computing what each of them needs."""
 
     def __init__(
         self,
@@ -238,7 +238,7 @@ class ReviewerFilter:
         requesters: Mapping[int, str] | None = None,
         grants: Sequence[Grant] | None = None,
     ) -> None:
-        """`requesters` are other accounts with their addresses of mail, `grants` this person's, where they are known."""
+        """`requesters` are other accounts with their e-mail addresses, `grants` this person's, if known already."""
         self.user_id = user_id
         self.rules = _rules_of({request.target_id for request in requests})
         self.owners = _owners(requests, self.rules)
@@ -257,11 +257,11 @@ class ReviewerFilter:
 
     @cached_property
     def persons(self) -> dict[int, int]:
-        """Which of the accounts are one person's."""
+        """Account → the number of its person."""
         return persons_of(self.addresses)
 
     def can(self, request: PromotionRequest) -> bool:
-        """Whether this person can review it: by right, or by a rule; the same answer as `Needed.eligible` gives."""
+        """Whether this person can review it, by right or by a rule; agrees with `ReviewNeeds.eligible`."""
         subjects, registry = written_subjects(request), request.target.registry.name
         if not self.may_approve or not _may("schema.read", self.grants, registry, subjects):
             return False
@@ -272,15 +272,15 @@ class ReviewerFilter:
         return any(self._is_named(rule, request, registry, subjects) for rule in self.rules.get(request.target_id, ()))
 
     def reviews_all_of(self, registry: str) -> bool:
-        """Whether they have the right to read and review whatever goes there."""
+        """Whether they may read and review every request to the registry."""
         return all(_may(action, self.grants, registry, [""]) for action in ("schema.read", REVIEW))
 
     def may_review_in(self, registry: str) -> bool:
-        """Whether they have the right to review some of it."""
+        """Whether they may review some requests to the registry."""
         return any(grant.role in ACTIONS[REVIEW] and grant.registry in ("", registry) for grant in self.grants)
 
     def is_same(self, requester: int) -> bool:
-        """Whether one of the requesters is this person, by whichever account."""
+        """Whether the requester is this person, by any account."""
         return self.persons[requester] == self.persons.get(self.user_id)
 
     def _requested(self, request: PromotionRequest) -> bool:
@@ -307,7 +307,7 @@ def _rules_of(environments: Iterable[int]) -> dict[int, list[ReviewRule]]:
 def _owners(
     requests: Sequence[PromotionRequest], rules: Mapping[int, Sequence[ReviewRule]]
 ) -> dict[tuple[str, str], Owners]:
-    """The owners of what is written where a rule asks for them, by registry and subject; two queries a registry."""
+    """The owners of written subjects, if a rule needs them, by registry and subject; two queries per registry."""
     subjects_by_registry: dict[str, set[str]] = {}
     for request in requests:
         if any(rule.reviewers == ReviewRule.OWNERS for rule in rules.get(request.target_id, ())):
@@ -351,7 +351,7 @@ def _has_role(grants: Sequence[Grant], role: str, registry: str, subjects: Itera
 
 
 def grants_of_roles(roles: Iterable[str], people: Iterable[int]) -> dict[int, list[Grant]]:
-    """All grants of these roles, and all of these people, their own and through groups, by person; two queries."""
+    """All grants of these roles, and all grants of these people, own or through groups, by person; two queries."""
     condition, numbers = Q(role__in=sorted(roles)), sorted(people)
     own = RoleGrant.objects.filter(condition | Q(user__in=numbers)).values_list("user", *_PLACE)
     through = GroupGrant.objects.filter(condition | Q(group__user__in=numbers), group__user__isnull=False)
@@ -369,23 +369,23 @@ def _members(groups: set[str]) -> dict[str, set[int]]:
     return members
 
 
-#: stands between the two
+#: separates the reason from the codes
 IN_SPITE_OF: Final = "\nin spite of: "
-#: codes of checks that stand in the way of applying, not of approving
+#: codes of checks that prevent applying, not approving
 AT_APPLYING: Final = frozenset({"acknowledged", "freeze", "threads"})
 
 
 def override_text(reason: str, codes: Iterable[str]) -> str:
-    """What a review keeps of an override."""
+    """The text of an override as a review stores it."""
     return f"{reason}{IN_SPITE_OF}{', '.join(sorted(set(codes)))}"
 
 
 def reason_of(review: Review) -> str:
-    """The reason of an override; empty where nothing is passed over."""
+    """The reason of an override; empty if there is none."""
     return review.override.rpartition(IN_SPITE_OF)[0]
 
 
 def overridden(review: Review) -> frozenset[str]:
-    """The codes of the checks that an approval passes over."""
+    """The codes of the checks that an approval overrides."""
     _, mark, codes = review.override.rpartition(IN_SPITE_OF)
     return frozenset(codes.split(", ")) if mark else frozenset()

@@ -20,14 +20,14 @@ from registry.promotions.models import SamePerson
 
 
 def address_key(address: str) -> str:
-    """An address of mail as it is compared; "" for none."""
+    """An e-mail address in the form that is compared; "" for none."""
     return address.strip().casefold()
 
 
 def persons_of(addresses: Mapping[int, str], joined: Sequence[int] = ()) -> dict[int, int]:
-    """Account → a number that all accounts of its person have, from the addresses by account; one query.
+    """Account → a number that all accounts of its person share, from the address of each account; one query.
 
-    `joined` are accounts that count as one person besides.
+    `joined` are further accounts that count as one person.
     """
     above = {number: number for number in addresses}
 
@@ -47,7 +47,7 @@ def persons_of(addresses: Mapping[int, str], joined: Sequence[int] = ()) -> dict
 
 
 def is_same_person(one: int, other: int) -> bool:
-    """Whether two accounts are one person's."""
+    """Whether two accounts belong to one person."""
     persons = persons_of(dict(User.objects.filter(pk__in=(one, other)).values_list("pk", "email")))
     return one == other or persons[one] == persons[other]
 
@@ -65,7 +65,7 @@ class SamePersonInfo:
 
 
 def same_person_statements() -> list[SamePersonInfo]:
-    """All that is stated, the newest first; one query."""
+    """All statements, newest first; one query."""
     columns = ("id", "one__username", "other__username", "reason", "stated_by", "stated_at")
     return [SamePersonInfo(*row) for row in SamePerson.objects.order_by("-pk").values_list(*columns)]
 
@@ -75,7 +75,7 @@ MANAGE = "people.manage"
 
 @transaction.atomic
 def state_same_person(*, one: str, other: str, reason: str, by: Actor) -> int:
-    """Count two accounts, by their names, as one person where a second one is needed; gives the statement's number.
+    """State that two accounts, by name, are one person wherever a second person is needed; returns the statement's number.
 
     Raises NotAllowed, NotSignedIn, InvalidInput, NotFound for a name that nobody has, WrongState where it is stated, and
     SecondPersonRequired where it leaves nobody else to review for a closed environment.
@@ -99,7 +99,7 @@ def state_same_person(*, one: str, other: str, reason: str, by: Actor) -> int:
 
 @transaction.atomic
 def withdraw_same_person(*, statement_id: int, by: Actor) -> None:
-    """Count them as two again. Raises NotAllowed, NotSignedIn, NotFound, SecondPersonRequired."""
+    """Withdraw a statement: the accounts count as two people again. Raises NotAllowed, NotSignedIn, NotFound, SecondPersonRequired."""
     require(by, MANAGE)
     row = SamePerson.objects.select_for_update().filter(pk=statement_id).first()
     if row is None:

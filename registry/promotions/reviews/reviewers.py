@@ -1,8 +1,8 @@
 """The reviewers of an environment: who could approve, who may become or stay one, and when a review is due.
 
-In a closed environment nobody makes a reviewer, or removes the others, alone. While nobody but the acting person could
-decide, there is no second person yet: the first one is let in, and the audit says so. Programs on the server (a command,
-a task) pass, since they have the database anyway.
+In a closed environment nobody can add a reviewer, or remove the others, alone. While only the acting person could decide,
+there is no second person yet: the first one may be added, and the audit says so. Programs on the server (a command, a
+task) are allowed, since they can write the database anyway.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ KEEPER: Final = "reviewers of closed environments"
 
 
 def keep_reviewers(change: RightsChange, by: Actor) -> None:
-    """Raise SecondPersonRequired for a change of rights that takes another person's approval.
+    """Raise SecondPersonRequired for a change of rights that needs another person's approval.
 
-    The furthest closed environment that it concerns is the one whose reviewers decide.
+    The reviewers of the last affected closed environment in the promotion order decide.
     """
     if by.user_id is None:
         return
@@ -55,9 +55,9 @@ def keep_reviewers(change: RightsChange, by: Actor) -> None:
 
 
 def other_reviewers(environment: Environment, user_id: int, joined: Sequence[int] = ()) -> set[int]:
-    """The active accounts of other people than this one who may review all that goes to the environment.
+    """The active accounts of other people who may review everything in the environment.
 
-    `joined` are accounts that count as one person besides.
+    `joined` are further accounts that count as one person.
     """
     name = environment.registry.name
     able = {number for number, grants in grants_of_roles(ACTIONS[REVIEW], ()).items() if _may_review(grants, name)}
@@ -69,7 +69,7 @@ def other_reviewers(environment: Environment, user_id: int, joined: Sequence[int
 
 
 def _closed() -> Sequence[Environment]:
-    """The closed environments, the furthest one first, locked: what is asked of them holds until the change is made."""
+    """The closed environments, last in the order first, locked, so that the answer stays true until the change is made."""
     rows = Environment.objects.filter(is_closed=True).select_related("registry").order_by("pk")
     return sorted(rows.select_for_update(of=("self",)), key=lambda row: -row.position)
 
@@ -99,12 +99,12 @@ def _widens(change: RightsChange, environment: Environment) -> bool:
 
 
 def _reviews(grants: Iterable[Grant], environment: Environment) -> bool:
-    """Whether one of these grants lets review something there."""
+    """Whether one of these grants allows reviewing something there."""
     return any(grant.role in ACTIONS[REVIEW] and grant.registry in ("", environment.registry.name) for grant in grants)
 
 
 def _already(users: Sequence[int], environment: Environment) -> bool:
-    """Whether all of them may review everything there without the change."""
+    """Whether all of them may review everything there already."""
     return bool(users) and all(_may_review(grants_of(number), environment.registry.name) for number in users)
 
 
@@ -115,10 +115,10 @@ def _may_review(grants: Sequence[Grant], registry: str) -> bool:
 
 @dataclass(frozen=True)
 class Approvers:
-    """The accounts with the right to review all that goes there, by name, and how many people they are.
+    """The accounts with the right to review everything there, by name, and how many people they are.
 
-    `is_enough` says whether so many can approve what somebody else asks for; owners, roles and groups that a rule names
-    come with a request's subjects, and aren't counted here.
+    `is_enough` says whether they can approve a request of somebody else. Owners, roles and groups that a rule names depend
+    on a request's subjects, and aren't counted here.
     """
 
     names: tuple[str, ...]
@@ -127,12 +127,12 @@ class Approvers:
 
     @property
     def is_enough(self) -> bool:
-        """Whether what the environment's number asks for can be given."""
+        """Whether there are enough people for the environment's number."""
         return self.people >= self.needed
 
 
 def approvers_of(environment: EnvironmentInfo) -> Approvers:
-    """Who could approve there now: active, with the right for every subject, known by the issuer; four queries."""
+    """Who could approve there now: active, with the right for every subject and an identity of the issuer; four queries."""
     grants = grants_of_roles(ACTIONS[REVIEW], ())
     able = {
         number
@@ -154,16 +154,16 @@ def approvers_of(environment: EnvironmentInfo) -> Approvers:
     )
 
 
-#: a review is due after so much time on working days
+#: a review is overdue after this much time on working days
 WAITS: Final = timedelta(days=2)
-#: and when a freeze of its target begins within
+#: a review is also due if a freeze of its target begins within this time
 SOON: Final = timedelta(days=2)
 _SATURDAY: Final = 5
 _DAY: Final = timedelta(days=1)
 
 
 def worked(since: datetime, until: datetime) -> timedelta:
-    """How much time passed between two moments, Saturdays and Sundays (in UTC) left out."""
+    """The time between two moments, without Saturdays and Sundays (in UTC)."""
     start, end = since.astimezone(UTC), until.astimezone(UTC)
     if end <= start:
         return timedelta()
@@ -179,12 +179,12 @@ def worked(since: datetime, until: datetime) -> timedelta:
 
 
 def waits_long(since: datetime, now: datetime) -> bool:
-    """Whether a review that was asked for then is due."""
+    """Whether a review that was requested then is overdue."""
     return worked(since, now) > WAITS
 
 
 def freezes_soon(targets: Collection[str], now: datetime) -> dict[str, Window]:
-    """Environment → the freeze that begins there soon, the first of them; three queries, none for no environment."""
+    """Environment → the first freeze that begins there soon; three queries, none if there is no environment."""
     if not targets:
         return {}
     rows = Environment.objects.filter(registry__name__in=targets).select_related("registry")
