@@ -1,4 +1,4 @@
-"""The audit log: filtered, linked to what its events are about, and saved as a file."""
+"""The audit log: filtered, with links to the objects of its events, and as a file."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from registry.subjects.selectors import registry_names
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditChange:
-    """A column before and after; None where the row wasn't there."""
+    """A column before and after; None if the row didn't exist."""
 
     column: str
     before: str | None
@@ -54,9 +54,9 @@ class AuditChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditRow:
-    """One change of one row: who, when, through which door and from where, what, and why; `sealed` is its position.
+    """One change of one row: who, when, channel, origin, what and why; `sealed` is its position in the chain.
 
-    `then_url` is the page of what it is about, as this change left it.
+    `then_url` is the page of its object as of this change.
     """
 
     number: int
@@ -75,7 +75,7 @@ class AuditRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditList:
-    """The log, newest first; `exports` are the whole of what the filters leave, as files."""
+    """The log, newest first; `exports` are all matching events, as files."""
 
     frame: Frame
     search: Search
@@ -139,7 +139,7 @@ TABLES: Final = {
     "access_apitoken": later("token"),
     "socialaccount_socialaccount": later("single sign-on"),
 }
-#: name in the address, as the API has it → the name that a chip shows
+#: query parameter, as in the API → the label of its chip
 NAMES: Final = {
     "q": later("text"),
     "actor": later("who"),
@@ -155,29 +155,29 @@ NAMES: Final = {
 
 @dataclass(frozen=True)
 class AuditQuery:
-    """The filters of an address, by their names there; empty ones aren't in it."""
+    """The filters of an address, by query parameter, without empty ones."""
 
     values: Mapping[str, str]
 
     @classmethod
     def of(cls, request: HttpRequest) -> AuditQuery:
-        """Those of a request."""
+        """The filters of a request."""
         values = {name: given_text(request.GET, name)[:LONGEST] for name in NAMES}
         values["subject"] = request.GET.get("subject", "").replace("\0", "")[:LONGEST]  # a name may end with a space
         return cls({name: value for name, value in values.items() if value})
 
     def get(self, name: str) -> str:
-        """One of them; empty where it isn't chosen."""
+        """The value of a filter; empty if it isn't set."""
         return self.values.get(name, "")
 
     @property
     def until(self) -> datetime | None:
-        """Up to when; while the past is looked at no later than that. Raises InvalidInput."""
+        """The end of the period; while the past is shown, no later than its moment. Raises InvalidInput."""
         until, then = _moment(self.get("until")), time_travel.moment()
         return min(filter(None, (until, then)), default=None)
 
     def filter(self, by: Actor) -> AuditFilter:
-        """As the selectors take them, for events that somebody may read.
+        """The filter for the selectors, limited to events that the actor may read.
 
         Raises NotSignedIn, NotAllowed, InvalidInput, InvalidName, RegistryNotFound.
         """
@@ -193,14 +193,14 @@ class AuditQuery:
         )
 
     def url(self, name: str = "audit", **changes: str) -> str:
-        """The page of that name with these filters changed; an empty value takes one out."""
+        """The address of a page with changed filters; an empty value removes one."""
         values = {key: value for key, value in {**self.values, **changes}.items() if value}
         base = reverse(f"ui:{name}")
         return f"{base}?{urlencode(values)}" if values else base
 
 
 def _moment(text: str) -> datetime | None:
-    """A day or a time in UTC, None for none. Raises InvalidInput."""
+    """A day or time in UTC, None for an empty text. Raises InvalidInput."""
     if not text:
         return None
     try:
@@ -214,7 +214,7 @@ def _moment(text: str) -> datetime | None:
 
 
 def audit_list(request: HttpRequest) -> AuditList:
-    """The log as far as the reader may see it, newest first, by keyset.
+    """The log that the reader may read, newest first, paged by keyset.
 
     Raises NotSignedIn, NotAllowed, InvalidInput, InvalidName, RegistryNotFound.
     """
@@ -241,15 +241,15 @@ def audit_list(request: HttpRequest) -> AuditList:
 
 
 def _export_url(chosen: AuditQuery, form: str) -> str:
-    """The file of what the page shows: of the past as much as there was then."""
+    """The address of the export of what the page shows; for the past, up to its moment."""
     until = {"until": chosen.until.isoformat()} if time_travel.moment() and chosen.until else {}
     return chosen.url("audit_export", **{"as": form, **until})
 
 
 def _oldest(chosen: AuditQuery, actor: Actor, before_id: int | None) -> int:
-    """The number of the newest event that the page doesn't look at, 0 where it looks at all.
+    """The number of the newest event that the page doesn't read, 0 if it may read all.
 
-    Whoever may not read all is shown what is theirs of so many events a page; those of a subject or row are found by it.
+    For a reader who may not read everything, a page examines a limited number of events; a subject or row has an index.
     """
     if chosen.get("subject") or chosen.get("row_id") or extent_of(actor, "audit.read").is_whole:
         return 0
@@ -259,7 +259,7 @@ def _oldest(chosen: AuditQuery, actor: Actor, before_id: int | None) -> int:
 
 
 def exported_events(request: HttpRequest) -> Export:
-    """All that the filters leave of what the reader may see, as a file; raises as the log does."""
+    """All matching events that the reader may read, as a file; raises as the log does."""
     return export_events(AuditQuery.of(request).filter(page_actor(request)), given_text(request.GET, "as", "jsonl"))
 
 
@@ -315,7 +315,7 @@ def _filter(chosen: AuditQuery, name: str, label: str, anything: str, values: Ma
 
 
 def changed(entry: AuditEntry) -> str:
-    """What happened to which kind of row, in words."""
+    """The kind of row and the operation, in words."""
     what = {"what": TABLES.get(entry.table, entry.table), "done": VERBS[entry.operation]}
     return gettext("%(what)s %(done)s") % what
 
@@ -351,13 +351,13 @@ def _text(row: dict[str, Any], column: str) -> str | None:
 @require_safe
 @travels
 def audit(request: HttpRequest) -> HttpResponse:
-    """The log of every change, as far as the reader may see it."""
+    """The page of the log."""
     return render(request, "audit/list.html", {"page": audit_list(request)})
 
 
 @require_safe
 def audit_export(request: HttpRequest) -> StreamingHttpResponse:
-    """All of it that the filters leave, to be saved."""
+    """All matching events as a download."""
     export = exported_events(request)
     response = StreamingHttpResponse(export.text, content_type=export.media)
     response["Content-Disposition"] = f'attachment; filename="{export.name}"'

@@ -48,12 +48,12 @@ LONGEST_LABEL: Final = 40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoardCell:
-    """A subject in an environment: its newest version there, or None; `behind` is what it lacks, in words.
+    """A subject in an environment: its newest version there, or None; `behind` says which version it lacks.
 
-    That version came `since`, and `marks` are its standing. Messages with it were last `seen_at` (None: scans saw none);
-    `seen_older` says in words that messages carry an earlier one.
-    `outlook` is whether it could come here from the environment before (None where it has nothing to bring), `reasons`
-    why not, each with its cure.
+    The version exists `since`, and `marks` are its standing. Scans last saw messages with it at `seen_at` (None: never);
+    `seen_older` says that messages carry an earlier version.
+    `outlook` is whether the previous environment's version could be promoted here (None: there is none to promote),
+    `reasons` why not, each with its cure.
     """
 
     environment: Environment
@@ -73,24 +73,24 @@ class BoardCell:
 
     @property
     def label(self) -> str:
-        """The environment's name above the cell, where a narrow page has no columns."""
+        """The environment's name above the cell, for narrow pages without columns."""
         name = self.environment.name
         return name if len(name) <= LONGEST_LABEL else Truncator(name).chars(LONGEST_LABEL)
 
     @property
     def version_words(self) -> str:
-        """Here rather than in the template, which has hundreds of them: there each takes five times as long."""
+        """The version in words; in Python, because a template takes five times as long, and a page has hundreds."""
         return gettext("version %(version)s") % {"version": self.version}
 
     @property
     def id_words(self) -> str:
-        """The schema's id."""
+        """The schema id in words."""
         return gettext("id %(schema_id)s") % {"schema_id": self.schema_id}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoardRow:
-    """A subject across the environments, cells in their order; `markable` says that it can be chosen for a plan."""
+    """A subject across the environments, in order; `markable` means that it can be selected for a plan."""
 
     subject: str
     url: str
@@ -100,9 +100,9 @@ class BoardRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnvironmentRule:
-    """An environment's place and rule in words; `alarm` where somebody has opened it or a break-glass isn't confirmed.
+    """An environment and its rule in words; `alarm` is about open or unconfirmed break-glass, or a freeze.
 
-    `subjects` is None for whoever may not read them all.
+    `subjects` is None for a reader who may not read them all.
     """
 
     environment: Environment
@@ -116,9 +116,9 @@ class EnvironmentRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnvironmentBoard:
-    """Subjects by environment. `ways` are the pairs of environments that a chosen set can go, `preview` the button.
+    """Subjects by environment. `ways` are the pairs of environments that a selection can be promoted between.
 
-    With fewer than two environments there is nothing to promote: `alone` says so.
+    `alone`: there are fewer than two environments, so there is nothing to promote.
     """
 
     frame: Frame
@@ -180,7 +180,7 @@ def board(request: HttpRequest) -> EnvironmentBoard:
 
 
 def _shows() -> dict[str, str]:
-    """What can be asked for; what could go on at an earlier time isn't kept."""
+    """The available filters; the readiness of the past isn't stored."""
     return {value: label for value, label in SHOWS.items() if value != boards.BLOCKED or time_travel.moment() is None}
 
 
@@ -227,7 +227,7 @@ def _rule(info: EnvironmentInfo, order: list[str], count: int | None) -> Environ
 
 
 def rule_sentence(info: EnvironmentInfo) -> str:
-    """How an environment changes, in a sentence or two."""
+    """The environment's rule, in a sentence or two."""
     reviews = (
         counted(
             info.reviews_needed,
@@ -254,7 +254,7 @@ def rule_sentence(info: EnvironmentInfo) -> str:
 
 
 def alarm_of(info: EnvironmentInfo) -> str:
-    """What is out of the ordinary: a freeze, an open break-glass, one that nobody confirmed."""
+    """An exceptional state: open break-glass, break-glass that nobody confirmed, or a freeze."""
     now = next((glass for glass in info.break_glass if glass.is_open), None)
     if now:
         return gettext("The glass is broken until %(at_utc)s, by %(opened_by)s.") % {
@@ -273,7 +273,7 @@ def alarm_of(info: EnvironmentInfo) -> str:
 
 @dataclass(frozen=True)
 class _RowContext:
-    """What the rows of a board have in common: the environments as they are shown, the page that asks, who looks."""
+    """What all rows of a board need: the environments, the address of the request form, the reader, and last sightings."""
 
     environments: Mapping[str, Environment]
     ask: str
@@ -326,7 +326,7 @@ def _cell(cell: boards.BoardCell, name: str, before: str, context: _RowContext) 
 
 
 def _older(cell: boards.BoardCell, last_seen_at: Mapping[int, datetime]) -> str:
-    """The newest of the earlier versions that messages carry, where none carries the current one."""
+    """The newest earlier version that messages carry, if none carries the current one."""
     numbers = [number for number, row in cell.live if row in last_seen_at]
     if not numbers or cell.row in last_seen_at:
         return ""
@@ -356,7 +356,7 @@ def _promote(cell: boards.BoardCell, name: str, before: str, context: _RowContex
 
 
 def _reasons(cell: boards.BoardCell) -> tuple[str, ...]:
-    """Why not; where it only needs its approvals that is said by the verdict already."""
+    """Why it can't be promoted; empty if it only needs approvals, which the verdict says already."""
     if cell.verdict == _NOT_NEW:
         return ()
     sentences = [f"{reason['sentence']} {reason.get('cure', '')}".strip() for reason in cell.reasons[:3]]

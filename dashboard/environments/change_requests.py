@@ -1,4 +1,4 @@
-"""Changes that loosen a closed environment and need a second person, and how an environment's page shows its rules."""
+"""Changes that loosen a closed environment and need a second person, and the views of an environment's page."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from registry.promotions.models import EnvironmentChange
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleView:
-    """A rule of who has to approve, in words."""
+    """A review rule in words."""
 
     sentence: str
     remove: Action
@@ -29,7 +29,7 @@ class RuleView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FreezeView:
-    """A time in which nothing is applied; `now` says that it is in force."""
+    """A freeze; `now` means that it is in force."""
 
     starts_at: datetime
     ends_at: datetime
@@ -41,7 +41,7 @@ class FreezeView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecurringView:
-    """Times that come again in which nothing is applied, in words; the two moments are of the present or the next one."""
+    """A recurring freeze in words; the two moments are those of the present or next window."""
 
     sentence: str
     starts_at: datetime
@@ -54,9 +54,9 @@ class RecurringView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BreakGlassView:
-    """A passage through a closed environment. `mark` is how it stands: open, waiting, confirmed or red.
+    """A use of break-glass. `mark` is its state: open, waiting, confirmed or red.
 
-    It waits for a second person from when it was closed; red is for good, whoever confirms it after the day.
+    Once closed it waits for a second person; if nobody confirms it within the day, it stays red.
     """
 
     number: int
@@ -76,7 +76,7 @@ class BreakGlassView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeView:
-    """A change that loosens the environment: who asked for it and why, who decided, and what can be done with it."""
+    """A change that loosens the environment: requester, reason, decision, and the reader's actions."""
 
     number: int
     sentence: str
@@ -95,7 +95,7 @@ class ChangeView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LooseningForm:
-    """What was refused because it takes a second person, and the form that asks for one."""
+    """A refused change that needs a second person, and the form that requests it."""
 
     sentence: str
     url: str
@@ -148,7 +148,7 @@ STATES: Final = {
 
 
 def loosening_of(error: SecondPersonRequired, registry: str) -> LooseningForm:
-    """The form that asks another person for what was refused; of another environment it leads there in words alone."""
+    """The form that requests another person's approval of a refused change, maybe of another environment."""
     environment = str(error.details["environment"])
     return LooseningForm(
         sentence=error.message,
@@ -171,7 +171,7 @@ def loosening_of(error: SecondPersonRequired, registry: str) -> LooseningForm:
 
 
 def loosening_values(text: str) -> dict[str, Any]:
-    """The arguments as the form has carried them. Raises InvalidInput."""
+    """The arguments from the form's hidden field. Raises InvalidInput."""
     try:
         values = json.loads(text)
     except ValueError as error:
@@ -182,7 +182,7 @@ def loosening_values(text: str) -> dict[str, Any]:
 
 
 def change_views(name: str, actor: Actor) -> tuple[ChangeView, ...]:
-    """What waits for a second person, and what was decided last."""
+    """The pending changes, and the last decided ones."""
     return tuple(_view(info, actor) for info in environment_changes(name, limit=SHOWN))
 
 

@@ -1,4 +1,4 @@
-"""One environment: its rules, its freezes, whether it is closed, and every use of break-glass."""
+"""The page of one environment: its rules, freezes, and every use of break-glass."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from registry.promotions.selectors import (
 )
 
 MANAGE: Final = "registry.manage"
-#: name of the switch → what it says
+#: name of the switch → its label
 SWITCHES: Final = {
     "is_closed": later("Closed: versions, settings, modes and aliases change by releases alone"),
     "own_approval_allowed": later("The requester may approve their own request"),
@@ -53,7 +53,7 @@ SWITCHES: Final = {
     "clients_block": later("A declared client that doesn’t go on stops the release until it is acknowledged"),
     "evidence_required": later("A release needs evidence from data"),
 }
-#: what a service calls a value → the fields of the forms that it is sent as
+#: a service's field → the fields of the forms that send it
 _SENT_AS: Final = {"reason": ("why_frozen", "why_recurring", "glass_reason"), "kind": ("recurs",)}
 _CLOSED: Final = later(
     "Versions, settings, modes and aliases change by releases of approved requests alone, through every door."
@@ -67,7 +67,7 @@ def environment_page(
     problem: SchemadeskError | None = None,
     loosening: LooseningForm | None = None,
 ) -> EnvironmentPage:
-    """The page of one environment; `loosening` asks another person for what was refused. Raises RegistryNotFound."""
+    """The page of one environment; `loosening` is the form for a change that needs a second person. Raises RegistryNotFound."""
     info, actor = selectors.environment_info(name), page_actor(request)
     order = selectors.list_environments()
     reason = refusal(actor, MANAGE, registry=info.name)
@@ -136,12 +136,12 @@ def environment_page(
 
 
 def _switch(info: EnvironmentInfo, switch: str, sent: Mapping[str, str]) -> bool:
-    """As it stands, or as it was sent in the form that was refused: there a switch that is off isn't named."""
+    """The value of a switch: as sent in a refused form, which leaves out switches that are off, or as stored."""
     return sent.get(switch) == "1" if "reviews_needed" in sent else bool(getattr(info, switch))
 
 
 def _in_words(problem: SchemadeskError, sent: Mapping[str, str], fields: Sequence[Field]) -> str:
-    """The message, with the label of the form's field where it begins with the field's name."""
+    """The message, with the label of the form's field in place of the field's name at its start."""
     name = str(problem.details.get("field", ""))
     ours = next((field for field in fields if field.name == _field_of(problem, sent)), None)
     label = gettext("The comment") if name == "comment" else f"“{ours.label}”" if ours else ""
@@ -158,7 +158,7 @@ def _field_of(problem: SchemadeskError, sent: Mapping[str, str]) -> str:
 
 
 def _filled(fields: Sequence[Field], sent: Mapping[str, str], problem: SchemadeskError | None) -> tuple[Field, ...]:
-    """The fields of a form, as they were sent when it was refused."""
+    """The fields of a form, with the values and errors of a refused form."""
     name = _field_of(problem, sent) if problem else ""
     return tuple(
         replace(
@@ -398,5 +398,5 @@ def _no_confirm(glass: BreakGlassInfo, info: EnvironmentInfo, actor: Actor) -> s
 
 
 def switched(request: HttpRequest) -> dict[str, bool]:
-    """The switches as the form has them."""
+    """The switches as the form sent them."""
     return {name: given_text(request.POST, name) == "1" for name in SWITCHES}

@@ -46,9 +46,9 @@ from registry.promotions.requests.timeline import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnapprovedVersionRow:
-    """A ghost: where, what, who and when, whether messages carry it, what was decided of it.
+    """An unapproved version, whether messages carry it, and what was decided about it.
 
-    `adopt` asks for its review and `quarantine` keeps it from being used, each None where it was done already.
+    `adopt` requests its review and `quarantine` prevents its use; each is None if that was done already.
     """
 
     number: int
@@ -72,7 +72,7 @@ class UnapprovedVersionRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnapprovedVersionsPage:
-    """The ghosts that the reader may see, newest first; `back` is where a decision leads back to."""
+    """The unapproved versions that the reader may see, newest first; `back` is where a decision redirects to."""
 
     frame: Frame
     search: Search
@@ -82,7 +82,7 @@ class UnapprovedVersionsPage:
     alone: bool = False
 
 
-#: a row has two forms, which take a browser its time
+#: few, because every row has two forms
 PAGE_ROWS: Final = 25
 STATES: Final = {
     "": later("Any decision"),
@@ -101,7 +101,7 @@ _QUARANTINE_FIELD: Final = Field(
 
 
 def unapproved_versions_page(request: HttpRequest) -> UnapprovedVersionsPage:
-    """The page, filtered and paged by its address. Raises NotSignedIn, NotAllowed, RegistryNotFound."""
+    """The page of unapproved versions, filtered and paged by its address. Raises NotSignedIn, NotAllowed, RegistryNotFound."""
     actor, order = page_actor(request), selectors.list_environments()
     if not may_somewhere(actor, "schema.read"):
         require(actor, "schema.read")

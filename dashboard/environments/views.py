@@ -31,7 +31,7 @@ from registry.promotions.models import RecurringFreeze
 @require_safe
 @travels
 def board(request: HttpRequest) -> HttpResponse:
-    """Subjects by environment; htmx gets the list alone."""
+    """Subjects by environment; htmx gets only the list."""
     return render_page(request, "environments/board.html", board_page(request), {"list": "list"})
 
 
@@ -44,7 +44,7 @@ def environment(request: HttpRequest, registry: str) -> HttpResponse:
 
 
 def _act(request: HttpRequest, registry: str, action: Callable[[], object], message: str) -> HttpResponse:
-    """Do it and show the environment again, or the page with what was wrong."""
+    """Run the action and show the environment again, with the error if there is one."""
     try:
         action()
     except SecondPersonRequired as error:
@@ -61,7 +61,7 @@ def _act(request: HttpRequest, registry: str, action: Callable[[], object], mess
 
 @require_POST
 def change(request: HttpRequest, registry: str) -> HttpResponse:
-    """Set the rules that every request comes under."""
+    """Change the rules that apply to every request."""
 
     require(page_actor(request), MANAGE, registry=registry)
 
@@ -81,7 +81,7 @@ def change(request: HttpRequest, registry: str) -> HttpResponse:
 
 @require_POST
 def change_request(request: HttpRequest, registry: str) -> HttpResponse:
-    """Ask another person for a change that loosens a closed environment."""
+    """Request another person's approval for a change that loosens a closed environment."""
     actor = page_actor(request)
     require(actor, MANAGE, registry=registry)
 
@@ -99,7 +99,7 @@ def change_request(request: HttpRequest, registry: str) -> HttpResponse:
 
 @require_POST
 def change_approve(request: HttpRequest, registry: str, change_id: int) -> HttpResponse:
-    """Approve a change as a second person, which carries it out."""
+    """Approve a change as a second person, and make it."""
     actor, comment = page_actor(request), given_text(request.POST, "comment")
     return _act(
         request,
@@ -111,7 +111,7 @@ def change_approve(request: HttpRequest, registry: str, change_id: int) -> HttpR
 
 @require_POST
 def change_reject(request: HttpRequest, registry: str, change_id: int) -> HttpResponse:
-    """Turn a change down as a second person."""
+    """Reject a change as a second person."""
     actor, comment = page_actor(request), given_text(request.POST, "comment")
     return _act(
         request,
@@ -123,7 +123,7 @@ def change_reject(request: HttpRequest, registry: str, change_id: int) -> HttpRe
 
 @require_POST
 def change_withdraw(request: HttpRequest, registry: str, change_id: int) -> HttpResponse:
-    """Take a change back."""
+    """Withdraw a change."""
     actor = page_actor(request)
     return _act(
         request,
@@ -135,7 +135,7 @@ def change_withdraw(request: HttpRequest, registry: str, change_id: int) -> Http
 
 @require_POST
 def rules(request: HttpRequest, registry: str) -> HttpResponse:
-    """Ask for approvals of the owners, a role or a group."""
+    """Add a review rule."""
 
     require(page_actor(request), MANAGE, registry=registry)
 
@@ -155,7 +155,7 @@ def rules(request: HttpRequest, registry: str) -> HttpResponse:
 
 @require_POST
 def rule_remove(request: HttpRequest, registry: str, rule_id: int) -> HttpResponse:
-    """Ask for it no longer."""
+    """Remove a review rule."""
     actor = page_actor(request)
     return _act(
         request,
@@ -167,7 +167,7 @@ def rule_remove(request: HttpRequest, registry: str, rule_id: int) -> HttpRespon
 
 @require_POST
 def freezes(request: HttpRequest, registry: str) -> HttpResponse:
-    """Let nothing be applied for a time, which is UTC."""
+    """Add a freeze, in UTC."""
 
     require(page_actor(request), MANAGE, registry=registry)
 
@@ -185,7 +185,7 @@ def freezes(request: HttpRequest, registry: str) -> HttpResponse:
 
 @require_POST
 def freeze_remove(request: HttpRequest, registry: str, freeze_id: int) -> HttpResponse:
-    """End a freeze, or take it back."""
+    """End or cancel a freeze."""
     actor = page_actor(request)
     return _act(
         request,
@@ -197,7 +197,7 @@ def freeze_remove(request: HttpRequest, registry: str, freeze_id: int) -> HttpRe
 
 @require_POST
 def recurring_freezes(request: HttpRequest, registry: str) -> HttpResponse:
-    """Let nothing be applied at times that come again, by the clocks of a zone."""
+    """Add a recurring freeze, by the clocks of a time zone."""
 
     require(page_actor(request), MANAGE, registry=registry)
 
@@ -224,7 +224,7 @@ def recurring_freezes(request: HttpRequest, registry: str) -> HttpResponse:
 
 @require_POST
 def recurring_freeze_remove(request: HttpRequest, registry: str, freeze_id: int) -> HttpResponse:
-    """Have it come no more."""
+    """Remove a recurring freeze."""
     actor = page_actor(request)
     return _act(
         request,
@@ -236,7 +236,7 @@ def recurring_freeze_remove(request: HttpRequest, registry: str, freeze_id: int)
 
 @require_POST
 def break_glass(request: HttpRequest, registry: str) -> HttpResponse:
-    """Let the reader change a closed environment for a time."""
+    """Open break-glass for the reader."""
 
     require(page_actor(request), MANAGE, registry=registry)
 
@@ -253,7 +253,7 @@ def break_glass(request: HttpRequest, registry: str) -> HttpResponse:
 
 @require_POST
 def break_glass_close(request: HttpRequest, registry: str, break_glass_id: int) -> HttpResponse:
-    """End it before its time."""
+    """Close break-glass early."""
     actor = page_actor(request)
     return _act(
         request,
@@ -265,7 +265,7 @@ def break_glass_close(request: HttpRequest, registry: str, break_glass_id: int) 
 
 @require_POST
 def break_glass_confirm(request: HttpRequest, registry: str, break_glass_id: int) -> HttpResponse:
-    """A second person says that it was right."""
+    """Confirm break-glass as a second person."""
     actor, comment = page_actor(request), given_text(request.POST, "comment")
     return _act(
         request,
@@ -303,5 +303,5 @@ def _number(request: HttpRequest, field: str) -> int:
 @require_safe
 @travels
 def ghosts(request: HttpRequest) -> HttpResponse:
-    """Versions that came without a request; htmx gets the list alone."""
+    """Unapproved versions; htmx gets only the list."""
     return render_page(request, "promotions/ghosts.html", unapproved_versions_page(request), {"list": "list"})

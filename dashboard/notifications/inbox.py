@@ -1,4 +1,4 @@
-"""The pages of the inbox and of subscriptions, and what the pages of webhooks show."""
+"""The pages of the inbox and of subscriptions, and the page objects of webhooks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from registry.notifications.models import DAILY, OFF, WEEKLY
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoticeRow:
-    """A notice; `url` is "" where there is no page, or none that may still be read."""
+    """A notice; `url` is "" if there is no page, or none that the person may still read."""
 
     number: int
     title: str
@@ -65,7 +65,7 @@ class SubscriptionRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DefaultRow:
-    """An event that comes without a subscription, and to whom."""
+    """An event type that is sent without a subscription, and to whom."""
 
     title: str
     concerns: str
@@ -86,7 +86,7 @@ class SubscriptionsPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DigestChoice:
-    """One's digest by mail: its form, where it goes, why none would be sent ("" for none), and how the last ended."""
+    """One's digest by mail: the form, the address, why none would be sent ("" if it would), and the last result."""
 
     fields: tuple[Field, ...]
     submit: Action
@@ -100,7 +100,7 @@ class DigestChoice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StopPage:
-    """What the link in a digest leads to: the button that ends them, or (None) that they are ended."""
+    """The page behind the link in a digest: the button that ends digests, or None once they are ended."""
 
     frame: Frame
     stop: Action | None = None
@@ -122,7 +122,7 @@ class WebhookRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhooksPage:
-    """The webhooks that one sees."""
+    """The visible webhooks."""
 
     frame: Frame
     rows: tuple[WebhookRow, ...]
@@ -131,7 +131,7 @@ class WebhooksPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookForm:
-    """The form of a webhook; no chosen event means all."""
+    """The form of a webhook; no selected event means all."""
 
     frame: Frame
     fields: tuple[Field, ...]
@@ -153,7 +153,7 @@ class TryRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryRow:
-    """A message in the log; `next_at` while it is queued."""
+    """A delivery in the log; `next_at` while it is queued."""
 
     message_id: str
     title: str
@@ -167,7 +167,7 @@ class DeliveryRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookPage:
-    """One webhook with its log; `secret` only right after it was made; `key_version` 0 where nothing is signed."""
+    """One webhook with its log; `secret` only right after it was created; `key_version` 0 if nothing is signed."""
 
     frame: Frame
     id: str
@@ -190,7 +190,7 @@ LONGEST_NUMBER = 18
 
 
 def number_in(text: str) -> int | None:
-    """A row's number as a query has it; None for anything else."""
+    """A row's number from a query parameter; None for anything else."""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= LONGEST_NUMBER else None
 
 
@@ -226,7 +226,7 @@ def inbox_page(request: HttpRequest) -> InboxPage:
 
 
 def older(path: str, query: Mapping[str, str], numbers: list[int], *, more: bool) -> Paging:
-    """Paging by number: how many are shown, and where those before them are."""
+    """Paging by number: how many rows are shown, and the address of older ones."""
     after = {**query, "before": str(numbers[-1])} if numbers else {}
     return Paging(first=1, last=len(numbers), next_url=f"{path}?{urlencode(after)}" if more else "")
 
@@ -303,7 +303,7 @@ def _digest(request: HttpRequest) -> DigestChoice:
 
 
 def stop_page(request: HttpRequest, token: str, *, done: bool = False) -> StopPage:
-    """What the link in a digest leads to. Raises NotFound for a link that isn't ours."""
+    """The page behind the link in a digest. Raises NotFound for an invalid token."""
     if not done and person_in(token) is None:
         raise NotFound(gettext("This link ends no digest: it is cut off, or the account is gone."))
     url = reverse("ui:digest_stop", args=[token])

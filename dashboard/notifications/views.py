@@ -26,7 +26,7 @@ from registry.notifications.digests import choose_digest, stop_digest
 
 @require_safe
 def inbox(request: HttpRequest) -> HttpResponse:
-    """What one was told."""
+    """The inbox."""
     return render(request, "notifications/inbox.html", {"page": inbox_pages.inbox_page(request)})
 
 
@@ -44,7 +44,7 @@ def mark_read(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def subscriptions(request: HttpRequest) -> HttpResponse:
-    """One's subscriptions; the form sent, a new one."""
+    """One's subscriptions; the sent form adds one."""
     problem = None
     if request.method == "POST":
         try:
@@ -66,7 +66,7 @@ def subscriptions(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def digest(request: HttpRequest) -> HttpResponse:
-    """Choose one's digest by mail, at an hour of the zone that the page is shown in."""
+    """Set one's digest by mail, at an hour in the page's time zone."""
     problem = None
     try:
         choose_digest(
@@ -84,10 +84,10 @@ def digest(request: HttpRequest) -> HttpResponse:
     return render(request, "notifications/subscriptions.html", {"page": page}, status=422)
 
 
-@csrf_exempt  # mail programs send it without a page of ours; the signed token in the address is what allows it
+@csrf_exempt  # mail programs send it without a page of ours; the signed token in the address authorizes it
 @require_http_methods(["GET", "HEAD", "POST"])
 def digest_stop(request: HttpRequest, token: str) -> HttpResponse:
-    """The link in a digest: asks, as programs open links by themselves; sent, there are no more."""
+    """The link in a digest: it asks first, since programs open links by themselves; when sent, digests end."""
     if request.method == "POST":
         stop_digest(token=token)
         return render(request, "notifications/stopped.html", {"page": inbox_pages.stop_page(request, token, done=True)})
@@ -95,7 +95,7 @@ def digest_stop(request: HttpRequest, token: str) -> HttpResponse:
 
 
 def status_of(problem: SchemadeskError | None) -> int:
-    """The status of a form's page."""
+    """The HTTP status of a form's page."""
     if problem is None:
         return 200
     return 403 if isinstance(problem, NotAllowed) else 422
@@ -111,13 +111,13 @@ def unsubscribe(request: HttpRequest, subscription_id: int) -> HttpResponse:
 
 @require_safe
 def webhook_list(request: HttpRequest) -> HttpResponse:
-    """The webhooks that one sees."""
+    """The visible webhooks."""
     return render(request, "notifications/webhooks.html", {"page": webhook_pages.webhooks_page(request)})
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def webhook_add(request: HttpRequest) -> HttpResponse:
-    """The form of a new webhook; sent, the webhook with its key, this one time."""
+    """The form of a new webhook; when sent, the webhook with its key, shown once."""
     problem = None
     if request.method == "POST":
         try:
@@ -131,7 +131,7 @@ def webhook_add(request: HttpRequest) -> HttpResponse:
 
 
 def _with_key(request: HttpRequest, made: webhook_services.NewKey) -> HttpResponse:
-    """The webhook's page with its key: in no message and no session, so that it is kept nowhere."""
+    """The webhook's page with its key, which no message or session stores."""
     page = webhook_pages.webhook_page(request, made.webhook, secret=made.secret)
     response = render(request, "notifications/webhook.html", {"page": page})
     response["Cache-Control"] = "no-store"
@@ -146,7 +146,7 @@ def webhook_page(request: HttpRequest, webhook: str) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def webhook_edit(request: HttpRequest, webhook: str) -> HttpResponse:
-    """The form of a webhook; sent, it is changed."""
+    """The form of a webhook; when sent, the webhook is changed."""
     problem = None
     if request.method == "POST":
         try:
@@ -164,7 +164,7 @@ def webhook_edit(request: HttpRequest, webhook: str) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def webhook_remove(request: HttpRequest, webhook: str) -> HttpResponse:
-    """What removing means; sent, it is removed."""
+    """The confirmation of a removal; when sent, the webhook is removed."""
     if request.method == "POST":
         webhook_services.remove_webhook(webhook=webhook, by=page_actor(request))
         messages.success(request, gettext("The webhook is removed."))
@@ -174,7 +174,7 @@ def webhook_remove(request: HttpRequest, webhook: str) -> HttpResponse:
 
 @require_POST
 def webhook_rotate(request: HttpRequest, webhook: str) -> HttpResponse:
-    """A new key, shown this one time."""
+    """Rotate the key; the new one is shown once."""
     return _with_key(request, webhook_services.rotate_key(webhook=webhook, by=page_actor(request)))
 
 
@@ -201,7 +201,7 @@ def webhook_test(request: HttpRequest, webhook: str) -> HttpResponse:
 
 @require_POST
 def webhook_switch(request: HttpRequest, webhook: str) -> HttpResponse:
-    """Switch it off, or on again."""
+    """Switch a webhook off or on."""
     actor = page_actor(request)
     on = not selectors.get_webhook(actor, webhook).active
     message = gettext("Switched on: what waited is on its way.") if on else gettext("Switched off.")

@@ -48,7 +48,7 @@ KINDS: Final = {
 
 
 def webhooks_page(request: HttpRequest) -> WebhooksPage:
-    """The webhooks that one sees. Raises NotSignedIn."""
+    """The visible webhooks. Raises NotSignedIn."""
     actor = page_actor(request)
     rows = selectors.list_webhooks(actor)
     return WebhooksPage(
@@ -96,7 +96,7 @@ def _crumbs(info: WebhookInfo | None = None) -> tuple[Crumb, ...]:
 
 
 def webhook_form(request: HttpRequest, webhook: str = "", *, problem: SchemadeskError | None = None) -> WebhookForm:
-    """The form of a new webhook, or of that one. Raises NotFound, NotSignedIn."""
+    """The form of a new or existing webhook. Raises NotFound, NotSignedIn."""
     actor = page_actor(request)
     selectors.person_of(actor)
     info = selectors.get_webhook(actor, webhook) if webhook else None
@@ -157,7 +157,7 @@ def _stored(info: WebhookInfo | None) -> dict[str, Any]:
 
 
 def webhook_page(request: HttpRequest, webhook: str, *, secret: str = "") -> WebhookPage:
-    """One webhook with its log; with its key, where it was made or rotated just now. Raises NotFound, NotSignedIn."""
+    """One webhook with its log, and with its key if it was just created or rotated. Raises NotFound, NotSignedIn."""
     actor = page_actor(request)
     info = selectors.get_webhook(actor, webhook)
     before = number_in(request.GET.get("before", ""))
@@ -232,7 +232,7 @@ def _delivery(item: DeliveryInfo, info: WebhookInfo, reason: str) -> DeliveryRow
 
 
 def remove_page(request: HttpRequest, webhook: str) -> ConfirmPage:
-    """What removing a webhook means. Raises NotFound, NotSignedIn."""
+    """The confirmation of removing a webhook. Raises NotFound, NotSignedIn."""
     actor = page_actor(request)
     info = selectors.get_webhook(actor, webhook)
     reason = _refusal(actor, info)

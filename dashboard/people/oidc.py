@@ -43,12 +43,12 @@ from registry.audit.context import record
 from registry.errors import SchemadeskError
 
 LIMITS = HttpLimits(connect_seconds=5, read_seconds=10, total_seconds=15, max_bytes=1024 * 1024)
-#: what the client sets itself
+#: headers that the client sets itself
 OWN_HEADERS = frozenset({"host", "user-agent", "accept-encoding", "connection", "content-length"})
 
 
 class PolicedTransport(BaseAdapter):
-    """Sends each request by `OutgoingClient`: the egress policy decides where to, and nothing is redirected."""
+    """Sends requests with `OutgoingClient`, which applies the egress policy and follows no redirects."""
 
     def send(
         self,
@@ -59,7 +59,7 @@ class PolicedTransport(BaseAdapter):
         cert: Any = None,
         proxies: Mapping[str, str] | None = None,
     ) -> requests.Response:
-        """The answer. Raises requests.ConnectionError, with the reason in words, for whatever goes wrong."""
+        """The response. Raises requests.ConnectionError, with the reason, for any failure."""
         url = request.url or ""
         parts = urlsplit(url)
         headers = {name: str(value) for name, value in request.headers.items() if name.lower() not in OWN_HEADERS}
@@ -81,31 +81,31 @@ class PolicedTransport(BaseAdapter):
         return response
 
     def close(self) -> None:
-        """Nothing is kept open."""
+        """Nothing to close."""
 
 
 logger = logging.getLogger(__name__)
-SUBJECT_LENGTH = 191  # the most that allauth's column takes; the standard allows 255 ASCII characters
+SUBJECT_LENGTH = 191  # the limit of allauth's column; the standard allows 255 ASCII characters
 
 
 def provider_id() -> str:
-    """The id of the issuer: another issuer is another provider, whose subjects are other people."""
+    """The provider id of the issuer: subjects of another issuer are other people."""
     return f"oidc-{hashlib.sha256(settings.OIDC_ISSUER.encode()).hexdigest()[:24]}"
 
 
 class IssuerAdapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]  # allauth has no types
-    """The calls of one sign-in; holds what the issuer says against what was configured."""
+    """The calls of one sign-in; checks the issuer's responses against the configuration."""
 
     @property
     def openid_config(self) -> dict[str, Any]:
-        """The issuer's description. Raises OAuth2Error where it is that of another issuer."""
+        """The issuer's OpenID configuration. Raises OAuth2Error if it belongs to another issuer."""
         config: dict[str, Any] = super().openid_config
         if config.get("issuer") != settings.OIDC_ISSUER:
             raise OAuth2Error(f"The issuer calls itself {str(config.get('issuer'))[:200]!r}, not OIDC_ISSUER.")
         return config
 
     def get_callback_url(self, request: HttpRequest, app: SocialApp) -> str:
-        """Where the issuer sends people back to."""
+        """The URL that the issuer redirects to."""
         return request.build_absolute_uri(reverse("oidc_callback"))
 
     def complete_login(self, request: HttpRequest, app: SocialApp, token: SocialToken, **kwargs: Any) -> SocialLogin:
@@ -135,47 +135,47 @@ class IssuerAdapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]  # allaut
 
 
 class IssuerProvider(OpenIDConnectProvider):  # type: ignore[misc]
-    """The one issuer; keeps nothing of its claims but name and address."""
+    """The one issuer; of its claims only name and address are stored."""
 
     oauth2_adapter_class = IssuerAdapter
 
     def get_login_url(self, request: HttpRequest, **kwargs: Any) -> str:
-        """Where a sign-in begins."""
+        """The URL that starts a sign-in."""
         return reverse("oidc_login")
 
     def get_callback_url(self) -> str:
-        """Where it comes back to."""
+        """The callback URL."""
         return reverse("oidc_callback")
 
     def get_default_scope(self) -> list[str]:
-        """What is asked for."""
+        """The requested scopes."""
         return list(settings.OIDC_SCOPES)
 
     def get_pkce_params(self) -> dict[str, str]:
-        """Always: a code that is caught is worth nothing without the verifier."""
+        """PKCE, always: an intercepted code is useless without the verifier."""
         self.app.settings["oauth_pkce_enabled"] = True
         params: dict[str, str] = super().get_pkce_params()
         return params
 
     def extract_extra_data(self, data: dict[str, Any]) -> dict[str, Any]:
-        """Nothing: what was claimed once is no truth to keep."""
+        """Nothing: claims aren't stored."""
         return {}
 
     def extract_common_fields(self, data: dict[str, Any]) -> dict[str, Any]:
-        """Names; the address of mail is not among them, as allauth would look for others who have it."""
+        """The names, without the e-mail address, by which allauth would search for other accounts."""
         fields = super().extract_common_fields({**data, "email": None})
         return {name: value for name, value in fields.items() if isinstance(value, str)}
 
     def extract_email_addresses(self, data: dict[str, Any]) -> list[Any]:
-        """None, so that nobody is found by one."""
+        """None, so that no account is matched by e-mail address."""
         return []
 
 
 class IssuerAccounts(DefaultSocialAccountAdapter):  # type: ignore[misc]
-    """People of the issuer get an account without roles at their first sign-in, and their groups at each."""
+    """People of the issuer get an account without roles at their first sign-in, and their groups at every sign-in."""
 
     def list_apps(self, request: HttpRequest, provider: str | None = None, client_id: str | None = None) -> list[Any]:
-        """The one client of the environment's settings, or none; never one of the database."""
+        """The one client from the settings, or none; never one from the database."""
         if not settings.OIDC_ISSUER or provider not in (None, provider_id(), "openid_connect"):
             return []
         app = SocialApp(
@@ -200,7 +200,7 @@ class IssuerAccounts(DefaultSocialAccountAdapter):  # type: ignore[misc]
         return IssuerProvider(request, app=self.get_app(request, provider))
 
     def get_requests_session(self) -> requests.Session:
-        """A session all of whose calls pass the egress policy; it follows no redirect and reads no environment."""
+        """A session with the egress policy, without redirects and without environment variables."""
         session = requests.Session()
         session.trust_env = False
         session.max_redirects = 0
@@ -210,20 +210,20 @@ class IssuerAccounts(DefaultSocialAccountAdapter):  # type: ignore[misc]
         return session
 
     def is_open_for_signup(self, request: HttpRequest, sociallogin: SocialLogin) -> bool:
-        """Yes: the issuer says who is one of us, and a new account has no role."""
+        """Yes: the issuer decides who may sign in, and a new account has no role."""
         return True
 
     def authenticate_by_email(self, login: SocialLogin) -> None:
-        """Nobody is, ever."""
+        """Never authenticate by e-mail address."""
 
     def pre_social_login(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
-        """Somebody known: take over their groups before they are signed in."""
+        """Update the groups of an existing account before the sign-in."""
         if sociallogin.is_existing:
             take_groups(sociallogin.user, sociallogin.claims, origin=str(request.META.get("REMOTE_ADDR") or ""))
 
     @transaction.atomic
     def save_user(self, request: HttpRequest, sociallogin: SocialLogin, form: Any = None) -> User:
-        """Make the account of somebody new, under a name that nobody has."""
+        """Create the account of a new person, under an unused name."""
         origin = str(request.META.get("REMOTE_ADDR") or "")
         username = user_username(sociallogin.user) or sociallogin.account.uid
         record(by=Actor(username, "ui", origin=origin, signed_in_by="oidc"), why="first sign-in through the issuer")
@@ -241,7 +241,7 @@ class IssuerAccounts(DefaultSocialAccountAdapter):  # type: ignore[misc]
         exception: Exception | None = None,
         extra_context: Any = None,
     ) -> None:
-        """The page that says that it didn't work; what went wrong stands in the log, for operators."""
+        """Show the failure page; the reason is in the log, for operators."""
         logger.warning("sign-in through the issuer failed: %s %s", error, str(exception or "")[:500])
         raise ImmediateHttpResponse(render(request, "account/oidc_failed.html", status=403))
 
@@ -266,7 +266,7 @@ def take_groups(user: User, claims: dict[str, Any], *, origin: str) -> None:
     set_mapped_groups(user=user, claimed=groups, mapped={group for _, group in settings.OIDC_GROUPS}, by=actor)
 
 
-#: what a sign-in can run into before it leaves for the issuer
+#: the errors of a sign-in before the redirect to the issuer, and after it
 FAULTS = (SchemadeskError, OAuth2Error, requests.RequestException, ValueError, KeyError)
 
 
@@ -274,10 +274,10 @@ FAULTS = (SchemadeskError, OAuth2Error, requests.RequestException, ValueError, K
 @login_not_required  # type: ignore[untyped-decorator]  # allauth has no types
 @require_POST
 def login(request: HttpRequest) -> HttpResponse:
-    """Go to the issuer.
+    """Start a sign-in at the issuer.
 
-    By a page that leads there, not by a redirect: the policy of our pages lets no form end on another host. What the
-    request carries besides the way back is not passed on.
+    A page leads there instead of a redirect, because our content policy forbids forms that end on another host. Of the
+    request's parameters, only the return address is passed on.
     """
     if not settings.OIDC_ISSUER:
         raise Http404
@@ -298,7 +298,7 @@ def login(request: HttpRequest) -> HttpResponse:
 @login_not_required  # type: ignore[untyped-decorator]  # allauth has no types
 @require_safe
 def callback(request: HttpRequest) -> HttpResponse:
-    """Come back from the issuer."""
+    """Finish a sign-in from the issuer."""
     if not settings.OIDC_ISSUER:
         raise Http404
     try:

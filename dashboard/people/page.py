@@ -1,4 +1,4 @@
-"""The page of people, groups and owners, and each change that can be made there, as a row with its form."""
+"""The page of people, groups and owners, with the changes that can be made there."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ from registry.promotions.selectors import list_environments
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PersonChange:
-    """A form with one button: what it does (`do`), and the values that go with it.
+    """A form with one button: the change (`do`) and its values.
 
-    `loses` says what is lost by it: then it is asked once more.
+    `loses` says what is lost; then the page asks for confirmation.
     """
 
     label: str
@@ -52,7 +52,7 @@ class PersonChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrantRow:
-    """A role and where it counts; `remove` is None where it comes from a group, which `through` names."""
+    """A role and its scope; `remove` is None if the role comes from a group, which `through` names."""
 
     role: str
     where: str
@@ -106,7 +106,7 @@ class ChangeForm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SamePersonRow:
-    """Two accounts that count as one person's, and who said so."""
+    """Two accounts that count as one person, and who stated it."""
 
     one: str
     other: str
@@ -118,7 +118,7 @@ class SamePersonRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PeoplePage:
-    """The page; `made` is the name and password of somebody who was just added, shown this one time."""
+    """The page; `made` is the name and password of a person who was just added, shown once."""
 
     frame: Frame
     search: Search
@@ -134,7 +134,7 @@ class PeoplePage:
 
 @dataclass(frozen=True)
 class ChangeKind:
-    """A service, the fields of the form that it takes, and what is said when it was done."""
+    """A service, its fields of the form, and the message of success."""
 
     service: Callable[..., Any]
     fields: tuple[str, ...]
@@ -164,7 +164,7 @@ _NUMBERS = ("grant_id", "ownership_id", "statement_id")
 
 
 def make_change(do: str, posted: Mapping[str, str], *, by: Actor) -> Any:
-    """Do what a form asks for, and give what the service gives. Raises InvalidInput and what the service raises."""
+    """Make the change of a form, and return the service's result. Raises InvalidInput and what the service raises."""
     kind = CHANGES.get(do)
     if kind is None:
         raise InvalidInput(gettext("There is no such change."))
@@ -270,7 +270,7 @@ WAYS = {"password": later("password"), "oidc": later("single sign-on")}
 def people_page(
     request: HttpRequest, *, made: tuple[str, str] | None = None, problem: SchemadeskError | None = None
 ) -> PeoplePage:
-    """Everybody with their roles; `made` is a name with its new password."""
+    """The page of people; `made` is a name with its new password."""
     query = request.GET.get("q", "").strip()
     people, groups = list_people(text=query), list_groups()
     return PeoplePage(

@@ -1,4 +1,4 @@
-"""Local accounts: administrators make them, nobody signs up, and failed sign-ins are limited."""
+"""Local accounts: only administrators create them, and failed sign-ins are limited."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ COOKIE: Final = "schemadesk_browser"
 _SALT: Final = "dashboard.people.sign_in"
 _COOKIE_SECONDS: Final = 90 * 24 * 3600
 _APP: Final = "dashboard"
-#: whom a limit is of → failed sign-ins in windows of time; the form is allauth's
+#: scope of a limit → failed sign-ins per time window, in allauth's format
 LIMITS: Final = {
     "browser": "5/5m/key,20/1h/key,50/1d/key",
     "name and address": "5/5m/key,10/1h/key,30/1d/key",
     "address": "30/5m/key",
-    "shared address": "300/5m/key",  # a proxy that isn't trusted: one guesser is not to lock out all behind it
+    "shared address": "300/5m/key",  # an untrusted proxy: one attacker must not lock out everybody behind it
     "name": "100/1h/key",
 }
-#: the same as allauth takes it
+#: the limits with allauth's keys
 CONFIG: Final = {limit.replace(" ", "_"): rates for limit, rates in LIMITS.items()}
 
 
 def consume(request: HttpRequest, name: str) -> RateLimitUsage | None:
-    """Count an attempt to sign in as somebody; None where it is one too many. What succeeds is rolled back."""
+    """Count an attempt to sign in; None if there were too many. A successful attempt is rolled back."""
     name = name.strip().lower()
     browser = _browser(request, name)
     if browser:
@@ -53,14 +53,14 @@ def consume(request: HttpRequest, name: str) -> RateLimitUsage | None:
             usage.rollback()
             return None
         usage.usage += counted.usage
-    if "shared address" in keys:  # counted as well, so that no header makes a fresh start of a direct connection
+    if "shared address" in keys:  # counted too, so that a forged header doesn't reset the limit of a direct connection
         alone = _count(request, "address", keys["shared address"])
         usage.usage += alone.usage if alone else []
     return usage
 
 
 def remember(request: HttpRequest, response: HttpResponse, name: str) -> None:
-    """Let the browser count by itself when it signs in as that person again."""
+    """Set a cookie, so that this browser has its own limit for this person."""
     name = name.strip().lower()
     value = {"name": name, "browser": _browser(request, name) or secrets.token_urlsafe(16)}
     response.set_cookie(
@@ -79,7 +79,7 @@ def _count(request: HttpRequest, limit: str, key: str) -> RateLimitUsage | None:
 
 
 def _browser(request: HttpRequest, name: str) -> str:
-    """What the browser is called that the person signed in with before; "" for any other."""
+    """The id of a browser in which the person signed in before; "" for other browsers."""
     try:
         value: Any = signing.loads(request.COOKIES.get(COOKIE, ""), salt=_SALT, max_age=_COOKIE_SECONDS)
     except signing.BadSignature:
@@ -87,37 +87,37 @@ def _browser(request: HttpRequest, name: str) -> str:
     return str(value["browser"]) if value.get("name") == name else ""
 
 
-#: how allauth calls a way to sign in → how Actor.signed_in_by does
+#: allauth's name of a sign-in method → the value of Actor.signed_in_by
 WAYS = {"password": "password", "socialaccount": "oidc"}
 
 
 def signed_in_by(request: HttpRequest) -> str:
-    """How the person of this session proved last who they are; "" where the session doesn't say."""
+    """The last sign-in method of this session; "" if it is unknown."""
     records = request.session.get(AUTHENTICATION_METHODS_SESSION_KEY) or [{}]
     return WAYS.get(records[-1].get("method", ""), "")
 
 
 class ClosedAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth has no types
-    """Keeps the sign-up page shut, and passwords under audit."""
+    """Disables sign-up, and audits password changes."""
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
         """No."""
         return False
 
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
-        """Refuse an attempt after too many failed ones, before anything is hashed."""
+        """Refuse an attempt after too many failed ones, before any hashing."""
         self._login_failed_rl_usage = consume(request, str(credentials.get("username") or ""))
         if self._login_failed_rl_usage is None:
             raise self.validation_error("too_many_login_attempts")
 
     def post_login(self, request: HttpRequest, user: User, **more: Any) -> HttpResponse:
-        """Go on to where the person wanted to, with a browser that is known from now on."""
+        """Redirect the person to the requested page, and remember the browser."""
         response: HttpResponse = super().post_login(request, user, **more)
         remember(request, response, user.username)
         return response
 
     @transaction.atomic
     def set_password(self, user: User, password: str) -> None:
-        """Change a password in the name of the person whose it is, so that the audit says so."""
+        """Change a password in its owner's name, so that the audit has it."""
         record(by=actor_of_user(user, door="ui"), why="change the own password")
         super().set_password(user, password)

@@ -23,7 +23,7 @@ from registry.promotions.selectors import list_environments
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenRow:
-    """A token; `state` is `live`, `expired` or `revoked`; `where` is its place in words."""
+    """A token; `state` is `live`, `expired` or `revoked`; `where` is its scope in words."""
 
     name: str
     who: str
@@ -39,7 +39,7 @@ class TokenRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenPage:
-    """The list and the form; `made` is a token that was just made, shown this one time."""
+    """The list and the form; `made` is a token that was just made, shown once."""
 
     frame: Frame
     rows: tuple[TokenRow, ...]
@@ -55,7 +55,7 @@ class TokenPage:
 def token_page(
     request: HttpRequest, *, made: IssuedToken | None = None, problem: SchemadeskError | None = None
 ) -> TokenPage:
-    """One's own tokens, or everybody's for admins who ask; with the form for a new one."""
+    """One's own tokens, or everybody's for admins on request; with the form for a new one."""
     actor = page_actor(request)
     manages = may(actor, "token.manage")
     everybody = manages and request.GET.get("of") == "everybody"

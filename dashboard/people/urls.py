@@ -1,4 +1,4 @@
-"""Sign-in and sign-out by django-allauth; nothing else of it is reachable."""
+"""The URLs of sign-in and sign-out by django-allauth; its other pages aren't reachable."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ urlpatterns = [
     path("oidc/callback/", oidc.callback, name="oidc_callback"),
     path("logout/", views.logout, name="account_logout"),
     path("password/change/", views.password_change, name="account_change_password"),
-    # allauth's templates and redirects ask for these names; sign-up is shut by the adapter, the rest isn't offered
+    # allauth's templates and redirects need these names; the adapter disables sign-up, and no page links the rest
     path("signup/", views.signup, name="account_signup"),
     path("inactive/", views.account_inactive, name="account_inactive"),
     path("reauthenticate/", views.reauthenticate, name="account_reauthenticate"),

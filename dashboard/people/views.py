@@ -28,7 +28,7 @@ from registry.errors import Conflict, InvalidInput, NotAllowed, NotFound, Second
 
 @require_safe
 def people(request: HttpRequest) -> HttpResponse:
-    """Everybody with their roles, the groups, and the owners."""
+    """People with their roles, groups and owners."""
     require(page_actor(request), "people.manage")
     return render(request, "people/people.html", {"page": people_page(request)})
 
@@ -36,7 +36,7 @@ def people(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_POST
 def change(request: HttpRequest) -> HttpResponse:
-    """Do what one of the page's forms asks for; a new person's password is shown this one time."""
+    """Make the change of one of the page's forms; a new person's password is shown once."""
     actor = page_actor(request)
     require(actor, "people.manage")
     do = request.POST.get("do", "")
@@ -58,7 +58,7 @@ def change(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def tokens(request: HttpRequest) -> HttpResponse:
-    """The list and the form; sent, the page shows the new token this one time."""
+    """The list and the form; when sent, the page shows the new token once."""
     actor = page_actor(request)
     refuse_stranger(actor)
     if request.method != "POST":
@@ -80,17 +80,17 @@ def tokens(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def revoke(request: HttpRequest, token_id: int) -> HttpResponse:
-    """End a token at once."""
+    """Revoke a token."""
     revoke_token(token_id=token_id, by=page_actor(request))
     messages.success(request, gettext("Revoked: the next call with it is refused."))
     return redirect("ui:tokens")
 
 
 class SignIn(LoginView):  # type: ignore[misc]  # allauth has no types
-    """allauth's page, with the issuer's button; where the issuer is required, it takes no password."""
+    """allauth's page, with the issuer's button; it accepts no password if the issuer is required."""
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Sign in by password. Raises NotAllowed where that is off."""
+        """Sign in by password. Raises NotAllowed if that is disabled."""
         if settings.OIDC_REQUIRED:
             raise NotAllowed(
                 gettext("Passwords are off here; sign in through %(name)s.") % {"name": settings.OIDC_NAME}
@@ -99,7 +99,7 @@ class SignIn(LoginView):  # type: ignore[misc]  # allauth has no types
         return response
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """What the template needs besides allauth's own."""
+        """The context of allauth's page, with the issuer."""
         context: dict[str, Any] = super().get_context_data(**kwargs)
         issuer = settings.OIDC_NAME if settings.OIDC_ISSUER else ""
         return {**context, "issuer_name": issuer, "issuer_required": settings.OIDC_REQUIRED}

@@ -1,4 +1,4 @@
-"""What a request would change, schema by schema: one at a time against what the target has, and what is said of it."""
+"""What a request would change, one schema at a time compared with the target, with its discussions."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import parse_subject
 
 MAX_ITEMS: Final = 50
-#: fields of a schema that is all new; its text has the rest
+#: fields of a new schema that are listed; its text has the rest
 MAX_FIELDS: Final = 200
-#: how a page names the place of a change that is of no field
+#: how a page names the path of a change without a field
 WHOLE: Final = later("the whole schema")
 
 
 @dataclass(frozen=True)
 class Changes:
-    """The schemas that would be written, the one whose changes are shown, and its comparison or why there is none."""
+    """The schemas that would be written, the selected one, and its comparison or why there is none."""
 
     items: tuple[ItemLink, ...]
     hidden: int
@@ -57,7 +57,7 @@ class Changes:
 
 @dataclass(frozen=True)
 class Drawing:
-    """How changes are drawn: every one of them and not the worst alone, in business words, the texts as submitted."""
+    """How changes are drawn: all instead of only the worst, in business words, with the texts as submitted."""
 
     is_whole: bool = False
     in_business_words: bool = False
@@ -67,7 +67,7 @@ class Drawing:
 def changes_of(
     info: RequestInfo, actor: Actor, subject: str, url: Callable[..., str], drawing: Drawing = Drawing()
 ) -> Changes:
-    """The changes of the schema that is `asked` for by its subject; else of the worst one. `url` addresses the page."""
+    """The changes of the subject's schema, or of the worst one; `url` makes addresses of the page."""
     steps, chosen = _bringing(info), chosen_step(info, subject)
     if chosen is None:
         return Changes((), 0, None, None, _nothing_written(info))
@@ -87,7 +87,7 @@ def changes_of(
 
 
 def _new(info: RequestInfo, actor: Actor, step: PlanStep) -> NewSchemaView | None:
-    """The whole schema where the target had no version, for whoever may read it at both places."""
+    """The whole schema if the target had no version, for a reader who may read it in both registries."""
     if versions_before(info, step) or not all(_may_read(actor, name, step.subject) for name in places_of(info, step)):
         return None
     schema, source = new_schema(info, step), places_of(info, step)[1]
@@ -115,7 +115,7 @@ def _new(info: RequestInfo, actor: Actor, step: PlanStep) -> NewSchemaView | Non
 
 
 def chosen_step(info: RequestInfo, subject: str) -> PlanStep | None:
-    """The step of the subject that is `asked` for, else the worst; None where no version is written or adopted."""
+    """The step of the subject, else the worst; None if no version is written or adopted."""
     steps = _bringing(info)
     by_subject = {step.subject: step for step in steps}
     return by_subject.get(subject) or min(steps, key=lambda step: _rank(info, step), default=None)
@@ -130,7 +130,7 @@ def _nothing_written(info: RequestInfo) -> str:
 
 
 def _rank(info: RequestInfo, step: PlanStep) -> tuple[int, bool]:
-    """What breaks first; then what was asked for by name."""
+    """A sort key: breaking steps first, then the request's first subject."""
     verdict = worst(_checks_of(info, step))
     return ("breaks", "care", "unknown", "ok").index(verdict.code), step.subject != info.subject.qualified
 
@@ -164,7 +164,7 @@ def _item(info: RequestInfo, step: PlanStep, url: Callable[..., str], *, is_chos
 def compared(
     info: RequestInfo, actor: Actor, step: PlanStep, drawing: Drawing = Drawing()
 ) -> tuple[Comparison | None, str]:
-    """What the target had of the subject when the plan was made, against what would come; or why that can't be told."""
+    """The target's version when the plan was made, compared with the new one; or why they can't be compared."""
     secret = next((name for name in places_of(info, step) if not _may_read(actor, name, step.subject)), "")
     if secret:
         return None, gettext("You may not read %(subject)s in %(secret)s, so its changes aren’t shown.") % {
@@ -173,7 +173,7 @@ def compared(
         }
     try:
         result = compare_step(info, step)
-    except NotFound as error:  # it was deleted since
+    except NotFound as error:  # one was deleted since
         return None, gettext("It can’t be compared any more: %(message)s") % {"message": error.message}
     except SchemadeskError as error:
         return None, gettext("It can’t be compared: %(message)s") % {"message": error.message}
@@ -224,14 +224,14 @@ def _skipped(comparison: ProvedComparison, old: str, new: str, step: PlanStep) -
 
 
 def _facts(info: RequestInfo, step: PlanStep) -> dict[str, Fact]:
-    """What the versions at the two places say of their fields, those that come first: of a proposed text the target's."""
+    """What the versions in both registries say about their fields; for a proposed text the target's version."""
     name, facts = parse_subject(step.subject), dict[str, Fact]()
     old, new = places_of(info, step)
     for registry, version in ((old, "latest"), (new, str(step.source_version or "latest"))):
         try:
             facts |= facts_of(get_registry(registry), name, version)
         except NotFound:
-            continue  # it is new at the target, or was deleted at the source since
+            continue  # new at the target, or deleted at the source since
     return facts
 
 
@@ -242,7 +242,7 @@ def _may_read(actor: Actor, registry: str, subject: str) -> bool:
 def _with_threads(
     comparison: Comparison, threads: Sequence[ThreadInfo], subject: str, url: Callable[..., str]
 ) -> Comparison:
-    """The same with a link on each card that opens a discussion of its field, and links to those that there are."""
+    """The comparison with links on each card: to start a discussion of its field, and to the existing ones."""
 
     def card_with(card: ChangeCard) -> ChangeCard:
         path = "" if card.path == WHOLE else card.path
@@ -267,7 +267,7 @@ def _with_threads(
 
 
 def place_of(thread: ThreadInfo, changes: Changes, url: Callable[..., str]) -> str:
-    """Where in the page the field is that a discussion hangs at; "" where the plan no longer has its subject."""
+    """The address of a discussion's field on the page; "" if the plan no longer has its subject."""
     if not thread.subject or changes.chosen is None:
         return ""
     subjects = {changes.chosen.subject, *(item.subject for item in changes.items)}
@@ -283,7 +283,7 @@ def place_of(thread: ThreadInfo, changes: Changes, url: Callable[..., str]) -> s
 
 
 def page_url(base: str, drawn: Mapping[str, str | None]) -> Callable[..., str]:
-    """Addresses of the request's page: with what is drawn now, but for what is given."""
+    """A function that makes addresses of the request's page: the present parameters with some changed."""
 
     def address(**changed: str | None) -> str:
         query = {name: value for name, value in {**drawn, **changed}.items() if value}

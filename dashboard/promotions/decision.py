@@ -1,6 +1,6 @@
-"""What the reader may do about a request: reviews, applying, withdrawing; and why not.
+"""What the reader may do about a request: review, apply, withdraw; and why not.
 
-Each condition that isn't met has a link to where it can be.
+Each failing condition has a link to the page where it can be fixed.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def why_of(against: Iterable[Condition], info: RequestInfo, actor: Actor) -> tup
 
 
 def _fix(item: Condition, info: RequestInfo, actor: Actor) -> Link | None:
-    """Where it is mended, None where no page mends it."""
+    """The link to where the condition can be fixed, None if there is no such page."""
     if item.code == THREADS and item.url:
         return Link(label=gettext("To the discussion"), url=item.url)
     if item.code == CONSUMERS and item.url:
@@ -76,7 +76,7 @@ def _changes(item: Condition, info: RequestInfo, actor: Actor) -> Link:
 
 
 def _scan(item: Condition, info: RequestInfo, actor: Actor) -> Link:
-    """Where the topic is scanned again whose evidence is missing or too old."""
+    """The source whose topic has to be scanned again, since its evidence is missing or too old."""
     source = scanned_by(get_registry(info.target), parse_subject(_subject(item, info)))
     if source is None:
         return Link(label=gettext("To the sources"), url=reverse("ui:sources"))
@@ -111,13 +111,13 @@ def _policy(item: Condition, info: RequestInfo, actor: Actor) -> Link:
 
 
 def _where_it_is(item: Condition, info: RequestInfo, actor: Actor) -> Link:
-    """The subject where the version comes from."""
+    """The subject at the source of the version."""
     name = _subject(item, info)
     return Link(label=gettext("Open the subject"), url=subject_url(info.source or info.target, name))
 
 
 def _rights(item: Condition, info: RequestInfo, actor: Actor) -> Link | None:
-    """Signing in, or where rights are given; only for those who give them."""
+    """The sign-in page, or the page of people for those who may grant rights."""
     if actor.user_id is None:
         return _sign_in(item, info, actor)
     if may(actor, "people.manage"):
@@ -137,7 +137,7 @@ def _environment(info: RequestInfo) -> str:
     return reverse("ui:environment", args=[info.target])
 
 
-#: code of a condition → where it is mended; what isn't here is mended nowhere but in the sentence
+#: code of a condition → the link to where it can be fixed
 _FIXES: Final[dict[str, Callable[[Condition, RequestInfo, Actor], Link | None]]] = {
     "stale": _checks,
     "compatibility": _changes,
@@ -173,12 +173,12 @@ def action(
 
 
 def is_typed(info: RequestInfo, environment: EnvironmentInfo) -> bool:
-    """Whether the page asks for the subject's name to be typed before it is approved: it breaks what is closed."""
+    """Whether an approval needs the subject's name typed: the request breaks a closed environment."""
     return info.is_breaking and environment.is_closed
 
 
 def review_form(info: RequestInfo, actor: Actor, environment: EnvironmentInfo) -> ReviewForm | None:
-    """The form of the review, with what is in the way of each button; None where there is nothing to review."""
+    """The review form, with the reason for each disabled button; None if there is nothing to review."""
     if info.state not in PromotionRequest.PLANNED_STATES:
         return None
     mine, base = review_of(info, actor), no_reviewer(info, actor)
@@ -229,7 +229,7 @@ def review_form(info: RequestInfo, actor: Actor, environment: EnvironmentInfo) -
 
 
 def _names_of(info: RequestInfo, against: Sequence[Condition], besides: Sequence[Mapping[str, Any]]) -> str:
-    """The names of the failing checks that an approval may pass over, those that stop the applying alone besides."""
+    """The names of the failing checks that an approval may override, including those that only prevent applying."""
     passable = {(item.code, item.subject) for item in against if item.passable}
     checks = [check for check in info.failing if (check.get("code"), check.get("subject") or "") in passable]
     return listing(check["name"] for check in (*checks, *besides))
@@ -240,7 +240,7 @@ def _again(mine: ReviewInfo | None, verdict: str) -> str:
 
 
 def label_field(written: str, *errors: str) -> Field:
-    """The line in which people write the labels of a request."""
+    """The field for the labels of a request."""
     return Field(
         name="labels",
         label=gettext("Labels"),
@@ -252,7 +252,7 @@ def label_field(written: str, *errors: str) -> Field:
 
 
 def label_form(info: RequestInfo, actor: Actor) -> LabelForm:
-    """The labels, and the form that replaces them for whoever asked for the request or reviews it."""
+    """The labels, with the form that replaces them for the requester and reviewers."""
     part = info.requested_by_id, *info.needed.named_ids
     lacking = "" if actor.user_id in part else refused(actor, REVIEW, info, written(info))
     change = action(info, "labels", gettext("Save the labels"), lacking, icon="check")
@@ -280,7 +280,7 @@ def recheck_action(info: RequestInfo, actor: Actor) -> Action | None:
 
 
 def withdraw_action(info: RequestInfo, actor: Actor) -> Action | None:
-    """The button that takes the request back; only its requester and administrators see it."""
+    """The button that withdraws the request; only its requester and administrators see it."""
     if info.state not in (PromotionRequest.DRAFT, *PromotionRequest.PLANNED_STATES):
         return None
     if actor.user_id != info.requested_by_id and not may(actor, "registry.manage", registry=info.target):
@@ -289,7 +289,7 @@ def withdraw_action(info: RequestInfo, actor: Actor) -> Action | None:
 
 
 def apply_action(info: RequestInfo, actor: Actor) -> Action | None:
-    """The button that applies; before it is approved it says so to those who could press it then."""
+    """The button that applies; before the approval it is disabled, and shown only to those with the right to apply."""
     if info.state not in (PromotionRequest.IN_REVIEW, PromotionRequest.APPROVED):
         return None
     against = applying(info, actor)
@@ -300,7 +300,7 @@ def apply_action(info: RequestInfo, actor: Actor) -> Action | None:
 
 
 def apply_why(info: RequestInfo, actor: Actor) -> tuple[WhyNot, ...]:
-    """All the conditions that fail of applying."""
+    """All failing conditions of applying."""
     return why_of(applying(info, actor), info, actor)
 
 
@@ -309,12 +309,12 @@ def _first(against: Sequence[Condition]) -> str:
 
 
 def _no_apply(info: RequestInfo, actor: Actor) -> str:
-    """The right to apply that is lacking; "" where none is."""
+    """The sentence about a missing right to apply; "" if none is missing."""
     return next((item.sentence for item in applying(info, actor) if item.code == "rights"), "")
 
 
 def schedule_form(info: RequestInfo, actor: Actor) -> ScheduleForm | None:
-    """Where a time to apply is set."""
+    """The form that schedules the request."""
     if info.state not in (PromotionRequest.APPROVED, PromotionRequest.SCHEDULED):
         return None
     label = gettext("Schedule") if info.state == PromotionRequest.APPROVED else gettext("Change the time")
@@ -330,7 +330,7 @@ def schedule_form(info: RequestInfo, actor: Actor) -> ScheduleForm | None:
 
 
 def unschedule_action(info: RequestInfo, actor: Actor) -> Action | None:
-    """The button that takes the time away; the requester may press it too."""
+    """The button that cancels the schedule; the requester may use it too."""
     if info.state != PromotionRequest.SCHEDULED:
         return None
     reason = "" if actor.user_id == info.requested_by_id else _no_apply(info, actor)
@@ -338,7 +338,7 @@ def unschedule_action(info: RequestInfo, actor: Actor) -> Action | None:
 
 
 def glass_link(info: RequestInfo, actor: Actor, environment: EnvironmentInfo) -> Link | None:
-    """The way around a request that can't go on as it is, for who may open it; None for others and for an open target."""
+    """The link to break-glass for a request that can't proceed; None without the right, and for an open target."""
     is_stuck = info.state in PromotionRequest.PLANNED_STATES and bool(info.failing or info.needed.nobody_can)
     if not is_stuck or not environment.is_closed or not may(actor, "registry.manage", registry=info.target):
         return None
@@ -349,7 +349,7 @@ def glass_link(info: RequestInfo, actor: Actor, environment: EnvironmentInfo) ->
 
 
 def failed_actions(info: RequestInfo, actor: Actor) -> tuple[Action | None, Action | None]:
-    """Go on, and give up, of a request of which a part is written."""
+    """The buttons that resume and give up a partly written request."""
     if info.state != PromotionRequest.FAILED:
         return None, None
     reason = _no_apply(info, actor)

@@ -1,6 +1,6 @@
 """The history of a request: states, audit events, discussions, acknowledgements, and the evidence pack.
 
-The pack is JSON for programs, and one HTML page that needs nothing else for people.
+The pack is JSON for programs, and one self-contained HTML page for people.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from registry.promotions.reviews.affected_consumers import Consumer, consumers_o
 from registry.promotions.selectors import AcknowledgementInfo, RequestInfo, ThreadInfo
 
 STYLE: Final = (Path(__file__).resolve().parent.parent / "styles" / "evidence_pack.css").read_text()
-#: the page's own policy: its one style and nothing else, wherever the file is opened
+#: the page's own content policy: only its style, wherever the file is opened
 POLICY: Final = (
     "default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'sha256-"
     + base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
@@ -49,7 +49,7 @@ POLICY: Final = (
 
 
 def pack_of(request_id: int, by: Actor) -> dict[str, Any]:
-    """What goes into the file. Raises NotSignedIn, NotAllowed, RequestNotFound."""
+    """The content of the file. Raises NotSignedIn, NotAllowed, RequestNotFound."""
     return evidence_of(request_id, by)
 
 
@@ -65,7 +65,7 @@ def as_html(pack: dict[str, Any]) -> str:
 
 
 def consumer_rows(info: RequestInfo, actor: Actor) -> tuple[ConsumerRow, ...]:
-    """All of them, what the reader can do first; a constant number of queries, none where no client is hurt."""
+    """The affected clients, those that the reader can acknowledge first; a constant number of queries, none if there are none."""
     latest: dict[AffectedClient, AcknowledgementInfo] = {}
     for one in info.acknowledgements:
         key = AffectedClient(one.subject, one.client)
@@ -118,7 +118,7 @@ def _does(consumer: Consumer) -> str:
 
 
 def acknowledged_entries(info: RequestInfo) -> list[TimelineEntry]:
-    """What was acknowledged, for the request's history."""
+    """The acknowledgements as entries of the request's history."""
     return [
         TimelineEntry(
             sentence=(
@@ -172,14 +172,14 @@ class StateTransition:
 
 
 def events_of(request_id: int) -> list[AuditEntry]:
-    """What the audit has of the request's own row, oldest first, up to the moment that is looked at; one query."""
+    """The audit events of the request's own row, oldest first, up to the moment that is shown; one query."""
     chosen = AuditFilter(table=_TABLE, row_id=str(request_id), until=time_travel.moment())
     newest_first = list_events(chosen=chosen, limit=MAX_EVENTS)
     return newest_first[::-1]
 
 
 def states_of(info: RequestInfo, events: Sequence[AuditEntry]) -> tuple[StateMark, ...]:
-    """The states on the request's way: those that it had, the present one, and those that are still to come."""
+    """The states of the request: past ones, the present one, and those still to come."""
     last: dict[str, StateTransition] = {}
     for event in events:
         if "state" in event.after:
@@ -202,7 +202,7 @@ def states_of(info: RequestInfo, events: Sequence[AuditEntry]) -> tuple[StateMar
 
 
 def last_at(info: RequestInfo, last: dict[str, StateTransition]) -> datetime:
-    """When the request came into its present state; when it was made, where the audit has nothing of it."""
+    """When the request entered its present state; when it was made, if the audit has no event."""
     return last[info.state].at if info.state in last else info.requested_at
 
 
@@ -214,7 +214,7 @@ def _mark(state: str, mood: str, last: dict[str, StateTransition]) -> StateMark:
 
 
 def timeline(info: RequestInfo, events: Sequence[AuditEntry]) -> tuple[TimelineEntry, ...]:
-    """All that happened, oldest first, and what it waits for."""
+    """The history, oldest first, and what the request waits for."""
     entries = [entry for event in events if (entry := _entry(info, event))]
     if not entries:
         entries = [TimelineEntry(sentence=gettext("Asked for"), at=info.requested_at, who=info.requested_by)]
@@ -239,7 +239,7 @@ def timeline(info: RequestInfo, events: Sequence[AuditEntry]) -> tuple[TimelineE
 
 
 def _entry(info: RequestInfo, event: AuditEntry) -> TimelineEntry | None:
-    """An event as people read it; None for one that says nothing new, as a claim of a worker."""
+    """The entry for an event; None for one without news, such as a worker's claim."""
     if event.operation == "INSERT":
         draft = event.after.get("state") == _DRAFT
         return TimelineEntry(
@@ -288,7 +288,7 @@ def _entry(info: RequestInfo, event: AuditEntry) -> TimelineEntry | None:
 def thread_view(
     thread: ThreadInfo, info: RequestInfo, actor: Actor, changes: Changes, url: Callable[..., str]
 ) -> ThreadView:
-    """A discussion, and what the reader may do in it."""
+    """A discussion, with the actions of the reader."""
     closed = (
         "" if info.is_open else gettext("The request is %(state)s: its discussions are closed.") % {"state": info.state}
     )
@@ -326,7 +326,7 @@ def _thread_action(info: RequestInfo, thread: ThreadInfo, name: str, label: str,
 
 
 def _no_part(thread: ThreadInfo, info: RequestInfo, actor: Actor) -> str:
-    """Why the reader can't resolve the discussion; "" where they can."""
+    """Why the reader can't resolve the discussion; "" if they can."""
     if actor.user_id in (info.requested_by_id, thread.comments[0].author_id if thread.comments else None):
         return ""
     if actor.user_id in info.needed.named_ids:
@@ -336,7 +336,7 @@ def _no_part(thread: ThreadInfo, info: RequestInfo, actor: Actor) -> str:
 
 
 def comment_form(request: HttpRequest, info: RequestInfo, actor: Actor, url: Callable[..., str]) -> CommentForm | None:
-    """The form of a new discussion, of the field that the address names; None for a closed request."""
+    """The form of a new discussion, about the field in the address; None for a closed request."""
     if not info.is_open:
         return None
     subject, path = given_text(request.GET, "of"), given_text(request.GET, "about")

@@ -1,4 +1,4 @@
-"""One request, with everything that its decision needs."""
+"""The page of one request, with everything needed to decide on it."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ from registry.promotions.requests.finding_links import source_findings
 from registry.promotions.requests.selectors import readable_request
 from registry.promotions.selectors import RequestInfo
 
-#: query parameters that say how the page is drawn, and how each is written when it isn't the usual way
+#: query parameters that change how the page is drawn, with their values
 _DRAWN: Final = {"view": "split", "words": "business", "text": "submitted", "unchanged": "1", "all": "1"}
 _EVIDENCE: Final = {
     "pass": later("it reads what is in use"),
@@ -74,7 +74,7 @@ _EVIDENCE: Final = {
     "skipped": later("nothing is known"),
     "stale": later("too old"),
 }
-#: open breaks of the source that the page links; the list of findings has the rest
+#: open breaks at the source that the page links; the list of findings has the rest
 MAX_SOURCE_FINDINGS: Final = 10
 
 
@@ -205,7 +205,7 @@ def _text_switch(drawn: Mapping[str, str | None], url: Callable[..., str]) -> Te
 
 
 def as_it_was(page: PromotionPage) -> PromotionPage:
-    """Without what can be done, the packs, which are of now, and who could review: that is told by today's rights."""
+    """The page without actions, evidence packs and possible reviewers, which are of the present."""
     return replace(
         page,
         threads=tuple(replace(thread, reply=None, switch=None) for thread in page.threads),
@@ -218,7 +218,7 @@ def as_it_was(page: PromotionPage) -> PromotionPage:
 
 
 def _source_findings(info: RequestInfo, actor: Actor) -> tuple[Link, ...]:
-    """The open breaks where it comes from, those that the reader may read."""
+    """Links to the open breaks at the source that the reader may read."""
     return tuple(
         Link(label=finding.sentence, url=reverse("ui:finding", args=[finding.id]))
         for finding in source_findings(info, actor)[:MAX_SOURCE_FINDINGS]
@@ -226,7 +226,7 @@ def _source_findings(info: RequestInfo, actor: Actor) -> tuple[Link, ...]:
 
 
 def _voided(info: RequestInfo) -> str:
-    """What took the force of earlier reviews; of an open request alone."""
+    """What voided earlier reviews; only for an open request."""
     if info.state not in (PromotionRequest.DRAFT, PromotionRequest.IN_REVIEW):
         return ""
     lost = sum(not review.counts and review.verdict == "approve" for review in info.reviews)
@@ -269,7 +269,7 @@ def _facts(info: RequestInfo) -> tuple[Fact, ...]:
 
 
 def _problem(info: RequestInfo) -> Problem | None:
-    """What went wrong when it was applied, or that its plan is damaged."""
+    """The failure of applying it, or that its plan is damaged."""
     if info.is_unreadable:
         return Problem(
             what=gettext("The stored plan of this request can’t be read"),
@@ -302,7 +302,7 @@ def _problem(info: RequestInfo) -> Problem | None:
 
 
 def packs_of(info: RequestInfo) -> tuple[Link, ...]:
-    """The evidence pack, as files."""
+    """Links to the evidence pack as files."""
     return (
         Link(label=gettext("One HTML file"), url=reverse("ui:promotion_evidence_html", args=[info.id])),
         Link(label="JSON", url=reverse("ui:promotion_evidence_json", args=[info.id])),

@@ -1,6 +1,6 @@
 """A stored plan for people: its checks, its steps, the ids that the target will give, and the overall verdict.
 
-With it, the parts that the list of requests, the form and the page of one share.
+Also the rows that the list, the form and the page of a request share.
 """
 
 from __future__ import annotations
@@ -82,9 +82,9 @@ class RequestList:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalRow:
-    """A request that would be approved with others: `plan` is its number with the hash of the plan that is shown.
+    """A request of a bulk approval: `plan` is its number with the hash of the plan that is shown.
 
-    `note` is what will stand against applying it.
+    `note` is what will prevent applying it.
     """
 
     request: RequestRow
@@ -96,7 +96,7 @@ class ApprovalRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExcludedRow:
-    """A request that was chosen and isn't approved with the others, and why; `request` is None for one not to be read."""
+    """A selected request that is left out of the bulk approval, and why; `request` is None if the reader may not read it."""
 
     number: int
     reason: str
@@ -105,7 +105,7 @@ class ExcludedRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BulkApprovalPage:
-    """What one confirmation approves: each request with its plan, and those that were chosen and are left out."""
+    """A bulk approval: each request with its plan, and the selected ones that are left out."""
 
     frame: Frame
     rows: tuple[ApprovalRow, ...]
@@ -148,7 +148,7 @@ class StepRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdRow:
-    """What becomes of one schema id: "31" there, "88" here, and whether that is known and equal, in words."""
+    """A schema id at the source ("31") and at the target ("88"), and in words whether the two are equal."""
 
     subject: str
     there: str
@@ -205,7 +205,7 @@ VERDICTS: Final = {
     "stale": Verdict.CARE,
     "skipped": Verdict.OK,
 }
-#: codes of the checks that say whom it concerns; the page shows them apart
+#: codes of the checks about who is affected; the page shows them separately
 IMPACT: Final = ("referrers", "clients", "evidence.data", "evidence.state")
 _OUTLOOKS: Final = {
     SAME_ID: (later("the same"), Verdict.OK),
@@ -227,7 +227,7 @@ _THERE_ALREADY: Final = later("%(subject)s is in %(target)s already, as version 
 
 
 def worst(checks: Iterable[Mapping[str, Any]]) -> Verdict:
-    """The worst verdict among checks; what was skipped takes nothing away, and advice weighs nothing."""
+    """The worst verdict among checks; skipped checks and advice have no weight."""
     verdicts = {VERDICTS[check["verdict"]] for check in checks if check.get("code") not in WEIGHTLESS}
     return next((verdict for verdict in (Verdict.BREAKS, Verdict.CARE) if verdict in verdicts), Verdict.OK)
 
@@ -249,7 +249,7 @@ def check_rows(checks: Iterable[Mapping[str, Any]]) -> tuple[CheckRow, ...]:
 
 
 def _findings_url(check: Mapping[str, Any]) -> str:
-    """Where open drift is resolved or acknowledged, as its check asks for."""
+    """The list of open findings, for the drift check."""
     subject = check.get("subject")
     return (
         f"{reverse('ui:findings')}?{urlencode({'subject': subject})}"
@@ -259,12 +259,12 @@ def _findings_url(check: Mapping[str, Any]) -> str:
 
 
 def impact_of(checks: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The checks that say whom it concerns."""
+    """The checks about who is affected."""
     return [check for check in checks if check.get("code") in IMPACT]
 
 
 def age_of(check: Mapping[str, Any]) -> str:
-    """How old what the check rests on is, to follow a sentence or a few words; "" where that isn't known."""
+    """The age of a check's evidence, as the end of a sentence; "" if it is unknown."""
     scanned_at = parse_datetime(check.get("as_of", ""))
     if scanned_at is None:
         return ""
@@ -280,7 +280,7 @@ def beside_impact(checks: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]
 
 
 def steps_of_plan(plan: Mapping[str, Any]) -> list[PlanStep]:
-    """The steps of a stored plan, those of earlier releases too."""
+    """The steps of a stored plan, including plans of earlier releases."""
     return [step_from({"kind": _kind(stored), **stored}) for stored in plan["steps"]]
 
 
@@ -347,7 +347,7 @@ def _detail(step: PlanStep) -> str:
 
 
 def id_plan(steps: Sequence[PlanStep], source: str, target: str) -> IdPlan | None:
-    """The schema ids that the target will give, against the source's; None where no version is added."""
+    """The schema ids that the target will assign, compared with the source's; None if no version is added."""
     adding = [step for step in steps if step.adds]
     if not adding:
         return None

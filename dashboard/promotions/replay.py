@@ -1,6 +1,6 @@
 """The replay of a request: the newest messages of its target, read with the schema that it would bring.
 
-The view is a POST, because a replay takes time of the brokers and of Spark.
+The view is a POST, because a replay uses the brokers and Spark.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from registry.promotions.selectors import RequestInfo
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import parse_subject
 
-#: where a person's last topics are kept, and of how many subjects
+#: the session key of a person's last topics, and the number of subjects that are remembered
 _SESSION: Final = "replay_topics"
 _KEPT: Final = 50
 
 
 def replay_action(info: RequestInfo, actor: Actor, step: PlanStep | None) -> Action | None:
-    """The button that replays messages with the schema whose changes are shown; None where nothing is to be decided."""
+    """The button that replays messages with the selected schema; None for a closed request."""
     if step is None or not info.is_open:
         return None
     reason = refusal(actor, "source.scan", registry=info.target, subject=step.subject)
@@ -56,7 +56,7 @@ def replay_action(info: RequestInfo, actor: Actor, step: PlanStep | None) -> Act
 
 
 def replay_topics(request: HttpRequest, info: RequestInfo, actor: Actor, step: PlanStep | None) -> tuple[Choice, ...]:
-    """The topics that a replay can be of, the last one chosen; none where there is no choice, or no replay."""
+    """The topics that can be replayed, the last one selected; none if there is no choice, or no replay."""
     action = replay_action(info, actor, step)
     if step is None or action is None or not action.allowed:
         return ()
@@ -72,7 +72,7 @@ def _topic_key(info: RequestInfo, step: PlanStep) -> str:
 
 
 def _remembered(request: HttpRequest) -> dict[str, str]:
-    """The topic that this person had each subject replayed from last."""
+    """Subject → the topic of this person's last replay."""
     topics = request.session.get(_SESSION)
     return topics if isinstance(topics, dict) else {}
 
@@ -129,7 +129,7 @@ def replay_page(request: HttpRequest, request_id: int) -> ReplayPage:
 
 
 def _chosen(topics: Sequence[Choice], topic: str) -> tuple[Choice, ...]:
-    """The topics with the one that was sent chosen, the last one where none was."""
+    """The topics, with the sent one selected, or else the last one."""
     return tuple(replace(choice, selected=choice.value == topic) for choice in topics) if topic else tuple(topics)
 
 

@@ -34,12 +34,12 @@ from registry.promotions.requests.selectors import AGAIN, readable_request
 from registry.promotions.selectors import RequestInfo
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
 
-#: what is asked for with a form, which opens with what was asked for
+#: kinds of requests that are resubmitted with a form → its page
 _FORMS = {PromotionRequest.PROMOTE: "ui:promotion_request", PromotionRequest.PROPOSE: "ui:propose"}
 
 
 def again_action(info: RequestInfo, actor: Actor) -> Action | None:
-    """What asks for the same again: a form where something can be changed in it, else a button; None for other states."""
+    """The action that resubmits: a form if something can be changed, else a button; None for other states."""
     if info.state not in AGAIN:
         return None
     label, icon = gettext("Ask again"), "refresh-cw"
@@ -52,7 +52,7 @@ def again_action(info: RequestInfo, actor: Actor) -> Action | None:
 
 
 def again_rows(info: RequestInfo, actor: Actor) -> tuple[LinkedRow, ...]:
-    """The request that this one asks for again, and those that ask for this one again, newest first."""
+    """The request that this one resubmits, and its own resubmissions, newest first."""
     resubmissions = resubmissions_of([info], actor)[info.id]
     later = tuple(_row(summary, gettext("It asks for this again.")) for summary in reversed(resubmissions.later))
     if resubmissions.earlier is None:
@@ -71,14 +71,14 @@ def _row(summary: RequestSummary, sentence: str) -> LinkedRow:
 
 
 def again_link(number: int | None) -> Link | None:
-    """The request that a form asks for again; None where it asks for the first time."""
+    """The link to the request that a form resubmits; None if there is none."""
     if number is None:
         return None
     return Link(label=gettext("request %(request)s") % {"request": number}, url=reverse("ui:promotion", args=[number]))
 
 
 MAX_LINES: Final = 500
-#: stands between the environments of a way that the board offers
+#: separates the two environments of a `way` from the board
 WAY: Final = ">"
 _LATEST: Final = "latest"
 _ITEMS_HELP: Final = later(
@@ -89,7 +89,7 @@ _ITEMS_HELP: Final = later(
 
 @dataclass(frozen=True)
 class RequestInput:
-    """What the form or the address asks for; `lines` as they are written."""
+    """The inputs of the form or the address; `lines` as they are written."""
 
     lines: str
     source: str
@@ -100,7 +100,7 @@ class RequestInput:
     labels: str = ""
 
     def items(self) -> list[tuple[SubjectName, int | str]]:
-        """The lines as subjects with versions. Raises InvalidInput, InvalidName."""
+        """The lines as pairs of subject and version. Raises InvalidInput, InvalidName."""
         lines = [line.strip() for line in self.lines.splitlines() if line.strip()]
         if len(lines) > MAX_LINES:
             raise InvalidInput(
@@ -111,7 +111,7 @@ class RequestInput:
 
 
 def _item(line: str) -> tuple[SubjectName, int | str]:
-    """A subject's name may hold spaces: only a number or `latest` at the end is a version."""
+    """Subject and version of a line. A name may contain spaces: only a number or `latest` at the end is a version."""
     name, _, version = line.rpartition(" ")
     if name and (version == _LATEST or (version.isascii() and version.isdigit())):
         return parse_subject(name.strip()), version
@@ -119,7 +119,7 @@ def _item(line: str) -> tuple[SubjectName, int | str]:
 
 
 def request_input(query: QueryDict, order: Sequence[str]) -> RequestInput:
-    """What is asked for: in the field, by one `subject` with its `version`, or by the board's marks."""
+    """The inputs: from the field, from one `subject` with its `version`, or from the board's selection."""
     source, _, target = given_text(query, "way").partition(WAY)
     source = source or given_text(query, "source") or (order[0] if order else "")
     after = order[order.index(source) + 1 :] if source in order else order
@@ -135,7 +135,7 @@ def request_input(query: QueryDict, order: Sequence[str]) -> RequestInput:
 
 
 def _filled(inputs: RequestInput, actor: Actor) -> RequestInput:
-    """Where only the request is named that is asked for again, with all that it asked for. Raises RequestNotFound."""
+    """The inputs, completed from the resubmitted request if they name only that. Raises RequestNotFound."""
     if inputs.again_of is None or inputs.lines.strip():
         return inputs
     info = readable_request(inputs.again_of, actor)
@@ -151,7 +151,7 @@ def _filled(inputs: RequestInput, actor: Actor) -> RequestInput:
 
 
 def request_form(request: HttpRequest, problem: SchemadeskError | None = None) -> PromotionForm:
-    """The form, filled from the address or from what was sent; with the plan, once something is asked for."""
+    """The form, filled from the address or the sent values; with the plan once there are items."""
     actor, order = page_actor(request), selectors.list_environments()
     query = request.POST if request.method == "POST" else request.GET
     inputs = _filled(request_input(query, order), actor)
@@ -185,12 +185,12 @@ def _is_of_labels(problem: SchemadeskError) -> bool:
 
 
 def _labels(inputs: RequestInput, problem: SchemadeskError | None) -> Field:
-    """The labels, which say themselves what is wrong with them."""
+    """The field of labels, with its error."""
     return label_field(inputs.labels, *([problem.message] if problem and _is_of_labels(problem) else []))
 
 
 def previewed(inputs: RequestInput, actor: Actor) -> Plan:
-    """The plan of what is asked for. Raises what the preview raises."""
+    """The plan of the inputs. Raises what the preview raises."""
     return services.preview_promotion(
         source=inputs.source, target=inputs.target, items=inputs.items(), by=actor, with_config=inputs.with_config
     )
@@ -266,7 +266,7 @@ def _query(inputs: RequestInput) -> str:
 
 
 def plan_file(request: HttpRequest) -> str:
-    """The plan that the address asks for, as a JSON text that names its hash. Raises what the preview raises."""
+    """The plan for the address's parameters, as JSON with its hash. Raises what the preview raises."""
     inputs = request_input(request.GET, selectors.list_environments())
     plan = previewed(inputs, page_actor(request))
     document = {

@@ -1,4 +1,4 @@
-"""Requests in lists: what each brings, its state and what it waits for; and several approvals with one confirmation."""
+"""Lists of requests: what each brings, its state and what it waits for; and bulk approval."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def label_links(info: RequestInfo) -> tuple[Link, ...]:
 
 
 def what_of(info: RequestInfo) -> str:
-    """What a request brings of the subject that it is named by."""
+    """What a request brings for its first subject."""
     if info.kind == PromotionRequest.ROLL_BACK:
         return gettext("version %(version)s again") % {"version": info.version}
     if info.kind == PromotionRequest.ADOPT:
@@ -144,7 +144,7 @@ def request_list(request: HttpRequest) -> RequestList:
 
 
 def _together(rows: Sequence[RequestRow], actor: Actor) -> Action | None:
-    """The button below a list of what waits for the reader; None for an empty one."""
+    """The bulk approval button below the list of what waits for the reader; None for an empty list."""
     if not rows:
         return None
     reason = approval_refusal(actor)
@@ -174,7 +174,7 @@ def ask_action(actor: Actor) -> Action:
 
 
 def _page_of_requests(actor: Actor, chosen: dict[str, str], before: int | None) -> list[RequestInfo]:
-    """One more than a page, so that the next page is known of."""
+    """One request more than a page, which tells whether there is a next page."""
     state = chosen["state"] if chosen["state"] in (*STATES, "open") else ""
     me = actor.user_id or 0
     return selectors.list_requests(
@@ -200,7 +200,7 @@ def _subject(text: str) -> SubjectName | None:
 
 
 def _label(text: str) -> str:
-    """A label as it is kept; what none can be is looked for as it is, and found nowhere."""
+    """The label as it is stored; an invalid one is searched for unchanged, and matches nothing."""
     try:
         return clean_label(text) if text else ""
     except InvalidInput:
@@ -260,7 +260,7 @@ _MARK = ":"
 
 
 def bulk_approval_page(request: HttpRequest) -> BulkApprovalPage:
-    """What would be approved of the requests that the address names, and what is left out of them, with the reason."""
+    """The bulk approval of the requests in the address, with those that are left out and why."""
     actor, order = page_actor(request), selectors.list_environments()
     numbers = _numbers(request.GET.getlist("request"))
     there = {info.id: info for info in selectors.requests_numbered(numbers[:MOST_TOGETHER]) if may_see(actor, info)}
@@ -301,21 +301,21 @@ def _numbers(texts: Iterable[str]) -> list[int]:
 
 
 def _not_read(number: int, numbers: Sequence[int]) -> str:
-    """The same for one that isn't there and for one that isn't the reader's to know of."""
+    """Why a request isn't shown; the same for a missing one and one that the reader may not read."""
     if number in numbers[MOST_TOGETHER:]:
         return gettext("Up to %(most)s are approved at once: choose it in the next round.") % {"most": MOST_TOGETHER}
     return gettext("There is no such request.")
 
 
 def _against(info: RequestInfo, actor: Actor) -> str:
-    """Why it isn't approved with others by this reader; "" where it is."""
+    """Why this reader can't approve it with others; "" if they can."""
     conditions = approving(info, actor)
     stopping = next((item.sentence for item in conditions if not item.passable), "")
     return stopping or why_alone(info.plan)
 
 
 def _chosen(info: RequestInfo, order: list[str]) -> ApprovalRow:
-    """A row with the verdict of what an approval goes by; what stands against applying alone is said in words."""
+    """A row with the verdict for the approval; what only prevents applying is in the note."""
     counting = [check for check in info.checks if check.get("code") not in AS_USUAL]
     later_on = [str(check["sentence"]) for check in info.failing if check.get("code") in AT_APPLYING]
     return ApprovalRow(
@@ -328,7 +328,7 @@ def _chosen(info: RequestInfo, order: list[str]) -> ApprovalRow:
 
 
 def plans_of(texts: Iterable[str]) -> list[tuple[int, str]]:
-    """The numbers with their plans' hashes, as the confirmation sends them; what is none is passed over."""
+    """The numbers with their plans' hashes, as the form sends them; invalid values are skipped."""
     plans = []
     for text in texts:
         number, _, plan_hash = text.partition(_MARK)

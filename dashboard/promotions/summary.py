@@ -1,4 +1,4 @@
-"""A request in short: its title, the decision, the environment's rules, linked requests, and clients it breaks."""
+"""The summary of a request: title, decision, the environment's rules, linked requests, and affected clients."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def items_title(info: RequestInfo, shown: int) -> str:
 
 
 def verdict_of(info: RequestInfo) -> Verdict:
-    """Of a closed one that wasn't applied the plan is only history; of one that can't be read nothing is known."""
+    """The verdict of a request; unknown for a closed one that wasn't applied, and for one with a damaged plan."""
     if not info.is_open and not info.releases:
         return Verdict.UNKNOWN
     if info.is_unreadable and not info.releases:
@@ -172,7 +172,7 @@ def _evidence_rules(environment: EnvironmentInfo) -> list[str]:
 
 
 def policy_of(environment: EnvironmentInfo) -> tuple[str, ...]:
-    """What an environment asks of what comes in, in sentences."""
+    """The rules of an environment, in sentences."""
     lines = [
         gettext("Closed: it changes by releases alone.")
         if environment.is_closed
@@ -214,7 +214,7 @@ def policy_of(environment: EnvironmentInfo) -> tuple[str, ...]:
 
 
 def linked_rows(info: RequestInfo, actor: Actor) -> tuple[LinkedRow, ...]:
-    """Those that go first, those that bring what this one takes along, and those that refer to this one."""
+    """The linked requests: those that go first, those that bring the same references, and those that refer to this one."""
     return tuple(_row(request, info.target) for request in linked_requests(info, actor))
 
 
@@ -247,13 +247,13 @@ def _and_more(more: int) -> str:
     return counted(more, "So it is with %(n)s other subject.", "So it is with %(n)s other subjects.") if more else ""
 
 
-#: clients that are named where one line is all there is
+#: clients that one line names
 _NAMED: Final = 3
 Checks = Iterable[Mapping[str, Any]]
 
 
 def clients_fact(checks: Checks) -> Fact | None:
-    """How many of the declared clients don't go on, and which, with the way to what they meet; None where none is known."""
+    """How many declared clients are affected, and which, with a link to the checks; None if there are none."""
     names, total = _affected(checks)
     if not total:
         return None
@@ -266,7 +266,7 @@ def clients_fact(checks: Checks) -> Fact | None:
 
 
 def clients_sentence(checks: Checks) -> str:
-    """The same as a part of a sentence; "" where all go on."""
+    """The same as a part of a sentence; "" if no client is affected."""
     names, _ = _affected(checks)
     if not names:
         return ""
@@ -279,7 +279,7 @@ def clients_sentence(checks: Checks) -> str:
 
 
 def _affected(checks: Checks) -> tuple[list[str], int]:
-    """The clients that don't go on, each once, and how many were asked; a client of two subjects is asked for each."""
+    """The affected clients, each once, and how many clients were checked; a client counts once per subject."""
     own_checks = [check for check in checks if check.get("code") == CLIENTS]
     names = dict.fromkeys(str(name) for check in own_checks for name in check.get("concerned") or ())
     return list(names), sum(int(check.get("asked") or 0) for check in own_checks)

@@ -61,7 +61,7 @@ def request_list(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def promotion_request(request: HttpRequest) -> HttpResponse:
-    """The form that asks for a promotion, with a preview of its plan; sent, it leads to the new request."""
+    """The form of a new request with a preview of its plan; when sent, it redirects to the request."""
     actor = page_actor(request)
     if actor.user_id is None:
         raise NotSignedIn(gettext("Sign in to ask for a promotion."))
@@ -97,7 +97,7 @@ def promotion_request(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def plan(request: HttpRequest) -> HttpResponse:
-    """The plan of what the address asks for, as a file."""
+    """The plan for the address's parameters, as a file."""
     refuse_strangers(page_actor(request))
     return _file(request_form.plan_file(request), "application/json", "plan.json")
 
@@ -105,7 +105,7 @@ def plan(request: HttpRequest) -> HttpResponse:
 @require_safe
 @travels
 def promotion(request: HttpRequest, request_id: int) -> HttpResponse:
-    """One request, with everything that the decision needs."""
+    """The page of one request."""
     page = promotions.promotion(request, request_id)
     parts = {"text": "text"} if page.comparison and page.comparison.text else {}
     return render_page(request, "promotions/promotion.html", page, parts)
@@ -130,7 +130,7 @@ def _file(text: str, kind: str, name: str) -> HttpResponse:
 
 
 def _act(request: HttpRequest, request_id: int, action: Callable[[], str], anchor: str = "") -> HttpResponse:
-    """Do it, say what came of it or why it wasn't done, and show the request again."""
+    """Run the action, report its result or error, and show the request again."""
     try:
         messages.success(request, action())
     except (RequestNotFound, ThreadNotFound):
@@ -141,7 +141,7 @@ def _act(request: HttpRequest, request_id: int, action: Callable[[], str], ancho
 
 
 def _decide(request: HttpRequest, request_id: int, action: Callable[[], str]) -> HttpResponse:
-    """The same for what gives the request's state."""
+    """The same for an action that returns the request's state."""
     return _act(request, request_id, lambda: STATE_MESSAGES[action()])
 
 
@@ -170,7 +170,7 @@ def approve(request: HttpRequest, request_id: int) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def approve_together(request: HttpRequest) -> HttpResponse:
-    """The page that lists what was chosen to be approved; sent, it approves each by itself and says what became of it."""
+    """The bulk approval page; when sent, it approves each request by itself and reports the results."""
     actor = page_actor(request)
     refuse_strangers(actor)
     if request.method != "POST":
@@ -184,7 +184,7 @@ def approve_together(request: HttpRequest) -> HttpResponse:
 
 
 def _tell_approvals(request: HttpRequest, approvals: Sequence[Approval]) -> None:
-    """What became of each: those approved in one sentence, each that was left out with its reason."""
+    """Report the results: approved requests in one sentence, each that was left out with its reason."""
     enough = [f"#{approval.request}" for approval in approvals if approval.state == "approved"]
     begun = [f"#{approval.request}" for approval in approvals if approval.state and approval.state != "approved"]
     if enough:
@@ -203,7 +203,7 @@ def _tell_approvals(request: HttpRequest, approvals: Sequence[Approval]) -> None
 
 @require_POST
 def changes(request: HttpRequest, request_id: int) -> HttpResponse:
-    """Ask for changes, with what they are."""
+    """Request changes, with a comment."""
     comment, actor = given_text(request.POST, "comment"), page_actor(request)
 
     def decide() -> str:
@@ -215,20 +215,20 @@ def changes(request: HttpRequest, request_id: int) -> HttpResponse:
 
 @require_POST
 def reject(request: HttpRequest, request_id: int) -> HttpResponse:
-    """Turn it down, with a reason."""
+    """Reject the request, with a reason."""
     comment, actor = given_text(request.POST, "comment"), page_actor(request)
     return _decide(request, request_id, lambda: services.reject(request_id=request_id, by=actor, comment=comment))
 
 
 @require_POST
 def withdraw(request: HttpRequest, request_id: int) -> HttpResponse:
-    """Take it back."""
+    """Withdraw the request."""
     return _decide(request, request_id, lambda: services.withdraw(request_id=request_id, by=page_actor(request)))
 
 
 @require_POST
 def again(request: HttpRequest, request_id: int) -> HttpResponse:
-    """Ask for the same again, of a kind of request that has no form."""
+    """Resubmit a request of a kind that has no form."""
     actor = page_actor(request)
     try:
         number = services.ask_again(request_id=request_id, by=actor)
@@ -243,7 +243,7 @@ def again(request: HttpRequest, request_id: int) -> HttpResponse:
 
 @require_POST
 def submit(request: HttpRequest, request_id: int) -> HttpResponse:
-    """Ask for the review of a draft."""
+    """Submit a draft for review."""
     return _decide(request, request_id, lambda: services.submit(request_id=request_id, by=page_actor(request)))
 
 
@@ -266,7 +266,7 @@ def apply(request: HttpRequest, request_id: int) -> HttpResponse:
 
 @require_POST
 def schedule(request: HttpRequest, request_id: int) -> HttpResponse:
-    """Have it applied at a time, which is UTC."""
+    """Schedule the request for a time in UTC."""
 
     def run() -> str:
         at = utc_moment(given_text(request.POST, "at"), "at")
@@ -297,7 +297,7 @@ def utc_moment(text: str, field: str) -> datetime:
 
 @require_POST
 def unschedule(request: HttpRequest, request_id: int) -> HttpResponse:
-    """Leave it to be applied by hand."""
+    """Cancel the schedule."""
 
     def run() -> str:
         services.unschedule(request_id=request_id, by=page_actor(request))
@@ -308,13 +308,13 @@ def unschedule(request: HttpRequest, request_id: int) -> HttpResponse:
 
 @require_POST
 def resume(request: HttpRequest, request_id: int) -> HttpResponse:
-    """Go on with what is left."""
+    """Resume a request that failed while it was applied."""
     return _decide(request, request_id, lambda: services.resume(request_id=request_id, by=page_actor(request)))
 
 
 @require_POST
 def give_up(request: HttpRequest, request_id: int) -> HttpResponse:
-    """End it; what was written stays."""
+    """Give up a failed request; what was written stays."""
 
     def run() -> str:
         services.give_up(request_id=request_id, by=page_actor(request))
@@ -325,7 +325,7 @@ def give_up(request: HttpRequest, request_id: int) -> HttpResponse:
 
 @require_POST
 def labels(request: HttpRequest, request_id: int) -> HttpResponse:
-    """Replace the labels by those that are written, with commas between them."""
+    """Replace the labels with a comma-separated list."""
 
     def run() -> str:
         written = written_labels(given_text(request.POST, "labels"))
@@ -337,7 +337,7 @@ def labels(request: HttpRequest, request_id: int) -> HttpResponse:
 
 @require_POST
 def acknowledge(request: HttpRequest, request_id: int) -> HttpResponse:
-    """Say, for a client that doesn't go on, that its people know and that it may come."""
+    """Acknowledge the request for an affected client."""
 
     def run() -> str:
         is_new = services.acknowledge(
@@ -355,7 +355,7 @@ def acknowledge(request: HttpRequest, request_id: int) -> HttpResponse:
 
 @require_POST
 def take_back(request: HttpRequest, request_id: int) -> HttpResponse:
-    """Take back what one has acknowledged for a client."""
+    """Withdraw an acknowledgement for a client."""
 
     def run() -> str:
         is_done = services.take_back(
@@ -371,7 +371,7 @@ def take_back(request: HttpRequest, request_id: int) -> HttpResponse:
 
 @require_POST
 def threads(request: HttpRequest, request_id: int) -> HttpResponse:
-    """Begin a discussion, of a field or of all of it."""
+    """Start a discussion about a field, a subject or the whole request."""
 
     def run() -> str:
         services.open_thread(
@@ -390,7 +390,7 @@ def threads(request: HttpRequest, request_id: int) -> HttpResponse:
 
 @require_POST
 def thread_answer(request: HttpRequest, request_id: int, thread_id: int) -> HttpResponse:
-    """Add to a discussion."""
+    """Add a comment to a discussion."""
 
     def run() -> str:
         services.reply(thread_id=thread_id, by=page_actor(request), text=given_text(request.POST, "text"))
@@ -401,7 +401,7 @@ def thread_answer(request: HttpRequest, request_id: int, thread_id: int) -> Http
 
 @require_POST
 def thread_resolve(request: HttpRequest, request_id: int, thread_id: int) -> HttpResponse:
-    """Close a discussion."""
+    """Resolve a discussion."""
 
     def run() -> str:
         services.resolve(thread_id=thread_id, by=page_actor(request))

@@ -1,4 +1,4 @@
-"""The editor of a proposed schema: as it opens, as it was sent, as a draft keeps it, and as its pages show it."""
+"""The editor of a proposed schema: its initial, sent and drafted state, and its page objects."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ from registry.subjects.versions.qualified_names import parse_subject
 MAX_REFERENCES: Final = 100
 _LATEST: Final = ("latest", "-1", "")
 _FINDING: Final = "finding:"
-#: endings of files that are of one format alone
+#: file extensions that belong to one format
 _FORMAT_OF: Final = {"avsc": "AVRO", "proto": "PROTOBUF"}
 
 
 @dataclass(frozen=True)
 class Form:
-    """What the editor holds; a row of references as it was typed, `draft` the draft that it is of.
+    """The content of the editor; `rows` are the references as typed, `draft` the number of its draft.
 
-    `finding` is the drift finding that it answers, `again_of` the request that it asks for again. `draft_state` is the state of the draft that was read, empty for none, None
-    where the sender doesn't say.
+    `finding` is the drift finding that it answers, `again_of` the request that it resubmits. `draft_state` is the state of
+    the draft that was read, empty for none, None if the sender doesn't say.
     """
 
     registry: str
@@ -62,7 +62,7 @@ class Form:
     again_of: int | None = None
 
     def references(self) -> list[Reference]:
-        """The rows as references; raises InvalidReference for a version that is none."""
+        """The rows as references. Raises InvalidReference for an invalid version."""
         references = []
         for name, subject, version in self.rows:
             number = -1 if version in _LATEST else whole_number(version, digits=10)
@@ -101,7 +101,7 @@ def form_sent(request: HttpRequest) -> Form:
     return Form(
         registry=given_text(posted, "registry"),
         subject=given_text(posted, "subject"),
-        # a suggested fix takes the place of what stands in the editor
+        # a suggested fix replaces the editor's text
         text=(posted.get("fixed") or posted.get("schema", "")).replace("\r\n", "\n"),
         schema_type=posted.get("format", "AVRO"),
         rows=rows,
@@ -115,9 +115,9 @@ def form_sent(request: HttpRequest) -> Form:
 
 
 def with_file(request: HttpRequest, form: Form) -> Form:
-    """The form with the text of the file that was sent along, if one was; its name may say the format.
+    """The form with the text of an uploaded file, if there is one; its extension may tell the format.
 
-    Raises InvalidInput for a file that is too large or no text.
+    Raises InvalidInput for a file that is too large or not text.
     """
     file = request.FILES.get("file")
     if file is None or request.POST.get("fixed"):
@@ -145,8 +145,8 @@ def with_file(request: HttpRequest, form: Form) -> Form:
 
 
 def form_started(request: HttpRequest, actor: Actor) -> Form:
-    """The editor as the address opens it: empty, with a version (`from=prod:3`, `from=3`), after a finding, or
-    with what a request asked for (`again_of=12`).
+    """The editor as the address opens it: empty, with a version (`from=prod:3`, `from=3`), for a finding, or with
+    the text of a request (`again_of=12`).
 
     Raises NotAllowed, SubjectNotFound, VersionNotFound, FindingNotFound, RequestNotFound, InvalidInput.
     """
@@ -168,7 +168,7 @@ def form_started(request: HttpRequest, actor: Actor) -> Form:
 
 
 def _from_request(info: RequestInfo, actor: Actor) -> Form:
-    """The text that a request proposed, to be changed; of another kind of request the target's."""
+    """The text that a request proposed; for another kind of request, the target's newest version."""
     form = Form(info.target, info.subject.qualified, reason=info.reason, again_of=info.id)
     item = info.items[0] if info.items else None
     if item is None or not item.text:
@@ -184,7 +184,7 @@ def _from_request(info: RequestInfo, actor: Actor) -> Form:
 
 
 def _from_version(form: Form, registry: str, version: str, actor: Actor, *, required: bool) -> Form:
-    """With a version's text; where none was asked for and there is none, without."""
+    """The form with a version's text; without, if the version is missing and not `required`."""
     name = parse_subject(form.subject)
     require(actor, "schema.read", registry=registry, subject=name.qualified)
     try:
@@ -206,14 +206,14 @@ def _from_version(form: Form, registry: str, version: str, actor: Actor, *, requ
 
 
 def _after_finding(number: str, actor: Actor, order: Sequence[str]) -> Form:
-    """What is declared, to be changed to what was seen; the finding says in the reason what that is."""
+    """The declared schema, changed to what was observed if possible, with the finding's text as the reason."""
     finding = get_finding(whole_number(number) or 0, by=actor)
     target = finding.registry if finding.registry in order else next(iter(order), "")
     observed = (
         gettext("Seen in the data at %(location)s: %(sentence)s %(remedy)s")
         % {"location": finding.location, "sentence": finding.sentence, "remedy": finding.remedy}
     ).strip()
-    # whoever may read the subject alone may begin from what was seen there, but not point at the finding
+    # a reader of the subject alone may start from the observed data, but not refer to the finding
     number_kept = finding.id if finding.id in readable_findings([finding.id], actor) else None
     origin = gettext("after finding %(id)s") % {"id": finding.id}
     form = Form(target, subject_of(finding), reason=observed, origin=origin, finding=number_kept)
@@ -264,7 +264,7 @@ class DraftList:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProposalResult:
-    """What a check of the text came to: verdict in words, the checks of the plan, the versions it was held against."""
+    """The result of a check: verdict and sentence, and the checks of the plan."""
 
     verdict: Verdict
     headline: str
@@ -275,7 +275,7 @@ class ProposalResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeLine:
-    """A change in one line; `anchor` is where all is told of it."""
+    """A change in one line; `anchor` leads to its details."""
 
     verdict: Verdict
     path: str
@@ -285,11 +285,11 @@ class ChangeLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProposalReport:
-    """What a check of the text came to; `summary` is all of it in a sentence, for those who hear the page.
+    """The report of a check; `summary` is all of it in a sentence, for screen readers.
 
-    Either `syntax` or `problem` says why nothing more is told, or `parsed` that the text can be read. `equal` says that a
-    version has this meaning already: nothing would be registered. `levels` are all seven. `comparison` is the text
-    against the newest version, None where none is, and `changes` are the first of it. `fixes` are edits that the editor takes.
+    Either `syntax` or `problem` says why there is no report, or `parsed` that the text can be parsed. `equal` is a version
+    with the same meaning, so that nothing would be registered. `levels` are all seven. `comparison` is with the newest
+    version, None if there is none, and `changes` are its first changes. `fixes` are edits that the editor can apply.
     """
 
     summary: str
@@ -307,9 +307,9 @@ class ProposalReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fix:
-    """Edits that make a refused text pass, or part of it; the editor takes the whole text of `edit`.
+    """Edits that fix a refused text, completely or in part; the editor gets the whole text of `edit`.
 
-    `passes` says whether the level would be passed then; None where that isn't known.
+    `passes` says whether the text would pass the level then; None if that is unknown.
     """
 
     titles: tuple[str, ...]
@@ -319,7 +319,7 @@ class Fix:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LivePart:
-    """What is told beside the editor and below it while somebody writes; the names are those of the whole page."""
+    """The report beside and below the editor while somebody writes; the names are those of the whole page."""
 
     report: ProposalReport | None
     check: Action
@@ -330,10 +330,10 @@ class LivePart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProposalPage:
-    """The editor; `report` is what a check came to, and `problem` what saving or submitting met.
+    """The editor; `report` is the report of a check, and `problem` the error of saving or submitting.
 
-    `draft_state` is the state of the draft that was read. `finding_number` is what the form sends on, `finding` what the reader
-    may see of it. `again` is the request that it asks for again; `is_whole` draws all changes.
+    `draft_state` is the state of the draft that was read. `finding_number` is the form's hidden value, `finding` what the
+    reader may see of it. `again` is the resubmitted request; `is_whole` draws all changes.
     """
 
     frame: Frame

@@ -39,7 +39,7 @@ _RIGHT: Final = "promotion.request"
 
 
 def draft_list(request: HttpRequest) -> DraftList:
-    """The reader's drafts, and proposals that are open."""
+    """The page of the reader's drafts and open proposals."""
     actor, order = page_actor(request), selectors.list_environments()
     reason = _refusal(actor)
     requests = selectors.list_requests(state="open", by=actor)
@@ -90,7 +90,7 @@ def _delete(draft_id: int, label: str) -> Action:
 def proposal_page(
     request: HttpRequest, form: Form, *, check: bool = False, error: SchemadeskError | None = None
 ) -> ProposalPage:
-    """The editor; with `check` what its text comes to. `error` is what saving or submitting met."""
+    """The editor; with `check`, the report of its text. `error` is the error of saving or submitting."""
     actor, order = page_actor(request), selectors.list_environments()
     readable = extent_of(actor, "schema.read")
     names = [name for name in order if readable.has(name)]
@@ -154,7 +154,7 @@ def _fields(form: Form, order: Sequence[str]) -> dict[str, Any]:
 
 
 def _starts(form: Form, order: Sequence[str]) -> tuple[Link, ...]:
-    """Addresses that open the editor with the newest version of each environment."""
+    """Links that open the editor with the newest version of each environment."""
     if not form.subject:
         return ()
     url = reverse("ui:propose")

@@ -1,4 +1,4 @@
-"""The result of checking a proposed schema: on demand, or again and again while somebody writes."""
+"""The result of checking a proposed schema: on demand, or repeatedly while somebody writes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from registry.subjects import selectors as subjects
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import parse_subject
 
-#: changes that stand beside the editor; all of them stand below it
+#: changes that are listed beside the editor; all of them are below it
 SHOWN_CHANGES: Final = 6
 #: likely renames whose edit is offered
 SHOWN_RENAMES: Final = 3
@@ -36,7 +36,7 @@ _WORST_FIRST: Final = (Verdict.BREAKS, Verdict.CARE, Verdict.UNKNOWN, Verdict.OK
 
 
 def live_part(request: HttpRequest, form: Form, actor: Actor) -> LivePart:
-    """What stands beside and below the editor while somebody writes; nothing is told of a text or a subject that is empty."""
+    """The report beside and below the editor while somebody writes; none for an empty text or subject."""
     is_there = bool(form.text.strip() and form.subject)
     return LivePart(
         report=check_proposal(form, actor, is_whole=draws_all(request)) if is_there else None,
@@ -48,12 +48,12 @@ def live_part(request: HttpRequest, form: Form, actor: Actor) -> LivePart:
 
 
 def editor_url() -> str:
-    """Where the editor's form is sent."""
+    """The address that the editor's form is sent to."""
     return reverse("ui:propose")
 
 
 def check_action() -> Action:
-    """What asks for a check."""
+    """The button that checks the text."""
     return Action(label=gettext("Check"), url=editor_url())
 
 
@@ -63,12 +63,12 @@ def view_of(request: HttpRequest) -> str:
 
 
 def draws_all(request: HttpRequest) -> bool:
-    """Whether all changes are drawn, and not the worst alone."""
+    """Whether all changes are drawn instead of only the worst."""
     return request.POST.get("all") == "1"
 
 
 def check_proposal(form: Form, actor: Actor, *, is_whole: bool = False) -> ProposalReport:
-    """Whether the text parses, the plan's verdict and checks, all seven levels, advice, and the changes against the newest."""
+    """Whether the text parses, the plan's verdict and checks, all seven levels, lint, and the changes from the newest version."""
     try:
         plan = services.preview_proposal(
             target=form.registry,
@@ -87,7 +87,7 @@ def check_proposal(form: Form, actor: Actor, *, is_whole: bool = False) -> Propo
 
 
 def syntax_report(text: str, error: InvalidSchema) -> ProposalReport:
-    """What is told of a text that doesn't parse."""
+    """The report for a text that doesn't parse."""
     syntax = SyntaxProblem(
         message=error.message,
         line=error.line,
@@ -128,7 +128,7 @@ def _checked(form: Form, plan: Plan, actor: Actor, *, is_whole: bool) -> Proposa
 
 
 def _fixes(form: Form, assessment: Assessment) -> tuple[Fix, ...]:
-    """Edits that the report suggests under the level that counts: of likely renames first, then all that makes it pass."""
+    """Edits that the assessment suggests under the effective level: likely renames first, then the whole patch."""
     renames = sorted((item for item in assessment.renames if item.edit), key=lambda item: -item.score)[:SHOWN_RENAMES]
     fixes = [
         Fix(
@@ -151,7 +151,7 @@ def _edit(anchor: str, title: str, form: Form, text: str) -> EditView:
 
 
 def _changes(comparison: Comparison | None) -> tuple[ChangeLine, ...]:
-    """The first changes in a line each, the worst first, as they stand below."""
+    """The first changes, one line each, worst first."""
     cards = [card for group in comparison.groups for card in group.cards] if comparison else []
     worst_first = sorted(cards, key=lambda card: _WORST_FIRST.index(card.verdict))
     return tuple(
@@ -161,7 +161,7 @@ def _changes(comparison: Comparison | None) -> tuple[ChangeLine, ...]:
 
 
 def _equal(plan: Plan, form: Form) -> Link | None:
-    """The version that has the text's meaning already."""
+    """The link to the version that already has the text's meaning."""
     if plan.has_work:
         return None
     number = plan.steps[-1].target_version

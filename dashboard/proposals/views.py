@@ -36,16 +36,16 @@ from registry.subjects.versions.qualified_names import parse_subject
 
 @require_safe
 def drafts(request: HttpRequest) -> HttpResponse:
-    """The reader's drafts, and open proposals."""
+    """The reader's drafts and open proposals."""
     refuse_strangers(page_actor(request))
     return render(request, "proposals/list.html", {"page": draft_list(request)})
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def propose(request: HttpRequest) -> HttpResponse:
-    """The editor; sent, it checks the text, keeps it as a draft, or asks for its review.
+    """The editor; when sent, it checks the text, saves it as a draft, or requests its review.
 
-    Its scripts send it too: `live` is answered with what a check comes to, and nothing around it.
+    Its scripts send it too: the response to `live` is only the report of a check.
     """
     actor = page_actor(request)
     if actor.user_id is None:
@@ -65,7 +65,7 @@ def propose(request: HttpRequest) -> HttpResponse:
         return _page(request, form, check=True)
     try:
         return _saved(request, form, actor) if do == "save" else _submitted(request, form, actor)
-    except DraftChanged as error:  # saving again puts this text in its place, now that it was said
+    except DraftChanged as error:  # saving again overwrites it, since the page has said so
         return _page(request, replace(form, draft_state=str(error.details["seen"])), error=error)
     except FindingNotFound as error:
         return _page(request, replace(form, finding=None), error=error)
@@ -89,7 +89,7 @@ def _saved(request: HttpRequest, form: Form, actor: Actor) -> HttpResponse:
 
 
 def _autosaved(form: Form, actor: Actor) -> JsonResponse:
-    """What the editor's script keeps while somebody writes; `stop` says that going on would overwrite another text."""
+    """Save from the editor's script while somebody writes; `stop` means that saving would overwrite another text."""
     try:
         number = _saved_number(form, actor)
     except SchemadeskError as error:
@@ -109,7 +109,7 @@ def _autosaved(form: Form, actor: Actor) -> JsonResponse:
 
 
 def _saved_number(form: Form, actor: Actor) -> int:
-    """The draft's number. One whose subject or target was changed while it was written asks for nothing again."""
+    """Save the draft and return its number; if its subject or target was changed, it resubmits nothing."""
     try:
         return _keep(form, actor)
     except InvalidInput as error:
@@ -153,7 +153,7 @@ def _submitted(request: HttpRequest, form: Form, actor: Actor) -> HttpResponse:
 
 @require_safe
 def draft(request: HttpRequest, draft_id: int) -> HttpResponse:
-    """A draft of the reader in the editor; somebody else's isn't there."""
+    """A draft of the reader in the editor; other people's drafts are not found."""
     actor = page_actor(request)
     require_author(actor)
     if actor.user_id is None:
@@ -164,7 +164,7 @@ def draft(request: HttpRequest, draft_id: int) -> HttpResponse:
 
 @require_POST
 def draft_delete(request: HttpRequest, draft_id: int) -> HttpResponse:
-    """Throw a draft away."""
+    """Delete a draft."""
     services.delete_draft(draft_id=draft_id, by=page_actor(request))
     messages.success(request, gettext("The draft is gone."))
     return redirect("ui:proposals")
