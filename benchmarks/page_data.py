@@ -29,7 +29,7 @@ from registry.promotions.board.readiness import refresh_outlooks
 from registry.promotions.models import Draft, PromotionRequest
 from registry.promotions.services import add_freeze, request_promotion, save_draft
 from registry.streams.models import StateCheck, StateVariable, StreamQuery
-from registry.streams.scan_result import InputSeen, query_seen
+from registry.streams.scan_result import ScannedInput, scanned_query
 from registry.streams.services import check_planned_state, start_plan
 from registry.streams.state_history import keep_query
 from registry.subjects.models import KeptCopy, Registry, SchemaVersion, Subject
@@ -249,8 +249,8 @@ def _add_query(by: Actor) -> None:
         path = str(write_checkpoint(root / "query", schema_files=SCHEMA_FILES, variables=VARIABLES))
         registry = Registry.objects.get(name="dev")
         source = Source.objects.create(registry=registry, kind="state_store", name=path, created_by=by.name)
-        seen = query_seen(read_checkpoint(path, [root]), (InputSeen("orders"),), {})
-        keep_query(source_id=source.pk, registry=registry, seen=seen)
+        seen = scanned_query(read_checkpoint(path, [root]), (ScannedInput("orders"),), {})
+        keep_query(source_id=source.pk, registry=registry, scanned=seen)
         with override_settings(CHECKPOINT_ROOTS=[root]):
             plan = start_plan(checkpoint=path, by=by)
-            check_planned_state(checkpoint=path, plan=parse_plan(plan), given=plan, by=by)
+            check_planned_state(checkpoint=path, plan=parse_plan(plan), document=plan, by=by)

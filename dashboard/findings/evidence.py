@@ -210,7 +210,7 @@ COLUMNS: Final = {
     ),
     value_types.MarkRow: ((later("Schema"), "mark"), (later("First time"), "first_time")),
     value_types.RegistrationRow: ((later("Version"), "version"), (later("By"), "by"), (later("At"), "at")),
-    value_types.VersionRow: (
+    value_types.VersionEntry: (
         (later("Subject"), "subject"),
         (later("Version"), "version"),
         (later("Schema id"), "schema_id"),

@@ -28,7 +28,7 @@ from registry.drift.findings.suspicions import Suspicion, suspicions_of
 from registry.drift.proposals.observed_schema import can_propose, propose_from, subject_of
 from registry.drift.scan.aggregation import ByHour
 from registry.drift.selectors import FindingInfo, deployments_about
-from registry.drift.selectors.deployments import Concerned
+from registry.drift.selectors.deployments import DeploymentTarget
 from registry.errors import InvalidName, NotFound, SchemadeskError
 from registry.streams.selectors import QueryInfo, VariableInfo, get_query, query_of_source, variables_with_schemas
 from registry.streams.subject_usage import QueryReader, readers_of
@@ -99,7 +99,7 @@ def deployed_by_hour(info: FindingInfo) -> Mapping[str, tuple[str, ...]]:
     hours = sorted(filter(None, map(_moment, ByHour.of_evidence(info.evidence).counts)))
     if not hours:
         return {}
-    concerned = Concerned(info.registry, info.subject, info.topic)
+    concerned = DeploymentTarget(info.registry, info.subject, info.topic)
     # A producer's clock may be thousands of years ahead; nothing is deployed later than now.
     until = min(hours[-1], timezone.now()) + HOUR
     labels: dict[str, list[str]] = {}

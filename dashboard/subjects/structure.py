@@ -20,8 +20,8 @@ from dashboard.components.widgets import Paging
 from dashboard.subjects.descriptions import tag_chips
 from dashboard.subjects.field_filter import FIELD_ROWS, Asked, Chosen, asked_of, begin_of, chosen_of
 from dashboard.subjects.presenters import ExamplePanel, FieldMarkLink, FieldRow, InData, SeenField, Tree
-from registry.drift.replay.evidence import FieldSeen
-from registry.drift.replay.field_evidence import MAX_DAYS, FieldMark, FieldsSeen, fields_in_data
+from registry.drift.replay.evidence import FieldTotals
+from registry.drift.replay.field_evidence import MAX_DAYS, FieldMark, ObservedFields, fields_in_data
 from registry.errors import SchemadeskError
 from registry.formats.base import OutlineField
 from registry.formats.personal_data import FieldTags, SchemaTags
@@ -69,7 +69,7 @@ def seen_in_data(
     return found, {path: _field(path, known) for path in listed if path in known.seen or path in known.marks}
 
 
-def _field(path: str, known: FieldsSeen) -> SeenField:
+def _field(path: str, known: ObservedFields) -> SeenField:
     seen = known.seen.get(path)
     marks = tuple(_link(mark) for mark in known.marks.get(path, ()))
     if seen is None or not seen.messages:
@@ -86,7 +86,7 @@ def _field(path: str, known: FieldsSeen) -> SeenField:
     )
 
 
-def _share(seen: FieldSeen) -> str:
+def _share(seen: FieldTotals) -> str:
     """In how many of the messages the field had a value."""
     if not seen.filled:
         return gettext("never")

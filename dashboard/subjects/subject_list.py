@@ -32,7 +32,7 @@ from dashboard.subjects.presenters import ColumnOrder, SubjectList, SubjectNumbe
 from registry.access.permission_filters import extent_of
 from registry.access.roles import Actor, may, may_somewhere, refusal, require
 from registry.access.selectors import owners_of_many
-from registry.drift.usage.subject_topics import NOTHING, Carried, carried_of
+from registry.drift.usage.subject_topics import NOTHING, SubjectCarriers, carriers_of
 from registry.errors import InvalidInput
 from registry.promotions.selectors import list_environments, open_requests_of
 from registry.search.facets import Facets
@@ -180,7 +180,7 @@ def _rows(registry: Registry, rows: list[selectors.SubjectRow], signs: Signs, ac
     pending = open_requests_of([row.subject for row in rows], actor)
     notes = notes_of(registry, [row.subject for row in rows])
     owners = owners_of_many(registry.name, [row.subject.qualified for row in rows])
-    carried = carried_of(registry, [row.subject for row in rows])
+    carried = carriers_of(registry, [row.subject for row in rows])
     return tuple(
         replace(
             _row(registry.name, row, columns, order, signs, pending),
@@ -206,7 +206,7 @@ def _pending(request: int | None) -> str:
     return gettext("request %(request)s") % {"request": request} if request else gettext("an open request")
 
 
-def _carriers(carried: Carried) -> str:
+def _carriers(carried: SubjectCarriers) -> str:
     topics = counted(carried.topics, "%(n)s topic", "%(n)s topics") if carried.topics else ""
     queries = counted(carried.queries, "%(n)s query", "%(n)s queries") if carried.queries else ""
     return ", ".join(filter(None, (topics, queries)))

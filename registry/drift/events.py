@@ -70,14 +70,14 @@ def tell_of_failed(scan_ids: Collection[int]) -> None:
 def _owners(source: Source, rows: Sequence[Finding]) -> dict[str, frozenset[int]]:
     """Who owns the subjects of findings; two queries, none where there is no finding."""
     subjects = {row.subject_name for row in rows} - {""}
-    found = owners_of_many(source.registry.name, subjects) if subjects else {}
-    return {subject: owners.user_ids for subject, owners in found.items()}
+    owners_by_subject = owners_of_many(source.registry.name, subjects) if subjects else {}
+    return {subject: owners.user_ids for subject, owners in owners_by_subject.items()}
 
 
 def _for_owners(source: Source, rows: Sequence[Finding], owners: Mapping[str, frozenset[int]]) -> list[Event]:
     owned = [row for row in rows if owners.get(row.subject_name)]
     registry = source.registry.name
-    told = [
+    events = [
         Event(
             OWNED,
             registry,
@@ -93,7 +93,7 @@ def _for_owners(source: Source, rows: Sequence[Finding], owners: Mapping[str, fr
     rest: dict[str, int] = {}
     for row in owned[MOST:]:
         rest[row.subject_name] = rest.get(row.subject_name, 0) + 1
-    return told + [
+    return events + [
         Event(
             OWNED,
             registry,
@@ -128,7 +128,7 @@ def _events_of(
     breaking = [row for row in rows if row.severity == "break" and not row.muted]
     registry = source.registry.name
     texts = {row.pk: _text(row.sentence, event) for row in breaking[:MOST]}
-    told = [
+    events = [
         Event(
             event,
             registry,
@@ -144,5 +144,5 @@ def _events_of(
     rest = len(breaking) - MOST
     if rest > 0:
         text = f"{rest} more breaking findings of {source.name} {_WORDS[event]}."
-        told.append(Event(event, registry, text=text, url="/ui/findings", data={"source": source.name}))
-    return told
+        events.append(Event(event, registry, text=text, url="/ui/findings", data={"source": source.name}))
+    return events

@@ -31,10 +31,10 @@ def state_checks(target: Registry, steps: Sequence[PlanStep], answers: int | Non
     version's types, or go where the version has them no more. An application may do otherwise, so it warns; so it does
     where that can't be compared.
     """
-    wanted = {parse_subject(step.subject): step for step in steps if step.adds}
-    rows = _carriers(target, list(wanted))
+    steps_by_subject = {parse_subject(step.subject): step for step in steps if step.adds}
+    rows = _carriers(target, list(steps_by_subject))
     checks = []
-    for name, step in wanted.items():
+    for name, step in steps_by_subject.items():
         mine = [row for row in rows if (row.context, row.subject) == (name.context, name.subject)]
         if mine:
             checks.append(_check(name, spark_shape(step.text) if step.schema_type == "AVRO" else None, mine))
@@ -44,12 +44,12 @@ def state_checks(target: Registry, steps: Sequence[PlanStep], answers: int | Non
 def _carriers(target: Registry, names: Sequence[SubjectName]) -> list[CarriedVersion]:
     if not names:
         return []
-    wanted = Q()
+    condition = Q()
     for name in names:
-        wanted |= Q(context=name.context, subject=name.subject)
+        condition |= Q(context=name.context, subject=name.subject)
     return list(
         CarriedVersion.objects.filter(
-            wanted, schema__variable__query__registry=target, schema__variable__removed_at=None
+            condition, schema__variable__query__registry=target, schema__variable__removed_at=None
         )
         .annotate(newest=Max("schema__variable__schemas__version"))
         .filter(newest=F("schema__version"))
@@ -61,13 +61,13 @@ def _carriers(target: Registry, names: Sequence[SubjectName]) -> list[CarriedVer
 def _check(name: SubjectName, shape: StructType | None, rows: Sequence[CarriedVersion]) -> Check:
     label = f"Spark state that carries {name.qualified}"
     subject = name.qualified
-    said = [sentence for row in rows if (sentence := _cannot_follow(row, shape))]
-    if not said:
+    sentences = [sentence for row in rows if (sentence := _cannot_follow(row, shape))]
+    if not sentences:
         text = f"Queries whose state has its fields: {len(rows)}; all can follow at a restart."
         return Check(CODE, label, PASS, text, subject=subject)
-    more = f" And {len(said) - MAX_NAMED} more." if len(said) > MAX_NAMED else ""
+    more = f" And {len(sentences) - MAX_NAMED} more." if len(sentences) > MAX_NAMED else ""
     cure = "Restart those queries with a plan that follows, or from a new checkpoint."
-    return Check(CODE, label, WARN, " ".join(said[:MAX_NAMED]) + more, cure, subject=subject)
+    return Check(CODE, label, WARN, " ".join(sentences[:MAX_NAMED]) + more, cure, subject=subject)
 
 
 def _cannot_follow(row: CarriedVersion, shape: StructType | None) -> str:
@@ -75,17 +75,17 @@ def _cannot_follow(row: CarriedVersion, shape: StructType | None) -> str:
     variable = row.schema.variable
     where = f"State variable {variable.label} ({variable.query.path})"
     operator: dict[str, Any] = next(
-        (each for each in variable.query.operators if each["number"] == variable.operator), {}
+        (item for item in variable.query.operators if item["number"] == variable.operator), {}
     )
     if operator.get("name") not in EVOLVING:
         return f"{where} is not checked: only state of transformWithState is."
     changes = changes_to_follow(row, shape) if shape is not None else None
     if changes is None:
         return f"{where} is not checked: Spark's types of the promoted version are not known."
-    found = [each for each in changes if each.effect != "note"]
-    if not found:
+    effects = [item for item in changes if item.effect != "note"]
+    if not effects:
         return ""
-    worst = max(found, key=lambda each: EFFECTS.index(each.effect))
+    worst = max(effects, key=lambda item: EFFECTS.index(item.effect))
     if worst.effect == "refused":
         return f"{where} can't follow: {worst.message}; Spark refuses the restart ({worst.error})."
     return f"{where} follows and {worst.effect}: {worst.message}."
@@ -121,8 +121,8 @@ def spark_json(type_: SparkType) -> Any:
     """A type as StructType JSON has it."""
     if isinstance(type_, StructType):
         fields = [
-            {"name": each.name, "type": spark_json(each.type), "nullable": each.nullable, "metadata": {}}
-            for each in type_.fields
+            {"name": field.name, "type": spark_json(field.type), "nullable": field.nullable, "metadata": {}}
+            for field in type_.fields
         ]
         return {"type": "struct", "fields": fields}
     if isinstance(type_, ArrayType):

@@ -18,7 +18,7 @@ TIMERS: Final = "Timers_"
 
 
 @dataclass(frozen=True)
-class InputSeen:
+class ScannedInput:
     """A topic that the query reads; `subject` is one that its messages belong to, where that is known."""
 
     topic: str
@@ -28,7 +28,7 @@ class InputSeen:
 
 
 @dataclass(frozen=True)
-class RowsSeen:
+class ScannedRows:
     """What Spark read of a variable's rows as of a batch; `problem` says why it couldn't."""
 
     batch: int | None = None
@@ -41,7 +41,7 @@ class RowsSeen:
 
 
 @dataclass(frozen=True)
-class SchemaSeen:
+class ScannedSchema:
     """A version of a variable's schemas with the Avro schema that Spark derives from it."""
 
     known: SchemaVersion
@@ -62,44 +62,44 @@ class SchemaSeen:
 
 
 @dataclass(frozen=True)
-class VariableSeen:
+class ScannedVariable:
     """A state variable with its versions, ascending; `rows` is None where no rows were asked for."""
 
     operator: Operator
     known: StateVariable
-    schemas: tuple[SchemaSeen, ...]
-    rows: RowsSeen | None = None
+    schemas: tuple[ScannedSchema, ...]
+    rows: ScannedRows | None = None
 
 
 @dataclass(frozen=True)
-class QuerySeen:
+class ScannedQuery:
     """A query as a scan saw it; `timers` are the registered timers by operator, where they were read."""
 
     checkpoint: Checkpoint
-    variables: tuple[VariableSeen, ...]
-    inputs: tuple[InputSeen, ...]
+    variables: tuple[ScannedVariable, ...]
+    inputs: tuple[ScannedInput, ...]
     timers: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
 
 
-def query_seen(
+def scanned_query(
     checkpoint: Checkpoint,
-    inputs: Sequence[InputSeen],
-    rows: Mapping[tuple[int, str], RowsSeen] | None = None,
+    inputs: Sequence[ScannedInput],
+    rows: Mapping[tuple[int, str], ScannedRows] | None = None,
     timers: Mapping[int, Mapping[str, Any]] | None = None,
-) -> QuerySeen:
+) -> ScannedQuery:
     """A checkpoint with what its rows gave, by operator and variable."""
     starts = application_starts(checkpoint)
     variables = [
-        VariableSeen(
+        ScannedVariable(
             operator,
             variable,
-            tuple(_schema_seen(each, starts) for each in variable.versions),
+            tuple(_schema_seen(version, starts) for version in variable.versions),
             (rows or {}).get((operator.number, variable.name)),
         )
         for operator in checkpoint.operators
         for variable in operator.variables
     ]
-    return QuerySeen(checkpoint, tuple(variables), tuple(inputs), timers or {})
+    return ScannedQuery(checkpoint, tuple(variables), tuple(inputs), timers or {})
 
 
 def application_starts(checkpoint: Checkpoint) -> dict[int, int]:
@@ -124,13 +124,13 @@ def application_starts(checkpoint: Checkpoint) -> dict[int, int]:
     return {batch: number for number, batch in enumerate(sorted(batches), start=1)}
 
 
-def _schema_seen(version: SchemaVersion, starts: Mapping[int, int]) -> SchemaSeen:
+def _schema_seen(version: SchemaVersion, starts: Mapping[int, int]) -> ScannedSchema:
     start = starts.get(version.batch) if version.batch is not None else None
     try:
         struct = parse_struct(version.value_schema)
     except InvalidSchema as error:
-        return SchemaSeen(version, start, "", error.message)
+        return ScannedSchema(version, start, "", error.message)
     reason = why_no_avro(struct)
     if reason is not None:
-        return SchemaSeen(version, start, "", f"{reason.path or 'the value'}: {reason.reason}")
-    return SchemaSeen(version, start, json.dumps(to_avro(struct), ensure_ascii=False), "")
+        return ScannedSchema(version, start, "", f"{reason.path or 'the value'}: {reason.reason}")
+    return ScannedSchema(version, start, json.dumps(to_avro(struct), ensure_ascii=False), "")

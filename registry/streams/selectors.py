@@ -229,8 +229,8 @@ def query_of_source(source_id: int) -> int | None:
 def list_variables(query_id: int) -> list[VariableInfo]:
     """The state variables of a query without their schemas, by operator and name. Raises NotFound."""
     row = _query_row(query_id)
-    found = row.variables.annotate(versions=Count("schemas")).order_by("operator", "name")
-    return [_variable(each, row, each.versions) for each in found]
+    variables = row.variables.annotate(versions=Count("schemas")).order_by("operator", "name")
+    return [_variable(variable, row, variable.versions) for variable in variables]
 
 
 def variables_with_schemas(query_id: int) -> list[VariableInfo]:
@@ -238,7 +238,7 @@ def variables_with_schemas(query_id: int) -> list[VariableInfo]:
     row = _query_row(query_id)
     variables = list(row.variables.order_by("operator", "name"))
     schemas = _schemas_of(variables)
-    return [_variable(each, row, len(schemas[each.pk]), schemas[each.pk]) for each in variables]
+    return [_variable(variable, row, len(schemas[variable.pk]), schemas[variable.pk]) for variable in variables]
 
 
 def get_variable(query_id: int, variable_id: int) -> VariableInfo:
@@ -257,14 +257,14 @@ def filled_of(checkpoint: str) -> dict[tuple[int, str, str], tuple[int, int]] | 
     """
     path = checkpoint.strip().rstrip("/")
     rows = StateVariable.objects.filter(query__path=path, removed_at=None, rows__isnull=False)
-    found = list(rows.values_list("operator", "name", "fields"))
-    if not found:
+    variables = list(rows.values_list("operator", "name", "fields"))
+    if not variables:
         return None
     return {
-        (operator, name, str(each["path"]).removeprefix("value.")): (each["rows"] - each["nulls"], each["rows"])
-        for operator, name, fields in found
-        for each in fields
-        if str(each["path"]).startswith("value.")
+        (operator, name, str(field["path"]).removeprefix("value.")): (field["rows"] - field["nulls"], field["rows"])
+        for operator, name, fields in variables
+        for field in fields
+        if str(field["path"]).startswith("value.")
     }
 
 
@@ -278,18 +278,18 @@ def _query_row(query_id: int, extent: Extent | None = None) -> StreamQuery:
 
 
 def _variables_of(queries: Sequence[StreamQuery]) -> dict[int, list[StateVariable]]:
-    found: dict[int, list[StateVariable]] = {}
+    by_query: dict[int, list[StateVariable]] = {}
     for row in StateVariable.objects.filter(query__in=queries).defer("fields", "expiry"):
-        found.setdefault(row.query_id, []).append(row)
-    return found
+        by_query.setdefault(row.query_id, []).append(row)
+    return by_query
 
 
 def _inputs_of(queries: Sequence[StreamQuery]) -> dict[int, tuple[InputInfo, ...]]:
-    found: dict[int, list[InputInfo]] = {}
+    by_query: dict[int, list[InputInfo]] = {}
     for row in QueryInput.objects.filter(query__in=queries):
         subject = SubjectName(row.context, row.subject) if row.subject else None
-        found.setdefault(row.query_id, []).append(InputInfo(row.topic, row.side, subject))
-    return {number: tuple(listed) for number, listed in found.items()}
+        by_query.setdefault(row.query_id, []).append(InputInfo(row.topic, row.side, subject))
+    return {number: tuple(listed) for number, listed in by_query.items()}
 
 
 def _query(row: StreamQuery, variables: Sequence[StateVariable], inputs: tuple[InputInfo, ...]) -> QueryInfo:
@@ -311,21 +311,21 @@ def _query(row: StreamQuery, variables: Sequence[StateVariable], inputs: tuple[I
         allowed_value_schemas=row.allowed_value_schemas,
         allowed_schema_files=row.allowed_schema_files,
         scanned_at=row.scanned_at,
-        variables=len([each for each in variables if each.removed_at is None]),
-        worst=max(budgets_of(row, variables), key=lambda each: each.share, default=None),
+        variables=len([item for item in variables if item.removed_at is None]),
+        worst=max(budgets_of(row, variables), key=lambda item: item.share, default=None),
         inputs=inputs,
     )
 
 
 def budgets_of(row: StreamQuery, variables: Sequence[StateVariable]) -> list[BudgetInfo]:
     """The limits that count for a query: value schemas by variable, schema files by operator."""
-    found = [budget for each in variables if (budget := _budget(each, row)) is not None]
-    found += [
+    budgets = [budget for variable in variables if (budget := _budget(variable, row)) is not None]
+    budgets += [
         BudgetInfo("schema_files", operator["number"], "", operator["schema_files"], row.allowed_schema_files)
         for operator in row.operators
         if operator["schema_files"]
     ]
-    return found
+    return budgets
 
 
 def _budget(variable: StateVariable, row: StreamQuery) -> BudgetInfo | None:
@@ -340,10 +340,10 @@ def _schemas_of(variables: Sequence[StateVariable]) -> dict[int, tuple[SchemaInf
     for row in CarriedVersion.objects.filter(schema__variable__in=variables).order_by("path", "context", "subject"):
         name = SubjectName(row.context, row.subject)
         carried.setdefault(row.schema_id, []).append(CarriedInfo(name, row.version, row.path, tuple(row.fields)))
-    found: dict[int, list[SchemaInfo]] = {each.pk: [] for each in variables}
+    by_variable: dict[int, list[SchemaInfo]] = {variable.pk: [] for variable in variables}
     for schema in StateSchema.objects.filter(variable__in=variables).order_by("version"):
-        found[schema.variable_id].append(_schema(schema, tuple(carried.get(schema.pk, ()))))
-    return {number: tuple(listed) for number, listed in found.items()}
+        by_variable[schema.variable_id].append(_schema(schema, tuple(carried.get(schema.pk, ()))))
+    return {number: tuple(listed) for number, listed in by_variable.items()}
 
 
 def _schema(row: StateSchema, carried: tuple[CarriedInfo, ...]) -> SchemaInfo:
@@ -384,7 +384,7 @@ def _variable(
         rows_batch=row.rows_batch,
         rows_at=row.rows_at,
         rows_problem=row.rows_problem,
-        fields=tuple(FieldInfo(**each) for each in row.fields),
+        fields=tuple(FieldInfo(**field) for field in row.fields),
         expiry=row.expiry,
         schemas=schemas,
     )

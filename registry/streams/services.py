@@ -56,7 +56,7 @@ CACHE: Final = ReadCache(checkpoints=500)
 
 
 @dataclass(frozen=True)
-class Place:
+class CheckpointLocation:
     """A checkpoint's path or address with the roots that it has to lie in, and the opened store of an address."""
 
     path: str
@@ -74,17 +74,17 @@ class Place:
         return CACHE if self.store else None
 
 
-def checked_store(given: Mapping[str, Any]) -> CheckpointStore:
+def checked_store(settings: Mapping[str, Any]) -> CheckpointStore:
     """An unsaved row of those fields (the names are those of FIELDS). Nothing is connected to.
 
     Raises InvalidInput for fields that aren't what they should be or don't fit together, InvalidSecret.
     """
-    unknown = sorted(set(given) - set(FIELDS))
+    unknown = sorted(set(settings) - set(FIELDS))
     if unknown:
         raise InvalidInput(f"An object store has no setting {unknown[0][:40]!r}; it has {', '.join(FIELDS)}.")
-    if not all(isinstance(value, str) for value in given.values()):
+    if not all(isinstance(value, str) for value in settings.values()):
         raise InvalidInput(f"The settings of an object store are texts: {', '.join(FIELDS)}.")
-    values = {name: str(given.get(name, "")).strip() or usual for name, usual in FIELDS.items()}
+    values = {name: str(settings.get(name, "")).strip() or usual for name, usual in FIELDS.items()}
     connection = _connection(values["endpoint"], values["secret"])
     if bool(values["access_key_id"]) != bool(values["secret"]):
         raise InvalidInput("Give both the access key's id and the secret's name, or none of them for an open bucket.")
@@ -93,11 +93,11 @@ def checked_store(given: Mapping[str, Any]) -> CheckpointStore:
     return CheckpointStore(**values | {"endpoint": connection.url})
 
 
-def known_store(address: str) -> CheckpointStore | None:
+def store_of_address(address: str) -> CheckpointStore | None:
     """The store of the sources that have this address, None where none has. Raises InvalidInput where they differ."""
     rows = list(CheckpointStore.objects.filter(source__kind="state_store", source__name=address).order_by("pk")[:100])
-    told = {(row.endpoint, row.region, row.access_key_id, row.secret) for row in rows}
-    if len(told) > 1:
+    addresses = {(row.endpoint, row.region, row.access_key_id, row.secret) for row in rows}
+    if len(addresses) > 1:
         raise InvalidInput(f"Several sources have {address[:300]}, in different object stores; give its endpoint.")
     return rows[0] if rows else None
 
@@ -107,7 +107,9 @@ def location_of(path: str) -> Location:
     return parse_location(path, settings.CHECKPOINT_PROTOCOLS)
 
 
-def place_of(path: str, store: CheckpointStore | None = None, *, also: tuple[str, ...] = ()) -> Place:
+def checkpoint_location(
+    path: str, store: CheckpointStore | None = None, *, also: tuple[str, ...] = ()
+) -> CheckpointLocation:
     """Where to read a checkpoint, with its object store opened; `also` are roots beyond those of the settings.
 
     The roots are held against the path first, so that an address outside of them connects to nothing. Raises
@@ -117,7 +119,7 @@ def place_of(path: str, store: CheckpointStore | None = None, *, also: tuple[str
     if location.protocol == LOCAL:
         if store is not None:
             raise InvalidInput("A folder is in no object store: leave its endpoint empty, or write s3://BUCKET/FOLDER.")
-        return Place(path.strip(), (*map(str, settings.CHECKPOINT_ROOTS), *also))
+        return CheckpointLocation(path.strip(), (*map(str, settings.CHECKPOINT_ROOTS), *also))
     roots = (*settings.CHECKPOINT_ADDRESSES, *also)
     if not any(location.is_below(location_of_root(root)) for root in roots):
         raise InvalidCheckpoint(OUTSIDE)
@@ -125,15 +127,15 @@ def place_of(path: str, store: CheckpointStore | None = None, *, also: tuple[str
         raise InvalidInput(
             f"{location.text[:300]} is in an object store: give its endpoint, such as https://s3.example.com."
         )
-    return Place(location.text, roots, open_store(store))
+    return CheckpointLocation(location.text, roots, open_store(store))
 
 
-def place_of_known(path: str, given: Mapping[str, Any] | None = None) -> Place:
+def known_checkpoint_location(path: str, settings: Mapping[str, Any] | None = None) -> CheckpointLocation:
     """The same for an address whose store may be `given`, else is that of the source that has it."""
-    if given is not None:
-        return place_of(path, checked_store(given))
+    if settings is not None:
+        return checkpoint_location(path, checked_store(settings))
     location = location_of(path)
-    return place_of(path, None if location.protocol == LOCAL else known_store(location.text))
+    return checkpoint_location(path, None if location.protocol == LOCAL else store_of_address(location.text))
 
 
 def open_store(store: CheckpointStore) -> ObjectStore:
@@ -183,7 +185,7 @@ SEARCH: Final = Bounds(checkpoints=200, folders=2_000, depth=6, seconds=20.0)
 
 
 def check_planned_state(
-    *, checkpoint: str, plan: StatePlan, given: str, by: Actor, store: Mapping[str, Any] | None = None
+    *, checkpoint: str, plan: StatePlan, document: str, by: Actor, store: Mapping[str, Any] | None = None
 ) -> int:
     """Check what a restart with the plan would do to a checkpoint, and keep the report; gives its number.
 
@@ -192,15 +194,15 @@ def check_planned_state(
     field counts. Nothing is started, and the checkpoint is only read. Raises InvalidCheckpoint, InvalidInput,
     InvalidSchema, InvalidSecret, AddressRefused, RemoteUnavailable, NotSignedIn, NotAllowed.
     """
-    place = _place(checkpoint, store, by)
-    found = place.resolved
+    location = _place(checkpoint, store, by)
+    address = location.resolved
     report = check_state(
-        place.path,
-        place.roots,
+        location.path,
+        location.roots,
         plan,
-        filled=filled_of(found),
-        unread=why_rows_are_not_readable(found),
-        store=place.store,
+        filled=filled_of(address),
+        unread=why_rows_are_not_readable(address),
+        store=location.store,
     )
     values = report.to_dict() | {"texts": _texts(report)}
     if len(json.dumps(values)) > MAX_REPORT:
@@ -212,7 +214,7 @@ def check_planned_state(
             checkpoint=report.path,
             query_id=report.query_id[:200],
             verdict=report.verdict,
-            plan=given.replace("\0", "\ufffd"),
+            plan=document.replace("\0", "\ufffd"),
             report=values,
         )
     return row.pk
@@ -222,8 +224,8 @@ def check_document(*, checkpoint: str, plan: Any, by: Actor, store: Mapping[str,
     """The same for a plan document: its JSON text, or its values. Raises what check_planned_state does."""
     require(by, "state.check")
     read = parse_plan(plan) if isinstance(plan, str) else read_plan(plan)
-    given = plan if isinstance(plan, str) else json.dumps(plan, indent=2, ensure_ascii=False)
-    return check_planned_state(checkpoint=checkpoint, plan=read, given=given, by=by, store=store)
+    document = plan if isinstance(plan, str) else json.dumps(plan, indent=2, ensure_ascii=False)
+    return check_planned_state(checkpoint=checkpoint, plan=read, document=document, by=by, store=store)
 
 
 def _texts(report: Report) -> dict[str, str]:
@@ -232,8 +234,8 @@ def _texts(report: Report) -> dict[str, str]:
 
 def start_plan(*, checkpoint: str, by: Actor, store: Mapping[str, Any] | None = None) -> str:
     """A plan document that declares a checkpoint's state as it is, to be changed. Raises what check_planned_state does."""
-    place = _place(checkpoint, store, by)
-    return plan_as_is(place.path, place.roots, store=place.store)
+    location = _place(checkpoint, store, by)
+    return plan_as_is(location.path, location.roots, store=location.store)
 
 
 def discover(*, path: str, registry: str, by: Actor, store: Mapping[str, Any] | None = None) -> Discovery:
@@ -243,31 +245,31 @@ def discover(*, path: str, registry: str, by: Actor, store: Mapping[str, Any] | 
     InvalidInput, InvalidSecret, AddressRefused, RemoteUnavailable, RegistryNotFound, NotSignedIn, NotAllowed.
     """
     require(by, "source.manage", registry=get_registry(registry).name)
-    place = place_of_known(path, store)
-    return find_checkpoints(place.path, place.roots, store=place.store, cache=place.cache, bounds=SEARCH)
+    location = known_checkpoint_location(path, store)
+    return find_checkpoints(location.path, location.roots, store=location.store, cache=location.cache, bounds=SEARCH)
 
 
-def _place(checkpoint: str, store: Mapping[str, Any] | None, by: Actor) -> Place:
+def _place(checkpoint: str, store: Mapping[str, Any] | None, by: Actor) -> CheckpointLocation:
     """Where to read; naming an object store, and a secret for it, is for who may do so with sources."""
     require(by, "state.check")
     if store is not None:
         require(by, "source.manage")
-    return place_of_known(checkpoint, store)
+    return known_checkpoint_location(checkpoint, store)
 
 
 def discovery_dict(done: Discovery, sources: Mapping[str, int]) -> dict[str, Any]:
     """A search as JSON values; `sources` has the numbers of those that are sources already, by path."""
-    found = [
+    checkpoints = [
         {
-            "path": each.path,
-            "source": sources.get(each.path),
-            "refused": each.refused,
-            "checkpoint": _checkpoint_dict(each.checkpoint) if each.checkpoint else None,
+            "path": item.path,
+            "source": sources.get(item.path),
+            "refused": item.refused,
+            "checkpoint": _checkpoint_dict(item.checkpoint) if item.checkpoint else None,
         }
-        for each in done.found
+        for item in done.found
     ]
     return {
-        "found": found,
+        "found": checkpoints,
         "folders": done.folders,
         "ended_early": done.ended_early,
         "passed_over": list(done.passed_over),
@@ -278,12 +280,12 @@ def _checkpoint_dict(checkpoint: Checkpoint) -> dict[str, Any]:
     return {
         "operators": [
             {
-                "operator": each.number,
-                "name": each.name,
-                "description": each.description,
-                "variables": [variable.name for variable in each.variables],
+                "operator": operator.number,
+                "name": operator.name,
+                "description": operator.description,
+                "variables": [variable.name for variable in operator.variables],
             }
-            for each in checkpoint.operators
+            for operator in checkpoint.operators
         ],
         "last_committed_batch": checkpoint.last_committed_batch,
     }

@@ -68,7 +68,7 @@ class VersionShape:
 
 
 @dataclass(frozen=True)
-class Carried:
+class CarriedStruct:
     """A struct of a state value (`path`, empty for the value itself) whose fields a version has, all of them."""
 
     path: str
@@ -83,8 +83,8 @@ def spark_shape(avro_text: str) -> StructType | None:
         schema = json.loads(avro_text)
     except (ValueError, RecursionError):
         return None
-    found = _Converter().type(schema, 0)
-    return found if isinstance(found, StructType) else None
+    shape = _Converter().type(schema, 0)
+    return shape if isinstance(shape, StructType) else None
 
 
 class _Converter:
@@ -116,10 +116,10 @@ class _Converter:
             return MapType(Atomic("string"), self.type(schema.get("values"), depth + 1), True)
         if not isinstance(kind, str):
             return self.type(kind, depth + 1)
-        found = self._atomic(schema, kind)
+        atomic = self._atomic(schema, kind)
         if kind in ("enum", "fixed"):
-            self._name(schema, found, 1)
-        return found
+            self._name(schema, atomic, 1)
+        return atomic
 
     def _atomic(self, schema: Mapping[str, Any], kind: str) -> SparkType:
         logical = schema.get("logicalType")
@@ -129,7 +129,7 @@ class _Converter:
         return Atomic(name) if name else self.type(kind, MAX_DEPTH) if kind not in _PLAIN else Atomic(_PLAIN[kind])
 
     def _union(self, branches: Sequence[Any], depth: int) -> SparkType:
-        kinds = [each for each in branches if each != "null"]
+        kinds = [branch for branch in branches if branch != "null"]
         if len(kinds) == 1:
             return self.type(kinds[0], depth + 1)
         if set(map(str, kinds)) == {"int", "long"}:
@@ -138,11 +138,13 @@ class _Converter:
 
     def _record(self, schema: Mapping[str, Any], depth: int) -> SparkType:
         listed = schema.get("fields")
-        fields = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+        fields = [field for field in listed if isinstance(field, dict)] if isinstance(listed, list) else []
         self._name(schema, _UNKNOWN, 1)
         before = self._left
         made = StructType(
-            tuple(StructField(str(each.get("name")), self.type(each.get("type"), depth + 1), True) for each in fields)
+            tuple(
+                StructField(str(field.get("name")), self.type(field.get("type"), depth + 1), True) for field in fields
+            )
         )
         self._name(schema, made, before - self._left)
         return made
@@ -165,7 +167,7 @@ def structs_of(value_schema: str) -> list[tuple[str, StructType]]:
         value = parse_struct(value_schema)
     except InvalidSchema:
         return []
-    return [found for found, _ in zip(_below("", value), range(MAX_STRUCTS), strict=False)]
+    return [item for item, _ in zip(_below("", value), range(MAX_STRUCTS), strict=False)]
 
 
 def _below(path: str, type_: SparkType) -> Iterator[tuple[str, StructType]]:
@@ -184,34 +186,41 @@ def names_and_types(struct: StructType) -> dict[str, str]:
     return {field.name: str(field.type) for field in struct.fields}
 
 
-def carried_versions(value_schema: str, written_at: int | None, versions: Sequence[VersionShape]) -> list[Carried]:
+def carried_versions(
+    value_schema: str, written_at: int | None, versions: Sequence[VersionShape]
+) -> list[CarriedStruct]:
     """Which version each struct of a state value was most likely taken from, a subject at a time.
 
     A struct carries a version when at least MIN_FIELDS of its fields are there and the version has every one of the
     struct's fields, by name and type. Of several such versions: one with just these fields; else the newest that was
     registered before the schema was written; else the oldest.
     """
-    found = []
-    subjects = sorted({(each.context, each.subject) for each in versions})
+    carried = []
+    subjects = sorted({(version.context, version.subject) for version in versions})
     for path, struct in structs_of(value_schema):
-        wanted = names_and_types(struct)
-        if len(wanted) < MIN_FIELDS:
+        fields = names_and_types(struct)
+        if len(fields) < MIN_FIELDS:
             continue
-        for place in subjects:
+        for subject in subjects:
             fitting = [
-                each
-                for each in versions
-                if (each.context, each.subject) == place and wanted.items() <= names_and_types(each.shape).items()
+                version
+                for version in versions
+                if (version.context, version.subject) == subject
+                and fields.items() <= names_and_types(version.shape).items()
             ]
             if fitting:
-                found.append(Carried(path, tuple(wanted), _likeliest(fitting, len(wanted), written_at)))
-    return found
+                carried.append(CarriedStruct(path, tuple(fields), _likeliest(fitting, len(fields), written_at)))
+    return carried
 
 
 def _likeliest(fitting: Sequence[VersionShape], fields: int, written_at: int | None) -> VersionShape:
-    exact = [each for each in fitting if len(each.shape.fields) == fields]
-    known = [each for each in exact or fitting if written_at is None or each.registered_at <= written_at]
-    return max(known, key=lambda each: each.version) if known else min(exact or fitting, key=lambda each: each.version)
+    exact = [version for version in fitting if len(version.shape.fields) == fields]
+    earlier = [version for version in exact or fitting if written_at is None or version.registered_at <= written_at]
+    return (
+        max(earlier, key=lambda version: version.version)
+        if earlier
+        else min(exact or fitting, key=lambda version: version.version)
+    )
 
 
 def departures(value_schema: str, latest: StructType) -> list[tuple[str, str, str]]:
@@ -221,16 +230,16 @@ def departures(value_schema: str, latest: StructType) -> list[tuple[str, str, st
     as a wider type is no departure.
     """
     declared = names_and_types(latest)
-    found = []
+    result = []
     for path, struct in structs_of(value_schema):
-        held = names_and_types(struct)
-        shared = [name for name in held if name in declared]
+        state_types = names_and_types(struct)
+        shared = [name for name in state_types if name in declared]
         if len(shared) >= MIN_FIELDS:
-            found += [
-                (below(path, name), held[name], declared[name])
+            result += [
+                (below(path, name), state_types[name], declared[name])
                 for name in shared
-                if held[name] != declared[name]
-                and (declared[name], held[name]) not in _WIDER
+                if state_types[name] != declared[name]
+                and (declared[name], state_types[name]) not in _WIDER
                 and "unknown" not in declared[name]
             ]
-    return found
+    return result

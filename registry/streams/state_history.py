@@ -18,8 +18,8 @@ from django.utils import timezone
 
 from registry.checkpoints import Operator
 from registry.streams.models import CarriedVersion, QueryInput, StateSchema, StateVariable, StreamQuery
-from registry.streams.scan_result import MAX_NAME, QuerySeen, SchemaSeen, VariableSeen
-from registry.streams.spark_shapes import Carried, VersionShape, carried_versions, spark_shape
+from registry.streams.scan_result import MAX_NAME, ScannedQuery, ScannedSchema, ScannedVariable
+from registry.streams.spark_shapes import CarriedStruct, VersionShape, carried_versions, spark_shape
 from registry.subjects.models import Registry, SchemaVersion
 
 
@@ -30,26 +30,26 @@ def shapes_of(registry: Registry, subjects: Collection[tuple[str, str]]) -> list
     """
     if not subjects:
         return []
-    wanted = Q()
+    condition = Q()
     for context in sorted({context for context, _ in subjects}):
-        names = [name for place, name in subjects if place == context]
-        wanted |= Q(subject__context__name=context, subject__name__in=names)
+        names = [name for subject_context, name in subjects if subject_context == context]
+        condition |= Q(subject__context__name=context, subject__name__in=names)
     rows = (
-        SchemaVersion.objects.filter(wanted, subject__context__registry=registry, schema__schema_type="AVRO")
+        SchemaVersion.objects.filter(condition, subject__context__registry=registry, schema__schema_type="AVRO")
         .order_by("subject_id", "version")
         .values_list("subject__context__name", "subject__name", "version", "created_at", "schema__canonical")
     )
-    found: list[VersionShape] = []
+    shapes: list[VersionShape] = []
     for context, name, version, created_at, text in rows:
         shape = spark_shape(text)
         if shape is not None:
-            found.append(VersionShape(context, name, version, int(created_at.timestamp() * 1000), shape))
-    return found
+            shapes.append(VersionShape(context, name, version, int(created_at.timestamp() * 1000), shape))
+    return shapes
 
 
 def latest_of(shapes: Sequence[VersionShape]) -> dict[tuple[str, str], VersionShape]:
     """The newest version of each subject."""
-    return {(each.context, each.subject): each for each in shapes}
+    return {(shape.context, shape.subject): shape for shape in shapes}
 
 
 _UNSTORABLE: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -60,42 +60,48 @@ VariableKey = tuple[int, str]
 
 
 @transaction.atomic
-def keep_query(*, source_id: int, registry: Registry, seen: QuerySeen) -> int:
+def keep_query(*, source_id: int, registry: Registry, scanned: ScannedQuery) -> int:
     """Keep a query as a scan of `source_id` saw it; gives its number. Kept twice, it is there once.
 
     Versions that the checkpoint's files no longer have stay: they were there. A checkpoint that was made anew under its
     old path is another query, which begins with nothing. Variables whose rows weren't asked for keep what was read.
     """
-    query = _keep_query(source_id, registry, seen)
-    variables = _keep_variables(query, seen)
-    schemas = _keep_schemas(variables, seen)
-    _keep_inputs(query, seen)
+    query = _keep_query(source_id, registry, scanned)
+    variables = _keep_variables(query, scanned)
+    schemas = _keep_schemas(variables, scanned)
+    _keep_inputs(query, scanned)
     _keep_carried(query, registry, schemas)
     return query.pk
 
 
-def _keep_query(source_id: int, registry: Registry, seen: QuerySeen) -> StreamQuery:
-    found = seen.checkpoint
-    path = clean(found.path, 4096)
+def _keep_query(source_id: int, registry: Registry, scanned: ScannedQuery) -> StreamQuery:
+    checkpoint = scanned.checkpoint
+    path = clean(checkpoint.path, 4096)
     query = StreamQuery.objects.select_for_update().filter(source_id=source_id, path=path).first()
-    query_id = clean(found.query_id, 200)
+    query_id = clean(checkpoint.query_id, 200)
     if query is not None and query.query_id != query_id:
         query.delete()
         query = None
     query = query or StreamQuery(source_id=source_id, path=path, query_id=query_id)
     query.registry = registry
-    newest = found.settings[-1] if found.settings else None
+    newest = checkpoint.settings[-1] if checkpoint.settings else None
     query.provider = clean(newest.provider, 200) if newest else ""
     query.encoding = clean(newest.encoding, 64) if newest else ""
-    query.last_planned_batch, query.last_committed_batch = found.last_planned_batch, found.last_committed_batch
-    query.last_batch_at = moment_of(found.last_batch_time)
-    query.allowed_value_schemas, query.allowed_schema_files = found.limits.value_schemas, found.limits.schema_files
-    query.operators = [_operator(each, seen.timers.get(each.number)) for each in found.operators]
+    query.last_planned_batch, query.last_committed_batch = (
+        checkpoint.last_planned_batch,
+        checkpoint.last_committed_batch,
+    )
+    query.last_batch_at = moment_of(checkpoint.last_batch_time)
+    query.allowed_value_schemas, query.allowed_schema_files = (
+        checkpoint.limits.value_schemas,
+        checkpoint.limits.schema_files,
+    )
+    query.operators = [_operator(item, scanned.timers.get(item.number)) for item in checkpoint.operators]
     query.runs = [
         cleaned({key: value for key, value in asdict(run).items() if key != "settings"} | {"settings": run.settings})
-        for run in found.settings[-20:]
+        for run in checkpoint.settings[-20:]
     ]
-    query.problems = [clean(each, 1000) for each in found.problems[:50]]
+    query.problems = [clean(item, 1000) for item in checkpoint.problems[:50]]
     query.scanned_at = timezone.now()
     query.save()
     return query
@@ -112,22 +118,24 @@ def _operator(operator: Operator, timers: Mapping[str, Any] | None) -> dict[str,
             "encoding": operator.encoding,
             "why_fixed": operator.why_fixed or "",
             "schema_files": operator.schema_files,
-            "internal": [each.meaning for each in operator.internal[:50]],
+            "internal": [column_family.meaning for column_family in operator.internal[:50]],
             "timers": dict(timers) if timers is not None else None,
         }
     )
     return described
 
 
-def _keep_variables(query: StreamQuery, seen: QuerySeen) -> dict[VariableKey, tuple[StateVariable, VariableSeen]]:
-    known = {(row.operator, row.name): row for row in query.variables.all()}
-    kept: dict[VariableKey, tuple[StateVariable, VariableSeen]] = {}
-    for each in seen.variables:
-        key = (each.operator.number, clean(each.known.name, MAX_NAME))
-        row = known.get(key) or StateVariable(query=query, operator=key[0], name=key[1])
-        _describe(row, each)
-        kept[key] = (row, each)
-    rows = [row for row, _ in kept.values()]
+def _keep_variables(
+    query: StreamQuery, scanned: ScannedQuery
+) -> dict[VariableKey, tuple[StateVariable, ScannedVariable]]:
+    stored = {(row.operator, row.name): row for row in query.variables.all()}
+    rows_by_key: dict[VariableKey, tuple[StateVariable, ScannedVariable]] = {}
+    for variable in scanned.variables:
+        key = (variable.operator.number, clean(variable.known.name, MAX_NAME))
+        row = stored.get(key) or StateVariable(query=query, operator=key[0], name=key[1])
+        _describe(row, variable)
+        rows_by_key[key] = (row, variable)
+    rows = [row for row, _ in rows_by_key.values()]
     StateVariable.objects.bulk_create(
         rows,
         batch_size=BATCH,
@@ -135,38 +143,40 @@ def _keep_variables(query: StreamQuery, seen: QuerySeen) -> dict[VariableKey, tu
         unique_fields=("query", "operator", "name"),
         update_fields=(*_VARIABLE, *_ROWS),
     )
-    return kept
+    return rows_by_key
 
 
-def _describe(row: StateVariable, seen: VariableSeen) -> None:
-    known, operator = seen.known, seen.operator
-    row.label, row.kind, row.ttl = clean(known.label, MAX_NAME), known.kind[:32], known.ttl
+def _describe(row: StateVariable, scanned: ScannedVariable) -> None:
+    state_variable, operator = scanned.known, scanned.operator
+    row.label, row.kind, row.ttl = clean(state_variable.label, MAX_NAME), state_variable.kind[:32], state_variable.ttl
     row.encoding, row.why_fixed = clean(operator.encoding, 64), clean(operator.why_fixed or "", 1000)
-    row.value_schemas_used, row.removed_at = max(0, known.value_schemas_used), known.removed_at
-    if known.removed_at is not None:  # its rows are gone, or out of reach
+    row.value_schemas_used, row.removed_at = max(0, state_variable.value_schemas_used), state_variable.removed_at
+    if state_variable.removed_at is not None:  # its rows are gone, or out of reach
         row.rows = row.keys = row.bytes = row.rows_batch = None
         row.fields, row.expiry, row.rows_problem = [], {}, ""
-    if seen.rows is None:
+    if scanned.rows is None:
         return
-    row.rows_problem, row.rows_at = clean(seen.rows.problem, 1000), timezone.now()
-    if not seen.rows.problem:
-        row.rows, row.keys, row.bytes = seen.rows.rows, seen.rows.keys, seen.rows.bytes
-        row.rows_batch, row.fields = seen.rows.batch, cleaned(list(seen.rows.fields))
-        row.expiry = cleaned(dict(seen.rows.expiry))
+    row.rows_problem, row.rows_at = clean(scanned.rows.problem, 1000), timezone.now()
+    if not scanned.rows.problem:
+        row.rows, row.keys, row.bytes = scanned.rows.rows, scanned.rows.keys, scanned.rows.bytes
+        row.rows_batch, row.fields = scanned.rows.batch, cleaned(list(scanned.rows.fields))
+        row.expiry = cleaned(dict(scanned.rows.expiry))
 
 
-def _keep_schemas(kept: Mapping[VariableKey, tuple[StateVariable, VariableSeen]], seen: QuerySeen) -> list[StateSchema]:
+def _keep_schemas(
+    variables: Mapping[VariableKey, tuple[StateVariable, ScannedVariable]], scanned: ScannedQuery
+) -> list[StateSchema]:
     """All versions of the query, old and new; a new one gets the next number of its variable."""
-    owners = [row.pk for row, _ in kept.values()]
+    owners = [row.pk for row, _ in variables.values()]
     stored = list(StateSchema.objects.filter(variable__in=owners))
     by_variable: dict[int, dict[tuple[str, str], StateSchema]] = {}
     for row in stored:
         by_variable.setdefault(row.variable_id, {})[row.file, row.content_hash] = row
     new: list[StateSchema] = []
-    for variable, each in kept.values():
+    for variable, variable_seen in variables.values():
         there = by_variable.setdefault(variable.pk, {})
         number = max((row.version for row in there.values()), default=0)
-        for schema in each.schemas:
+        for schema in variable_seen.schemas:
             key = (clean(schema.known.file, 500), schema.content_hash)
             if key in there:
                 continue
@@ -177,35 +187,36 @@ def _keep_schemas(kept: Mapping[VariableKey, tuple[StateVariable, VariableSeen]]
     return stored + new
 
 
-def _schema(variable: StateVariable, number: int, key: tuple[str, str], seen: SchemaSeen) -> StateSchema:
-    known = seen.known
+def _schema(variable: StateVariable, number: int, key: tuple[str, str], scanned: ScannedSchema) -> StateSchema:
+    version_seen = scanned.known
     return StateSchema(
         variable=variable,
         version=number,
-        schema_id=known.schema_id,
-        batch=known.batch,
-        start=seen.start,
-        written_at=moment_of(known.written_at),
+        schema_id=version_seen.schema_id,
+        batch=version_seen.batch,
+        start=scanned.start,
+        written_at=moment_of(version_seen.written_at),
         file=key[0],
         content_hash=key[1],
-        key_schema=clean(known.key_schema),
-        value_schema=clean(known.value_schema),
-        map_key_schema=clean(known.map_key_schema or ""),
-        avro_schema=clean(seen.avro_schema),
-        why_no_avro=clean(seen.why_no_avro, 1000),
+        key_schema=clean(version_seen.key_schema),
+        value_schema=clean(version_seen.value_schema),
+        map_key_schema=clean(version_seen.map_key_schema or ""),
+        avro_schema=clean(scanned.avro_schema),
+        why_no_avro=clean(scanned.why_no_avro, 1000),
     )
 
 
-def _keep_inputs(query: StreamQuery, seen: QuerySeen) -> None:
-    wanted = {
-        (clean(each.topic, 249), each.side, clean(each.context, 255), clean(each.subject, 1024)) for each in seen.inputs
+def _keep_inputs(query: StreamQuery, scanned: ScannedQuery) -> None:
+    inputs = {
+        (clean(item.topic, 249), item.side, clean(item.context, 255), clean(item.subject, 1024))
+        for item in scanned.inputs
     }
-    known = {(row.topic, row.side, row.context, row.subject): row.pk for row in query.inputs.all()}
-    QueryInput.objects.filter(pk__in=[number for key, number in known.items() if key not in wanted]).delete()
+    stored = {(row.topic, row.side, row.context, row.subject): row.pk for row in query.inputs.all()}
+    QueryInput.objects.filter(pk__in=[number for key, number in stored.items() if key not in inputs]).delete()
     QueryInput.objects.bulk_create(
         [
             QueryInput(query=query, topic=topic, side=side, context=context, subject=subject)
-            for topic, side, context, subject in sorted(wanted - known.keys())
+            for topic, side, context, subject in sorted(inputs - stored.keys())
         ],
         batch_size=BATCH,
     )
@@ -218,20 +229,20 @@ def _keep_carried(query: StreamQuery, registry: Registry, schemas: Sequence[Stat
     rows = []
     for schema in schemas:
         written_at = int(schema.written_at.timestamp() * 1000) if schema.written_at else None
-        rows += [_carried(schema, each) for each in carried_versions(schema.value_schema, written_at, versions)]
+        rows += [_carried(schema, carried) for carried in carried_versions(schema.value_schema, written_at, versions)]
     CarriedVersion.objects.filter(schema__variable__query=query).delete()
     CarriedVersion.objects.bulk_create(rows, batch_size=BATCH)
 
 
-def _carried(schema: StateSchema, found: Carried) -> CarriedVersion:
-    version: VersionShape = found.version
+def _carried(schema: StateSchema, carried: CarriedStruct) -> CarriedVersion:
+    version: VersionShape = carried.version
     return CarriedVersion(
         schema=schema,
         context=version.context,
         subject=version.subject,
         version=version.version,
-        path=clean(found.path, 1000),
-        fields=list(found.fields)[:200],
+        path=clean(carried.path, 1000),
+        fields=list(carried.fields)[:200],
     )
 
 
@@ -257,7 +268,7 @@ def cleaned(value: Any) -> Any:
     if isinstance(value, str):
         return clean(value, 4096)
     if isinstance(value, Mapping):
-        return {clean(str(key), 1000): cleaned(held) for key, held in value.items()}
+        return {clean(str(key), 1000): cleaned(item) for key, item in value.items()}
     if isinstance(value, Iterable):
-        return [cleaned(held) for held in value]
+        return [cleaned(item) for item in value]
     return value

@@ -38,9 +38,9 @@ def readers_of(registry: Registry, subject: SubjectName | None, *, topic: str = 
     """Queries that read the topic or the subject, and those whose state carries it, by path, 20 at most; two queries."""
     topics: dict[tuple[str, int], set[str]] = {}
     versions: dict[tuple[str, int], set[int]] = {}
-    wanted = Q(topic=topic) if topic else Q(pk__in=())
+    condition = Q(topic=topic) if topic else Q(pk__in=())
     if subject is not None:
-        wanted |= Q(context=subject.context, subject=subject.subject)
+        condition |= Q(context=subject.context, subject=subject.subject)
         carried = CarriedVersion.objects.filter(
             schema__variable__query__registry=registry,
             schema__variable__removed_at=None,
@@ -50,7 +50,7 @@ def readers_of(registry: Registry, subject: SubjectName | None, *, topic: str = 
         at = "schema__variable__query"
         for path, number, version in carried.values_list(f"{at}__path", f"{at}_id", "version").distinct():
             versions.setdefault((path, number), set()).add(version)
-    inputs = QueryInput.objects.filter(wanted, query__registry=registry)
+    inputs = QueryInput.objects.filter(condition, query__registry=registry)
     for path, number, name in inputs.values_list("query__path", "query_id", "topic").distinct():
         topics.setdefault((path, number), set()).add(name)
     return [
@@ -83,12 +83,12 @@ def state_evidence(registry: Registry, subject: SubjectName, versions: Sequence[
         .annotate(newest=Max("schema__variable__schemas__version"))
         .order_by("version", "schema__variable__query__path", "schema__variable__name", "-schema__version")
     )
-    found: dict[int, list[Evidence]] = {}
+    by_version: dict[int, list[Evidence]] = {}
     for row in rows:
-        listed = found.setdefault(row.version, [])
+        listed = by_version.setdefault(row.version, [])
         if len(listed) < MAX_NAMED:
             listed.append(_evidence(row, is_current=row.schema.version == row.newest))
-    return found
+    return by_version
 
 
 def _evidence(row: CarriedVersion, *, is_current: bool) -> Evidence:

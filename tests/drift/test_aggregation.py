@@ -91,9 +91,9 @@ def test_a_topic_that_was_not_read_resolves_nothing(
     source: Source, system: Actor, values: dict[str, Any], complete: bool, nothing: bool
 ) -> None:
     scan(source, system, judged())
-    seen = replace(topic(), **values)
+    unread_topic = replace(topic(), **values)
     for _ in range(3):
-        scan(source, system, topics=(seen,), complete=complete, read=READ | {"nothing": nothing})
+        scan(source, system, topics=(unread_topic,), complete=complete, read=READ | {"nothing": nothing})
     assert states() == {"finding a": "open"}
     assert only().clean_scans == 0
 
@@ -157,9 +157,9 @@ def test_who_may(source: Source, system: Actor, person: Person) -> None:
         ):
             with pytest.raises(NotAllowed):
                 forbidden()
-    for wrong in ({"reason": " "}, {"reason": "x", "until": timezone.now()}, {"reason": "x" * 5000}):
+    for values in ({"reason": " "}, {"reason": "x", "until": timezone.now()}, {"reason": "x" * 5000}):
         with pytest.raises(InvalidInput):
-            services.acknowledge(finding_id=number, by=person("approver"), **wrong)
+            services.acknowledge(finding_id=number, by=person("approver"), **values)
     with pytest.raises(FindingNotFound):
         services.reopen(finding_id=10**9, by=system)
 
@@ -189,7 +189,7 @@ def test_a_mute_ends_by_itself(source: Source, system: Actor) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    "mute_values",
     [
         {"rule": "X", "reason": " "},
         {"reason": "everything"},
@@ -198,9 +198,9 @@ def test_a_mute_ends_by_itself(source: Source, system: Actor) -> None:
         {"rule": "X", "reason": "x", "until": timezone.now() - timedelta(days=1)},
     ],
 )
-def test_a_mute_that_cannot_be(registries: None, system: Actor, wrong: dict[str, Any]) -> None:
+def test_a_mute_that_cannot_be(registries: None, system: Actor, mute_values: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput):
-        services.mute(registry="dev", by=system, **wrong)
+        services.mute(registry="dev", by=system, **mute_values)
 
 
 def test_the_audit_has_decisions_and_not_what_scans_count(source: Source, system: Actor) -> None:
@@ -300,11 +300,11 @@ def _many(number: int) -> tuple[Observation, ...]:
 def test_keeping_takes_as_many_queries_for_a_thousand_rows_as_for_ten(source: Source, system: Actor) -> None:
     def queries(number: int) -> int:
         topics = tuple(topic(name=f"t{n}") for n in range(10))
-        found = [judged(topic=f"t{n % 10}", fingerprint=f"{n:064d}") for n in range(number)]
+        findings = [judged(topic=f"t{n % 10}", fingerprint=f"{n:064d}") for n in range(number)]
         with CaptureQueriesContext(
             connection,
         ) as captured:
-            scan(source, system, *found, topics=topics, observations=_many(number))
+            scan(source, system, *findings, topics=topics, observations=_many(number))
         return len(captured)
 
     queries(10)
@@ -329,8 +329,8 @@ def test_a_rollout_is_held_by_drift_and_by_what_was_not_looked_at(source: Source
     assert (gate.passed, gate.unscanned) == (False, ("topics (never scanned)",))
     scan(source, system, judged(severity="risk"))
     assert selectors.hold_rollout(fail_on="break", registry="dev").passed
-    held = selectors.hold_rollout(fail_on="risk")
-    assert (held.passed, [info.severity for info in held.findings]) == (False, ["risk"])
+    risk_gate = selectors.hold_rollout(fail_on="risk")
+    assert (risk_gate.passed, [info.severity for info in risk_gate.findings]) == (False, ["risk"])
     assert selectors.hold_rollout(fail_on="risk", registry="prod").passed
     assert selectors.hold_rollout(fail_on="risk", subject="other-value").passed
     services.queue_scan(source_id=source.pk, by=system)
@@ -383,10 +383,10 @@ def test_spans_become_hours(case: str) -> None:
     )
 )
 def test_no_message_is_lost_and_the_counts_are_bounded(parts: list[dict[str, Any]]) -> None:
-    found = by_hour(ByHour({}), parts)
-    assert sum(found.counts.values()) + found.earlier == sum(item["messages"] for item in parts)
-    assert len(found.counts) <= MOST_HOURS
-    assert ByHour.of_evidence(found.to_evidence()) == found
+    hours = by_hour(ByHour({}), parts)
+    assert sum(hours.counts.values()) + hours.earlier == sum(item["messages"] for item in parts)
+    assert len(hours.counts) <= MOST_HOURS
+    assert ByHour.of_evidence(hours.to_evidence()) == hours
 
 
 @pytest.mark.django_db
@@ -411,9 +411,9 @@ def test_what_a_scan_counted_is_kept_once_for_all_partitions(registries: None, s
     evidence = Finding.objects.get().evidence
     assert evidence["ids_by_hour"] == {"2026-11-21 09:00": 27, "2026-11-21 10:00": 3}
     assert evidence["ids_by_hour_spread"] == 0
-    assert not any("hours" in each for each in evidence["partitions"])
+    assert not any("hours" in row for row in evidence["partitions"])
     scan(source, system, judged("b", rule="UNFRAMED_DATA", evidence={"topic": "orders", "partitions": counted}))
-    assert not any("hours" in each for each in Finding.objects.get(rule="UNFRAMED_DATA").evidence["partitions"])
+    assert not any("hours" in row for row in Finding.objects.get(rule="UNFRAMED_DATA").evidence["partitions"])
 
 
 def test_the_judgement_hands_on_what_the_scan_counted() -> None:
@@ -426,8 +426,8 @@ def test_the_judgement_hands_on_what_the_scan_counted() -> None:
 
 
 def test_the_table_says_what_it_rests_on() -> None:
-    found = by_hour(ByHour({}), [part(2, NINE, NINE + HOUR), part(5, NINE - 90 * HOUR)])
-    (table,) = bar_tables(found.to_evidence())
+    hours = by_hour(ByHour({}), [part(2, NINE, NINE + HOUR), part(5, NINE - 90 * HOUR)])
+    (table,) = bar_tables(hours.to_evidence())
     assert [(bar.label, bar.count) for bar in table.bars][-1] == ("2026-11-21 10:00", 1)
     assert table.note == (
         "Of what scans read. 2 messages lie in spans of several hours and are spread evenly over them."
@@ -439,14 +439,14 @@ def test_the_table_says_what_it_rests_on() -> None:
 
 @pytest.mark.django_db
 def test_a_truncate_of_before_is_read_as_any_other(registries: None, system: Actor) -> None:
-    source, places = make_source(), [part(3, NINE)]
-    old = {"topic": "orders", "partitions": 3, "truncates": places}
-    for fingerprint, evidence in (("a", old), ("b", {"topic": "orders", "partitions": places})):
+    source, partitions = make_source(), [part(3, NINE)]
+    old = {"topic": "orders", "partitions": 3, "truncates": partitions}
+    for fingerprint, evidence in (("a", old), ("b", {"topic": "orders", "partitions": partitions})):
         scan(source, system, judged(fingerprint, rule="UNFRAMED_DATA", evidence={"topic": "orders"}))
         Finding.objects.filter(fingerprint=fingerprint * 64).update(rule="TRUNCATE_OUT_OF_ORDER", evidence=evidence)
     with connection.cursor() as cursor:
         cursor.execute(import_module("registry.drift.migrations.0005_places_of_truncates").MOVE)
     assert [finding.evidence for finding in Finding.objects.order_by("pk")] == [
-        {"topic": "orders", "topic_partitions": 3, "partitions": places},
-        {"topic": "orders", "partitions": places},
+        {"topic": "orders", "topic_partitions": 3, "partitions": partitions},
+        {"topic": "orders", "partitions": partitions},
     ]

@@ -111,9 +111,9 @@ def test_what_cannot_be_used_is_refused(registries: None, system: Actor, values:
 def test_the_database_keeps_one_of_a_label_and_a_time(registries: None, system: Actor) -> None:
     tell(system)
     row = Deployment.objects.get()
-    for wrong in ({"label": row.label, "at": row.at}, {"label": "", "at": row.at}):
+    for values in ({"label": row.label, "at": row.at}, {"label": "", "at": row.at}):
         with pytest.raises(IntegrityError), transaction.atomic():
-            Deployment.objects.create(registry=row.registry, told_by="x", **wrong)
+            Deployment.objects.create(registry=row.registry, told_by="x", **values)
 
 
 READS = Grant(READER)
@@ -172,8 +172,8 @@ def test_what_was_deployed_in_the_hour_before_is_suspected(source: Source, syste
         tell(system, label, at=now - minutes * MINUTE, **values)
     finding = found(source, system)
     Finding.objects.update(first_seen=now)
-    told = suspicions_of(finding.pk).found
-    assert [(item.name, item.seconds_before) for item in told if item.kind == "deployed"] == [
+    suspected = suspicions_of(finding.pk).found
+    assert [(item.name, item.seconds_before) for item in suspected if item.kind == "deployed"] == [
         ("all 1", 180), ("its subject", 240), ("its client", 300),
     ]  # fmt: skip
 
@@ -187,9 +187,9 @@ def test_many_deployments_take_as_many_queries_and_some_are_told(source: Source,
         tell(system, f"b {number}", client="" if number % 2 else "none")
     Finding.objects.update(first_seen=timezone.now())
     with CaptureQueriesContext(connection) as many:
-        told = suspicions_of(finding.pk).found
+        suspected = suspicions_of(finding.pk).found
     assert len(many) == len(few)
-    assert [item.name for item in told] == [f"b {number}" for number in (11, 9, 7)], (
+    assert [item.name for item in suspected] == [f"b {number}" for number in (11, 9, 7)], (
         "the rest is left to what the audit proves"
     )
 
@@ -201,15 +201,15 @@ def test_the_page_says_it_and_marks_the_hour(source: Source, system: Actor, look
     tell(system, f"billing {NASTY}", at=at, url="https://ci.example/runs/7?a=1&b=2")
     tell(system, "no address", at=at + MINUTE)
     finding = found(source, system, evidence={"topic": "orders", "partitions": [part]})
-    answer = look("reader").get(f"/ui/findings/{finding.pk}")
-    text = answer.content.decode()
-    rows = answer.context["page"].suspected.rows
+    response = look("reader").get(f"/ui/findings/{finding.pk}")
+    text = response.content.decode()
+    rows = response.context["page"].suspected.rows
     assert [(row.before, row.sentence) for row in rows] == [
         ("44 minutes before", "no address was deployed"), ("45 minutes before", f"billing {NASTY} was deployed"),
     ]  # fmt: skip
     assert NASTY not in text
     assert '<a href="https://ci.example/runs/7?a=1&amp;b=2" rel="noopener noreferrer">' in text
-    (table, *_) = answer.context["page"].bars
+    (table, *_) = response.context["page"].bars
     assert [(bar.label, bar.count, bar.marks) for bar in table.bars] == [
         (f"{at:%Y-%m-%d %H}:00", 0, (f"{at:%H}:30 billing {NASTY}", f"{at:%H}:31 no address")),
         (f"{at + timedelta(hours=1):%Y-%m-%d %H}:00", 3, ()),
@@ -239,19 +239,19 @@ def test_a_pipeline_tells_and_pages_through_them(registries: None, system: Actor
     assert post(label="").status_code == post(url="ftp://x").status_code == 422
     for number in range(4):
         assert post(label=f"shipping {number}").status_code == 201  # all at one time: numbers decide
-    seen: list[str] = []
+    labels: list[str] = []
     address = "/api/v1/deployments?registry=dev&limit=2"
     page = api.get(address).json()
     while page["before"]:
-        seen += [row["label"] for row in page["deployments"]]
+        labels += [row["label"] for row in page["deployments"]]
         page = api.get(f"{address}&before={page['before']}").json()
-    seen += [row["label"] for row in page["deployments"]]
-    assert seen == ["shipping 3", "shipping 2", "shipping 1", "shipping 0", "billing 4.2.0"]
+    labels += [row["label"] for row in page["deployments"]]
+    assert labels == ["shipping 3", "shipping 2", "shipping 1", "shipping 0", "billing 4.2.0"]
     assert [row["label"] for row in api.get("/api/v1/deployments?label=shipping 1").json()["deployments"]] == [
         "shipping 1"
     ]
-    for wrong in ("before=x", "before=1", "before=-1-1", f"before={'9' * 18}-1", "limit=0", "colour=red"):
-        assert api.get(f"/api/v1/deployments?{wrong}").status_code == 422, wrong
+    for query in ("before=x", "before=1", "before=-1-1", f"before={'9' * 18}-1", "limit=0", "colour=red"):
+        assert api.get(f"/api/v1/deployments?{query}").status_code == 422, query
 
 
 def test_a_page_is_one_query(registries: None, system: Actor) -> None:
@@ -263,10 +263,10 @@ def test_a_page_is_one_query(registries: None, system: Actor) -> None:
 
 def test_they_are_kept_for_a_time(registries: None, system: Actor) -> None:
     tell(system, "new")
-    place = Registry.objects.get(name="dev")
+    registry = Registry.objects.get(name="dev")
     for number in range(3):
         old = timezone.now() - KEPT - (number + 1) * MINUTE
-        Deployment.objects.create(registry=place, label=f"old {number}", at=old, told_by="x")
+        Deployment.objects.create(registry=registry, label=f"old {number}", at=old, told_by="x")
     assert prune_deployments(by=system_actor("schedule")) == 3
     prune_task()
     assert list(Deployment.objects.values_list("label", flat=True)) == ["new"]
@@ -355,7 +355,7 @@ def test_it_began_with_its_first_message_where_that_has_a_time(evidence: dict[st
 
 
 def test_a_release_stands_for_its_registration(source: Source, system: Actor) -> None:
-    place = suspicions._Place(Registry.objects.get(name="dev"), source.pk, "orders-value", 7, 1, 3)
+    scope = suspicions._FindingScope(Registry.objects.get(name="dev"), source.pk, "orders-value", 7, 1, 3)
     at = SEEN - timedelta(minutes=3)
     release = {"environment_id": 3, "context_name": ".", "subject_name": "orders-value", "version_number": 4, "request_id": 9}  # fmt: skip
     events: list[dict[str, Any]] = [
@@ -365,10 +365,14 @@ def test_a_release_stands_for_its_registration(source: Source, system: Actor) ->
             "after": {"subject_id": 7, "version": 4},
         },
     ]  # fmt: skip
-    told = suspicions._told([(event, suspicions._kind(event, place) or "source") for event in events], place, SEEN)
-    assert [(item.kind, item.version, item.request, item.seconds_before) for item in told] == [("released", 4, 9, 180)]
+    suspected = suspicions._suspicions(
+        [(event, suspicions._kind(event, scope) or "source") for event in events], scope, SEEN
+    )
+    assert [(item.kind, item.version, item.request, item.seconds_before) for item in suspected] == [
+        ("released", 4, 9, 180)
+    ]
     events[0]["after"] = release | {"environment_id": 4}
-    assert suspicions._kind(events[0], place) is None, "a release elsewhere is none here"
+    assert suspicions._kind(events[0], scope) is None, "a release elsewhere is none here"
 
 
 def test_a_version_without_the_request_that_it_needed_is_said_to_be_that(
@@ -390,21 +394,21 @@ def test_many_changes_take_as_many_queries_and_some_are_told(source: Source, sys
     for number in range(12):
         register_fields(system, ORDERS_VALUE, f"f{number}")
     with CaptureQueriesContext(connection) as many:
-        told = suspicions_of(finding.pk).found
+        suspected = suspicions_of(finding.pk).found
     assert len(many) == len(few) <= 6
-    assert len(told) == MAX_TOLD
+    assert len(suspected) == MAX_TOLD
 
 
 def test_the_page_tells_them_with_links(source: Source, system: Actor, look: Callable[[str], Client]) -> None:
     register_fields(system)
     set_config(registry="dev", subject=None, by=system, level="FORWARD")
     finding = new_finding(source, system)
-    answer = look("reader").get(f"/ui/findings/{finding.pk}")
-    rows = answer.context["page"].suspected.rows
+    response = look("reader").get(f"/ui/findings/{finding.pk}")
+    rows = response.context["page"].suspected.rows
     assert [row.sentence for row in rows] == [
         "the compatibility level was set to FORWARD", "version 1 was registered",
     ]  # fmt: skip
     assert rows[1].url == "/ui/registries/dev/subjects/orders-value/?version=1"
     for row in rows:
         assert look("reader").get(row.url).status_code == 200
-    assert "a suspicion, no proof" in answer.content.decode()
+    assert "a suspicion, no proof" in response.content.decode()

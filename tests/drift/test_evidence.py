@@ -129,9 +129,9 @@ def test_one_partition_stands_out(evidence: dict[str, Any], partitions: int, hin
 def test_pages_and_programs_are_told(
     registries: None, system: Actor, look: Callable[[str], Client], api: Callable[[str], Client]
 ) -> None:
-    places = [part() | {"first_offset": 0, "last_offset": 9}]
-    found = judged("a", evidence={"topic": "orders", "partitions": places})
-    scan(make_source(), system, found, topics=(topic(partitions=12),))
+    partitions = [part() | {"first_offset": 0, "last_offset": 9}]
+    finding = judged("a", evidence={"topic": "orders", "partitions": partitions})
+    scan(make_source(), system, finding, topics=(topic(partitions=12),))
     number, reader = Finding.objects.get().pk, look("reader")
     assert "Producer hint: all in partition 3, of 12" in reader.get("/ui/findings").content.decode()
     assert reader.get(f"/ui/findings/{number}").context["page"].finding.producer == "all in partition 3, of 12"

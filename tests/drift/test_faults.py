@@ -160,8 +160,8 @@ def test_a_topic_that_is_deleted_in_mid_scan_is_said_and_the_others_are_read(
     source = add(system, stays, f"{goes[:-1]}*", clean_scans=1)
     first = scan(source, system)
     assert (first.state, first.error) == ("done", "")
-    known = Finding.objects.filter(source_id=source, topic__name=goes).count()
-    assert known
+    count = Finding.objects.filter(source_id=source, topic__name=goes).count()
+    assert count
     for topic in (stays, goes):
         fill(house, topic, good(schema_id))
     admin = AdminClient({"bootstrap.servers": house})
@@ -178,7 +178,7 @@ def test_a_topic_that_is_deleted_in_mid_scan_is_said_and_the_others_are_read(
     assert [entry["topic"] for entry in row.read["unreadable"]] == [goes]
     assert Topic.objects.get(name=goes).problem
     open_ones = Finding.objects.filter(source_id=source, topic__name=goes, state="open").count()
-    assert open_ones == known, "what couldn't be read resolves nothing"
+    assert open_ones == count, "what couldn't be read resolves nothing"
     assert Topic.objects.get(name=goes).positions == {"0": 6}
 
 
@@ -320,11 +320,11 @@ def away_after(monkeypatch: pytest.MonkeyPatch, number: int, stop: Callable[[], 
     """Stop the broker before a scan reads its slice of that number."""
     read, left = slice_reading._read_slice, [number]
 
-    def reading(*given: Any) -> Any:
+    def reading(*args: Any) -> Any:
         if left[0] == 0:
             stop()
         left[0] -= 1
-        return read(*given)
+        return read(*args)
 
     monkeypatch.setattr(slice_reading, "_read_slice", reading)
 
@@ -440,8 +440,8 @@ def test_a_worker_that_is_killed_leaves_its_scan_to_another(
         until(lambda: process.poll() is not None or Scan.objects.get(pk=number).progress_total > 0)
     finally:
         process.send_signal(signal.SIGKILL)
-        said = process.communicate()[0]
-    assert process.returncode == -signal.SIGKILL, said
+        output = process.communicate()[0]
+    assert process.returncode == -signal.SIGKILL, output
     assert Scan.objects.get(pk=number).state == "running"
     assert services.reclaim_lost_scans() == [], "its lease isn't over"
     Scan.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
@@ -497,7 +497,7 @@ def test_a_backlog_larger_than_a_deadline_is_read_by_several_scans_and_counted_o
     assert left == 0
     done = [row.read for row in rows if row.state == "done" and row.read]
     for number, read in enumerate(done):
-        behind = backlog - sum(each["messages"] for each in done[: number + 1])
+        behind = backlog - sum(scan_read["messages"] for scan_read in done[: number + 1])
         assert (read["behind"]["offsets"] if read["behind"] else 0) == behind
         assert (read["bound_reached"] is None) == (behind == 0)
     assert "deadline" in {read["bound_reached"] for read in done}
@@ -517,9 +517,9 @@ def test_a_task_that_is_delivered_twice_changes_nothing(house: str, system: Acto
     source = add(system, topic)
     number = services.queue_scan(source_id=source, by=system)
     both = [Running(number), Running(number)]
-    for each in both:
-        each.ended()
-    assert sorted(each.state for each in both) == ["done", "not claimed"]
+    for run in both:
+        run.ended()
+    assert sorted(run.state for run in both) == ["done", "not claimed"]
     uses = dict(SchemaUse.objects.filter(side="value").values_list("schema_id", "messages"))
     assert uses == {schema_id: 5, UNKNOWN: 2}
     assert Finding.objects.get(rule="UNKNOWN_SCHEMA_ID").count == 2
@@ -559,8 +559,8 @@ def test_a_restart_of_the_database_stops_no_scan(house: str, big: str, system: A
                 "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
                 " WHERE pid <> pg_backend_pid() AND usename = current_user AND datname = %s"
             )
-            found = other.execute(query, [connection.settings_dict["NAME"]]).fetchone()
-            ended += found[0] if found else 0
+            row_count = other.execute(query, [connection.settings_dict["NAME"]]).fetchone()
+            ended += row_count[0] if row_count else 0
         running.thread.join(2)
     connection.close()
     row = Scan.objects.get(pk=running.number)

@@ -21,7 +21,7 @@ from registry.audit.models import AuditEvent
 from registry.drift import selectors, services
 from registry.drift.models import Cluster, Source, Topic
 from registry.drift.sources import kafka, kafka_cluster, kafka_connection
-from registry.drift.sources.base import TopicSeen, keep_topics, note_topics
+from registry.drift.sources.base import ScannedTopic, keep_topics, note_topics
 from registry.drift.sources.kafka import joined, marks_without_writer, ranges_read
 from registry.drift.sources.kafka_cluster import topic_ids_of
 from registry.drift.sources.kafka_offsets import Watermarks, plan_topic, read_json
@@ -59,7 +59,7 @@ def test_ranges(case: dict[str, Any]) -> None:
     marks = {number: Watermarks(*values) for number, values in case["marks"].items()}
     plan = plan_topic(case["mode"], marks, case.get("positions", {}), tail=10)
     assert {part.partition: [part.start, part.end] for part in plan.ranges} == case["reads"]
-    assert {each.partition: [each.start, each.end] for each in plan.expired} == case.get("expired", {})
+    assert {gap.partition: [gap.start, gap.end] for gap in plan.expired} == case.get("expired", {})
     assert (plan.restarted, plan.again) == (case.get("restarted", False), case.get("again", False))
     assert all(part.low <= part.start < part.end == part.high for part in plan.ranges)
 
@@ -198,12 +198,12 @@ def test_the_second_pass_takes_the_place_of_the_first_for_its_topics() -> None:
     assert (again.topic, again.ranges) == ("a", (PartitionRange(0, 0, 5, 0, 9),))
     better = framed("a", "1", side="key")
     second = [read("a"), better, totals("a"), replace(all_of_it, topics=1, bound_reached=None)]
-    seen = joined(first, second, {"a"}, 2.0)
-    assert better in seen
-    assert framed("a", "1") not in seen
-    assert framed("b", "2") in seen
-    assert totals("a", "messages") in seen, "that a bound was reached stays said"
-    assert seen[-1] == replace(all_of_it, seconds=2.0)
+    observations = joined(first, second, {"a"}, 2.0)
+    assert better in observations
+    assert framed("a", "1") not in observations
+    assert framed("b", "2") in observations
+    assert totals("a", "messages") in observations, "that a bound was reached stays said"
+    assert observations[-1] == replace(all_of_it, seconds=2.0)
     lost = [TopicLost("a", "deleted"), replace(all_of_it, topics=0)]
     assert framed("a", "1") in joined(first, lost, {"a"}, 2.0)
 
@@ -289,8 +289,13 @@ def test_a_topic_from_its_first_scan_to_its_end(cluster: Cluster, kafka_bootstra
     next(iter(admin.incremental_alter_configs([resource]).values())).result(60)
     source = source_of(cluster, name)
     survey = kafka.survey_cluster(source)
-    seen = survey.topics[name]
-    assert (seen.partitions, seen.compacted, seen.retention_ms, seen.retention_bytes) == (2, True, 86_400_000, -1)
+    scanned = survey.topics[name]
+    assert (scanned.partitions, scanned.compacted, scanned.retention_ms, scanned.retention_bytes) == (
+        2,
+        True,
+        86_400_000,
+        -1,
+    )
     assert survey.order == (name,)
     (after,) = keep(source, survey)
     assert (after.messages, after.fresh, after.clean, after.positions) == (8, 8, True, {0: 5, 1: 3})
@@ -306,7 +311,7 @@ def test_a_topic_from_its_first_scan_to_its_end(cluster: Cluster, kafka_bootstra
     fill(kafka_bootstrap, name, numbered(4))
     next(iter(admin.delete_records([TopicPartition(name, 0, 8)]).values())).result(60)
     survey = kafka.survey_cluster(source)
-    assert [(each.start, each.end) for each in survey.plans[name].expired] == [(5, 8)]
+    assert [(gap.start, gap.end) for gap in survey.plans[name].expired] == [(5, 8)]
     keep(source, survey)
 
     admin.delete_topics([name])[name].result(60)
@@ -336,10 +341,14 @@ def test_a_topic_from_its_first_scan_to_its_end(cluster: Cluster, kafka_bootstra
     until(lambda: topic_ids_of(admin, [name]), pause=0.2)
     survey = kafka.survey_cluster(source)
     assert survey.plans[name].restarted
-    (told,) = survey.remade
-    assert (told.topic, told.id_before != told.id_now, told.id_now) == (name, True, topic_ids_of(admin, [name])[name])
-    assert told in kafka.with_lost_offsets(source, survey, [])
-    assert told not in kafka.with_lost_offsets(source, survey, [TopicLost(name, "its reading isn't allowed")])
+    (remade,) = survey.remade
+    assert (remade.topic, remade.id_before != remade.id_now, remade.id_now) == (
+        name,
+        True,
+        topic_ids_of(admin, [name])[name],
+    )
+    assert remade in kafka.with_lost_offsets(source, survey, [])
+    assert remade not in kafka.with_lost_offsets(source, survey, [TopicLost(name, "its reading isn't allowed")])
     assert [(part.start, part.end) for part in survey.plans[name].ranges] == [(0, 9)]
     note_topics(source, survey.topics.values())
     assert kafka.survey_cluster(source).plans[name].restarted, "a scan that failed before its end has forgotten nothing"
@@ -388,36 +397,36 @@ class Listing:
 def test_a_topic_whose_broker_went_away_keeps_what_was_read_unless_it_is_gone(
     listed: tuple[str, ...] | None, restarted: bool, after: tuple[Any, ...]
 ) -> None:
-    survey = kafka.Survey({"orders": TopicSeen("orders", restarted=restarted)}, {}, ("orders",))
-    seen = [
+    survey = kafka.Survey({"orders": ScannedTopic("orders", restarted=restarted)}, {}, ("orders",))
+    observations = [
         PartitionRead("orders", 0, 0, 4, 0, 9, 4),
         TopicLost("orders", "no broker leads it", may_pass=True),
         TopicTotals("orders", 4, 40, "broker"),
     ]
-    told = kafka.settled(survey, Listing(listed), seen)  # type: ignore[arg-type]
-    (topic,) = kafka.topics_after(survey, told)
-    positions, messages, waits, said = after
+    settled = kafka.settled(survey, Listing(listed), observations)  # type: ignore[arg-type]
+    (topic,) = kafka.topics_after(survey, settled)
+    positions, messages, waits, problem = after
     assert (topic.positions, topic.messages, topic.waits, topic.clean) == (positions, messages, waits, False)
-    assert said in topic.problem
-    read = read_json([topic], told, seconds=1.0)
+    assert problem in topic.problem
+    read = read_json([topic], settled, seconds=1.0)
     assert read["nothing"] is (messages == 0)
     assert [row["topic"] for row in read["unreadable"]] == ["orders"]
 
 
 def test_a_scan_of_which_nothing_could_be_read_is_tried_again_as_a_whole(cluster: Cluster) -> None:
     source = source_of(cluster, "orders")
-    away = TopicSeen("orders", problem="Partition 0 of orders has no leader.", waits=True)
+    away = ScannedTopic("orders", problem="Partition 0 of orders has no leader.", waits=True)
     with pytest.raises(BrokerUnavailable, match="Partition 0 of orders has no leader"):
         kafka.require_any(source, [away])
-    idle, refused = TopicSeen("idle"), TopicSeen("orders", problem="grant it Read")
+    idle, refused = ScannedTopic("idle"), ScannedTopic("orders", problem="grant it Read")
     kafka.require_any(source, [away, idle])
     kafka.require_any(source, [refused])
     assert kafka.waits_of([away, idle, refused]) == away.problem
 
 
 def test_topics_that_could_not_be_read_again_with_their_schemas_are_left_for_the_next_scan() -> None:
-    seen = [PartitionRead("a", 0, 0, 4, 0, 9, 4), PartitionRead("b", 0, 0, 4, 0, 9, 4)]
-    assert kafka.withheld(seen, {"a": "gone away"}) == [seen[1], TopicLost("a", "gone away", may_pass=True)]
+    reads = [PartitionRead("a", 0, 0, 4, 0, 9, 4), PartitionRead("b", 0, 0, 4, 0, 9, 4)]
+    assert kafka.withheld(reads, {"a": "gone away"}) == [reads[1], TopicLost("a", "gone away", may_pass=True)]
 
 
 @pytest.mark.slow
@@ -431,18 +440,18 @@ def test_what_is_deleted_while_a_scan_reads_is_told(cluster: Cluster, kafka_boot
     survey = kafka.survey_cluster(source)
     next(iter(admin.delete_records([TopicPartition(name, 0, 6)]).values())).result(60)
     # In slices: 2 to 4 was read, of 4 to 8 the first two were deleted, 8 holds no message though it is there.
-    seen = [PartitionRead(name, 0, 2, 9, 2, 9, 4, gaps=((4, 7), (8, 9))), PartitionRead(other, 0, 0, 9, 0, 9, 9)]
-    told = kafka.with_lost_offsets(source, survey, seen)
-    assert told == [*seen, OffsetsExpired(name, 0, 1, 2), OffsetsExpired(name, 0, 4, 6)]
+    reads = [PartitionRead(name, 0, 2, 9, 2, 9, 4, gaps=((4, 7), (8, 9))), PartitionRead(other, 0, 0, 9, 0, 9, 9)]
+    observations = kafka.with_lost_offsets(source, survey, reads)
+    assert observations == [*reads, OffsetsExpired(name, 0, 1, 2), OffsetsExpired(name, 0, 4, 6)]
 
     admin.delete_topics([other])[other].result(60)
     until(lambda: other not in admin.list_topics(timeout=30).topics, pause=0.2)
     admin.create_topics([NewTopic(other, num_partitions=1)])[other].result(60)
     until(lambda: topic_ids_of(admin, [other]), pause=0.2)
-    told = kafka.with_lost_offsets(source, survey, seen)
-    assert seen[0] in told
-    assert seen[1] not in told
-    assert [each.topic for each in told if isinstance(each, TopicLost)] == [other]
+    observations = kafka.with_lost_offsets(source, survey, reads)
+    assert reads[0] in observations
+    assert reads[1] not in observations
+    assert [item.topic for item in observations if isinstance(item, TopicLost)] == [other]
 
 
 @pytest.mark.slow
@@ -483,7 +492,7 @@ def many(admin: AdminClient) -> Iterator[str]:
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of all calls that clients make to a cluster for what it knows of topics, in their order."""
     names: list[str] = []
 
@@ -505,21 +514,23 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 @pytest.mark.broker
 @pytest.mark.requirement("CARD-3")
 def test_two_hundred_topics_are_asked_cheaply(
-    cluster: Cluster, kafka_bootstrap: str, many: str, asked: list[str], django_assert_max_num_queries: Any
+    cluster: Cluster, kafka_bootstrap: str, many: str, calls: list[str], django_assert_max_num_queries: Any
 ) -> None:
     """In as many calls and queries as one topic is; a call for each took minutes with a far cluster."""
     source = source_of(cluster, f"{many}-*")
     # A topic is told of, and its partitions have their leaders, only some time after it was made.
-    until(lambda: [seen.problem for seen in kafka.survey_cluster(source).topics.values()] == [""] * 200, pause=0.2)
+    until(
+        lambda: [scanned.problem for scanned in kafka.survey_cluster(source).topics.values()] == [""] * 200, pause=0.2
+    )
     fill(kafka_bootstrap, f"{many}-7", numbered(3))
     keep(source, kafka.survey_cluster(source))
     for number in range(5):
         fill(kafka_bootstrap, f"{many}-{number}", numbered(3))
-    asked.clear()
+    calls.clear()
     with django_assert_max_num_queries(12):
         survey = kafka.survey_cluster(source)
         keep(source, survey)
-    assert asked == ["list_topics", "list_offsets", "list_offsets", "describe_configs", "describe_topics"]
-    assert {seen.problem for seen in survey.topics.values()} == {""}
+    assert calls == ["list_topics", "list_offsets", "list_offsets", "describe_configs", "describe_topics"]
+    assert {scanned.problem for scanned in survey.topics.values()} == {""}
     assert set(survey.order) == {f"{many}-{number}" for number in range(5)}
     assert Topic.objects.filter(source=source).count() == 200

@@ -35,7 +35,7 @@ API = "/api/v1/registries/dev/subjects/orders-value/least-version"
 def orders(registries: None, system: Actor) -> None:
     """A subject with three versions."""
     for number in range(3):
-        fields = [{"name": f"f{each}", "type": "long", "default": 0} for each in range(number)]
+        fields = [{"name": f"f{index}", "type": "long", "default": 0} for index in range(number)]
         text = json.dumps({"type": "record", "name": "R", "fields": fields})
         register_version(registry="dev", subject=ORDERS, text=text, by=system)
 
@@ -98,9 +98,9 @@ def test_the_same_version_again_changes_the_reason_and_not_since_when(orders: No
     least(system, 3)
     assert LeastVersion.objects.get().set_at > first.set_at
     about = events_about(registry="dev", subject="orders-value")
-    told = AuditEvent.objects.filter(about, table="drift_leastversion")
-    assert [event.operation for event in told] == ["UPDATE", "UPDATE", "INSERT"]
-    assert told[0].why == "version 3 is the least to be written of orders-value in dev: Amounts were floats."
+    events = AuditEvent.objects.filter(about, table="drift_leastversion")
+    assert [event.operation for event in events] == ["UPDATE", "UPDATE", "INSERT"]
+    assert events[0].why == "version 3 is the least to be written of orders-value in dev: Amounts were floats."
     clear_least_version(registry="dev", subject=ORDERS, by=system)
     assert AuditEvent.objects.filter(about, operation="DELETE", table="drift_leastversion").count() == 1
     with pytest.raises(NotFound):
@@ -136,9 +136,9 @@ def test_stewards_set_it(orders: None, person: Callable[[str], Actor]) -> None:
 
 def test_the_database_keeps_what_holds(orders: None) -> None:
     subject = Subject.objects.get(name="orders-value")
-    for wrong in ({"version": 1, "reason": "x"}, {"version": 2, "reason": ""}):
+    for values in ({"version": 1, "reason": "x"}, {"version": 2, "reason": ""}):
         with pytest.raises(IntegrityError), transaction.atomic():
-            LeastVersion.objects.create(subject=subject, set_by="x", set_at=subject.created_at, **wrong)
+            LeastVersion.objects.create(subject=subject, set_by="x", set_at=subject.created_at, **values)
 
 
 def test_it_goes_with_its_subject(orders: None, system: Actor) -> None:

@@ -18,7 +18,7 @@ from registry.drift.scan.personal_data import without_personal
 from registry.drift.scan.runner import perform_scan
 from registry.drift.selectors.messages import decode_message
 from registry.drift.sources import kafka
-from registry.drift.sources.base import TopicSeen
+from registry.drift.sources.base import ScannedTopic
 from registry.drift.sources.kafka import Survey
 from registry.drift.sources.kafka_offsets import TopicPlan
 from registry.formats.personal_data import MASK
@@ -91,16 +91,16 @@ def observed(number: int) -> list[Observation]:
 @pytest.fixture
 def scanned(source: Source, number: int, system: Actor, monkeypatch: pytest.MonkeyPatch) -> Finding:
     """What a scan left that saw those messages in the topic of another subject; only broker and Spark are not there."""
-    survey = Survey({"orders": TopicSeen("orders", partitions=1)}, {"orders": TopicPlan(())}, ("orders",))
+    survey = Survey({"orders": ScannedTopic("orders", partitions=1)}, {"orders": TopicPlan(())}, ("orders",))
     monkeypatch.setattr(kafka, "survey_cluster", lambda source: survey)
-    monkeypatch.setattr(kafka, "observe", lambda *given, **named: observed(number))
+    monkeypatch.setattr(kafka, "observe", lambda *args, **named: observed(number))
     assert perform_scan(services.queue_scan(source_id=source.pk, by=system)) == "done"
     return Finding.objects.get(rule="ID_OF_OTHER_SUBJECT")
 
 
 def test_nothing_of_a_personal_field_is_kept(scanned: Finding) -> None:
-    kept = {row.path: (row.minimum, row.maximum, row.values) for row in FieldStatistic.objects.all()}
-    assert kept == {
+    stored = {row.path: (row.minimum, row.maximum, row.values) for row in FieldStatistic.objects.all()}
+    assert stored == {
         "id": ("1e0", "1e3", {}),
         "email": ("", "", {}),
         "illness": ("", "", {}),
@@ -117,16 +117,16 @@ def test_what_an_earlier_scan_kept_goes_with_the_next_one(
 ) -> None:
     subject = SubjectName(".", "patients-value")
     set_note(registry="dev", subject=subject, tags=["personal"], doc="", by=system, expected="*")
-    seen = without_personal(source, observed(number))
+    cleaned = without_personal(source, observed(number))
     assert not FieldStatistic.objects.exclude(values={}, minimum="", maximum="").exists()
-    assert not [each for each in seen if isinstance(each, FieldProfile) and (each.values or each.minimum)]
-    assert [each.text for each in seen if isinstance(each, Sample)] == [json.dumps(dict.fromkeys(
+    assert not [item for item in cleaned if isinstance(item, FieldProfile) and (item.values or item.minimum)]
+    assert [item.text for item in cleaned if isinstance(item, Sample)] == [json.dumps(dict.fromkeys(
         ("id", "email", "illness", "ward"), MASK))]  # fmt: skip
 
 
 def test_a_sample_that_was_cut_is_not_kept_at_all(source: Source, number: int) -> None:
     cut = Sample("orders", "value", 0, 2, 1_002, "id", str(number), MASKED[:60] + "…", revealed=False)
-    assert [each.text for each in without_personal(source, [cut]) if isinstance(each, Sample)] == [MASK]
+    assert [item.text for item in without_personal(source, [cut]) if isinstance(item, Sample)] == [MASK]
 
 
 def test_plain_json_is_masked_as_the_topic_s_subject_says(source: Source, system: Actor) -> None:
@@ -135,8 +135,8 @@ def test_plain_json_is_masked_as_the_topic_s_subject_says(source: Source, system
     register_version(registry="dev", subject=SubjectName(".", "plain-value"), text=text, schema_type="JSON", by=system)
     bare = Sample("plain", "value", 0, 1, 1, None, "", '{"email": "a@a (3)", "id": "1e0"}', revealed=False)
     other = Sample("free", "value", 0, 1, 1, None, "", '{"email": "a@a (3)"}', revealed=False)
-    found = without_personal(source, [bare, other])
-    assert [json.loads(each.text) for each in found if isinstance(each, Sample)] == [
+    cleaned = without_personal(source, [bare, other])
+    assert [json.loads(item.text) for item in cleaned if isinstance(item, Sample)] == [
         {"email": MASK, "id": "1e0"},
         {"email": "a@a (3)"},
     ]
@@ -144,10 +144,10 @@ def test_plain_json_is_masked_as_the_topic_s_subject_says(source: Source, system
 
 def test_the_tags_that_mean_personal_data_are_a_setting(source: Source, number: int, settings: Any) -> None:
     settings.PERSONAL_TAGS = ("GDPR",)
-    seen = without_personal(source, observed(number))
-    told = {each.path: each.maximum for each in seen if isinstance(each, FieldProfile)}
-    assert told["email"] == "11 characters"
-    assert not [each for each in seen if isinstance(each, FieldProfile) and "DIABETES" in each.values]
+    cleaned = without_personal(source, observed(number))
+    maxima = {item.path: item.maximum for item in cleaned if isinstance(item, FieldProfile)}
+    assert maxima["email"] == "11 characters"
+    assert not [item for item in cleaned if isinstance(item, FieldProfile) and "DIABETES" in item.values]
 
 
 def test_many_schemas_take_as_many_queries_as_one(source: Source, number: int, system: Actor) -> None:
@@ -184,10 +184,10 @@ def test_samples_are_masked_at_every_door_but_for_those_with_the_right(
     finding = kept_before(source, system)
     client, headers = RawClient(), {"HTTP_AUTHORIZATION": f"Bearer {token(name)}"}
     doors = [f"/api/v1/findings/{finding.pk}", "/api/v1/findings", "/api/v1/findings?fail_on=break"]
-    said = [client.get(address, **headers).content.decode() for address in doors]  # type: ignore[arg-type]
+    contents = [client.get(address, **headers).content.decode() for address in doors]  # type: ignore[arg-type]
     client.force_login(User.objects.get(username=name))
-    said.append(client.get(f"/ui/findings/{finding.pk}").content.decode())
-    for text in said:
+    contents.append(client.get(f"/ui/findings/{finding.pk}").content.decode())
+    for text in contents:
         assert ("aaa@aaa.aaa" in text) is sees
         assert ("AAAAA (5)" in text) is True  # what is not tagged
         assert (MASK in text) is not sees
@@ -223,11 +223,11 @@ def pasted(number: int) -> str:
 
 
 def test_a_pasted_message_is_decoded_without_what_is_personal(number: int) -> None:
-    place = get_registry("dev")
+    registry = get_registry("dev")
     steward, admin = (Actor("x", "ui", user_id=1, grants=(Grant(role),)) for role in (STEWARD, ADMIN))
-    found = decode_message(place, text=pasted(number), by=steward)
-    assert (found.value, found.masked) == ({"id": 7, "email": MASK, "illness": MASK, "ward": "SOUTH"}, True)
-    whole = decode_message(place, text=pasted(number), by=admin)
+    message = decode_message(registry, text=pasted(number), by=steward)
+    assert (message.value, message.masked) == ({"id": 7, "email": MASK, "illness": MASK, "ward": "SOUTH"}, True)
+    whole = decode_message(registry, text=pasted(number), by=admin)
     assert whole.value["email"] == "ada@ada.org"
     assert not whole.masked
 
@@ -249,7 +249,7 @@ def test_what_a_json_schema_says_against_a_value_does_not_tell_it(registries: No
     )
     body = b'{"email": "ada@ada.org"}'.hex()
     by = Actor("x", "ui", user_id=1, grants=(Grant(STEWARD),))
-    found = decode_message(get_registry("dev"), text=f"00{done.schema_id:08x}{body}", by=by)
-    assert found.problems
-    assert "ada" not in json.dumps(found.to_dict())
+    message = decode_message(get_registry("dev"), text=f"00{done.schema_id:08x}{body}", by=by)
+    assert message.problems
+    assert "ada" not in json.dumps(message.to_dict())
     assert Schema.objects.filter(context__registry=Registry.objects.get(name="dev")).exists()

@@ -29,32 +29,32 @@ def profile(path: str, messages: int, present: int, nulls: int, kinds: dict[str,
 
 def at(document: Any, pointer: str) -> Any:
     steps = pointer.removeprefix("/").split("/")
-    return reduce(lambda place, step: place[int(step) if isinstance(place, list) else step], steps, document)
+    return reduce(lambda node, step: node[int(step) if isinstance(node, list) else step], steps, document)
 
 
 @pytest.mark.requirement("CARD-3")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
 def test_case(case: dict[str, Any]) -> None:
-    seen = [profile(*row) for row in case["seen"]]
+    profiles = [profile(*row) for row in case["seen"]]
     declared = Declaration(*case["declared"]) if "declared" in case else None
     if "refused" in case:
         with pytest.raises(InvalidInput, match=case["refused"]):
-            propose(seen, declared, name="clicks-value")
+            propose(profiles, declared, name="clicks-value")
         return
-    found = propose(reversed(seen), declared, name="clicks-value", schema_type=case.get("schema_type", "JSON"))
-    document = json.loads(found.text)
-    assert list(found.added) == case["adds"]
+    proposal = propose(reversed(profiles), declared, name="clicks-value", schema_type=case.get("schema_type", "JSON"))
+    document = json.loads(proposal.text)
+    assert list(proposal.added) == case["adds"]
     assert {pointer: at(document, pointer) for pointer in case["text"]} == case["text"]
-    for words in case.get("note", []):
-        assert words in found.note
-    parsed = FORMATS[found.schema_type].parse(found.text)
+    for note in case.get("note", []):
+        assert note in proposal.note
+    parsed = FORMATS[proposal.schema_type].parse(proposal.text)
     if declared is not None:
         before = FORMATS[declared.schema_type].parse(declared.text)
         fields, old = declared_fields(parsed), declared_fields(before)
         assert fields is not None
         assert old is not None
         assert set(old.fields) < set(fields.fields)
-        assert not any(fields.fields[path].required for path in found.added)
+        assert not any(fields.fields[path].required for path in proposal.added)
 
 
 STEP = st.sampled_from(["a", "b", "Ada", "no-name", "a.b", "$x", "a" * 64])
@@ -75,14 +75,14 @@ PROFILES = st.lists(
 
 @given(PROFILES, st.sampled_from([None, ("AVRO", RECORD), ("JSON", OBJECT)]), st.sampled_from(["AVRO", "JSON"]))
 def test_whatever_was_seen_a_proposal_is_a_schema(
-    seen: list[FieldProfile], declared: tuple[str, str] | None, kind: str
+    profiles: list[FieldProfile], declared: tuple[str, str] | None, kind: str
 ) -> None:
     try:
-        found = propose(seen, Declaration(*declared) if declared else None, name="9 odd/name", schema_type=kind)
+        proposal = propose(profiles, Declaration(*declared) if declared else None, name="9 odd/name", schema_type=kind)
     except InvalidInput:
         return
-    assert found.added
-    FORMATS[found.schema_type].parse(found.text)
+    assert proposal.added
+    FORMATS[proposal.schema_type].parse(proposal.text)
     # What is declared by now isn't proposed again.
     with pytest.raises(InvalidInput, match="doesn't declare"):
-        propose(seen, Declaration(found.schema_type, found.text), name="x")
+        propose(profiles, Declaration(proposal.schema_type, proposal.text), name="x")

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from registry.access.roles import Actor, system_actor
-from registry.drift.judge import belongings, judge
+from registry.drift.judge import judge, subjects_by_side
 from registry.drift.judge.topic_observations import milliseconds
 from registry.drift.models import FieldStatistic, Finding, SchemaUse, Source, Topic
 from registry.drift.scan.persistence import keep_result
@@ -66,7 +66,7 @@ def source(registries: None) -> Source:
 def test_versions_are_found_by_id_guid_and_content_type(source: Source) -> None:
     number = put("orders-value", record())
     guid = str(Schema.objects.get(schema_id=number).guid)
-    seen = [
+    observations = [
         *framed("orders", number),
         *framed("orders", guid, framing="guid"),
         *framed("orders", "vnd.orders-value.v1", framing="content_type"),
@@ -74,10 +74,10 @@ def test_versions_are_found_by_id_guid_and_content_type(source: Source) -> None:
         *framed("orders", "no guid", framing="guid"),
         *framed("orders", "vnd.orders\0.v1", framing="content_type"),
     ]
-    held = registered_for(source, seen)
-    assert {mark[0] for mark in held.versions} == {"id", "guid", "content_type"}
-    assert {found[0].subject for found in held.versions.values()} == {"orders-value"}
-    (version,) = held.versions["id", str(number)]
+    registered = registered_for(source, observations)
+    assert {mark[0] for mark in registered.versions} == {"id", "guid", "content_type"}
+    assert {versions[0].subject for versions in registered.versions.values()} == {"orders-value"}
+    (version,) = registered.versions["id", str(number)]
     assert (version.version, version.registered_by, version.door, version.released) == (1, "ci", "confluent", None)
     assert abs(version.registered_at - milliseconds(timezone.now())) < 60_000
 
@@ -87,34 +87,34 @@ def test_another_context_s_ids_are_told_apart(source: Source) -> None:
         put(f"more-{number}", record("R", f"f{number}"), context=".eu")
     number = put("orders-value", record("Order", "eu"), context=".eu")
     put("orders-value", record())
-    held = registered_for(source, framed("orders", number))
-    assert ("id", str(number)) not in held.versions
-    assert [each.subject for each in held.elsewhere["id", str(number)]] == [":.eu:orders-value"]
-    assert [each.rule for each in judge(framed("orders", number), held)] == ["ID_OF_OTHER_CONTEXT"]
+    registered = registered_for(source, framed("orders", number))
+    assert ("id", str(number)) not in registered.versions
+    assert [item.subject for item in registered.elsewhere["id", str(number)]] == [":.eu:orders-value"]
+    assert [item.rule for item in judge(framed("orders", number), registered)] == ["ID_OF_OTHER_CONTEXT"]
     source.context = ".eu"
     other = registered_for(source, framed("orders", number))
-    assert [each.subject for each in other.versions["id", str(number)]] == [":.eu:orders-value"]
+    assert [item.subject for item in other.versions["id", str(number)]] == [":.eu:orders-value"]
     assert judge(framed("orders", number), other) == []
 
 
 def test_a_record_s_own_subject_is_found_from_the_data(source: Source) -> None:
     by_record, by_both = put("shop.Order", record()), put("carts-shop.Cart", record("Cart"))
-    seen = [*framed("orders", by_record), *framed("carts", by_both)]
-    found = belongings(seen, registered_for(source, seen))
-    assert found["orders", "value"].strategies == ("RecordName",)
-    assert found["carts", "value"].strategies == ("TopicRecordName",)
-    assert judge(seen, registered_for(source, seen)) == []
+    observations = [*framed("orders", by_record), *framed("carts", by_both)]
+    subjects = subjects_by_side(observations, registered_for(source, observations))
+    assert subjects["orders", "value"].strategies == ("RecordName",)
+    assert subjects["carts", "value"].strategies == ("TopicRecordName",)
+    assert judge(observations, registered_for(source, observations)) == []
 
 
 def test_fields_are_declared_for_plain_data_and_for_json_schema(source: Source) -> None:
     put("orders-value", record())
     put("orders-value", record("Order", "note"))
     number = put("carts-value", '{"type":"object","properties":{"id":{"type":"string"}}}', kind="JSON")
-    seen: list[Observation] = [TopicTotals("orders", 5, 50, None), plain("orders"), *framed("carts", number)]
-    seen.append(FieldProfile("carts", "value", "id", str(number), "id", 5, 5, 0, {}, None, None, None, {}))
-    held = registered_for(source, seen)
-    assert sorted(held.declared) == [("carts-value", 1), ("orders-value", 1), ("orders-value", 2)]
-    assert set(held.declared["orders-value", 2].fields) == {"id", "note"}
+    observations: list[Observation] = [TopicTotals("orders", 5, 50, None), plain("orders"), *framed("carts", number)]
+    observations.append(FieldProfile("carts", "value", "id", str(number), "id", 5, 5, 0, {}, None, None, None, {}))
+    registered = registered_for(source, observations)
+    assert sorted(registered.declared) == [("carts-value", 1), ("orders-value", 1), ("orders-value", 2)]
+    assert set(registered.declared["orders-value", 2].fields) == {"id", "note"}
 
 
 @pytest.mark.requirement("GOO-7")
@@ -127,13 +127,13 @@ def test_a_version_is_released_by_a_promotion_alone(source: Source, person: Call
     promotions.apply(request_id=request, by=person("approver"))
     ghost = put("ghost-value", record("Ghost"), registry="staging")
     there = make_source(registry=source.registry.__class__.objects.get(name="staging"), name="there")
-    seen = [*framed("orders", 1), *framed("ghost", ghost)]
-    held = registered_for(there, seen)
-    assert {each.subject: each.released for found in held.versions.values() for each in found} == {
+    observations = [*framed("orders", 1), *framed("ghost", ghost)]
+    registered = registered_for(there, observations)
+    assert {item.subject: item.released for versions in registered.versions.values() for item in versions} == {
         "orders-value": True,
         "ghost-value": False,
     }
-    assert [each.rule for each in judge(seen, held)] == ["ID_NOT_RELEASED"]
+    assert [item.rule for item in judge(observations, registered)] == ["ID_NOT_RELEASED"]
     # Where versions are born nothing needs a release.
     assert registered_for(source, framed("orders", number)).versions["id", str(number)][0].released is None
 
@@ -174,36 +174,36 @@ def test_memory_has_uses_baselines_topics_and_findings(source: Source) -> None:
         use(orders, "7", partition)
     for days_ago in (0, 1, 27, 40):
         statistic(orders, days_ago)
-    seen = {"sentence": "x", "remedy": "x", "location": "x", "evidence": {}, "severity": "risk", "rule": "R"}
+    values = {"sentence": "x", "remedy": "x", "location": "x", "evidence": {}, "severity": "risk", "rule": "R"}
     now = timezone.now()
     for name, state in (("a", "open"), ("b", "resolved")):
         Finding.objects.create(
-            source=source, fingerprint=name, state=state, cause="because", first_seen=now, last_seen=now, **seen
+            source=source, fingerprint=name, state=state, cause="because", first_seen=now, last_seen=now, **values
         )
-    kept = memory_of(source, ["orders"])
-    assert kept.topics["orders"].compacted
-    assert kept.topics["gone"].gone
-    assert kept.all_topics == {"orders", "carts"}
-    assert kept.discovered
-    (found,) = kept.uses
-    assert (found.messages, found.last_time - found.first_time) == (15, 2 * 3_600_000)
-    (days,) = kept.baselines.values()
+    memory = memory_of(source, ["orders"])
+    assert memory.topics["orders"].compacted
+    assert memory.topics["gone"].gone
+    assert memory.all_topics == {"orders", "carts"}
+    assert memory.discovered
+    (mark_use,) = memory.uses
+    assert (mark_use.messages, mark_use.last_time - mark_use.first_time) == (15, 2 * 3_600_000)
+    (days,) = memory.baselines.values()
     assert len(days) == 3
-    assert {name: each.cause for name, each in kept.findings.items()} == {"a": "because"}
+    assert {name: finding.cause for name, finding in memory.findings.items()} == {"a": "because"}
     assert memory_of(source, []).uses == ()
 
 
 def test_writers_are_the_topic_s_subjects_and_what_was_seen(source: Source) -> None:
     own, other = put("orders-value", record()), put("orders-shop.Refund", record("Refund"))
-    seen, paid = put("elsewhere", record("E")), put("orders-paid", PROTO, kind="PROTOBUF")
+    elsewhere, paid = put("elsewhere", record("E")), put("orders-paid", PROTO, kind="PROTOBUF")
     put("carts-value", record("Cart"))
-    guid = str(Schema.objects.get(schema_id=seen).guid)
+    guid = str(Schema.objects.get(schema_id=elsewhere).guid)
     use(topic_row(source, "orders"), guid, framing="guid")
-    writers = writers_for(source, ["orders"], {("id", "999"), ("id", str(seen))})
-    assert {(each.framing, each.mark) for each in writers} == {
-        ("id", str(own)), ("id", str(other)), ("id", str(seen)), ("id", str(paid)), ("guid", guid),
+    writers = writers_for(source, ["orders"], {("id", "999"), ("id", str(elsewhere))})
+    assert {(writer.framing, writer.mark) for writer in writers} == {
+        ("id", str(own)), ("id", str(other)), ("id", str(elsewhere)), ("id", str(paid)), ("guid", guid),
     }  # fmt: skip
-    (proto,) = [each for each in writers if each.kind == "PROTOBUF"]
+    (proto,) = [writer for writer in writers if writer.kind == "PROTOBUF"]
     files = FileDescriptorSet.FromString(base64.b64decode(proto.text)).file
     assert [file.name for file in files[:-1]] == ["google/protobuf/timestamp.proto"]
     assert files[-1].message_type[0].name == "Paid"
@@ -215,7 +215,7 @@ def test_a_descriptor_set_of_nothing_is_empty() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "splits"),
     [
         ("vnd.orders.v3", [("orders", 3)]),
         ("vnd.shop.orders.v12", [("shop.orders", 12), ("orders", 12)]),
@@ -227,8 +227,8 @@ def test_a_descriptor_set_of_nothing_is_empty() -> None:
     ],
 )
 @pytest.mark.requirement("SCS-3")
-def test_a_content_type_may_be_split_in_several_places(text: str, found: list[tuple[str, int]]) -> None:
-    assert list(subjects_of_content_type(text)) == found
+def test_a_content_type_may_be_split_in_several_places(text: str, splits: list[tuple[str, int]]) -> None:
+    assert list(subjects_of_content_type(text)) == splits
 
 
 @given(st.sets(st.tuples(st.sampled_from(["id", "guid", "content_type"]), st.text(max_size=60)), max_size=20))
@@ -237,23 +237,23 @@ def test_any_marks_make_a_condition(marks: set[Any]) -> None:
 
 
 def queries(call: Callable[[], object]) -> int:
-    with CaptureQueriesContext(connection) as seen:
+    with CaptureQueriesContext(connection) as captured:
         call()
-    return len(seen)
+    return len(captured)
 
 
 @pytest.mark.slow
 def test_the_number_of_queries_does_not_grow(source: Source) -> None:
     def grow(first: int, last: int) -> tuple[list[Observation], list[str]]:
-        seen: list[Observation] = []
+        observations: list[Observation] = []
         for number in range(first, last):
             name = f"t{number}"
             schema_id = put(f"{name}-value", record("T", f"f{number}"))
             row = topic_row(source, name)
             use(row, str(schema_id))
             statistic(row, 1)
-            seen += [*framed(name, schema_id), plain(name)]
-        return seen, [f"t{number}" for number in range(last)]
+            observations += [*framed(name, schema_id), plain(name)]
+        return observations, [f"t{number}" for number in range(last)]
 
     def fresh() -> Source:
         return Source.objects.select_related("registry").get(pk=source.pk)
@@ -281,21 +281,21 @@ TWO_TYPES = 'syntax = "proto3"; package shop; message Paid { string id = 1; } me
 
 def kept(source: Source, by: Actor, observations: list[Observation]) -> list[str]:
     """The rules that one scan of those observations finds, and leaves to the next."""
-    held, memory = registered_for(source, observations), memory_of(source, ["orders"])
-    found = judge(observations, held, memory)
-    result = ScanResult(tuple(found), READ, True, (topic(),), tuple(observations), registered=held)
+    registered, memory = registered_for(source, observations), memory_of(source, ["orders"])
+    findings = judge(observations, registered, memory)
+    result = ScanResult(tuple(findings), READ, True, (topic(),), tuple(observations), registered=registered)
     assert keep_result(claim(source, by), result)
-    return [each.rule for each in found]
+    return [finding.rule for finding in findings]
 
 
 def lately(mark: Any, framing: Any = "id", side: Any = "value", **more: Any) -> list[Observation]:
     """Five messages of this hour."""
     now = milliseconds(timezone.now())
     where = Span(5, 50, more.get("first", 0), more.get("first", 0) + 4, now - 1_000, now)
-    seen: list[Observation] = [FramedMessages("orders", side, 0, framing, str(mark), where)]
+    observations: list[Observation] = [FramedMessages("orders", side, 0, framing, str(mark), where)]
     if "indexes" in more:
-        seen.append(MessageIndexes("orders", side, 0, framing, str(mark), more["indexes"], where))
-    return [*seen, TopicTotals("orders", 5, 50, None)]
+        observations.append(MessageIndexes("orders", side, 0, framing, str(mark), more["indexes"], where))
+    return [*observations, TopicTotals("orders", 5, 50, None)]
 
 
 @pytest.mark.requirement("CARD-3")

@@ -51,8 +51,8 @@ class Fake:
     def __init__(self, look: Any) -> None:
         self.look = look
 
-    def check(self, given: Any) -> str:
-        return str(given.name)
+    def check(self, draft: Any) -> str:
+        return str(draft.name)
 
     def scan(self, source: Source, *, tag: str, on_progress: Any) -> ScanResult:
         return self.look(on_progress)
@@ -85,10 +85,10 @@ def test_a_lost_worker_s_scan_goes_to_another_and_its_late_result_is_dropped(sou
     assert again is not None
     assert again.tag != lost.tag
     assert not services.renew_lease(lost)
-    seen = (framed(),)
-    assert not keep_result(lost, ScanResult((judged("a"),), READ, True, (topic(),), seen))
-    assert keep_result(again, ScanResult((judged("b"),), READ, True, (topic(),), seen))
-    assert not keep_result(again, ScanResult((judged("b"),), READ, True, (topic(),), seen)), "kept twice"
+    observations = (framed(),)
+    assert not keep_result(lost, ScanResult((judged("a"),), READ, True, (topic(),), observations))
+    assert keep_result(again, ScanResult((judged("b"),), READ, True, (topic(),), observations))
+    assert not keep_result(again, ScanResult((judged("b"),), READ, True, (topic(),), observations)), "kept twice"
     assert states() == {"finding b": "open"}
     assert SchemaUse.objects.get().messages == 5
     assert (Topic.objects.get().messages, Topic.objects.get().positions) == (5, {"0": 5})

@@ -23,7 +23,7 @@ from registry.drift.selectors.sources import MOST_UNREADABLE, missing_right
 from registry.drift.services import scans
 from registry.drift.sources import SOURCES
 from registry.drift.sources.base import ScanResult
-from registry.drift.sources.kafka_offsets import Behind, behind
+from registry.drift.sources.kafka_offsets import Backlog, behind
 from registry.errors import BrokerUnavailable
 from registry.observations import PartitionRead
 from tests.drift.scans import READ, judged, make_source, topic
@@ -47,24 +47,24 @@ def test_what_is_read_to_its_end_is_not_behind() -> None:
 
 
 def test_without_an_earlier_scan_nobody_knows_when() -> None:
-    assert told(read(10, 30), read(5, 10, 1), read(0, 7, topic="cats"), seconds=None) == Behind(32, 2)
-    assert told(read(10, 30), before={("cats", 0): 3}) == Behind(20, 1)
+    assert told(read(10, 30), read(5, 10, 1), read(0, 7, topic="cats"), seconds=None) == Backlog(32, 2)
+    assert told(read(10, 30), before={("cats", 0): 3}) == Backlog(20, 1)
 
 
 def test_the_time_goes_by_what_arrives_and_what_a_scan_reads() -> None:
     # 100 came in 100 s; a scan reads 160 a minute, of which 60 make up for what arrives.
-    found = told(read(160, 360), before={("orders", 0): 260})
-    assert found == Behind(200, 1, 1.0, 2, "2026-11-24T12:02:00+00:00")
+    result = told(read(160, 360), before={("orders", 0): 260})
+    assert result == Backlog(200, 1, 1.0, 2, "2026-11-24T12:02:00+00:00")
 
 
 @pytest.mark.parametrize("came", [160 / 60 * 100, 100_000])
 def test_more_arrives_than_is_read(came: float) -> None:
-    found = told(read(160, 1_000_000), before={("orders", 0): 1_000_000 - round(came + 1)})
-    assert (found.falls_back, found.scans, found.caught_up_at) == (True, None, None)
+    result = told(read(160, 1_000_000), before={("orders", 0): 1_000_000 - round(came + 1)})
+    assert (result.falls_back, result.scans, result.caught_up_at) == (True, None, None)
 
 
 def test_on_demand_nothing_is_promised() -> None:
-    assert told(read(160, 360), before={("orders", 0): 260}, interval=None) == Behind(200, 1, 1.0)
+    assert told(read(160, 360), before={("orders", 0): 260}, interval=None) == Backlog(200, 1, 1.0)
 
 
 def test_a_time_beyond_the_calendar_is_none() -> None:
@@ -72,33 +72,33 @@ def test_a_time_beyond_the_calendar_is_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "words"),
+    ("backlog", "phrases"),
     [
-        (Behind(1, 1), "The source is behind by 1 message. When it will have caught up can’t be told yet."),
+        (Backlog(1, 1), "The source is behind by 1 message. When it will have caught up can’t be told yet."),
         (
-            Behind(2_000, 1, 1.0, 2, "2026-11-24T12:02:00+00:00"),
+            Backlog(2_000, 1, 1.0, 2, "2026-11-24T12:02:00+00:00"),
             "behind by 2,000 messages. At this pace it has caught up at about 2026-11-24 12:02 UTC, after 2 more scans.",
         ),
-        (Behind(5, 1, 9.0, falls_back=True), "It won’t catch up at this pace"),
+        (Backlog(5, 1, 9.0, falls_back=True), "It won’t catch up at this pace"),
     ],
 )
-def test_it_is_said_on_the_page(found: Behind, words: str) -> None:
-    (note,) = notes_on({"behind": found.__dict__})
-    assert words in note
+def test_it_is_said_on_the_page(backlog: Backlog, phrases: str) -> None:
+    (note,) = notes_on({"behind": backlog.__dict__})
+    assert phrases in note
 
 
 @pytest.mark.parametrize(
-    ("unreadable", "said"),
+    ("unreadable", "sentence"),
     [
         ([], "nothing to read"),
         (["a"], "nothing read: 1 topic couldn’t be read"),
         (["a", "b"], "nothing read: 2 topics couldn’t be read"),
     ],
 )
-def test_what_could_not_be_read_is_never_nothing_to_read(unreadable: list[str], said: str) -> None:
+def test_what_could_not_be_read_is_never_nothing_to_read(unreadable: list[str], sentence: str) -> None:
     at = NOW
     read = {"nothing": True, "messages": 0, "unreadable": [{"topic": name, "reason": "away"} for name in unreadable]}
-    assert what_was_read(ScanInfo(1, 1, "done", at, "tests", at, at, "", 0, 0, read, "")) == said
+    assert what_was_read(ScanInfo(1, 1, "done", at, "tests", at, at, "", 0, 0, read, "")) == sentence
 
 
 @pytest.fixture
@@ -128,14 +128,14 @@ RIGHTS = [
 ]
 
 
-@pytest.mark.parametrize(("problem", "user", "wanted"), RIGHTS)
-def test_the_missing_right_is_named_where_it_is_one(problem: str, user: str, wanted: str) -> None:
-    assert missing_right("orders", problem, user) == wanted
+@pytest.mark.parametrize(("problem", "user", "expected_right"), RIGHTS)
+def test_the_missing_right_is_named_where_it_is_one(problem: str, user: str, expected_right: str) -> None:
+    assert missing_right("orders", problem, user) == expected_right
 
 
 def test_a_name_stays_one_word_of_the_command() -> None:
-    found = missing_right("a'; rm -rf x", RIGHTS[0][0], "b c")
-    assert found.endswith("""--topic 'a'"'"'; rm -rf x'""") and "'User:b c'" in found
+    command = missing_right("a'; rm -rf x", RIGHTS[0][0], "b c")
+    assert command.endswith("""--topic 'a'"'"'; rm -rf x'""") and "'User:b c'" in command
 
 
 def test_the_drift_page_tells_what_could_not_be_read(source: Source, look: Callable[[str], Client]) -> None:
@@ -146,8 +146,8 @@ def test_the_drift_page_tells_what_could_not_be_read(source: Source, look: Calla
     Scan.objects.create(source=broken, state="failed", queued_by="x", error="The cluster didn't answer.")
     empty = make_source(name="empty")
     Scan.objects.create(source=empty, state="done", queued_by="x", read={"nothing": True}, finished_at=timezone.now())
-    answer = look("reader").get("/ui/findings")
-    page, text = answer.context["page"], html.unescape(answer.content.decode())
+    response = look("reader").get("/ui/findings")
+    page, text = response.context["page"], html.unescape(response.content.decode())
     assert page.coverage.startswith("1 of 2 topics scanned in the last 24 h; 1 unreadable: orders")
     assert [(item.name, item.reason, bool(item.right)) for item in page.unreadable] == [
         ("orders", RIGHTS[0][0], True),
@@ -162,8 +162,8 @@ def test_many_are_counted_and_some_told(source: Source) -> None:
     Topic.objects.bulk_create(
         [Topic(source=source, name=f"t-{number:03}", problem="no leader") for number in range(MOST_UNREADABLE + 15)]
     )
-    found = selectors.topic_coverage([source.pk])
-    assert (found.unreadable_count, len(found.unreadable)) == (MOST_UNREADABLE + 15, MOST_UNREADABLE)
+    coverage = selectors.topic_coverage([source.pk])
+    assert (coverage.unreadable_count, len(coverage.unreadable)) == (MOST_UNREADABLE + 15, MOST_UNREADABLE)
 
 
 #: each kind of drift that there is to find → the rules that find it
@@ -194,11 +194,11 @@ def test_every_kind_of_drift_has_rules(kind: str) -> None:
     assert set(KINDS[kind]) <= set(RULES)
 
 
-def run(*words: str) -> tuple[int, str]:
+def run(*arguments: str) -> tuple[int, str]:
     """The exit code and what was printed."""
     out = io.StringIO()
     try:
-        call_command("scan_source", *words, stdout=out)
+        call_command("scan_source", *arguments, stdout=out)
     except CommandError as error:
         return error.returncode, str(error)
     except SystemExit as error:
@@ -206,13 +206,13 @@ def run(*words: str) -> tuple[int, str]:
     return 0, out.getvalue()
 
 
-def finds(monkeypatch: pytest.MonkeyPatch, *found: Any, read: dict[str, Any] | None = None) -> None:
-    result = ScanResult(found, read or READ, True, (topic(),))
+def finds(monkeypatch: pytest.MonkeyPatch, *findings: Any, read: dict[str, Any] | None = None) -> None:
+    result = ScanResult(findings, read or READ, True, (topic(),))
     monkeypatch.setitem(SOURCES, "kafka", Fake(lambda _: result))
 
 
 @pytest.mark.parametrize(
-    ("severity", "words", "code"),
+    ("severity", "phrases", "code"),
     [
         ("break", (), 1),
         ("risk", (), 0),
@@ -222,13 +222,13 @@ def finds(monkeypatch: pytest.MonkeyPatch, *found: Any, read: dict[str, Any] | N
     ],
 )
 def test_the_exit_code_tells_of_open_drift(
-    source: Source, monkeypatch: pytest.MonkeyPatch, severity: str, words: tuple[str, ...], code: int
+    source: Source, monkeypatch: pytest.MonkeyPatch, severity: str, phrases: tuple[str, ...], code: int
 ) -> None:
     finds(monkeypatch, judged(severity=severity))
-    ended, said = run("topics", *words)
+    ended, output = run("topics", *phrases)
     assert ended == code
-    assert "finding a" in said
-    assert "1 open finding" in said
+    assert "finding a" in output
+    assert "1 open finding" in output
 
 
 def test_what_is_decided_fails_nothing(source: Source, system: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -246,8 +246,8 @@ def test_what_was_not_scanned_is_no_success(source: Source, monkeypatch: pytest.
         raise BrokerUnavailable("No Kafka broker answers at nowhere.")
 
     monkeypatch.setitem(SOURCES, "kafka", Fake(away))
-    code, said = run("topics", "--timeout", "5")
-    assert (code, "No Kafka broker answers" in said) == (3, True), "its next try is ten seconds away"
+    code, output = run("topics", "--timeout", "5")
+    assert (code, "No Kafka broker answers" in output) == (3, True), "its next try is ten seconds away"
     assert run("other")[0] == 2
     assert run("topics", "--registry", "prod")[0] == 2
 
@@ -266,14 +266,14 @@ def test_a_scan_waits_for_a_broker_that_restarts(source: Source, monkeypatch: py
     assert run("topics")[0] == 0
     tries.clear()
     monkeypatch.setattr(scans, "RETRIES", (0,))
-    code, said = run("topics")
-    assert (code, "No Kafka broker answers" in said, len(tries)) == (2, True, 2), "then it fails"
+    code, output = run("topics")
+    assert (code, "No Kafka broker answers" in output, len(tries)) == (2, True, 2), "then it fails"
 
 
 def test_json_has_the_scan_and_the_findings(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
     finds(monkeypatch, judged())
-    code, said = run("topics", "--format", "json")
-    whole = json.loads(said)
+    code, output = run("topics", "--format", "json")
+    whole = json.loads(output)
     assert (code, whole["exit_code"], whole["scan"]["verdict"]) == (1, 1, "scanned")
     assert [finding["rule"] for finding in whole["findings"]] == ["UNKNOWN_SCHEMA_ID"]
 

@@ -119,7 +119,9 @@ class OrdersTopic:
         """What the cluster says."""
         rows = source.topics.all()
         positions = {row.name: {int(part): end for part, end in row.positions.items()} for row in rows}
-        return kafka.Survey({"orders": kafka.TopicSeen("orders", 1)}, {"orders": TopicPlan(())}, ("orders",), positions)
+        return kafka.Survey(
+            {"orders": kafka.ScannedTopic("orders", 1)}, {"orders": TopicPlan(())}, ("orders",), positions
+        )
 
     def observe(self, *_given: object, **_more: object) -> Sequence[Observation]:
         """What Spark says."""

@@ -37,7 +37,7 @@ from registry.errors import (
 )
 from registry.observations import StateScan
 from registry.streams.models import CheckpointStore, StateCheck, StateVariable, StreamQuery
-from registry.streams.services import check_document, checked_store, discover, place_of
+from registry.streams.services import check_document, checked_store, checkpoint_location, discover
 from tests.checkpoints.test_object_store import FIXTURES, _client, lake
 from tests.conftest import RawClient
 
@@ -87,9 +87,9 @@ def browser(person: Callable[[str], Actor]) -> Callable[[str], Client]:
     return make
 
 
-def seen(answer: Any) -> str:
+def seen(response: Any) -> str:
     """What a person reads of a page: without markup, white space folded."""
-    text = re.sub(r"</?(?:b|bdi|code|svg|use)\b[^>]*>", "", answer.content.decode())
+    text = re.sub(r"</?(?:b|bdi|code|svg|use)\b[^>]*>", "", response.content.decode())
     return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", text)).split())
 
 
@@ -114,7 +114,7 @@ def test_an_address_is_added_scanned_and_judged_without_its_rows(allowed: dict[s
     assert vars(info.store) == allowed
     read = scanned(number).read
     assert read["rows_problem"].startswith("rows not readable here: the Spark server doesn't open s3: addresses")
-    assert {each["variable"] for each in read["variables"]} >= {"totals", "by_status"}
+    assert {variable["variable"] for variable in read["variables"]} >= {"totals", "by_status"}
     assert StreamQuery.objects.get().path == ADDRESS
     assert set(StateVariable.objects.filter(removed_at=None).values_list("rows_problem", flat=True)) == {
         read["rows_problem"]
@@ -145,8 +145,8 @@ def test_the_secret_is_in_no_table_log_or_page(
     assert "Rows not readable" in seen(browser("reader").get(f"/ui/queries/{query.pk}/variables/{variable.pk}"))
     (event,) = AuditEvent.objects.filter(table="streams_checkpointstore")
     assert (event.operation, event.actor, event.after["secret"]) == ("INSERT", "steward", "lake")
-    kept = [str(vars(row)) for model in (CheckpointStore, Source, Scan, AuditEvent) for row in model.objects.all()]
-    assert not any(KEY in each for each in [*kept, caplog.text, page.content.decode()])
+    stored = [str(vars(row)) for model in (CheckpointStore, Source, Scan, AuditEvent) for row in model.objects.all()]
+    assert not any(KEY in item for item in [*stored, caplog.text, page.content.decode()])
 
 
 @pytest.mark.django_db(transaction=True)
@@ -154,11 +154,11 @@ def test_rows_are_asked_for_where_spark_opens_the_address_spelled_as_it_opens_it
     allowed: dict[str, str], steward: Actor, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.SPARK_REMOTE, settings.CHECKPOINT_SPARK_ROOTS = "sc://127.0.0.1:1", ("/data", "s3a://lake/checkpoints")
-    asked: list[StateScan] = []
+    specs: list[StateScan] = []
     # The package has a function of its module's name.
-    monkeypatch.setattr(import_module("registry.pipeline.run"), "run", lambda spec, **_: asked.append(spec) or [])
+    monkeypatch.setattr(import_module("registry.pipeline.run"), "run", lambda spec, **_: specs.append(spec) or [])
     read = scanned(added(steward, allowed)).read
-    (spec,) = asked
+    (spec,) = specs
     assert (spec.path, read["rows_problem"]) == ("s3a://lake/checkpoints/team/customer_totals", "")
     assert spec.bounds.max_messages > 10**9  # a state of more rows than a topic scan reads is no bound
 
@@ -260,13 +260,13 @@ def test_the_check_of_a_plan_finds_the_store_of_the_source(
         return client.post("/api/v1/state-checks", body, content_type="application/json")
 
     assert ask().status_code == 422
-    given = ask(store=allowed)
-    assert given.status_code == 201
+    with_store = ask(store=allowed)
+    assert with_store.status_code == 201
     number = added(steward, allowed)
-    known = ask()
-    assert known.status_code == 201
-    assert known.json()["report"] == given.json()["report"]
-    assert any("rows not readable here: the Spark server" in note for note in known.json()["report"]["notes"])
+    without_store = ask()
+    assert without_store.status_code == 201
+    assert without_store.json()["report"] == with_store.json()["report"]
+    assert any("rows not readable here: the Spark server" in note for note in without_store.json()["report"]["notes"])
     page = browser("steward")
     fields = {f"{'store_' if name == 'secret' else ''}{name}": value for name, value in allowed.items()}
     loaded = page.post("/ui/state-checks/new", {"path": ADDRESS, "plan": "", "do": "load", **fields})
@@ -301,16 +301,16 @@ def test_the_command_reads_an_object_store_without_the_database(
             return error.returncode, str(error)
         return 0, out.getvalue()
 
-    given = [f"--{name.replace('_', '-')}={value}" for name, value in allowed.items()]
-    code, text = run("s3://lake/secret/query", *given)  # who may start commands names the root
+    arguments = [f"--{name.replace('_', '-')}={value}" for name, value in allowed.items()]
+    code, text = run("s3://lake/secret/query", *arguments)  # who may start commands names the root
     assert (code, "totals (value)" in text) == (0, True), text
     assert run(ADDRESS)[0] == 2
     assert "give its --endpoint too" in run(ADDRESS, "--secret=lake")[1]
-    assert "bound to another host" in run(ADDRESS, *given, "--secret=other")[1]
+    assert "bound to another host" in run(ADDRESS, *arguments, "--secret=other")[1]
     settings.EGRESS_ALLOW = ()
-    assert "loopback" in run(ADDRESS, *given)[1]
+    assert "loopback" in run(ADDRESS, *arguments)[1]
     settings.CHECKPOINT_PROTOCOLS = ("file",)
-    assert "SCHEMADESK_CHECKPOINT_PROTOCOLS" in run(ADDRESS, *given)[1]
+    assert "SCHEMADESK_CHECKPOINT_PROTOCOLS" in run(ADDRESS, *arguments)[1]
 
 
 @pytest.mark.django_db
@@ -327,21 +327,21 @@ def test_checkpoints_are_found_and_each_has_its_form(
     assert "s3://lake/checkpoints/team/aggregation_hdfs" in text
     assert "s3://lake/checkpoints/broken" in text
     (form,) = [
-        each
-        for each in re.findall(r"<form.*?</form>", page.content.decode(), re.DOTALL)
-        if f'value="{ADDRESS}"' in each
+        markup
+        for markup in re.findall(r"<form.*?</form>", page.content.decode(), re.DOTALL)
+        if f'value="{ADDRESS}"' in markup
     ]
     sent = dict(re.findall(r'<input type="hidden" name="([a-z_]+)" value="([^"]*)"', form))
-    answer = client.post("/ui/sources/add", sent)
-    assert answer.status_code == 302
+    response = client.post("/ui/sources/add", sent)
+    assert response.status_code == 302
     assert CheckpointStore.objects.get().secret == "lake"
     assert "A source already" in seen(client.post("/ui/sources/discover", search))
     empty = client.post("/ui/sources/discover", search | {"path": "s3://lake/checkpoints/nothing"})
     assert (empty.status_code, "there is no folder" in seen(empty)) == (422, True)
     assert browser("reader").post("/ui/sources/discover", search).status_code == 403
     nasty = '"><script>alert(1)</script>'
-    answer = client.post("/ui/sources/discover", search | {"path": nasty, "region": nasty})
-    assert (answer.status_code, b"<script>alert" in answer.content) == (422, False)
+    response = client.post("/ui/sources/discover", search | {"path": nasty, "region": nasty})
+    assert (response.status_code, b"<script>alert" in response.content) == (422, False)
 
 
 @pytest.mark.django_db
@@ -392,26 +392,26 @@ def test_a_listing_without_an_end_is_left(
         b"<NextContinuationToken>more</NextContinuationToken><Contents><Key>checkpoints/q/x</Key><Size>1</Size>"
         b"<LastModified>2026-01-01T00:00:00.000Z</LastModified><ETag>e</ETag></Contents></ListBucketResult>"
     )
-    answer = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % len(page) + page
-    asked: list[bytes] = []
-    with _Answering(answer, asked) as url:
+    listing = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % len(page) + page
+    requests: list[bytes] = []
+    with _Answering(listing, requests) as url:
         settings.EGRESS_ALLOW = (url.removeprefix("http://"),)
         for seconds in (1.5, 6, 24, 96):  # on a busy machine the first may be over before much was asked
-            asked.clear()
+            requests.clear()
             monkeypatch.setattr(object_store, "CALL_SECONDS", seconds)
-            place = place_of("s3://lake/checkpoints/q", checked_store({"endpoint": url}))
+            location = checkpoint_location("s3://lake/checkpoints/q", checked_store({"endpoint": url}))
             with pytest.raises(RemoteUnavailable, match=rf"within {seconds:g} s"):
-                read_checkpoint(place.path, place.roots, store=place.store)
-            if len(asked) > 3:
+                read_checkpoint(location.path, location.roots, store=location.store)
+            if len(requests) > 3:
                 return
-    pytest.fail(f"the listing was given up after {len(asked)} pages in {seconds} s")
+    pytest.fail(f"the listing was given up after {len(requests)} pages in {seconds} s")
 
 
 class _Answering:
     """A server that gives every request one answer and keeps what was asked."""
 
-    def __init__(self, answer: bytes, asked: list[bytes]) -> None:
-        self._answer, self._asked = answer, asked
+    def __init__(self, response: bytes, requests: list[bytes]) -> None:
+        self._answer, self._asked = response, requests
         self._server = socket.create_server(("127.0.0.1", 0))
         self._thread = threading.Thread(target=self._run, daemon=True)
 

@@ -14,7 +14,7 @@ from registry.access.roles import Actor
 from registry.checkpoints import read_checkpoint
 from registry.drift.models import Source
 from registry.streams.models import StateVariable
-from registry.streams.scan_result import RowsSeen, query_seen
+from registry.streams.scan_result import ScannedRows, scanned_query
 from registry.streams.selectors import StateCheckInfo, filled_of, get_state_check
 from registry.streams.services import check_document
 from registry.streams.state_history import keep_query
@@ -46,9 +46,11 @@ def checked(person: Callable[[str], Actor], settings: Any, tmp_path: Path) -> Ca
         field("value.amount_cents", ROWS),
         field("map_key.status", 0),
     )
-    rows = {(0, "totals"): RowsSeen(batch=4, rows=ROWS, keys=ROWS, fields=fields)}
+    rows = {(0, "totals"): ScannedRows(batch=4, rows=ROWS, keys=ROWS, fields=fields)}
     keep_query(
-        source_id=source.pk, registry=registry, seen=query_seen(read_checkpoint(str(TOTALS), [FIXTURES]), (), rows)
+        source_id=source.pk,
+        registry=registry,
+        scanned=scanned_query(read_checkpoint(str(TOTALS), [FIXTURES]), (), rows),
     )
 
     def make(value: str, path: Path = TOTALS) -> StateCheckInfo:
@@ -59,8 +61,8 @@ def checked(person: Callable[[str], Actor], settings: Any, tmp_path: Path) -> Ca
 
 
 def messages(info: StateCheckInfo) -> list[tuple[str, str]]:
-    (totals,) = [each for each in info.report["variables"] if each["name"] == "totals"]
-    return [(each["rule"], each["message"]) for each in totals["changes"]]
+    (totals,) = [item for item in info.report["variables"] if item["name"] == "totals"]
+    return [(item["rule"], item["message"]) for item in totals["changes"]]
 
 
 def test_a_removed_field_says_in_how_many_rows_it_is_filled(checked: Callable[..., StateCheckInfo]) -> None:
@@ -74,9 +76,9 @@ def test_a_removed_field_says_in_how_many_rows_it_is_filled(checked: Callable[..
 
 
 def test_a_rename_says_so_too_beside_its_suspicion(checked: Callable[..., StateCheckInfo]) -> None:
-    found = dict(messages(checked(STORED.replace("currency STRING", "currency_code STRING"))))
-    assert "look like one field renamed" in found["RENAME_SUSPECTED"]
-    assert "81 % (1,004,669 of 1,240,332 rows)" in found["FILLED_FIELD_REMOVED"]
+    by_rule = dict(messages(checked(STORED.replace("currency STRING", "currency_code STRING"))))
+    assert "look like one field renamed" in by_rule["RENAME_SUSPECTED"]
+    assert "81 % (1,004,669 of 1,240,332 rows)" in by_rule["FILLED_FIELD_REMOVED"]
 
 
 def test_a_field_that_is_empty_everywhere_is_no_loss(checked: Callable[..., StateCheckInfo]) -> None:
@@ -116,11 +118,11 @@ def test_variables_of_one_name_in_two_operators_are_told_apart(
     registry = Registry.objects.get(name="dev")
     source = Source.objects.create(registry=registry, kind="state_store", name=str(path), created_by="tests")
     rows = {
-        (operator, "totals"): RowsSeen(batch=0, rows=ROWS, keys=ROWS, fields=(field("value.status", nulls),))
+        (operator, "totals"): ScannedRows(batch=0, rows=ROWS, keys=ROWS, fields=(field("value.status", nulls),))
         for operator, nulls in ((0, 332), (1, ROWS))
     }
-    seen = query_seen(read_checkpoint(str(path), [tmp_path]), (), rows)
-    keep_query(source_id=source.pk, registry=registry, seen=seen)
+    scanned = scanned_query(read_checkpoint(str(path), [tmp_path]), (), rows)
+    keep_query(source_id=source.pk, registry=registry, scanned=scanned)
     assert filled_of(str(path)) == {(0, "totals", "status"): (1_240_000, ROWS), (1, "totals", "status"): (0, ROWS)}
 
     def answer(operator: int) -> tuple[str, str]:

@@ -49,8 +49,8 @@ def test_avro_as_spark_reads_it(avro: Any, spark: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "{", "[" * 100_000, '"string"', "3", '{"type":"record","name":"R","fields":7}'])
 def test_what_is_no_record_has_no_fields(text: str) -> None:
-    found = spark_shape(text)
-    assert found is None or found.fields == ()
+    parsed = spark_shape(text)
+    assert parsed is None or parsed.fields == ()
 
 
 def test_a_small_text_that_means_an_endless_type_is_cut() -> None:
@@ -59,10 +59,10 @@ def test_a_small_text_that_means_an_endless_type_is_cut() -> None:
         fields = [{"name": f"x{n}", "type": f"R{level - 1}"} for n in range(8)]
         inner.append((f"f{level}", {"type": "record", "name": f"R{level}", "fields": fields}))
     with costs_little():  # uncut it has 8^40 fields
-        found = shape(*inner)
-        assert found is not None
-        assert len(departures(struct({"f39": "string", "f0": "string"}), found)) <= 2
-        assert len(str(found)) < 10_000_000
+        parsed = shape(*inner)
+        assert parsed is not None
+        assert len(departures(struct({"f39": "string", "f0": "string"}), parsed)) <= 2
+        assert len(str(parsed)) < 10_000_000
 
 
 ONE = {"a": "string", "b": "integer"}
@@ -88,13 +88,13 @@ VERSIONS = [
     ],
 )
 def test_the_likeliest_version(fields: dict[str, str], written_at: int | None, version: int | None) -> None:
-    found = carried_versions(struct(fields), written_at, VERSIONS)
-    assert [each.version.version for each in found] == ([] if version is None else [version])
+    carried = carried_versions(struct(fields), written_at, VERSIONS)
+    assert [item.version.version for item in carried] == ([] if version is None else [version])
 
 
 def test_a_struct_inside_of_the_value_counts_too() -> None:
     inner = json.loads(struct(ONE))
     listed = {"type": "array", "elementType": inner, "containsNull": True}
     value = {"type": "struct", "fields": [{"name": "last", "type": listed, "nullable": True, "metadata": {}}]}
-    (found,) = carried_versions(json.dumps(value), 999, VERSIONS)
-    assert (found.path, found.fields, found.version.version) == ("last[]", ("a", "b"), 1)
+    (carried,) = carried_versions(json.dumps(value), 999, VERSIONS)
+    assert (carried.path, carried.fields, carried.version.version) == ("last[]", ("a", "b"), 1)

@@ -26,7 +26,7 @@ from registry.promotions.plan.types import PlanStep, PromotionSpec, SpecItem
 from registry.streams import selectors
 from registry.streams.models import CarriedVersion, StateCheck, StateSchema, StateVariable, StreamQuery
 from registry.streams.promotion_check import state_checks
-from registry.streams.scan_result import InputSeen, RowsSeen, query_seen
+from registry.streams.scan_result import ScannedInput, ScannedRows, scanned_query
 from registry.streams.selectors import get_state_check
 from registry.streams.state_history import keep_query
 from registry.subjects.models import Registry, SchemaVersion
@@ -39,7 +39,7 @@ from tests.services_plugin import as_owner
 FIXTURES = Path(__file__).parents[1] / "checkpoints" / "fixtures"
 TOTALS = FIXTURES / "customer_totals"
 ORDERS = SubjectName(".", "orders-value")
-READS = (InputSeen("orders", "value", ".", "orders-value"),)
+READS = (ScannedInput("orders", "value", ".", "orders-value"),)
 FIELDS = {"order_id": "string", "customer_id": "int", "amount_cents": "int", "status": "string"}
 
 
@@ -70,9 +70,11 @@ def totals() -> Checkpoint:
     return read_checkpoint(str(TOTALS), [FIXTURES])
 
 
-def keep(source: Source, checkpoint: Checkpoint | None = None, inputs: Sequence[InputSeen] = READS, **more: Any) -> int:
-    seen = query_seen(checkpoint or totals(), inputs, **more)
-    return keep_query(source_id=source.pk, registry=source.registry, seen=seen)
+def keep(
+    source: Source, checkpoint: Checkpoint | None = None, inputs: Sequence[ScannedInput] = READS, **more: Any
+) -> int:
+    scanned = scanned_query(checkpoint or totals(), inputs, **more)
+    return keep_query(source_id=source.pk, registry=source.registry, scanned=scanned)
 
 
 def counts() -> tuple[int, ...]:
@@ -86,18 +88,18 @@ def test_every_version_is_kept_once_with_its_start_and_avro_schema(source: Sourc
     assert first == (1, 3, 5, 0)
     assert keep(source) == number
     assert counts() == first
-    found = {each.name: each for each in selectors.variables_with_schemas(number)}
-    assert {name: [s.version for s in each.schemas] for name, each in found.items()} == {
+    variables = {item.name: item for item in selectors.variables_with_schemas(number)}
+    assert {name: [s.version for s in item.schemas] for name, item in variables.items()} == {
         "by_status": [1],
         "last_orders": [1, 2],
         "totals": [1, 2],
     }
-    old, new = found["totals"].schemas
+    old, new = variables["totals"].schemas
     assert ((old.batch, old.start, old.schema_id), (new.batch, new.start, new.schema_id)) == ((0, 1, 0), (1, 2, 1))
     assert json.loads(new.avro_schema)["fields"][0] == {"name": "orders", "type": ["null", "long"], "default": None}
     assert json.loads(new.key_schema)["fields"][0]["name"] == "customer_id"
-    assert json.loads(found["by_status"].schemas[0].map_key_schema)["fields"][0]["name"] == "status"
-    budget = found["totals"].budget
+    assert json.loads(variables["by_status"].schemas[0].map_key_schema)["fields"][0]["name"] == "status"
+    budget = variables["totals"].budget
     assert budget is not None
     assert (budget.used, budget.allowed, budget.left) == (2, 16, 14)
     (listed,) = selectors.list_queries()
@@ -109,7 +111,7 @@ def test_every_version_is_kept_once_with_its_start_and_avro_schema(source: Sourc
     )
     assert listed.worst is not None
     assert listed.worst.share == 2 / 16
-    assert [(each.topic, each.subject) for each in listed.inputs] == [("orders", ORDERS)]
+    assert [(item.topic, item.subject) for item in listed.inputs] == [("orders", ORDERS)]
 
 
 @pytest.mark.requirement("DBX-6")
@@ -123,7 +125,7 @@ def test_a_new_version_follows_and_files_that_went_are_remembered(source: Source
     assert keep(source, replace(both, path="/state/q")) == number
     assert keep(source, replace(last, path="/state/q")) == number
     (variable,) = selectors.variables_with_schemas(number)
-    assert [(each.version, each.batch) for each in variable.schemas] == [(1, 0), (2, 3)]
+    assert [(item.version, item.batch) for item in variable.schemas] == [(1, 0), (2, 3)]
     other = keep(source, replace(first, path="/state/q", query_id="another"))
     assert other != number
     assert counts()[:3] == (1, 1, 1)
@@ -157,11 +159,11 @@ def test_a_wide_checkpoint_takes_no_more_queries(source: Source, tmp_path: Path,
 
 @pytest.mark.parametrize("name", ["a\0b", "x" * 3000, "\U0001f600" * 900, "\ud800", "<script>"])
 def test_hostile_names_are_kept_or_replaced(source: Source, name: str) -> None:
-    known = totals()
-    operator = known.operators[0]
-    variables = tuple(replace(each, name=name, label=name) for each in operator.variables[:1])
-    hostile = replace(known, query_id=name, problems=(name,), operators=(replace(operator, variables=variables),))
-    inputs = (InputSeen(name, "value", ".", name),)
+    checkpoint = totals()
+    operator = checkpoint.operators[0]
+    variables = tuple(replace(item, name=name, label=name) for item in operator.variables[:1])
+    hostile = replace(checkpoint, query_id=name, problems=(name,), operators=(replace(operator, variables=variables),))
+    inputs = (ScannedInput(name, "value", ".", name),)
     number = keep(source, hostile, inputs)
     assert keep(source, hostile, inputs) == number
     assert counts()[:2] == (1, 1)
@@ -170,26 +172,30 @@ def test_hostile_names_are_kept_or_replaced(source: Source, name: str) -> None:
 def test_rows_stay_known_until_they_are_read_again(source: Source) -> None:
     field = {"path": "value.status", "type": "string", "rows": 40, "nulls": 8, "minimum": "4 characters",
              "maximum": "9 characters", "bytes": 200}  # fmt: skip
-    read = RowsSeen(batch=4, rows=40, keys=40, bytes=900, fields=(field,))
+    read = ScannedRows(batch=4, rows=40, keys=40, bytes=900, fields=(field,))
     number = keep(source, rows={(0, "totals"): read})
-    keep(source, rows={(0, "totals"): RowsSeen(problem="no Spark")})
+    keep(source, rows={(0, "totals"): ScannedRows(problem="no Spark")})
     keep(source)
-    found = {each.name: each for each in selectors.list_variables(number)}
-    assert (found["totals"].rows, found["totals"].rows_batch, found["totals"].rows_problem) == (40, 4, "no Spark")
-    assert found["totals"].fields[0].filled == 0.8
-    assert found["last_orders"].rows is None
+    variables = {item.name: item for item in selectors.list_variables(number)}
+    assert (variables["totals"].rows, variables["totals"].rows_batch, variables["totals"].rows_problem) == (
+        40,
+        4,
+        "no Spark",
+    )
+    assert variables["totals"].fields[0].filled == 0.8
+    assert variables["last_orders"].rows is None
     assert selectors.filled_of(str(TOTALS)) == {(0, "totals", "status"): (32, 40)}
     assert selectors.filled_of("/elsewhere") is None
 
 
 def test_topics_are_linked_to_the_subjects_that_their_messages_have(source: Source, orders: None) -> None:
-    assert inputs_of(source, ["orders", "other"]) == (*READS, InputSeen("other"))
+    assert inputs_of(source, ["orders", "other"]) == (*READS, ScannedInput("other"))
     cluster = Cluster.objects.create(name="local", bootstrap="localhost:9092", created_by="tests")
     topics = Source.objects.create(
         registry=source.registry, kind="kafka", name="all", cluster=cluster, created_by="tests"
     )
     Topic.objects.create(source=topics, name="orders", subjects={"value": ["shop.Order"], "key": []})
-    assert inputs_of(source, ["orders"]) == (InputSeen("orders", "value", ".", "shop.Order"),)
+    assert inputs_of(source, ["orders"]) == (ScannedInput("orders", "value", ".", "shop.Order"),)
 
 
 @pytest.mark.requirement("DBX-6", "CARD-3")
@@ -201,21 +207,21 @@ def test_a_version_that_state_carries_is_in_use(source: Source, orders: None, dj
     }
     registry = source.registry
     with django_assert_num_queries(1):
-        told = evidence_of(registry, ORDERS, [1, 2, 3], kinds=("state",))
-    assert {number: [each.in_use for each in items] for number, items in told.items()} == {
+        evidence = evidence_of(registry, ORDERS, [1, 2, 3], kinds=("state",))
+    assert {number: [item.in_use for item in items] for number, items in evidence.items()} == {
         1: ["unknown"],
         2: ["yes"],
         3: [],
     }
-    assert "last_orders" in told[2][0].sentence
-    assert "order_id, amount_cents" in told[2][0].sentence
+    assert "last_orders" in evidence[2][0].sentence
+    assert "order_id, amount_cents" in evidence[2][0].sentence
     answers = retirement_of(registry, ORDERS, by=system_actor("tests"), ask=False).versions
     assert answers[2].answer == "no"
     assert "customer_totals" in answers[2].reasons[0].sentence
 
 
 @pytest.mark.parametrize(
-    ("changed", "verdict", "said"),
+    ("changed", "verdict", "phrase"),
     [
         ({"note": "string"}, "pass", "all can follow"),
         ({"amount_cents": "double"}, "pass", "all can follow"),
@@ -226,7 +232,7 @@ def test_a_version_that_state_carries_is_in_use(source: Source, orders: None, dj
 )
 @pytest.mark.requirement("DBX-4")
 def test_a_promotion_says_whether_the_targets_state_can_follow(
-    registries: None, system: Actor, changed: dict[str, Any], verdict: str, said: str
+    registries: None, system: Actor, changed: dict[str, Any], verdict: str, phrase: str
 ) -> None:
     for name in ("dev", "prod"):
         register_version(registry=name, subject=ORDERS, text=record(amount_cents="long"), by=system, release=True)
@@ -236,18 +242,18 @@ def test_a_promotion_says_whether_the_targets_state_can_follow(
     dev = Registry.objects.get(name="dev")
     set_config(registry="dev", subject=None, level="NONE", by=system)
     register_version(registry="dev", subject=ORDERS, text=record(**{"amount_cents": "long", **changed}), by=system)
-    places = [Environment.objects.get(registry=each) for each in (dev, prod)]
-    spec = PromotionSpec(places[1], (SpecItem(ORDERS, 2),), places[0])
+    environments = [Environment.objects.get(registry=item) for item in (dev, prod)]
+    spec = PromotionSpec(environments[1], (SpecItem(ORDERS, 2),), environments[0])
     plan = make_plan(spec)
-    (check,) = [each for each in plan.checks if each.name.startswith("Spark state")]
+    (check,) = [item for item in plan.checks if item.name.startswith("Spark state")]
     assert check.verdict == verdict
-    assert said in check.sentence
+    assert phrase in check.sentence
     assert make_plan(spec).hash == plan.hash
 
 
 @pytest.mark.requirement("DBX-4")
 @pytest.mark.parametrize(
-    ("operator", "schema_type", "said"),
+    ("operator", "schema_type", "phrase"),
     [
         ("stateStoreSave", "AVRO", "is not checked: only state of transformWithState is"),
         ("", "AVRO", "is not checked: only state of transformWithState is"),
@@ -255,18 +261,18 @@ def test_a_promotion_says_whether_the_targets_state_can_follow(
     ],
 )
 def test_state_that_is_not_checked_never_passes(
-    registries: None, system: Actor, operator: str, schema_type: str, said: str
+    registries: None, system: Actor, operator: str, schema_type: str, phrase: str
 ) -> None:
     register_version(registry="prod", subject=ORDERS, text=record(amount_cents="long"), by=system, release=True)
     prod = Registry.objects.get(name="prod")
     source = Source.objects.create(registry=prod, kind="state_store", name=str(TOTALS), created_by="tests")
-    known = totals()
-    keep(source, replace(known, operators=(replace(known.operators[0], name=operator),)))
+    checkpoint = totals()
+    keep(source, replace(checkpoint, operators=(replace(checkpoint.operators[0], name=operator),)))
     text = record(amount_cents="long") if schema_type == "AVRO" else "{}"
     step = PlanStep("register", ORDERS.qualified, schema_type=schema_type, text=text)
     (check,) = state_checks(prod, [step])
     assert check.verdict == "warn"
-    assert said in check.sentence
+    assert phrase in check.sentence
     assert "can follow" not in check.sentence
 
 
@@ -304,7 +310,7 @@ def test_reports_of_other_operators_become_not_checked() -> None:
     DOCUMENTED.validate(info.report)
     assert (info.verdict, info.report["verdict"], info.report["starts"]) == ("not checked", "not checked", None)
     assert info.report["not_checked"] == ["operator 2 (dropDuplicates)"]
-    assert [each["status"] for each in info.report["variables"]] == ["not checked"]
+    assert [item["status"] for item in info.report["variables"]] == ["not checked"]
     assert info.text == "not checked"
     fine.refresh_from_db()
     assert fine.report == {"verdict": "fine", "not_checked": []}

@@ -147,9 +147,9 @@ def read_catalog(database: DatabaseConnection, tables: TableFilter, *, slot: str
     with _connected(database) as connection:
         server = _one(connection, SERVER)
         listed = connection.execute(TABLES, {"most": MAX_TABLES + 1}).fetchall()
-        wanted = [row for row in listed[:MAX_TABLES] if tables.takes(row["schema"], row["name"]) is not False]
+        captured = [row for row in listed[:MAX_TABLES] if tables.takes(row["schema"], row["name"]) is not False]
         cut = f"the first {MAX_TABLES} tables were looked at" if len(listed) > MAX_TABLES else ""
-        oids = {"oids": [row["oid"] for row in wanted], "most": MAX_COLUMNS + 1}
+        oids = {"oids": [row["oid"] for row in captured], "most": MAX_COLUMNS + 1}
         columns = connection.execute(COLUMNS, oids).fetchall()
         if len(columns) > MAX_COLUMNS:
             raise InvalidSource(f"The captured tables have more than {MAX_COLUMNS} columns; narrow table.include.list.")
@@ -161,7 +161,7 @@ def read_catalog(database: DatabaseConnection, tables: TableFilter, *, slot: str
         database=str(server["database"]),
         server_version=int(server["version"]),
         wal_level=str(server["wal_level"]),
-        tables=tuple(_tables(wanted, columns, indexes, published)),
+        tables=tuple(_tables(captured, columns, indexes, published)),
         publications=publications,
         slots=slots,
         cut=cut,
@@ -171,12 +171,12 @@ def read_catalog(database: DatabaseConnection, tables: TableFilter, *, slot: str
 @contextmanager
 def _connected(database: DatabaseConnection) -> Iterator[psycopg.Connection[dict[str, Any]]]:
     """A read-only connection to a judged address of the host."""
-    place = _place(database)
-    addresses = current_policy().addresses(place)
+    address = _place(database)
+    addresses = current_policy().addresses(address)
     password = ""
     if database.secret:
         secret = find_secret(database.secret)
-        refuse_other_host(secret, place)
+        refuse_other_host(secret, address)
         password = secret.value
     where = f"{database.host}:{database.port}/{database.database}"
     try:
@@ -253,10 +253,10 @@ def _published(
 ) -> dict[tuple[str, str], list[dict[str, Any]]]:
     """Publications by table; column lists and row filters are there since version 15."""
     query = PUBLISHED if version >= 150_000 else PUBLISHED_BEFORE_15
-    found: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+    by_table: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
     for row in connection.execute(query.encode()):
-        found[row["schema"], row["name"]].append(row)
-    return found
+        by_table[row["schema"], row["name"]].append(row)
+    return by_table
 
 
 def _tables(

@@ -105,8 +105,8 @@ def same_type(one: FieldShape, other: FieldShape) -> bool:
 def _same_json(one: FieldShape, other: FieldShape) -> bool:
     if one.kind.startswith("json_") and other.kind.startswith("json_"):
         return one.kind == other.kind or {one.kind, other.kind} == {"json_integer", "json_number"}
-    told, seen = (other, one) if one.kind.startswith("json_") else (one, other)
-    return seen.kind in _JSON_KINDS[told.kind]
+    json_shape, other_shape = (other, one) if one.kind.startswith("json_") else (one, other)
+    return other_shape.kind in _JSON_KINDS[json_shape.kind]
 
 
 def same_parameters(one: FieldShape, other: FieldShape) -> bool:
@@ -119,7 +119,7 @@ def same_parameters(one: FieldShape, other: FieldShape) -> bool:
 
 def same_default(one: FieldShape, other: FieldShape) -> bool:
     """Whether the defaults agree, where both are known; an optional field's null is no default."""
-    first, second = (_default(each) for each in (one, other))
+    first, second = (_default(shape) for shape in (one, other))
     if UNKNOWN_DEFAULT in (first, second):
         return True
     return type(first) is type(second) and first == second
@@ -140,7 +140,7 @@ ABSENT: Final = "isn't there"
 
 
 @dataclass(frozen=True)
-class Departure:
+class ColumnChange:
     """A column on which the three part. `says` is what each side that tells says, `behind` who is behind.
 
     `becomes` is the new name of a column that looks renamed. `narrows` says that a column became optional or lost its
@@ -165,11 +165,11 @@ class KeyDeparture:
 
 
 @dataclass(frozen=True)
-class Compared:
+class TableComparison:
     """What became of comparing one table: `known` are the sides that told anything."""
 
     known: frozenset[Side]
-    columns: tuple[Departure, ...] = ()
+    columns: tuple[ColumnChange, ...] = ()
     key: KeyDeparture | None = None
 
     @property
@@ -180,21 +180,21 @@ class Compared:
     @property
     def behind(self) -> frozenset[Side]:
         """All sides that are behind in anything."""
-        found = [each.behind for each in self.columns] + ([self.key.behind] if self.key else [])
-        return frozenset().union(*found)
+        sides = [departure.behind for departure in self.columns] + ([self.key.behind] if self.key else [])
+        return frozenset().union(*sides)
 
 
 Rows = Mapping[Side, RowShape]
 
 
-def compare(rows: Rows, *, ignore: frozenset[str] = frozenset(), keys: Rows | None = None) -> Compared:
+def compare(rows: Rows, *, ignore: frozenset[str] = frozenset(), keys: Rows | None = None) -> TableComparison:
     """Where the sides part. `rows` and `keys` have the sides that are known; a key without fields is a null key.
 
     `ignore` are fields that may be there or not.
     """
     names = list(dict.fromkeys(name for row in rows.values() for name in row.fields if name not in ignore))
-    departures = [found for name in names for found in _column(name, rows)] if len(rows) > 1 else []
-    return Compared(
+    departures = [departure for name in names for departure in _column(name, rows)] if len(rows) > 1 else []
+    return TableComparison(
         known=frozenset(rows),
         columns=tuple(_with_renames(departures, rows)),
         key=_key(keys) if keys and len(keys) > 1 else None,
@@ -206,43 +206,43 @@ def _truth(sides: Mapping[Side, object]) -> Side:
     return next(side for side in ("table", "events", "registered") if side in sides)
 
 
-def _column(name: str, rows: Rows) -> list[Departure]:
+def _column(name: str, rows: Rows) -> list[ColumnChange]:
     """The departures of one column: being there comes before everything else."""
-    told: dict[Side, FieldShape | None] = {}
+    shapes: dict[Side, FieldShape | None] = {}
     for side, row in rows.items():
         if name in row.partly:
             continue  # some messages have it: those before or those after the change
         if name in row.fields or row.exact:
-            told[side] = row.fields.get(name)
-    if len(told) < 2:
+            shapes[side] = row.fields.get(name)
+    if len(shapes) < 2:
         return []
-    truth = _truth(told)
-    missing = {side for side, shape in told.items() if (shape is None) != (told[truth] is None)}
-    found = []
+    truth = _truth(shapes)
+    missing = {side for side, shape in shapes.items() if (shape is None) != (shapes[truth] is None)}
+    departures = []
     if missing:
-        change: Change = "dropped" if told[truth] is None else "added"
-        says = {side: shape.type_words if shape else ABSENT for side, shape in told.items()}
-        found.append(Departure(change, name, says, frozenset(missing)))
-    there = {side: shape for side, shape in told.items() if shape is not None}
+        change: Change = "dropped" if shapes[truth] is None else "added"
+        says = {side: shape.type_words if shape else ABSENT for side, shape in shapes.items()}
+        departures.append(ColumnChange(change, name, says, frozenset(missing)))
+    there = {side: shape for side, shape in shapes.items() if shape is not None}
     if len(there) > 1:
-        found += _aspects(name, there)
-    return found
+        departures += _aspects(name, there)
+    return departures
 
 
-def _aspects(name: str, there: Mapping[Side, FieldShape]) -> list[Departure]:
+def _aspects(name: str, there: Mapping[Side, FieldShape]) -> list[ColumnChange]:
     """What of a column's field the sides tell differently; a new type says it all."""
     truth = there[_truth(there)]
-    found = []
-    for change, same, words in _ASPECTS:
+    departures = []
+    for change, same, described in _ASPECTS:
         behind = frozenset(side for side, shape in there.items() if not same(truth, shape))
         if behind:
-            says = {side: words(shape) for side, shape in there.items()}
+            says = {side: described(shape) for side, shape in there.items()}
             narrows = change == "nullability" and truth.optional is True
             narrows = narrows or (change == "default" and truth.default is NO_DEFAULT)
-            found.append(Departure(change, name, says, behind, narrows=narrows))
+            departures.append(ColumnChange(change, name, says, behind, narrows=narrows))
             if change == "retyped":
                 break
-    return found
+    return departures
 
 
 def _same_labels(one: FieldShape, other: FieldShape) -> bool:
@@ -286,32 +286,32 @@ _ASPECTS: Final[tuple[tuple[Change, Callable[[FieldShape, FieldShape], bool], Ca
 )
 
 
-def _with_renames(departures: list[Departure], rows: Rows) -> list[Departure]:
+def _with_renames(departures: list[ColumnChange], rows: Rows) -> list[ColumnChange]:
     """A column that came and one that went, of one type and with the same sides behind: most likely renamed.
 
     Only where there is one of each: with more nobody can tell which became which.
     """
-    groups: dict[frozenset[Side], tuple[list[Departure], list[Departure]]] = {}
-    for each in departures:
-        if each.change in ("added", "dropped"):
-            groups.setdefault(each.behind, ([], []))[each.change == "dropped"].append(each)
-    renamed: dict[str, Departure] = {}
+    groups: dict[frozenset[Side], tuple[list[ColumnChange], list[ColumnChange]]] = {}
+    for departure in departures:
+        if departure.change in ("added", "dropped"):
+            groups.setdefault(departure.behind, ([], []))[departure.change == "dropped"].append(departure)
+    renamed: dict[str, ColumnChange] = {}
     for behind, (added, dropped) in groups.items():
         if len(added) == len(dropped) == 1 and _alike(added[0].column, dropped[0].column, rows):
             says = {side: _name_there(side, added[0], dropped[0]) for side in added[0].says.keys() & dropped[0].says}
-            new = Departure("renamed", dropped[0].column, says, behind, becomes=added[0].column)
+            new = ColumnChange("renamed", dropped[0].column, says, behind, becomes=added[0].column)
             renamed |= {dropped[0].column: new, added[0].column: new}
-    kept: list[Departure] = []
-    for each in departures:
-        replaced = renamed.get(each.column) if each.change in ("added", "dropped") else None
+    result: list[ColumnChange] = []
+    for departure in departures:
+        replaced = renamed.get(departure.column) if departure.change in ("added", "dropped") else None
         if replaced is None:
-            kept.append(each)
-        elif replaced not in kept:
-            kept.append(replaced)
-    return kept
+            result.append(departure)
+        elif replaced not in result:
+            result.append(replaced)
+    return result
 
 
-def _name_there(side: Side, added: Departure, dropped: Departure) -> str:
+def _name_there(side: Side, added: ColumnChange, dropped: ColumnChange) -> str:
     return added.column if added.says[side] != ABSENT else dropped.column
 
 

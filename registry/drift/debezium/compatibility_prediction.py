@@ -49,7 +49,7 @@ _TYPES: Final = {
 
 
 @dataclass(frozen=True)
-class Refusal:
+class PredictedRefusal:
     """Why the level will refuse the next schema: the first reason as a sentence, all of them, and the first cure."""
 
     reason: str
@@ -64,7 +64,7 @@ class _Unforeseen(Exception):
 
 def predict_refusal(
     registered: SchemaText, row: RowShape, guard: Guard, *, side: Side = "value", ignore: frozenset[str] = frozenset()
-) -> Refusal | None:
+) -> PredictedRefusal | None:
     """The refusal to expect of the schema of the next row, or of its key; None where it passes or can't be foretold.
 
     `ignore` are fields that may be there or not: they stay as they are.
@@ -76,7 +76,7 @@ def predict_refusal(
     try:
         text = next_schema(registered.text, row, ignore, side=side)
         new: ParsedSchema = engine.parse(text)
-        history = [(number, engine.parse(each)) for number, each in enumerate(texts, start=1)]
+        history = [(number, engine.parse(old_text)) for number, old_text in enumerate(texts, start=1)]
         report = check(engine, new, history, guard.level)
     except (_Unforeseen, SchemadeskError, KeyError, TypeError):
         return None
@@ -86,7 +86,7 @@ def predict_refusal(
     reasons = tuple(dict.fromkeys(item.message for item in breaks))[:MAX_REASONS]
     reason = reasons[0].rstrip(".") if reasons else "the level's check fails"
     cure = next((item.remedy.rstrip(".") for item in breaks if item.remedy), "a nullable column, or one with a default")
-    return Refusal(f"{reason[:1].upper()}{reason[1:]}.", reasons, f"{cure[:1].lower()}{cure[1:]}", text)
+    return PredictedRefusal(f"{reason[:1].upper()}{reason[1:]}.", reasons, f"{cure[:1].lower()}{cure[1:]}", text)
 
 
 def next_schema(text: str, row: RowShape, ignore: frozenset[str], *, side: Side = "value") -> str:
@@ -103,8 +103,8 @@ def next_schema(text: str, row: RowShape, ignore: frozenset[str], *, side: Side 
     old = {field["name"]: (field, shape) for field, shape in zip(target["fields"], reader.fields(target), strict=True)}
     fields = []
     for name, shape in row.fields.items():
-        known = old.get(name)
-        fields.append(known[0] if known and _same(shape, known[1]) else _field(shape))
+        registered = old.get(name)
+        fields.append(registered[0] if registered and _same(shape, registered[1]) else _field(shape))
     target["fields"] = fields + [field for name, (field, _) in old.items() if name in ignore]
     return json.dumps(document)
 
@@ -143,14 +143,14 @@ def _type(shape: FieldShape, more: Mapping[str, Any]) -> Any:
         return {"type": "array", "items": ["null", inner] if shape.items.optional else inner}
     if shape.kind not in _TYPES:
         raise _Unforeseen
-    found: dict[str, Any] = {"type": _TYPES[shape.kind], **more}
+    avro_type: dict[str, Any] = {"type": _TYPES[shape.kind], **more}
     if shape.kind in ("int8", "int16"):
-        found["connect.type"] = shape.kind
+        avro_type["connect.type"] = shape.kind
     if shape.parameters:
-        found["connect.parameters"] = dict(shape.parameters)
+        avro_type["connect.parameters"] = dict(shape.parameters)
     if shape.logical:
-        found["connect.name"] = shape.logical
+        avro_type["connect.name"] = shape.logical
     if shape.logical == "org.apache.kafka.connect.data.Decimal":
         precision = int(shape.parameters.get("connect.decimal.precision", "64"))
-        found |= {"logicalType": "decimal", "scale": int(shape.parameters["scale"]), "precision": precision}
-    return found if len(found) > 1 else found["type"]
+        avro_type |= {"logicalType": "decimal", "scale": int(shape.parameters["scale"]), "precision": precision}
+    return avro_type if len(avro_type) > 1 else avro_type["type"]

@@ -216,11 +216,11 @@ class ConnectorStatus:
         return tuple(task for task in self.tasks if task.state == "FAILED")
 
 
-def read_config(given: Mapping[str, object]) -> ConnectorConfig:
+def read_config(properties: Mapping[str, object]) -> ConnectorConfig:
     """The typed configuration. Raises InvalidSource for another connector's, or one without a topic prefix."""
-    if len(given) > MAX_CONFIG:
+    if len(properties) > MAX_CONFIG:
         raise InvalidSource(f"The connector's configuration has more than {MAX_CONFIG} properties.")
-    config = {name: value for name, value in given.items() if isinstance(value, str)}
+    config = {name: value for name, value in properties.items() if isinstance(value, str)}
     connector_class = config.get("connector.class", "")
     if connector_class not in (CONNECTOR_CLASS, "PostgresConnector", "Postgres", "PostgreSql"):
         raise InvalidSource(
@@ -232,7 +232,7 @@ def read_config(given: Mapping[str, object]) -> ConnectorConfig:
         raise InvalidSource("The connector's configuration has no topic.prefix.")
     tables, columns, keys = TableFilter.read(config), ColumnFilter.read(config), KeyColumns.read(config)
     transforms, doubts = read_transforms(config)
-    reader = _Choices(config)
+    reader = _ChoiceReader(config)
     return ConnectorConfig(
         name=config.get("name", ""),
         prefix=prefix,
@@ -286,7 +286,7 @@ def _strangers(config: Mapping[str, str]) -> list[str]:
     return [f"{name}={value[:80]}: {why}" for name, value, why in values if value and value not in _KNOWN_STRATEGIES]
 
 
-class _Choices:
+class _ChoiceReader:
     """Reads properties that have a few values; another value is a doubt, and the default is taken."""
 
     def __init__(self, config: Mapping[str, str]) -> None:
@@ -328,9 +328,9 @@ def converter_of(config: Mapping[str, str], side: Literal["key", "value"]) -> Co
     if not name:
         return "worker"
     lowered = name.lower()
-    found: Converter = next((kind for part, kind in _CONVERTERS if part in lowered), "other")
+    converter: Converter = next((kind for part, kind in _CONVERTERS if part in lowered), "other")
     with_schema = config.get(f"{side}.converter.schemas.enable", "true").strip().lower() != "false"
-    return "json_with_schema" if found == "json" and with_schema else found
+    return "json_with_schema" if converter == "json" and with_schema else converter
 
 
 #: what looks like a secret in a trace, which may quote a configuration or an address
@@ -340,16 +340,16 @@ _SECRET: Final = re.compile(
 _LOGIN: Final = re.compile(r"//[^\s/@]{1,200}@")
 
 
-def _trace(given: object) -> str:
+def _trace(trace: object) -> str:
     """A trace as it may be kept: cut, and without what looks like a secret."""
-    return _LOGIN.sub("//…@", _SECRET.sub(r"\1\2…", str(given or "")[:MAX_TRACE]))
+    return _LOGIN.sub("//…@", _SECRET.sub(r"\1\2…", str(trace or "")[:MAX_TRACE]))
 
 
-def read_status(given: Mapping[str, object]) -> ConnectorStatus:
+def read_status(document: Mapping[str, object]) -> ConnectorStatus:
     """The typed status; what isn't there is empty."""
-    connector = given.get("connector")
+    connector = document.get("connector")
     own = connector if isinstance(connector, Mapping) else {}
-    listed = given.get("tasks")
+    listed = document.get("tasks")
     tasks = [task for task in listed if isinstance(task, Mapping)] if isinstance(listed, list) else []
     return ConnectorStatus(
         state=str(own.get("state", ""))[:40],
@@ -357,11 +357,11 @@ def read_status(given: Mapping[str, object]) -> ConnectorStatus:
         trace=_trace(own.get("trace")),
         tasks=tuple(
             TaskStatus(
-                number=task["id"] if isinstance(task.get("id"), int) else place,
+                number=task["id"] if isinstance(task.get("id"), int) else index,
                 state=str(task.get("state", ""))[:40],
                 worker=str(task.get("worker_id", ""))[:200],
                 trace=_trace(task.get("trace")),
             )
-            for place, task in enumerate(tasks[:100])
+            for index, task in enumerate(tasks[:100])
         ),
     )

@@ -97,7 +97,7 @@ _BITS_WITHOUT_LENGTH: Final = 2_147_483_647
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class OmittedColumn:
     """A column that the events don't have, and why; `lost` where its data is meant to be there and isn't."""
 
     column: str
@@ -106,7 +106,7 @@ class LeftOut:
 
 
 @dataclass(frozen=True)
-class Expected:
+class ExpectedShape:
     """What is to be emitted for a table: None for what the configuration leaves unknown, and a key of no fields for null.
 
     `columns` maps fields to columns. `either` are fields that may be there or not: a generated column is in the schema
@@ -116,11 +116,11 @@ class Expected:
     row: RowShape | None
     key: RowShape | None
     columns: dict[str, str]
-    left_out: tuple[LeftOut, ...]
+    left_out: tuple[OmittedColumn, ...]
     either: frozenset[str] = frozenset()
 
 
-def expected_of(table: Table, config: ConnectorConfig) -> Expected:
+def expected_of(table: Table, config: ConnectorConfig) -> ExpectedShape:
     """What the connector is to emit for a table."""
     key_columns = key_of(table, config)
     shapes: dict[str, FieldShape] = {}
@@ -128,13 +128,15 @@ def expected_of(table: Table, config: ConnectorConfig) -> Expected:
     left_out, either, unknown = [], set(), False
     for column in table.columns:
         if column.generated:
-            left_out.append(LeftOut(column.name, "it is generated: logical decoding has no values of it", lost=True))
+            left_out.append(
+                OmittedColumn(column.name, "it is generated: logical decoding has no values of it", lost=True)
+            )
             either.add(field_name(column.name, config.field_names))
             continue
         shape = shape_of(column, config)
         if shape is None:
             why = f"the connector has no type for {column.declared} (include.unknown.datatypes is off)"
-            left_out.append(LeftOut(column.name, why, lost=True))
+            left_out.append(OmittedColumn(column.name, why, lost=True))
             continue
         named = replace(shape, name=field_name(column.name, config.field_names))
         shapes[column.name] = named
@@ -142,14 +144,14 @@ def expected_of(table: Table, config: ConnectorConfig) -> Expected:
         if why_not is None:
             unknown = True
         elif why_not:
-            left_out.append(LeftOut(column.name, why_not))
+            left_out.append(OmittedColumn(column.name, why_not))
         else:
             row[named.name] = named
     columns = {shape.name: name for name, shape in shapes.items()}
     key = None
     if key_columns is not None:
         key = RowShape({shapes[name].name: shapes[name] for name in key_columns if name in shapes})
-    return Expected(None if unknown else RowShape(row), key, columns, tuple(left_out), frozenset(either))
+    return ExpectedShape(None if unknown else RowShape(row), key, columns, tuple(left_out), frozenset(either))
 
 
 def key_of(table: Table, config: ConnectorConfig) -> tuple[str, ...] | None:
@@ -199,8 +201,8 @@ def _element(kind: str, column: Column, config: ConnectorConfig) -> FieldShape |
     if column.kind == "enum":
         return FieldShape("", "string", f"{_DATA}Enum", parameters={"allowed": ",".join(column.labels)})
     if kind in _FIXED:
-        found, logical = _FIXED[kind]
-        return FieldShape("", found, logical)  # type: ignore[arg-type]
+        fixed_kind, logical = _FIXED[kind]
+        return FieldShape("", fixed_kind, logical)  # type: ignore[arg-type]
     if kind in _BY_SETTING:
         return _BY_SETTING[kind](column, config)
     if column.kind in ("composite", "range", "other"):
@@ -208,10 +210,10 @@ def _element(kind: str, column: Column, config: ConnectorConfig) -> FieldShape |
     return FieldShape("", "unknown", None)
 
 
-def _temporal(place: int, milliseconds: int | None = None) -> Callable[[Column, ConnectorConfig], FieldShape]:
+def _temporal(index: int, milliseconds: int | None = None) -> Callable[[Column, ConnectorConfig], FieldShape]:
     def shape(column: Column, config: ConnectorConfig) -> FieldShape:
         fine = column.scale is None or column.scale > _MILLISECONDS
-        kind, logical = _TIMES[config.times][place if fine or milliseconds is None else milliseconds]
+        kind, logical = _TIMES[config.times][index if fine or milliseconds is None else milliseconds]
         return FieldShape("", kind, logical)  # type: ignore[arg-type]
 
     return shape
@@ -296,8 +298,8 @@ def _default(column: Column, shape: FieldShape) -> object:
     text = column.default.strip()
     if shape.kind == "boolean" and text in ("true", "false"):
         return text == "true"
-    if shape.kind == "string" and (found := _TEXT_LITERAL.fullmatch(text)):
-        return found[1].replace("''", "'")
-    if shape.kind in _NUMBERS and (found := _NUMBER_LITERAL.fullmatch(text)):
-        return float(found[1] or found[2])
+    if shape.kind == "string" and (literal := _TEXT_LITERAL.fullmatch(text)):
+        return literal[1].replace("''", "'")
+    if shape.kind in _NUMBERS and (literal := _NUMBER_LITERAL.fullmatch(text)):
+        return float(literal[1] or literal[2])
     return UNKNOWN_DEFAULT

@@ -51,7 +51,7 @@ class TopicFacts:
 
     def count(self, operations: str) -> int:
         """How many events have one of the operations."""
-        return sum(each.span.messages for each in self.changes if each.op in operations)
+        return sum(events.span.messages for events in self.changes if events.op in operations)
 
     @property
     def lost_its_key(self) -> bool:
@@ -61,8 +61,8 @@ class TopicFacts:
     @property
     def key_changes(self) -> int:
         """Changes of a primary key: each is a delete, a tombstone and a create, and counts once."""
-        deletes = sum(each.newkey for each in self.changes if each.op == "d")
-        creates = sum(each.oldkey for each in self.changes if each.op == "c")
+        deletes = sum(events.newkey for events in self.changes if events.op == "d")
+        creates = sum(events.oldkey for events in self.changes if events.op == "c")
         # A scan may begin or end between the messages of one change.
         return max(deletes, creates)
 

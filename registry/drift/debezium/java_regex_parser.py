@@ -20,14 +20,14 @@ class PatternNotUnderstood(ValueError):
 
 
 @dataclass(frozen=True)
-class Step:
+class RegexStep:
     """One step: takes a character, goes on at two places, remembers a place, looks ahead, or asks where it is."""
 
     kind: Literal["char", "split", "save", "look", "start", "finish", "end"]
     next: int = 0
     other: int = 0
     takes: Takes = field(default=lambda _: False, compare=False)
-    inside: tuple[Step, ...] = ()
+    inside: tuple[RegexStep, ...] = ()
     positive: bool = True
 
 
@@ -35,9 +35,9 @@ class Writer:
     """Writes the nodes that a pattern was read into: char, seq, or, repeat, group, look, start, finish."""
 
     def __init__(self) -> None:
-        self.steps: list[Step] = []
+        self.steps: list[RegexStep] = []
 
-    def add(self, step: Step) -> int:
+    def add(self, step: RegexStep) -> int:
         """The step's number. Raises PatternNotUnderstood for more than MAX_STEPS."""
         if len(self.steps) >= MAX_STEPS:
             raise PatternNotUnderstood("a pattern that is too long with its repetitions written out")
@@ -50,7 +50,7 @@ class Writer:
         getattr(self, f"_{kind}")(*rest)
 
     def _char(self, takes: Takes) -> None:
-        self.add(Step("char", takes=takes))
+        self.add(RegexStep("char", takes=takes))
 
     def _seq(self, parts: list[Node]) -> None:
         for part in parts:
@@ -59,43 +59,43 @@ class Writer:
     def _or(self, branches: list[Node]) -> None:
         leaving = []
         for branch in branches[:-1]:
-            split = self.add(Step("split"))
+            split = self.add(RegexStep("split"))
             self.write(branch)
-            leaving.append(self.add(Step("save", other=-1)))
+            leaving.append(self.add(RegexStep("save", other=-1)))
             self.steps[split] = replace(self.steps[split], other=len(self.steps))
         self.write(branches[-1])
         for step in leaving:
             self.steps[step] = replace(self.steps[step], next=len(self.steps))
 
     def _group(self, inside: Node, number: int) -> None:
-        self.add(Step("save", other=2 * number))
+        self.add(RegexStep("save", other=2 * number))
         self.write(inside)
-        self.add(Step("save", other=2 * number + 1))
+        self.add(RegexStep("save", other=2 * number + 1))
 
     def _look(self, inside: Node, positive: bool) -> None:
         writer = Writer()
         writer.write(inside)
-        writer.add(Step("end"))
-        self.add(Step("look", inside=tuple(writer.steps), positive=positive))
+        writer.add(RegexStep("end"))
+        self.add(RegexStep("look", inside=tuple(writer.steps), positive=positive))
 
     def _start(self) -> None:
-        self.add(Step("start"))
+        self.add(RegexStep("start"))
 
     def _finish(self, before_newline: bool) -> None:
-        self.add(Step("finish", positive=before_newline))
+        self.add(RegexStep("finish", positive=before_newline))
 
     def _repeat(self, node: Node, low: int, high: int, greedy: bool) -> None:
         for _ in range(low):
             self.write(node)
         if high < 0:
-            start = self.add(Step("split"))
+            start = self.add(RegexStep("split"))
             self.write(node)
-            self.steps[self.add(Step("save", other=-1))] = Step("save", next=start, other=-1)
+            self.steps[self.add(RegexStep("save", other=-1))] = RegexStep("save", next=start, other=-1)
             self._leave(start, greedy)
             return
         splits = []
         for _ in range(high - low):
-            splits.append(self.add(Step("split")))
+            splits.append(self.add(RegexStep("split")))
             self.write(node)
         for split in splits:
             self._leave(split, greedy)
@@ -112,8 +112,8 @@ MAX_DEPTH: Final = 50
 
 
 def _among(chars: Iterable[str]) -> Takes:
-    wanted = frozenset(chars)
-    return lambda char: char in wanted
+    allowed = frozenset(chars)
+    return lambda char: char in allowed
 
 
 def _not(takes: Takes) -> Takes:
@@ -150,21 +150,21 @@ _NAMED: Final[dict[str, Takes]] = {
 _CONTROLS: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f", "a": "\x07", "e": "\x1b"}
 
 
-def compile_steps(text: str, *, ignore_case: bool) -> tuple[tuple[Step, ...], dict[str, int], int]:
+def compile_steps(text: str, *, ignore_case: bool) -> tuple[tuple[RegexStep, ...], dict[str, int], int]:
     """The steps, the named groups and the number of groups of a pattern. Raises PatternNotUnderstood."""
     if len(text) > MAX_PATTERN:
         raise PatternNotUnderstood(f"a pattern of more than {MAX_PATTERN} characters")
-    reader = _Reader(text, ignore_case)
+    reader = _PatternParser(text, ignore_case)
     node = reader.alternatives(0)
     if not reader.done:
         raise PatternNotUnderstood(f"a ')' without its '(' at character {reader.at + 1}")
     writer = Writer()
     writer.write(node)
-    writer.add(Step("end"))
+    writer.add(RegexStep("end"))
     return tuple(writer.steps), reader.names, reader.groups
 
 
-class _Reader:
+class _PatternParser:
     """Reads a pattern into nodes: char, seq, or, repeat, group, look, start, finish."""
 
     def __init__(self, text: str, ignore_case: bool) -> None:
@@ -183,9 +183,9 @@ class _Reader:
     def peek(self, length: int = 1) -> str:
         return self.text[self.at : self.at + length]
 
-    def take(self, wanted: str) -> bool:
-        if self.text.startswith(wanted, self.at):
-            self.at += len(wanted)
+    def take(self, token: str) -> bool:
+        if self.text.startswith(token, self.at):
+            self.at += len(token)
             return True
         return False
 

@@ -173,9 +173,9 @@ _RANK = {"break": 0, "risk": 1, "notice": 2}
 
 def judge_debezium(world: World) -> list[JudgedFinding]:
     """The findings, the gravest first."""
-    order = {rule: place for place, rule in enumerate(RULES)}
+    order = {rule: number for number, rule in enumerate(RULES)}
     return sorted(
-        _all(world), key=lambda each: (_RANK[each.severity], order[each.rule], each.location, each.fingerprint)
+        _all(world), key=lambda item: (_RANK[item.severity], order[item.rule], item.location, item.fingerprint)
     )
 
 
@@ -219,7 +219,8 @@ def _connector(world: World) -> dict[str, Any]:
         "prefix": config.prefix,
         "converters": {"key": config.key_converter, "value": config.value_converter},
         "transforms": [
-            {"name": each.alias, "type": each.kind, "understood": each.understood} for each in config.transforms
+            {"name": transform.alias, "type": transform.kind, "understood": transform.understood}
+            for transform in config.transforms
         ],
         "skipped_operations": sorted(config.skipped),
         "tombstones": config.tombstones,
@@ -286,9 +287,9 @@ def _three_way(state: TableState | None) -> dict[str, Any]:
         "state": "drift" if drifted else ("in_step" if compared.in_step else "unknown"),
         "known": [side for side in SIDES if side in compared.known],
         "behind": [side for side in SIDES if side in compared.behind],
-        "changes": [_change(each.change, each.column, each.becomes) for each in compared.columns],
+        "changes": [_change(item.change, item.column, item.becomes) for item in compared.columns],
         "key": None if key is None else list(key.fields),
-        "left_out": [{"column": each.column, "why": each.why} for each in state.expected.left_out],
+        "left_out": [{"column": item.column, "why": item.why} for item in state.expected.left_out],
     }
 
 
@@ -302,7 +303,7 @@ def _messages(topics: Iterable[TopicFacts]) -> list[dict[str, Any]]:
         {
             "topic": topic.topic,
             "messages": topic.count("m"),
-            "in_transaction": sum(each.in_transaction for each in topic.changes if each.op == "m"),
+            "in_transaction": sum(events.in_transaction for events in topic.changes if events.op == "m"),
         }
         for topic in topics
         if topic.count("m")

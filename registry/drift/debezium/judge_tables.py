@@ -10,19 +10,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from registry.drift.debezium.expected_columns import Expected, expected_of, key_of
+from registry.drift.debezium.expected_columns import ExpectedShape, expected_of, key_of
 from registry.drift.debezium.facts import TopicFacts, World, counted, finding, listed
 from registry.drift.debezium.tables import (
     IdentityOf,
     Index,
-    Meeting,
+    NameCollision,
     NamedTable,
     Table,
     field_name,
     identity_of,
     is_avro_full_name,
     is_avro_name,
-    meetings,
+    name_collisions,
     schema_name,
 )
 from registry.drift.judge.model import JudgedFinding
@@ -93,7 +93,7 @@ def _weak_key(table: Table, key: tuple[str, ...]) -> tuple[Index, str] | None:
     """The unique index that stands in for a primary key, where it doesn't tell all rows apart, and why not."""
     if table.primary_key or not key:
         return None
-    index = next((each for each in table.unique if each.columns == key), None)
+    index = next((unique_index for unique_index in table.unique if unique_index.columns == key), None)
     if index is None:  # message.key.columns
         return None
     if index.partial:
@@ -102,21 +102,21 @@ def _weak_key(table: Table, key: tuple[str, ...]) -> tuple[Index, str] | None:
     return (index, f"of which {listed(nullable)} may be null") if nullable else None
 
 
-def _columns(table: Table, expected: Expected, topic: str) -> Iterator[JudgedFinding]:
+def _columns(table: Table, expected: ExpectedShape, topic: str) -> Iterator[JudgedFinding]:
     columns = {column.name: column for column in table.columns}
-    for each in expected.left_out:
-        if each.lost:
+    for omission in expected.left_out:
+        if omission.lost:
             yield finding(
                 "COLUMN_NOT_CARRIED",
                 {
                     "table": table.full_name,
-                    "column": each.column,
-                    "type": columns[each.column].declared,
-                    "why": each.why,
+                    "column": omission.column,
+                    "type": columns[omission.column].declared,
+                    "why": omission.why,
                 },
-                (table.full_name, each.column),
-                location=f"{table.full_name}.{each.column}",
-                evidence={"table": table.full_name, "column": each.column, "why": each.why},
+                (table.full_name, omission.column),
+                location=f"{table.full_name}.{omission.column}",
+                evidence={"table": table.full_name, "column": omission.column, "why": omission.why},
             )
     carried = set(expected.columns.values())
     for column in table.columns:
@@ -147,12 +147,12 @@ _AVRO: Final = frozenset({"avro"})
 
 def named_tables(world: World) -> list[NamedTable]:
     """The captured tables with the names that the connector gives them; without those whose topic nobody can tell."""
-    found = []
+    named = []
     for table in world.captured:
         topic = world.topic_of(table.schema, table.name)
         if topic is None:
             continue
-        left_out = {each.column for each in expected_of(table, world.config).left_out}
+        left_out = {omission.column for omission in expected_of(table, world.config).left_out}
         fields = {
             column.name: field_name(column.name, world.config.field_names)
             for column in table.columns
@@ -160,8 +160,8 @@ def named_tables(world: World) -> list[NamedTable]:
         }
         raw = world.raw_topic_of(table.schema, table.name)
         full_name = schema_name(f"{raw}.Value", world.config.schema_names)
-        found.append(NamedTable(table.full_name, topic, full_name, fields))
-    return found
+        named.append(NamedTable(table.full_name, topic, full_name, fields))
+    return named
 
 
 def judge_names(world: World) -> Iterator[JudgedFinding]:
@@ -169,7 +169,7 @@ def judge_names(world: World) -> Iterator[JudgedFinding]:
     tables = named_tables(world)
     raw = {table.full_name: world.raw_topic_of(table.schema, table.name) for table in world.captured}
     merging = any(transform.merges for transform in world.config.transforms)
-    for meeting in meetings(tables):
+    for meeting in name_collisions(tables):
         if meeting.kind == "topic" and merging and len({raw[name] for name in meeting.names}) == len(meeting.names):
             continue  # a transform puts these tables onto one topic: that is meant
         yield _meeting(world, meeting)
@@ -177,7 +177,7 @@ def judge_names(world: World) -> Iterator[JudgedFinding]:
         yield from _not_avro(world, tables)
 
 
-def _meeting(world: World, meeting: Meeting) -> JudgedFinding:
+def _meeting(world: World, meeting: NameCollision) -> JudgedFinding:
     config = world.config
     mode = config.field_names if meeting.kind == "field" else config.schema_names
     topic = meeting.becomes if meeting.kind == "topic" else ""
@@ -199,22 +199,22 @@ def _meeting(world: World, meeting: Meeting) -> JudgedFinding:
 
 def _not_avro(world: World, tables: list[NamedTable]) -> Iterator[JudgedFinding]:
     for table in tables:
-        wrong = [name for name in table.fields.values() if not is_avro_name(name)]
+        invalid = [name for name in table.fields.values() if not is_avro_name(name)]
         if not is_avro_full_name(table.full_name):
-            wrong.insert(0, table.full_name)
-        if wrong:
+            invalid.insert(0, table.full_name)
+        if invalid:
             yield finding(
                 "NAME_NOT_AVRO",
-                {"becomes": listed(wrong), "connector": world.config.name, "table": table.table},
+                {"becomes": listed(invalid), "connector": world.config.name, "table": table.table},
                 (world.config.name, table.table),
                 location=table.table,
-                evidence={"names": wrong[:100], "table": table.table},
+                evidence={"names": invalid[:100], "table": table.table},
             )
 
 
 def tables_of(topic: TopicFacts) -> list[str]:
     """The tables whose rows the topic carries, as `schema.table`."""
-    return sorted({f"{each.schema}.{each.table}" for each in topic.changes if each.op != "m" and each.table})
+    return sorted({f"{events.schema}.{events.table}" for events in topic.changes if events.op != "m" and events.table})
 
 
 def judge_events(world: World) -> Iterator[JudgedFinding]:
@@ -241,22 +241,22 @@ def judge_events(world: World) -> Iterator[JudgedFinding]:
 def _places(changes: list[ChangeEvents]) -> list[dict[str, int]]:
     return [
         {
-            "partition": each.partition,
-            "messages": each.span.messages,
-            "first_offset": each.span.first_offset,
-            "last_offset": each.span.last_offset,
-            "first_time": each.span.first_time,
-            "last_time": each.span.last_time,
+            "partition": events.partition,
+            "messages": events.span.messages,
+            "first_offset": events.span.first_offset,
+            "last_offset": events.span.last_offset,
+            "first_time": events.span.first_time,
+            "last_time": events.span.last_time,
         }
-        for each in changes[:100]
+        for events in changes[:100]
     ]
 
 
 def _truncated(topic: TopicFacts) -> Iterator[JudgedFinding]:
-    truncates = [each for each in topic.changes if each.op == "t"]
+    truncates = [events for events in topic.changes if events.op == "t"]
     if not truncates or topic.partitions < 2:
         return
-    tables = sorted({f"{each.schema}.{each.table}" for each in truncates})
+    tables = sorted({f"{events.schema}.{events.table}" for events in truncates})
     yield finding(
         "TRUNCATE_OUT_OF_ORDER",
         {"table": listed(tables), "topic": topic.topic, "partitions": topic.partitions},
@@ -269,9 +269,9 @@ def _truncated(topic: TopicFacts) -> Iterator[JudgedFinding]:
 
 
 def _unavailable(topic: TopicFacts, tables: list[str]) -> Iterator[JudgedFinding]:
-    affected = [each for each in topic.changes if each.unavailable]
+    affected = [events for events in topic.changes if events.unavailable]
     if affected:
-        count = sum(each.unavailable for each in affected)
+        count = sum(events.unavailable for events in affected)
         yield finding(
             "VALUES_UNAVAILABLE",
             {"messages": counted(count), "topic": topic.topic, "table": listed(tables)},
@@ -284,8 +284,13 @@ def _unavailable(topic: TopicFacts, tables: list[str]) -> Iterator[JudgedFinding
 
 
 def _deletes(world: World, topic: TopicFacts) -> Iterator[JudgedFinding]:
-    kept = all(transform.keeps_tombstones for transform in world.config.transforms)
-    if topic.compacted and topic.count("d") and not topic.tombstones and not (world.config.tombstones and kept):
+    keeps_tombstones = all(transform.keeps_tombstones for transform in world.config.transforms)
+    if (
+        topic.compacted
+        and topic.count("d")
+        and not topic.tombstones
+        and not (world.config.tombstones and keeps_tombstones)
+    ):
         yield finding(
             "DELETES_STAY",
             {"topic": topic.topic, "connector": world.config.name},

@@ -53,8 +53,8 @@ class AvroReader:
 
     def _collect(self, node: Any, namespace: str) -> None:
         if isinstance(node, list):
-            for each in node:
-                self._collect(each, namespace)
+            for branch in node:
+                self._collect(branch, namespace)
         if not isinstance(node, dict):
             return
         self.from_connect = self.from_connect or "connect.name" in node
@@ -68,19 +68,19 @@ class AvroReader:
 
     def record(self, node: Any) -> dict[str, Any] | None:
         """The record that a type is, or that a nullable type holds."""
-        found = self._named(self._without_null(node)[0])
-        return found if isinstance(found, dict) and found.get("type") == "record" else None
+        resolved = self._named(self._without_null(node)[0])
+        return resolved if isinstance(resolved, dict) and resolved.get("type") == "record" else None
 
     def envelope_row(self, record: Mapping[str, Any]) -> dict[str, Any] | None:
         """The record of `after`, where the record is an envelope."""
-        named = {each["name"]: each for each in record["fields"]}
+        named = {field["name"]: field for field in record["fields"]}
         if not {"after", "op"} <= named.keys():
             return None
         return self.record(named["after"]["type"])
 
     def fields(self, record: Mapping[str, Any]) -> list[FieldShape]:
         """The fields of a record."""
-        return [self._field(each) for each in record["fields"]]
+        return [self._field(field) for field in record["fields"]]
 
     def _field(self, field: Mapping[str, Any]) -> FieldShape:
         shape = self._shape(field["type"])
@@ -96,14 +96,14 @@ class AvroReader:
         kind = self._named(kind)
         details: Mapping[str, Any] = kind if isinstance(kind, dict) else {"type": kind}
         base = details["type"]
-        found: Any = _KINDS[base] if isinstance(base, str) and base in _KINDS else "unknown"
+        shape_kind: Any = _KINDS[base] if isinstance(base, str) and base in _KINDS else "unknown"
         if details.get("connect.type") in ("int8", "int16"):
-            found = details["connect.type"]
-        if found == "unknown":
+            shape_kind = details["connect.type"]
+        if shape_kind == "unknown":
             return FieldShape("", "unknown", None, optional=optional)
         return FieldShape(
             "",
-            found,
+            shape_kind,
             self._semantic(details),
             optional=optional,
             parameters=_parameters(details),
@@ -124,20 +124,24 @@ class AvroReader:
         """The one branch beside null (a list where there are several), and whether null is one."""
         if not isinstance(node, list):
             return node, False
-        others = [each for each in node[:MAX_UNIONS] if each != "null"]
+        others = [branch for branch in node[:MAX_UNIONS] if branch != "null"]
         return (others[0] if len(others) == 1 else others), len(others) < len(node)
 
 
 def _parameters(details: Mapping[str, Any]) -> dict[str, str]:
-    given = details.get("connect.parameters")
-    found = {str(name): str(value) for name, value in given.items()} if isinstance(given, dict) else {}
+    connect_parameters = details.get("connect.parameters")
+    parameters = (
+        {str(name): str(value) for name, value in connect_parameters.items()}
+        if isinstance(connect_parameters, dict)
+        else {}
+    )
     if details.get("logicalType") == "decimal":
-        found.setdefault("scale", str(details.get("scale", 0)))
+        parameters.setdefault("scale", str(details.get("scale", 0)))
         if "precision" in details:
-            found.setdefault("connect.decimal.precision", str(details["precision"]))
+            parameters.setdefault("connect.decimal.precision", str(details["precision"]))
     if details.get("type") == "enum" and isinstance(details.get("symbols"), list):
-        found.setdefault("allowed", ",".join(map(str, details["symbols"])))
-    return found
+        parameters.setdefault("allowed", ",".join(map(str, details["symbols"])))
+    return parameters
 
 
 MAX_REFERENCES: Final = 20
@@ -193,12 +197,12 @@ class JsonSchemaReader:
             return None
         listed = node.get("required")
         required = listed if isinstance(listed, list) else []
-        return [self._field(str(name), each, name in required) for name, each in properties.items()]
+        return [self._field(str(name), schema, name in required) for name, schema in properties.items()]
 
     def _field(self, name: str, node: Any, required: bool) -> FieldShape:
         schema, nullable = self._without_null(node)
         kind, logical = self._kind(schema)
-        given = schema.get("connect.parameters")
+        parameters = schema.get("connect.parameters")
         items = schema.get("items") if kind in ("array", "json_array") else None
         # A property that needn't be there may as well be null for those who read rows.
         return FieldShape(
@@ -206,7 +210,9 @@ class JsonSchemaReader:
             kind,
             logical,
             optional=nullable or not (required or self.from_connect),
-            parameters={str(each): str(value) for each, value in given.items()} if isinstance(given, dict) else {},
+            parameters={str(key): str(value) for key, value in parameters.items()}
+            if isinstance(parameters, dict)
+            else {},
             default=schema.get("default", NO_DEFAULT) if schema.get("default") is not None else NO_DEFAULT,
             items=self._field("", items, False) if isinstance(items, dict) else None,
         )
@@ -217,13 +223,13 @@ class JsonSchemaReader:
         if own in _JSON_SCHEMA_KINDS:
             return own, title if isinstance(title, str) else ""
         declared = schema.get("type")
-        seen = _SEEN.get(declared) if isinstance(declared, str) else None
-        if seen is None:
+        kind = _SEEN.get(declared) if isinstance(declared, str) else None
+        if kind is None:
             return "unknown", None
         if self.from_connect and isinstance(title, str):
             plain = {"json_object": "struct", "json_string": "string", "json_array": "array", "json_boolean": "boolean"}
-            return plain.get(seen, seen), title
-        return seen, None
+            return plain.get(kind, kind), title
+        return kind, None
 
     def _without_null(self, node: Any) -> tuple[dict[str, Any], bool]:
         """The one alternative beside null, and whether null is one."""
@@ -231,11 +237,11 @@ class JsonSchemaReader:
         for word in ("oneOf", "anyOf"):
             branches = schema.get(word)
             if isinstance(branches, list):
-                others = [self.resolved(each) for each in branches if self.resolved(each).get("type") != "null"]
+                others = [self.resolved(branch) for branch in branches if self.resolved(branch).get("type") != "null"]
                 return (others[0] if len(others) == 1 else {}), len(others) < len(branches)
         listed = schema.get("type")
         if isinstance(listed, list):
-            others_named = [each for each in listed if each != "null"]
+            others_named = [branch for branch in listed if branch != "null"]
             one = {**schema, "type": others_named[0] if len(others_named) == 1 else others_named}
             return one, "null" in listed
         return schema, False
@@ -303,13 +309,13 @@ def _connect(value: Any, side: Side) -> list[FieldShape]:
     """Kafka Connect's JSON form of its schemas, as JsonConverter writes it."""
     if value["type"] != "struct":
         raise UnreadableShape("its type is no struct")
-    named = {each["field"]: each for each in value["fields"]}
+    named = {field["field"]: field for field in value["fields"]}
     row = value
     if side == "value" and {"after", "op"} <= named.keys():
         row = named["after"]
     elif side == "value" and {"op", "message", "source"} <= named.keys():
         raise UnreadableShape("it is the schema of a message event, not of a row")
-    return [replace(_connect_field(each), name=str(each["field"])) for each in row["fields"]]
+    return [replace(_connect_field(field), name=str(field["field"])) for field in row["fields"]]
 
 
 def _connect_field(value: Mapping[str, Any]) -> FieldShape:
@@ -322,7 +328,7 @@ def _connect_field(value: Mapping[str, Any]) -> FieldShape:
         kind,
         logical,
         optional=bool(value.get("optional", False)),
-        parameters={str(name): str(each) for name, each in parameters.items()} if parameters else {},
+        parameters={str(name): str(setting) for name, setting in parameters.items()} if parameters else {},
         default=value.get("default", NO_DEFAULT),
         items=_connect_field(items) if kind == "array" and isinstance(items, dict) else None,
     )
@@ -343,23 +349,23 @@ def row_of_profiles(profiles: Iterable[FieldProfile], side: Side) -> RowShape | 
     Fields that only some messages have are `partly` there. The shape isn't exact where a scan leaves out names: those
     that don't look like names are masked (the path `{}`), and it follows so many paths alone.
     """
-    own = {each.path: each for each in profiles if each.side == side and each.framing is None}
+    own = {profile.path: profile for profile in profiles if profile.side == side and profile.framing is None}
     if side == "value" and "after" in own and "op" in own:
         parent, prefix = "after", "after."
         rows = own["after"].present - own["after"].nulls
     else:
         parent, prefix = "", ""
-        rows = max((each.messages for each in own.values()), default=0)
+        rows = max((profile.messages for profile in own.values()), default=0)
     if not rows:
         return None
     fields, partly = {}, set()
-    for path, each in own.items():
+    for path, profile in own.items():
         name = path.removeprefix(prefix)
-        if not name or not path.startswith(prefix) or not each.present or _is_below(name, prefix, own):
+        if not name or not path.startswith(prefix) or not profile.present or _is_below(name, prefix, own):
             continue
         # Whether a null is from before or after a change nobody tells.
-        fields[name] = FieldShape(name, _seen_kind(each), None)
-        if each.present < rows:
+        fields[name] = FieldShape(name, _seen_kind(profile), None)
+        if profile.present < rows:
             partly.add(name)
     exact = f"{parent}{{}}" not in own and len(own) < MOST_PATHS
     return RowShape(fields, exact, frozenset(partly)) if fields else None

@@ -265,9 +265,9 @@ def _adjusted(text: str, mode: Mode, *, dots: bool) -> str:
         return text
     first_fits = _LETTER if mode == "avro_unicode" else _LETTER_OR_UNDERSCORE
     out = []
-    for place, unit in enumerate(_units(text)):
+    for position, unit in enumerate(_units(text)):
         fits = bool(first_fits.fullmatch(unit)) or (
-            place > 0 and (_DIGIT.fullmatch(unit) is not None or (dots and unit == "."))
+            position > 0 and (_DIGIT.fullmatch(unit) is not None or (dots and unit == "."))
         )
         if fits:
             out.append(unit)
@@ -276,7 +276,7 @@ def _adjusted(text: str, mode: Mode, *, dots: bool) -> str:
         else:
             # A digit that can't begin a name stays behind the underscore, those of other scripts too, which Avro
             # doesn't take.
-            out.append("_" + (unit if place == 0 and unit.isdecimal() else ""))
+            out.append("_" + (unit if position == 0 and unit.isdecimal() else ""))
     return "".join(out)
 
 
@@ -291,7 +291,7 @@ def _units(text: str) -> list[str]:
     if all(ord(char) <= 0xFFFF for char in text):
         return list(text)
     data = text.encode("utf-16-be", "surrogatepass")
-    return [chr(int.from_bytes(data[place : place + 2], "big")) for place in range(0, len(data), 2)]
+    return [chr(int.from_bytes(data[position : position + 2], "big")) for position in range(0, len(data), 2)]
 
 
 # ---- names that meet ----------------------------------------------------------------------------------------------
@@ -308,7 +308,7 @@ class NamedTable:
 
 
 @dataclass(frozen=True)
-class Meeting:
+class NameCollision:
     """Names that become one: `kind` says which, `becomes` what they become, `names` the tables, topics or columns.
 
     `topic`: several tables share a topic. `broker`: topics that differ in `.` and `_` alone, of which the broker
@@ -322,32 +322,32 @@ class Meeting:
     table: str = ""
 
 
-def meetings(tables: Sequence[NamedTable]) -> list[Meeting]:
+def name_collisions(tables: Sequence[NamedTable]) -> list[NameCollision]:
     """Which names of the captured tables meet; in linear time."""
-    found = [
-        Meeting("topic", topic, tuple(sorted(each.table for each in group)))
-        for topic, group in _grouped(tables, lambda each: each.topic)
+    collisions = [
+        NameCollision("topic", topic, tuple(sorted(table.table for table in group)))
+        for topic, group in _grouped(tables, lambda table: table.topic)
     ]
-    topics = sorted({each.topic for each in tables})
-    found += [
-        Meeting("broker", becomes, tuple(group))
+    topics = sorted({table.topic for table in tables})
+    collisions += [
+        NameCollision("broker", becomes, tuple(group))
         for becomes, group in _grouped(topics, lambda topic: topic.replace(".", "_"))
     ]
-    by_topic = {each.topic: each for each in tables}
-    found += [
-        Meeting("full_name", name, tuple(sorted(each.table for each in group)))
-        for name, group in _grouped(list(by_topic.values()), lambda each: each.full_name)
+    by_topic = {table.topic: table for table in tables}
+    collisions += [
+        NameCollision("full_name", name, tuple(sorted(table.table for table in group)))
+        for name, group in _grouped(list(by_topic.values()), lambda table: table.full_name)
     ]
-    for each in tables:
-        found += [
-            Meeting("field", field, tuple(sorted(columns)), each.table)
-            for field, columns in _grouped(sorted(each.fields), lambda column, made=each.fields: made[column])  # type: ignore[misc]
+    for table in tables:
+        collisions += [
+            NameCollision("field", field, tuple(sorted(columns)), table.table)
+            for field, columns in _grouped(sorted(table.fields), lambda column, made=table.fields: made[column])  # type: ignore[misc]
         ]
-        found += [
-            Meeting("case", column, tuple(columns), each.table)
-            for column, columns in _grouped(sorted(each.fields), str.lower)
+        collisions += [
+            NameCollision("case", column, tuple(columns), table.table)
+            for column, columns in _grouped(sorted(table.fields), str.lower)
         ]
-    return found
+    return collisions
 
 
 def _grouped(things: Iterable[T], name: Callable[[T], str]) -> list[tuple[str, list[T]]]:

@@ -15,7 +15,7 @@ from registry.drift.evidence.value_types import (
     PartitionRow,
     RegistrationRow,
     SampleRow,
-    VersionRow,
+    VersionEntry,
 )
 
 # ---- topics -------------------------------------------------------------------------------------------------------
@@ -69,7 +69,7 @@ class NotReleased(OwnedMessages):
     registered: list[RegistrationRow]
 
 
-class Standing(OwnedMessages):
+class VersionStatusEvidence(OwnedMessages):
     standing: str
     since: Milliseconds
     until: Milliseconds | None
@@ -170,7 +170,7 @@ class MessageTypes(Messages):
 # ---- fields of decoded messages -----------------------------------------------------------------------------------
 
 
-class Field(Messages):
+class FieldEvidence(Messages):
     """A field of messages; the counts are missing where no message has it."""
 
     field: str
@@ -182,32 +182,32 @@ class Field(Messages):
     kinds: NotRequired[dict[str, int]]
 
 
-class FieldUndeclared(Field):
+class FieldUndeclared(FieldEvidence):
     """`names` is how many different names an object has that is used as a map."""
 
     names: NotRequired[int]
 
 
-class FieldMissing(Field):
+class FieldMissing(FieldEvidence):
     missing: int
 
 
-class FieldKindWrong(Field):
+class FieldKindWrong(FieldEvidence):
     declared: list[str]
 
 
-class EnumValues(Field):
+class EnumValues(FieldEvidence):
     different_values: int
     lengths: list[int]
 
 
-class FieldKindNew(Field):
+class FieldKindNew(FieldEvidence):
     kind: str
     before: list[str]
     days: int
 
 
-class FieldShare(Field):
+class FieldShare(FieldEvidence):
     share: float
     share_before: list[float]
     days: int
@@ -225,7 +225,7 @@ class OfRegistry(TypedDict):
     registry: str
 
 
-class RegisteredVersion(OfRegistry):
+class RegisteredVersionEvidence(OfRegistry):
     subject: str
     version: int
     schema_id: int
@@ -234,12 +234,12 @@ class RegisteredVersion(OfRegistry):
     door: str
 
 
-class DifferingVersion(RegisteredVersion):
+class DifferingVersion(RegisteredVersionEvidence):
     other: str
     fingerprint: str
 
 
-class Relaxed(OfRegistry):
+class RelaxedSetting(OfRegistry):
     scope: str
     before: str
     after: str
@@ -250,7 +250,7 @@ class Relaxed(OfRegistry):
 
 class AutoRegistration(OfRegistry):
     by: str
-    versions: list[VersionRow]
+    versions: list[VersionEntry]
     first_message_after_ms: list[int]
     kind: str
 
@@ -260,7 +260,7 @@ class Level(OfRegistry):
     level: str
 
 
-class Mode(OfRegistry):
+class ModeEvidence(OfRegistry):
     scope: str
     mode: str
 
@@ -285,7 +285,7 @@ class LevelNotTransitive(OfRegistry):
 # ---- state of streaming queries -----------------------------------------------------------------------------------
 
 
-class Operator(TypedDict):
+class OperatorEvidence(TypedDict):
     """A state variable of an operator; `rows_unread_since` is added while no scan can open its rows."""
 
     operator: int
@@ -293,7 +293,7 @@ class Operator(TypedDict):
     rows_unread_since: NotRequired[str]
 
 
-class BeforeAndAfter(Operator):
+class BeforeAndAfter(OperatorEvidence):
     """`versions` are the numbers of two schemas of a variable, the others Spark's JSON of their values' structs."""
 
     batch: int | None
@@ -334,19 +334,19 @@ class StateValuesChanged(BeforeAndAfter):
     after: str | None
 
 
-class StateTypeNotRead(Operator):
+class StateTypeNotRead(OperatorEvidence):
     batch: int | None
     field: str
     type: str | None
 
 
-class StateBudget(Operator):
+class StateBudget(OperatorEvidence):
     used: int
     allowed: int
     share: float
 
 
-class StateUnreadable(Operator):
+class StateUnreadable(OperatorEvidence):
     reason: str
     batch: int | None
 
@@ -357,14 +357,14 @@ class StateEvolvedUnreleased(BeforeAndAfter):
     subjects: list[str]
 
 
-class StateDeparts(Operator):
+class StateDeparts(OperatorEvidence):
     batch: NotRequired[int | None]
     subject: str
     version: int
     fields: list[FieldDepartureRow]
 
 
-class StateKeyAtRisk(Operator):
+class StateKeyAtRisk(OperatorEvidence):
     path: str
     before: str
     after: str
@@ -372,7 +372,7 @@ class StateKeyAtRisk(Operator):
     version: int
 
 
-class StateCannotEvolve(Operator):
+class StateCannotEvolve(OperatorEvidence):
     encoding: str
 
 

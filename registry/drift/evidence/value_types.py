@@ -75,7 +75,7 @@ class RegistrationRow(TypedDict):
     at: Milliseconds
 
 
-class VersionRow(TypedDict):
+class VersionEntry(TypedDict):
     """A registered version."""
 
     subject: str
@@ -120,7 +120,7 @@ def mismatch(value: object, kind: Any) -> str:
         return _in_fields(value, kind)
     origin = get_origin(kind)
     if origin in (Union, UnionType):
-        problems = [mismatch(value, each) for each in get_args(kind)]
+        problems = [mismatch(value, member) for member in get_args(kind)]
         return "" if "" in problems else problems[0]
     if origin is Literal:
         return "" if value in get_args(kind) else f"{value!r:.60} is none of {get_args(kind)}"
@@ -149,8 +149,8 @@ def _in_fields(value: object, form: type) -> str:
     missing = sorted(name for name, (_, is_required) in fields.items() if is_required and name not in value)
     if unknown or missing:
         return f"{form.__name__} has no field {unknown[0]}" if unknown else f"{form.__name__} needs {missing[0]}"
-    for name, each in value.items():
-        problem = mismatch(each, fields[name][0])
+    for name, item in value.items():
+        problem = mismatch(item, fields[name][0])
         if problem:
             return f"{name}: {problem}"
     return ""
@@ -159,15 +159,15 @@ def _in_fields(value: object, form: type) -> str:
 def _in_list(value: object, kind: Any) -> str:
     if not isinstance(value, list):
         return f"{value!r:.60} is no list"
-    problems = ((number, mismatch(each, kind)) for number, each in enumerate(value))
+    problems = ((number, mismatch(item, kind)) for number, item in enumerate(value))
     return next((f"[{number}] {problem}" for number, problem in problems if problem), "")
 
 
 def _in_dict(value: object, key: Any, kind: Any) -> str:
     if not isinstance(value, dict):
         return f"{value!r:.60} is no object"
-    for name, each in value.items():
-        problem = mismatch(name, key) or mismatch(each, kind)
+    for name, item in value.items():
+        problem = mismatch(name, key) or mismatch(item, kind)
         if problem:
             return f"{name!s:.60}: {problem}"
     return ""

@@ -22,7 +22,7 @@ from django.db.models import QuerySet
 from registry.access.roles import Actor
 from registry.drift.evidence import read_evidence
 from registry.drift.findings.redaction import redacted_text
-from registry.drift.judge.declared_fields import Declared, declared_fields
+from registry.drift.judge.declared_fields import DeclaredFields, declared_fields
 from registry.drift.judge.fields import parent_of
 from registry.drift.models import Finding
 from registry.drift.proposals.observed_schema import UNDECLARED, seen_fields
@@ -74,8 +74,8 @@ def cured(answers: int | None, target: Registry, steps: Sequence[PlanStep], rows
 
 def _messages(evidence: Mapping[str, Any]) -> tuple[str, str, str] | None:
     """The side, framing and mark of a finding's messages; None for one that isn't of messages with one mark."""
-    found = (evidence.get("side"), evidence.get("framing"), evidence.get("mark"))
-    return (str(found[0]), str(found[1]), str(found[2])) if all(part is not None for part in found) else None
+    parts = (evidence.get("side"), evidence.get("framing"), evidence.get("mark"))
+    return (str(parts[0]), str(parts[1]), str(parts[2])) if all(part is not None for part in parts) else None
 
 
 def _place(row: Finding) -> tuple[str, tuple[str, str, str] | None]:
@@ -86,13 +86,13 @@ def _is_of_more_fields(row: Finding) -> bool:
     """Whether the messages can't be read for fields beside the declared ones, and for nothing else that is known."""
     if row.rule not in _OF_BODIES:
         return False
-    reasons = [each["reason"] for each in read_evidence(row.rule, row.evidence).get("offsets", ())]
+    reasons = [entry["reason"] for entry in read_evidence(row.rule, row.evidence).get("offsets", ())]
     return bool(reasons) and all(
         reason.startswith(_REFUSED) and reason.rpartition(" ")[2].rpartition("/")[2] in _BESIDE for reason in reasons
     )
 
 
-def _declared(step: PlanStep) -> Declared | None:
+def _declared(step: PlanStep) -> DeclaredFields | None:
     """What a JSON Schema without references declares; others hold their messages to more than fields."""
     if step.schema_type != "JSON" or step.references:
         return None
@@ -102,28 +102,28 @@ def _declared(step: PlanStep) -> Declared | None:
         return None
 
 
-def _takes(declared: Declared, seen: Sequence[FieldProfile]) -> bool:
+def _takes(declared: DeclaredFields, observed: Sequence[FieldProfile]) -> bool:
     """Whether all that was seen is valid by what is declared, as far as its fields say."""
-    profiles = {each.path: each for each in seen if each.present}
-    if not profiles or not all(_fits(declared, path, each) for path, each in profiles.items()):
+    profiles = {profile.path: profile for profile in observed if profile.present}
+    if not profiles or not all(_fits(declared, path, profile) for path, profile in profiles.items()):
         return False
-    whole = max(each.messages for each in profiles.values())
-    return all(_is_filled(path, profiles, whole) for path, held in declared.fields.items() if held.required)
+    whole = max(profile.messages for profile in profiles.values())
+    return all(_is_filled(path, profiles, whole) for path, field in declared.fields.items() if field.required)
 
 
-def _fits(declared: Declared, path: str, seen: FieldProfile) -> bool:
-    held = declared.fields.get(path)
-    if held is None:
+def _fits(declared: DeclaredFields, path: str, profile: FieldProfile) -> bool:
+    field = declared.fields.get(path)
+    if field is None:
         return not path or declared.others.get(parent_of(path)) in ("open", "silent")
-    return held.kinds is None or all(kind in held.kinds for kind, count in seen.kinds.items() if count)
+    return field.kinds is None or all(kind in field.kinds for kind, count in profile.kinds.items() if count)
 
 
 def _is_filled(path: str, profiles: Mapping[str, FieldProfile], whole: int) -> bool:
     """Whether a required field was in all the objects that could have it."""
     around = profiles.get(parent_of(path))
     possible = around.kinds.get("object", 0) if around is not None else 0 if parent_of(path) else whole
-    seen = profiles.get(path)
-    return (seen.present if seen is not None else 0) >= possible
+    profile = profiles.get(path)
+    return (profile.present if profile is not None else 0) >= possible
 
 
 NAME: Final = "drift"
@@ -140,30 +140,33 @@ def open_drift(target: Registry, steps: Sequence[PlanStep], answers: int | None 
     subjects = {step.subject: None for step in steps if step.adds}
     rows = list(_open([target]).filter(subject_name__in=subjects).order_by("pk")) if subjects else []
     mended = cured(answers, target, steps, rows) if rows else frozenset()
-    found: dict[str, list[Finding]] = {}
+    by_subject: dict[str, list[Finding]] = {}
     for row in rows:
-        found.setdefault(row.subject_name, []).append(row)
-    return [_check(subject, found[subject], mended) for subject in subjects if subject in found]
+        by_subject.setdefault(row.subject_name, []).append(row)
+    return [_check(subject, by_subject[subject], mended) for subject in subjects if subject in by_subject]
 
 
 def drift_facts(targets: Collection[Registry], subjects: Collection[str] | None) -> dict[int, dict[str, str]]:
     """The open findings of each subject by number and severity, by the registry's key; one query."""
     rows = _open(targets) if subjects is None else _open(targets).filter(subject_name__in=subjects)
-    found: dict[int, dict[str, list[str]]] = {}
+    by_registry: dict[int, dict[str, list[str]]] = {}
     for registry, subject, key, severity in rows.order_by("pk").values_list(
         "source__registry", "subject_name", "pk", "severity"
     ):
-        found.setdefault(registry, {}).setdefault(subject, []).append(f"{key} {severity}")
-    return {registry: {name: ", ".join(items) for name, items in said.items()} for registry, said in found.items()}
+        by_registry.setdefault(registry, {}).setdefault(subject, []).append(f"{key} {severity}")
+    return {
+        registry: {name: ", ".join(items) for name, items in by_subject.items()}
+        for registry, by_subject in by_registry.items()
+    }
 
 
 def open_breaks_of(registry: Registry, subjects: Collection[str]) -> dict[str, list[int]]:
     """The open break findings of the subjects there, by number; one query."""
-    found: dict[str, list[int]] = {}
+    by_subject: dict[str, list[int]] = {}
     rows = _open([registry]).filter(subject_name__in=subjects, severity="break").order_by("pk")
     for subject, number in rows.values_list("subject_name", "pk"):
-        found.setdefault(subject, []).append(number)
-    return found
+        by_subject.setdefault(subject, []).append(number)
+    return by_subject
 
 
 def _open(targets: Collection[Registry]) -> QuerySet[Finding]:
@@ -173,15 +176,17 @@ def _open(targets: Collection[Registry]) -> QuerySet[Finding]:
     return rows.exclude(subject_name="")
 
 
-def _check(subject: str, found: Sequence[Finding], mended: Collection[int]) -> Check:
-    left = [row for row in found if row.pk not in mended]
+def _check(subject: str, rows: Sequence[Finding], mended: Collection[int]) -> Check:
+    left = [row for row in rows if row.pk not in mended]
     breaks = [_sentence(row) for row in left if row.severity == "break"]
-    said = [_listed("Open at the target:", breaks or [_sentence(row) for row in left])] if left else []
+    sentences = [_listed("Open at the target:", breaks or [_sentence(row) for row in left])] if left else []
     if mended:
-        said.append(_listed("Will be resolved by this request:", [_sentence(row) for row in found if row.pk in mended]))
+        sentences.append(
+            _listed("Will be resolved by this request:", [_sentence(row) for row in rows if row.pk in mended])
+        )
     verdict: Verdict = FAIL if breaks else WARN if left else PASS
     cure = _CURE if left else ""
-    text = " ".join(said)
+    text = " ".join(sentences)
     return Check("drift", f"drift of {subject}", verdict, text, cure, overridable=bool(breaks), subject=subject)
 
 

@@ -18,7 +18,7 @@ from registry.audit.models import AuditEvent
 from registry.drift.evidence import read_evidence
 from registry.drift.models import Finding
 from registry.drift.scan_context.versions import environment_of
-from registry.drift.selectors.deployments import Concerned, deployments_about
+from registry.drift.selectors.deployments import DeploymentTarget, deployments_about
 from registry.errors import FindingNotFound
 from registry.subjects.models import Registry, SchemaVersion, Subject
 from registry.subjects.policy.change_guard import unrequested
@@ -73,7 +73,7 @@ class Suspicions:
 
 
 @dataclass(frozen=True)
-class _Place:
+class _FindingScope:
     """Rows by which an event is known to be about the finding; `subject` None: the finding is about none."""
 
     registry: Registry
@@ -96,13 +96,13 @@ def suspicions_of(finding_id: int) -> Suspicions:
     events = AuditEvent.objects.filter(table__in=_TABLES, at__gt=began - WINDOW, at__lte=began).order_by("-at", "-pk")
     columns = ("at", "operation", "table", "row_id", "before", "after")
     listed = list(events.values(*columns)[:MAX_LOOKED_AT])
-    told = [*_deployed(row, began), *(_changed(listed, _place(row), began) if listed else ())]
-    return Suspicions(began, tuple(sorted(told, key=lambda item: item.seconds_before)[:MAX_TOLD]))
+    suspicions = [*_deployed(row, began), *(_changed(listed, _scope_of(row), began) if listed else ())]
+    return Suspicions(began, tuple(sorted(suspicions, key=lambda item: item.seconds_before)[:MAX_TOLD]))
 
 
-def concerned_by(row: Finding) -> Concerned:
+def concerned_by(row: Finding) -> DeploymentTarget:
     """What a finding is about, for deployments; its source's registry and its topic are there."""
-    return Concerned(row.source.registry.name, row.subject_name, row.topic.name if row.topic else "")
+    return DeploymentTarget(row.source.registry.name, row.subject_name, row.topic.name if row.topic else "")
 
 
 def _deployed(row: Finding, began: datetime) -> list[Suspicion]:
@@ -119,11 +119,11 @@ def _deployed(row: Finding, began: datetime) -> list[Suspicion]:
     ]
 
 
-def _changed(events: list[dict[str, Any]], place: _Place, began: datetime) -> tuple[Suspicion, ...]:
+def _changed(events: list[dict[str, Any]], scope: _FindingScope, began: datetime) -> tuple[Suspicion, ...]:
     """The events that are about the finding."""
-    kinds = ((event, _kind(event, place)) for event in events)
-    found = [(event, kind) for event, kind in kinds if kind is not None]
-    return _told(found[: MAX_TOLD * 2], place, began)
+    kinds = ((event, _kind(event, scope)) for event in events)
+    matches = [(event, kind) for event, kind in kinds if kind is not None]
+    return _suspicions(matches[: MAX_TOLD * 2], scope, began)
 
 
 def began_at(first_seen: datetime, evidence: Mapping[str, Any]) -> datetime:
@@ -140,40 +140,43 @@ def began_at(first_seen: datetime, evidence: Mapping[str, Any]) -> datetime:
     return first if _EARLIEST < first < first_seen else first_seen
 
 
-def _place(row: Finding) -> _Place:
+def _scope_of(row: Finding) -> _FindingScope:
     registry = row.source.registry
     subject_pk = context_pk = None
     if row.subject_name:
         name = parse_subject(row.subject_name)
-        wanted = Q(context__registry=registry, context__name=name.context, name=name.subject)
-        subject_pk, context_pk = Subject.objects.filter(wanted).values_list("pk", "context_id").first() or (None, None)
+        condition = Q(context__registry=registry, context__name=name.context, name=name.subject)
+        subject_pk, context_pk = Subject.objects.filter(condition).values_list("pk", "context_id").first() or (
+            None,
+            None,
+        )
     environment = environment_of(registry)
-    return _Place(
+    return _FindingScope(
         registry, row.source_id, row.subject_name, subject_pk, context_pk, environment.pk if environment else None
     )
 
 
-def _kind(event: Mapping[str, Any], place: _Place) -> Kind | None:
+def _kind(event: Mapping[str, Any], scope: _FindingScope) -> Kind | None:
     """What the event is, where it is about the finding's subject, or about all subjects."""
     before, after = event["before"] or {}, event["after"] or {}
     row = after or before
     match event["table"]:
-        case "drift_source" if event["row_id"] == str(place.source) and event["operation"] == "UPDATE":
+        case "drift_source" if event["row_id"] == str(scope.source) and event["operation"] == "UPDATE":
             return "source"
-        case "subjects_config" | "subjects_mode" if _is_of_scope(row, place):
+        case "subjects_config" | "subjects_mode" if _is_of_scope(row, scope):
             column = "compatibility_level" if event["table"] == "subjects_config" else "mode"
             if before.get(column) == after.get(column):
                 return None
             return "level" if event["table"] == "subjects_config" else "mode"
-        case "subjects_schemaversion" if place.subject_pk and row.get("subject_id") == place.subject_pk:
+        case "subjects_schemaversion" if scope.subject_pk and row.get("subject_id") == scope.subject_pk:
             return _version_kind(event["operation"], before, after)
-        case "subjects_client" if place.subject_pk and row.get("subject_id") == place.subject_pk:
+        case "subjects_client" if scope.subject_pk and row.get("subject_id") == scope.subject_pk:
             if event["operation"] == "INSERT":
                 return "client"
             return "client_changed" if before.get("version") != after.get("version") and after else None
-        case "promotions_release" if event["operation"] == "INSERT" and place.subject:
-            is_here = row.get("environment_id") == place.environment
-            name = parse_subject(place.subject)
+        case "promotions_release" if event["operation"] == "INSERT" and scope.subject:
+            is_here = row.get("environment_id") == scope.environment
+            name = parse_subject(scope.subject)
             is_it = (row.get("context_name"), row.get("subject_name")) == (name.context, name.subject)
             return "released" if is_here and is_it else None
     return None
@@ -187,39 +190,41 @@ def _version_kind(operation: str, before: Mapping[str, Any], after: Mapping[str,
     return "restored" if before.get("deleted_at") and not after.get("deleted_at") else None
 
 
-def _is_of_scope(row: Mapping[str, Any], place: _Place) -> bool:
+def _is_of_scope(row: Mapping[str, Any], scope: _FindingScope) -> bool:
     """Whether a level or mode holds for the finding's subject: its own, its context's or the registry's."""
-    if row.get("registry_id") != place.registry.pk:
+    if row.get("registry_id") != scope.registry.pk:
         return False
     name = row.get("subject_name") or ""
     if name:
-        is_here = row.get("context_id") in (None, place.context_pk)
-        return bool(place.subject) and name == parse_subject(place.subject).subject and is_here
-    return row.get("context_id") in (None, place.context_pk)
+        is_here = row.get("context_id") in (None, scope.context_pk)
+        return bool(scope.subject) and name == parse_subject(scope.subject).subject and is_here
+    return row.get("context_id") in (None, scope.context_pk)
 
 
-def _told(found: Sequence[tuple[Mapping[str, Any], Kind]], place: _Place, began: datetime) -> tuple[Suspicion, ...]:
+def _suspicions(
+    matches: Sequence[tuple[Mapping[str, Any], Kind]], scope: _FindingScope, began: datetime
+) -> tuple[Suspicion, ...]:
     """Each once: a release's own registration isn't told beside it, and one without its request is said to be that."""
-    released = {event["after"].get("version_number") for event, kind in found if kind == "released"}
-    ghosts = _ghosts([event["row_id"] for event, kind in found if kind == "registered"], place.registry)
-    told = []
-    for event, kind in found:
+    released = {event["after"].get("version_number") for event, kind in matches if kind == "released"}
+    ghosts = _ghosts([event["row_id"] for event, kind in matches if kind == "registered"], scope.registry)
+    suspicions = []
+    for event, kind in matches:
         row = event["after"] or event["before"] or {}
         version = row.get("version_number", row.get("version")) if event["table"] != "subjects_config" else None
         if kind == "registered" and version in released:
             continue
-        told.append(
+        suspicions.append(
             Suspicion(
                 kind="ghost" if kind == "registered" and event["row_id"] in ghosts else kind,
                 at=event["at"],
                 seconds_before=round((began - event["at"]).total_seconds()),
-                subject=place.subject if kind not in ("level", "mode", "source") or row.get("subject_name") else "",
+                subject=scope.subject if kind not in ("level", "mode", "source") or row.get("subject_name") else "",
                 version=version if isinstance(version, int) else None,
                 request=row.get("request_id"),
                 name=_name(kind, event["after"] or {}),
             )
         )
-    return tuple(told)
+    return tuple(suspicions)
 
 
 def _ghosts(rows: list[str], registry: Registry) -> set[str]:

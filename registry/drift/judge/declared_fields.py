@@ -16,7 +16,7 @@ from registry.formats.avro import model as avro
 from registry.formats.base import ParsedSchema
 from registry.formats.protobuf import model as protobuf
 
-__all__ = ["MAX_FIELDS", "Declared", "DeclaredField", "declared_fields", "record_name"]
+__all__ = ["MAX_FIELDS", "DeclaredField", "DeclaredFields", "declared_fields", "record_name"]
 
 
 #: what an object says of names that it doesn't declare: refused, allowed by silence, or allowed on purpose
@@ -36,7 +36,7 @@ class DeclaredField:
 
 
 @dataclass(frozen=True)
-class Declared:
+class DeclaredFields:
     """All fields of a schema by path; `others` says of an object (the root's path is empty) what else it may hold.
 
     `messages` are the full names of Protobuf's message types by their path of indexes, as `0` or `1.0`.
@@ -47,7 +47,7 @@ class Declared:
     messages: Mapping[str, str] = field(default_factory=dict)
 
 
-class Collected:
+class FieldCollector:
     """Fields as they are found."""
 
     def __init__(self) -> None:
@@ -86,19 +86,19 @@ _UNFOLLOWED: Final = (
 UNKNOWN: Final[dict[str, Any]] = {"anyOf": []}
 
 
-def read_json_schema(parsed: ParsedSchema, found: Collected) -> None:
+def read_json_schema(parsed: ParsedSchema, collected: FieldCollector) -> None:
     """Collect the fields of a parsed JSON Schema, from its bundle where it has references."""
     model = parsed.model
     root = model.root if len(model.documents) == 1 else model.bundle.value
-    _JsonSchema(root, found).inside(root, "", 0, frozenset())
+    _JsonSchema(root, collected).inside(root, "", 0, frozenset())
 
 
 class _JsonSchema:
     """Reads a document whose references all lead into itself."""
 
-    def __init__(self, root: Any, found: Collected) -> None:
+    def __init__(self, root: Any, collected: FieldCollector) -> None:
         self._root = root
-        self._found = found
+        self._found = collected
         self._steps = 0
 
     def inside(self, schema: Any, path: str, depth: int, inside: frozenset[str]) -> None:
@@ -112,10 +112,10 @@ class _JsonSchema:
         required = {name for part, _ in parts for name in _names(part.get("required"))}
         for part, around in parts:
             properties = part.get("properties")
-            for name, held in properties.items() if isinstance(properties, dict) else ():
+            for name, property_schema in properties.items() if isinstance(properties, dict) else ():
                 here = below(path, name)
-                self._add(here, held, name in required, around)
-                self.inside(held, here, depth + 1, around)
+                self._add(here, property_schema, name in required, around)
+                self.inside(property_schema, here, depth + 1, around)
             if isinstance(part.get("items"), dict | bool):
                 self._add(f"{path}[]", part["items"], False, around)
                 self.inside(part["items"], f"{path}[]", depth + 1, around)
@@ -159,8 +159,8 @@ class _JsonSchema:
         symbols: frozenset[str] | None = None
         if not any(keyword in part for part, _ in parts for keyword in ("anyOf", "oneOf", "if", "not")):
             for part, _ in parts:
-                said = _kinds_of(part)
-                kinds = said if kinds is None else kinds if said is None else kinds & said
+                allowed = _kinds_of(part)
+                kinds = allowed if kinds is None else kinds if allowed is None else kinds & allowed
                 listed = _symbols_of(part)
                 symbols = listed if symbols is None else symbols if listed is None else symbols & listed
         self._found.add(path, kinds, required, symbols)
@@ -171,8 +171,8 @@ def _names(value: Any) -> list[str]:
 
 
 def _kinds_of(schema: Mapping[str, Any]) -> frozenset[str] | None:
-    said = schema.get("type")
-    names = [said] if isinstance(said, str) else _names(said)
+    declared = schema.get("type")
+    names = [declared] if isinstance(declared, str) else _names(declared)
     if not names or not _KNOWN_KINDS.issuperset(names):
         return None
     return frozenset(names) | ({"integer"} if "number" in names else frozenset())
@@ -193,16 +193,16 @@ def pointed(root: Any, reference: str) -> Any:
         return root
     if not reference.startswith("#/") or "%" in reference:
         return None
-    place = root
+    node = root
     for step in reference[2:].split("/"):
         name = step.replace("~1", "/").replace("~0", "~")
-        if isinstance(place, dict) and name in place:
-            place = place[name]
-        elif isinstance(place, list) and name.isdigit() and int(name) < len(place):
-            place = place[int(name)]
+        if isinstance(node, dict) and name in node:
+            node = node[name]
+        elif isinstance(node, list) and name.isdigit() and int(name) < len(node):
+            node = node[int(name)]
         else:
             return None
-    return place
+    return node
 
 
 _AVRO_KINDS: Final[Mapping[str, frozenset[str]]] = {
@@ -235,7 +235,7 @@ _PROTOBUF_KINDS: Final[Mapping[str, frozenset[str]]] = {
 }
 
 
-def declared_fields(parsed: ParsedSchema) -> Declared | None:
+def declared_fields(parsed: ParsedSchema) -> DeclaredFields | None:
     """What a parsed schema declares; None where it has no model here, or is of an unknown format.
 
     At most MAX_FIELDS fields, MAX_DEPTH deep: where it stops, it says `open`.
@@ -243,36 +243,38 @@ def declared_fields(parsed: ParsedSchema) -> Declared | None:
     reader = _READERS.get(parsed.schema_type)
     if reader is None or parsed.model is None:
         return None
-    found = Collected()
-    reader(parsed, found)
-    return Declared(found.fields, found.others, found.messages)
+    collected = FieldCollector()
+    reader(parsed, collected)
+    return DeclaredFields(collected.fields, collected.others, collected.messages)
 
 
 # ---- Avro ---------------------------------------------------------------------------------------------------------
 
 
-def _read_avro(parsed: ParsedSchema, found: Collected) -> None:
-    _avro_inside(parsed.model.root, "", 0, frozenset(), found)
+def _read_avro(parsed: ParsedSchema, collected: FieldCollector) -> None:
+    _avro_inside(parsed.model.root, "", 0, frozenset(), collected)
 
 
-def _avro_inside(type_: avro.AvroType, path: str, depth: int, inside: frozenset[str], found: Collected) -> None:
+def _avro_inside(
+    type_: avro.AvroType, path: str, depth: int, inside: frozenset[str], collected: FieldCollector
+) -> None:
     if isinstance(type_, avro.Union):
         for branch in type_.branches:
-            _avro_inside(branch, path, depth, inside, found)
+            _avro_inside(branch, path, depth, inside, collected)
     elif isinstance(type_, avro.Record):
-        if type_.full_name in inside or found.is_full(depth):
-            found.others[path] = "open"
+        if type_.full_name in inside or collected.is_full(depth):
+            collected.others[path] = "open"
             return
-        found.others.setdefault(path, "closed")
-        for each in type_.fields:
-            here = below(path, each.name)
-            found.add(here, _avro_kinds(each.type), not each.has_default, _avro_symbols(each.type))
-            _avro_inside(each.type, here, depth + 1, inside | {type_.full_name}, found)
+        collected.others.setdefault(path, "closed")
+        for field in type_.fields:
+            here = below(path, field.name)
+            collected.add(here, _avro_kinds(field.type), not field.has_default, _avro_symbols(field.type))
+            _avro_inside(field.type, here, depth + 1, inside | {type_.full_name}, collected)
     elif isinstance(type_, avro.Array):
-        found.add(f"{path}[]", _avro_kinds(type_.items), False, _avro_symbols(type_.items))
-        _avro_inside(type_.items, f"{path}[]", depth + 1, inside, found)
+        collected.add(f"{path}[]", _avro_kinds(type_.items), False, _avro_symbols(type_.items))
+        _avro_inside(type_.items, f"{path}[]", depth + 1, inside, collected)
     elif isinstance(type_, avro.Map):
-        found.others[path] = "open"  # its keys look like fields in plain JSON
+        collected.others[path] = "open"  # its keys look like fields in plain JSON
 
 
 def _avro_kinds(type_: avro.AvroType) -> frozenset[str] | None:
@@ -295,51 +297,53 @@ def _avro_symbols(type_: avro.AvroType) -> frozenset[str] | None:
 # ---- Protobuf -----------------------------------------------------------------------------------------------------
 
 
-def _read_protobuf(parsed: ParsedSchema, found: Collected) -> None:
+def _read_protobuf(parsed: ParsedSchema, collected: FieldCollector) -> None:
     proto = parsed.model.proto
-    _name_messages(proto.message_type, f"{proto.package}." if proto.package else "", "", found)
+    _name_messages(proto.message_type, f"{proto.package}." if proto.package else "", "", collected)
     for message in parsed.model.main.messages.values():
-        _message_inside(message, "", 0, frozenset(), found)
+        _message_inside(message, "", 0, frozenset(), collected)
         break  # JSON doesn't say its message type: it is held against the first, which the indexes leave out too
 
 
-def _name_messages(messages: Iterable[Any], prefix: str, indexes: str, found: Collected) -> None:
+def _name_messages(messages: Iterable[Any], prefix: str, indexes: str, collected: FieldCollector) -> None:
     for number, message in enumerate(messages):
-        if len(found.messages) >= MAX_FIELDS or indexes.count(".") >= MAX_DEPTH:
+        if len(collected.messages) >= MAX_FIELDS or indexes.count(".") >= MAX_DEPTH:
             return
-        place = f"{indexes}.{number}" if indexes else str(number)
-        found.messages[place] = f"{prefix}{message.name}"
-        _name_messages(message.nested_type, f"{prefix}{message.name}.", place, found)
+        index_path = f"{indexes}.{number}" if indexes else str(number)
+        collected.messages[index_path] = f"{prefix}{message.name}"
+        _name_messages(message.nested_type, f"{prefix}{message.name}.", index_path, collected)
 
 
-def _message_inside(message: protobuf.Message, path: str, depth: int, inside: frozenset[str], found: Collected) -> None:
-    known = (message.full_name or "").startswith("google.protobuf.")
-    if message.full_name in inside or found.is_full(depth) or known:
-        found.others[path] = "open"
+def _message_inside(
+    message: protobuf.Message, path: str, depth: int, inside: frozenset[str], collected: FieldCollector
+) -> None:
+    is_well_known = (message.full_name or "").startswith("google.protobuf.")
+    if message.full_name in inside or collected.is_full(depth) or is_well_known:
+        collected.others[path] = "open"
         return
-    found.others.setdefault(path, "closed")
-    for each in message.fields:
-        here = below(path, each.name)
-        kinds = _PROTOBUF_KINDS.get(each.kind)
-        if each.message is not None and each.message.full_name.startswith("google.protobuf."):
+    collected.others.setdefault(path, "closed")
+    for member in message.fields:
+        here = below(path, member.name)
+        kinds = _PROTOBUF_KINDS.get(member.kind)
+        if member.message is not None and member.message.full_name.startswith("google.protobuf."):
             kinds = None
         symbols = None  # an open enum may hold any number
         single = kinds if kinds is None else kinds | {"null"}
-        if each.is_map:
-            found.add(here, frozenset({"object", "null"}), False, symbols)
-            found.others[here] = "open"
-        elif each.is_repeated:
-            found.add(here, frozenset({"array", "null"}), False, symbols)
-            found.add(f"{here}[]", kinds, False, symbols)
-            if each.message is not None:
-                _message_inside(each.message, f"{here}[]", depth + 1, inside | {message.full_name}, found)
+        if member.is_map:
+            collected.add(here, frozenset({"object", "null"}), False, symbols)
+            collected.others[here] = "open"
+        elif member.is_repeated:
+            collected.add(here, frozenset({"array", "null"}), False, symbols)
+            collected.add(f"{here}[]", kinds, False, symbols)
+            if member.message is not None:
+                _message_inside(member.message, f"{here}[]", depth + 1, inside | {message.full_name}, collected)
         else:
-            found.add(here, single, each.is_required, symbols)
-            if each.message is not None:
-                _message_inside(each.message, here, depth + 1, inside | {message.full_name}, found)
+            collected.add(here, single, member.is_required, symbols)
+            if member.message is not None:
+                _message_inside(member.message, here, depth + 1, inside | {message.full_name}, collected)
 
 
-_READERS: Final[Mapping[str, Callable[[ParsedSchema, Collected], None]]] = {
+_READERS: Final[Mapping[str, Callable[[ParsedSchema, FieldCollector], None]]] = {
     "AVRO": _read_avro,
     "PROTOBUF": _read_protobuf,
     "JSON": read_json_schema,

@@ -22,7 +22,14 @@ from registry.drift.judge.model import (
     fingerprint_of,
     make_finding,
 )
-from registry.drift.judge.topic_observations import Part, Reading, count_of, parts_of, positions, where
+from registry.drift.judge.topic_observations import (
+    PartitionSpan,
+    TopicObservations,
+    count_of,
+    parts_of,
+    positions,
+    where,
+)
 from registry.drift.rules import Severity
 from registry.formats.policies.spark_state import StateChange
 from registry.observations import Side
@@ -155,7 +162,7 @@ WINDOW: Final = 60 * 60 * 1000  # what was done longer before is no likely cause
 def cause_of(
     rule: str,
     identity: Sequence[str],
-    parts: Sequence[Part],
+    parts: Sequence[PartitionSpan],
     *,
     starts: Mapping[int, int],
     registered: Registered,
@@ -166,9 +173,9 @@ def cause_of(
 
     Where the first message that the scan read is affected already, the beginning isn't known and nothing is said.
     """
-    known = memory.findings.get(fingerprint_of(rule, identity))
-    if known is not None:
-        return known.cause
+    earlier = memory.findings.get(fingerprint_of(rule, identity))
+    if earlier is not None:
+        return earlier.cause
     if not parts:
         return ""
     first = min(parts, key=lambda part: (part.first_time, part.partition, part.first_offset))
@@ -194,7 +201,9 @@ OFFSETS_ALONE: Final = frozenset(
 )
 
 
-def samples_of(rule: str, reading: Reading, side: Side | None, parts: Sequence[Part]) -> list[dict[str, Any]]:
+def samples_of(
+    rule: str, reading: TopicObservations, side: Side | None, parts: Sequence[PartitionSpan]
+) -> list[dict[str, Any]]:
     """At most MOST of the finding's messages, masked, the first ones first.
 
     A sample is one of its messages if its schema is what the parts are of and it lies in one of them. Revealed ones are
@@ -204,28 +213,29 @@ def samples_of(rule: str, reading: Reading, side: Side | None, parts: Sequence[P
         return []
     marks = _marks_of(reading, side, parts)
     chosen = [
-        each
-        for each in reading.samples.get(side, ())
-        if not each.revealed
-        and (each.framing or "", each.mark) in marks
+        sample
+        for sample in reading.samples.get(side, ())
+        if not sample.revealed
+        and (sample.framing or "", sample.mark) in marks
         and any(
-            part.partition == each.partition and part.first_offset <= each.offset <= part.last_offset for part in parts
+            part.partition == sample.partition and part.first_offset <= sample.offset <= part.last_offset
+            for part in parts
         )
     ]
-    chosen.sort(key=lambda each: (each.partition, each.offset))
+    chosen.sort(key=lambda sample: (sample.partition, sample.offset))
     return [
-        {"partition": each.partition, "offset": each.offset, "time": each.time, "value": _cut(each.text)}
-        for each in chosen[:MOST]
+        {"partition": sample.partition, "offset": sample.offset, "time": sample.time, "value": _cut(sample.text)}
+        for sample in chosen[:MOST]
     ]
 
 
-def _marks_of(reading: Reading, side: Side | None, parts: Sequence[Part]) -> set[tuple[str, str]]:
+def _marks_of(reading: TopicObservations, side: Side | None, parts: Sequence[PartitionSpan]) -> set[tuple[str, str]]:
     """The marks that the parts are of; bytes without one have an empty one."""
-    wanted = frozenset(parts)
+    part_set = frozenset(parts)
     marks: set[tuple[str, str]] = {
-        mark for (of, mark), own in reading.framed.items() if of == side and not wanted.isdisjoint(own)
+        mark for (of, mark), own in reading.framed.items() if of == side and not part_set.isdisjoint(own)
     }
-    if not wanted.isdisjoint(parts_of(reading.unframed.get(side, ()))):
+    if not part_set.isdisjoint(parts_of(reading.unframed.get(side, ()))):
         marks.add(("", ""))
     return marks
 
@@ -247,7 +257,7 @@ def mark_evidence(mark: Mark) -> dict[str, Any]:
 class SideOfTopic:
     """A topic's keys or values (None: both) as they were read, and all that they are held against."""
 
-    reading: Reading
+    reading: TopicObservations
     side: Side | None
     registered: Registered
     memory: Memory
@@ -256,7 +266,7 @@ class SideOfTopic:
     def finding(
         self,
         rule: str,
-        parts: Sequence[Part],
+        parts: Sequence[PartitionSpan],
         names: Mapping[str, Any],
         *,
         key: Sequence[str] = (),

@@ -169,10 +169,10 @@ ADVICE: Final = (
 )
 
 
-def checklist(facts: RegistryFacts, found: Iterable[JudgedFinding]) -> list[dict[str, Any]]:
+def checklist(facts: RegistryFacts, findings: Iterable[JudgedFinding]) -> list[dict[str, Any]]:
     """Every line with whether it is followed: what wasn't looked at isn't followed, it is not known."""
     broken: dict[str, int] = {}
-    for finding in found:
+    for finding in findings:
         broken[finding.rule] = broken.get(finding.rule, 0) + 1
     return [
         {

@@ -39,45 +39,61 @@ _NO_FIELD_CHANGE: Final = frozenset({"FIELDS_REORDERED", "RENAME_SUSPECTED"})
 
 def field_changes(changes: Iterable[StateChange]) -> list[StateChange]:
     """Those that change what a field reads as, what was there first."""
-    return sorted((each for each in changes if each.rule not in _NO_FIELD_CHANGE), key=lambda each: each.before is None)
+    return sorted(
+        (change for change in changes if change.rule not in _NO_FIELD_CHANGE), key=lambda change: change.before is None
+    )
 
 
-def judge_state(seen: Sequence[Observation]) -> Iterable[JudgedFinding]:
+def judge_state(observations: Sequence[Observation]) -> Iterable[JudgedFinding]:
     """The findings of a checkpoint; none when the observations are of something else."""
     history: dict[tuple[int, str], list[StateSchemaVersion]] = {}
-    for each in seen:
-        if isinstance(each, StateSchemaVersion):
-            history.setdefault((each.operator, each.variable), []).append(each)
-    nulls = [each for each in seen if isinstance(each, StateFieldNulls)]
+    for observation in observations:
+        if isinstance(observation, StateSchemaVersion):
+            history.setdefault((observation.operator, observation.variable), []).append(observation)
+    nulls = [observation for observation in observations if isinstance(observation, StateFieldNulls)]
     for versions in history.values():
         versions.sort(key=lambda version: version.version)
         yield from _not_read_back(versions[-1])
         for old, new in pairwise(versions):
             yield from _evolution(old, new, nulls, newest=new is versions[-1])
-    yield from _budgets(seen)
-    latest = {(each.operator, each.variable): each.batch for each in seen if isinstance(each, StateRows)}
-    for each in seen:
+    yield from _budgets(observations)
+    latest = {
+        (observation.operator, observation.variable): observation.batch
+        for observation in observations
+        if isinstance(observation, StateRows)
+    }
+    for observation in observations:
         # A batch that Spark has cleaned up is no finding as long as a newer one was read.
-        if isinstance(each, StateUnreadable) and (each.operator, each.variable) not in latest:
-            names = {"operator": each.operator, "variable": each.variable or "", "reason": each.reason.rstrip(".")}
-            evidence = {**names, "batch": each.batch}
-            yield _state_finding("STATE_UNREADABLE", names, (str(each.operator), each.variable or ""), evidence)
+        if isinstance(observation, StateUnreadable) and (observation.operator, observation.variable) not in latest:
+            names = {
+                "operator": observation.operator,
+                "variable": observation.variable or "",
+                "reason": observation.reason.rstrip("."),
+            }
+            evidence = {**names, "batch": observation.batch}
+            yield _state_finding(
+                "STATE_UNREADABLE", names, (str(observation.operator), observation.variable or ""), evidence
+            )
 
 
 def _evolution(
     old: StateSchemaVersion, new: StateSchemaVersion, nulls: Sequence[StateFieldNulls], *, newest: bool
 ) -> Iterable[JudgedFinding]:
-    found = schema_changes(old.value_schema, new.value_schema, has_evolution=new.encoding == "avro")
-    changes = field_changes(found)
+    all_changes = schema_changes(old.value_schema, new.value_schema, has_evolution=new.encoding == "avro")
+    changes = field_changes(all_changes)
     if not changes:
         return
     yield from _values_changed(old, new, changes)
     # Pairs of a removed and an added field of one type, the most alike names first; none by position.
-    renames = [(_dropped(each), each.path) for each in found if each.rule == "RENAME_SUSPECTED"]
+    renames = [
+        (_dropped(state_change), state_change.path)
+        for state_change in all_changes
+        if state_change.rule == "RENAME_SUSPECTED"
+    ]
     renamed = {dropped for dropped, _ in renames}
-    types = {each.path: each.after or "" for each in found if each.before is None}
+    types = {state_change.path: state_change.after or "" for state_change in all_changes if state_change.before is None}
     names = {"operator": new.operator, "variable": new.variable, "batch": new.batch}
-    place = (str(new.operator), new.variable, str(new.version))
+    identity = (str(new.operator), new.variable, str(new.version))
     evidence = {
         **names,
         "kind": new.kind,
@@ -90,20 +106,20 @@ def _evolution(
         listed = "; ".join(map(change_words, changes))
         fields = [{"field": change.path, "before": change.before, "after": change.after} for change in changes]
         yield _state_finding(
-            "STATE_SCHEMA_EVOLVED", {**names, "changes": listed}, place, {**evidence, "changes": fields}
+            "STATE_SCHEMA_EVOLVED", {**names, "changes": listed}, identity, {**evidence, "changes": fields}
         )
     for dropped, added in renames:
         lost, shares = _loss(new, dropped, nulls)
         filled = {**names, "dropped": dropped, "added": added, "loss": lost or "read as null"}
         now = _nulls_now(new, added, nulls)
         details = {**evidence, "field": dropped, "added": added, "type": types.get(added, ""), **shares, **now}
-        yield _state_finding("RENAME_SUSPECTED", filled, (*place, dropped, added), details)
+        yield _state_finding("RENAME_SUSPECTED", filled, (*identity, dropped, added), details)
     for change in changes:
         lost, shares = _loss(new, change.path, nulls)
         if change.after is None and change.path not in renamed and lost:
             filled = {**names, "dropped": change.path, "loss": lost}
             details = {**evidence, "field": change.path, "type": change.before, **shares}
-            yield _state_finding("STATE_FIELD_DROPPED", filled, (*place, change.path), details)
+            yield _state_finding("STATE_FIELD_DROPPED", filled, (*identity, change.path), details)
 
 
 def _dropped(rename: StateChange) -> str:
@@ -143,39 +159,43 @@ def _not_read_back(newest: StateSchemaVersion) -> Iterable[JudgedFinding]:
 
 def _loss(new: StateSchemaVersion, field_path: str, nulls: Sequence[StateFieldNulls]) -> tuple[str, dict[str, int]]:
     """How much a dropped field held in the last batch before `new`, in words and in numbers; nothing if unknown."""
-    for seen in nulls:
-        before = new.batch is not None and 0 <= seen.batch < new.batch
-        if before and (seen.operator, seen.variable, seen.path) == (new.operator, new.variable, f"value.{field_path}"):
-            held = seen.rows - seen.nulls
-            if held:
-                share = {"rows_before": seen.rows, "filled_before": held, "batch_before": seen.batch}
-                return f"were filled in {held:,} of {seen.rows:,} rows as of batch {seen.batch}", share
+    for counts in nulls:
+        before = new.batch is not None and 0 <= counts.batch < new.batch
+        if before and (counts.operator, counts.variable, counts.path) == (
+            new.operator,
+            new.variable,
+            f"value.{field_path}",
+        ):
+            filled = counts.rows - counts.nulls
+            if filled:
+                share = {"rows_before": counts.rows, "filled_before": filled, "batch_before": counts.batch}
+                return f"were filled in {filled:,} of {counts.rows:,} rows as of batch {counts.batch}", share
     return "", {}
 
 
 def _nulls_now(new: StateSchemaVersion, field_path: str, nulls: Sequence[StateFieldNulls]) -> dict[str, int]:
     """How many rows have no value in an added field as of the last batch that was read."""
     same = [
-        seen
-        for seen in nulls
-        if (seen.operator, seen.variable, seen.path) == (new.operator, new.variable, f"value.{field_path}")
+        counts
+        for counts in nulls
+        if (counts.operator, counts.variable, counts.path) == (new.operator, new.variable, f"value.{field_path}")
     ]
-    latest = max(same, key=lambda seen: seen.batch, default=None)
+    latest = max(same, key=lambda counts: counts.batch, default=None)
     return {} if latest is None else {"rows_now": latest.rows, "null_now": latest.nulls, "batch_now": latest.batch}
 
 
-def _budgets(seen: Sequence[Observation]) -> Iterable[JudgedFinding]:
+def _budgets(observations: Sequence[Observation]) -> Iterable[JudgedFinding]:
     rules = {"value_schemas": "EVOLUTION_BUDGET", "schema_files": "SCHEMA_FILE_BUDGET"}
-    for each in seen:
-        if not isinstance(each, StateLimit):
+    for limit in observations:
+        if not isinstance(limit, StateLimit):
             continue
-        share = each.used / each.allowed
+        share = limit.used / limit.allowed
         severity = next((severity for least, severity in BUDGET_SEVERITIES if share >= least), None)
         if severity is not None:
-            variable = each.variable or ""
-            names = {"operator": each.operator, "variable": variable, "used": each.used, "allowed": each.allowed}
+            variable = limit.variable or ""
+            names = {"operator": limit.operator, "variable": variable, "used": limit.used, "allowed": limit.allowed}
             evidence = {**names, "share": round(share, 4)}
-            yield _state_finding(rules[each.limit], names, (str(each.operator), variable), evidence, severity)
+            yield _state_finding(rules[limit.limit], names, (str(limit.operator), variable), evidence, severity)
 
 
 def _state_finding(
@@ -271,7 +291,7 @@ def judge_query(facts: QueryFacts) -> Iterable[JudgedFinding]:
         yield _of_query("STATE_FILES_DAMAGED", facts, {"problem": problem.rstrip(".")}, (problem,))
     yield from _settings(facts)
     yield from _progress(facts)
-    latest = {each.subject: each for each in facts.subjects}
+    latest = {subject.subject: subject for subject in facts.subjects}
     for variable in facts.variables:
         if not variable.evolvable and variable.name in facts.planned:
             names = {"encoding": variable.encoding}
@@ -319,17 +339,17 @@ def _unreleased(facts: QueryFacts, variable: VariableFacts) -> Iterable[JudgedFi
     if old.written_at is None or new.written_at is None or new.written_at - old.written_at < COPIED:
         return
     try:
-        found = schema_changes(old.value, new.value, has_evolution=variable.encoding == "avro")
+        all_changes = schema_changes(old.value, new.value, has_evolution=variable.encoding == "avro")
     except InvalidSchema:
         return
-    changes = field_changes(found)
+    changes = field_changes(all_changes)
     came = [
-        each
-        for each in facts.subjects
-        if old.written_at < each.registered_at <= new.written_at and each.released is not False
+        version
+        for version in facts.subjects
+        if old.written_at < version.registered_at <= new.written_at and version.released is not False
     ]
     if changes and not came:
-        subjects = sorted({each.subject for each in facts.subjects})
+        subjects = sorted({version.subject for version in facts.subjects})
         names = {
             "batch": new.batch,
             "changes": "; ".join(map(change_words, changes)),
@@ -339,7 +359,9 @@ def _unreleased(facts: QueryFacts, variable: VariableFacts) -> Iterable[JudgedFi
         more = {
             "versions": [old.version, new.version],
             "subjects": subjects[:50],
-            "changes": [{"field": each.path, "before": each.before, "after": each.after} for each in changes],
+            "changes": [
+                {"field": version.path, "before": version.before, "after": version.after} for version in changes
+            ],
             "old_schema": old.value,
             "new_schema": new.value,
         }
@@ -349,12 +371,14 @@ def _unreleased(facts: QueryFacts, variable: VariableFacts) -> Iterable[JudgedFi
 def _departures(variable: VariableFacts, subject: SubjectVersion) -> Iterable[JudgedFinding]:
     if subject.shape is None:
         return
-    found = departures(variable.versions[-1].value, subject.shape)
-    if found:
-        told = "; ".join(f"{path} is {held}, not {declared}" for path, held, declared in found[:10])
-        names = {"subject": subject.subject, "version": subject.version, "fields": told}
+    fields = departures(variable.versions[-1].value, subject.shape)
+    if fields:
+        listed = "; ".join(f"{path} is {state_type}, not {declared}" for path, state_type, declared in fields[:10])
+        names = {"subject": subject.subject, "version": subject.version, "fields": listed}
         more = {
-            "fields": [{"field": path, "before": declared, "after": held} for path, held, declared in found[:200]],
+            "fields": [
+                {"field": path, "before": declared, "after": state_type} for path, state_type, declared in fields[:200]
+            ],
             "version": subject.version,
         }
         yield _of_variable("STATE_DEPARTS", variable, names, (subject.subject,), more, subject.subject)
@@ -368,19 +392,19 @@ def _keys(variable: VariableFacts, subject: SubjectVersion) -> Iterable[JudgedFi
     newest = variable.versions[-1]
     for schema in (newest.key, newest.map_key):
         for path, struct in structs_of(schema)[:1] if schema else ():
-            for name, held in names_and_types(struct).items():
-                wanted = declared.get(name, held)
-                if wanted != held and "unknown" not in wanted:
-                    names: dict[str, Any] = {"path": name, "before": held, "after": wanted}
+            for name, state_type in names_and_types(struct).items():
+                declared_type = declared.get(name, state_type)
+                if declared_type != state_type and "unknown" not in declared_type:
+                    names: dict[str, Any] = {"path": name, "before": state_type, "after": declared_type}
                     names |= {"subject": subject.subject, "version": subject.version}
                     key = (subject.subject, path, name)
                     yield _of_variable("STATE_KEY_AT_RISK", variable, names, key, None, subject.subject)
 
 
 def _of_query(rule: str, facts: QueryFacts, names: Mapping[str, Any], key: Sequence[str]) -> JudgedFinding:
-    known = {"path": facts.path, **names}
+    values = {"path": facts.path, **names}
     location = "the query" if names.get("batch") is None else f"the query, batch {names['batch']}"
-    return make_finding(rule, known, key, location=location, count=1, evidence=dict(known))
+    return make_finding(rule, values, key, location=location, count=1, evidence=dict(values))
 
 
 def _of_variable(
@@ -391,10 +415,10 @@ def _of_variable(
     more: Mapping[str, Any] | None = None,
     subject: str = "",
 ) -> JudgedFinding:
-    known = {"operator": variable.operator, "variable": variable.name, **names}
+    values = {"operator": variable.operator, "variable": variable.name, **names}
     location = f"operator {variable.operator}, state variable {variable.name}"
     if names.get("batch") is not None:
         location += f", batch {names['batch']}"
     identity = (str(variable.operator), variable.name, *key)
-    evidence = {**known, **(more or {})}
-    return make_finding(rule, known, identity, location=location, count=1, evidence=evidence, subject=subject)
+    evidence = {**values, **(more or {})}
+    return make_finding(rule, values, identity, location=location, count=1, evidence=evidence, subject=subject)

@@ -37,7 +37,7 @@ SHOWN_PLACES = 4  # partitions named in a location; the evidence has them all
 
 
 @dataclass(frozen=True, order=True)
-class Part:
+class PartitionSpan:
     """Messages of one partition that a finding is about; `hours` as `FramedMessages` has them, empty where not counted."""
 
     partition: int
@@ -49,22 +49,22 @@ class Part:
     hours: Mapping[str, int] = field(default_factory=dict, compare=False)
 
 
-def part_of(partition: int, span: Span, hours: Mapping[str, int] | None = None) -> Part:
+def part_of(partition: int, span: Span, hours: Mapping[str, int] | None = None) -> PartitionSpan:
     """A span of a partition."""
-    return Part(
+    return PartitionSpan(
         partition, span.first_offset, span.last_offset, span.messages, span.first_time, span.last_time, hours or {}
     )
 
 
 @dataclass
-class Reading:
-    """A topic's observations by what they are about; lists are in no order until `readings` gives them."""
+class TopicObservations:
+    """A topic's observations by what they are about; lists are in no order until `group_by_topic` gives them."""
 
     topic: str
     messages: int = 0
     complete: bool = True
     starts: dict[int, int] = field(default_factory=dict)
-    framed: dict[tuple[str | None, Mark], list[Part]] = field(default_factory=dict)
+    framed: dict[tuple[str | None, Mark], list[PartitionSpan]] = field(default_factory=dict)
     undecodable: dict[tuple[str | None, Mark], list[UndecodableMessages]] = field(default_factory=dict)
     violating: dict[tuple[str | None, Mark], list[UndecodableMessages]] = field(default_factory=dict)
     not_read: dict[tuple[str | None, Mark | None], list[UndecodableMessages]] = field(default_factory=dict)
@@ -79,29 +79,29 @@ class Reading:
 
     def marks(self, side: str | None) -> list[Mark]:
         """The marks of a side, sorted."""
-        return sorted(mark for each, mark in self.framed if each == side)
+        return sorted(mark for mark_side, mark in self.framed if mark_side == side)
 
 
-def readings(seen: Iterable[Observation]) -> list[Reading]:
+def group_by_topic(observations: Iterable[Observation]) -> list[TopicObservations]:
     """One reading a topic that was read, by name; the order of the observations doesn't matter.
 
     A topic that was lost, or of which nothing was read, has none: not scanned is not clean. What was read before its
     broker went away counts.
     """
-    found: dict[str, Reading] = {}
+    by_topic: dict[str, TopicObservations] = {}
     lost: set[str] = set()
     not_used: list[SchemaNotUsed] = []
-    for each in sorted(seen, key=repr):
-        if isinstance(each, TopicLost):
-            lost |= set() if each.may_pass else {each.topic}
-        elif isinstance(each, SchemaNotUsed):
-            not_used.append(each)
-        elif isinstance(each, _OF_A_TOPIC):
-            _add(found.setdefault(each.topic, Reading(each.topic)), each)
-    for reading in found.values():
+    for observation in sorted(observations, key=repr):
+        if isinstance(observation, TopicLost):
+            lost |= set() if observation.may_pass else {observation.topic}
+        elif isinstance(observation, SchemaNotUsed):
+            not_used.append(observation)
+        elif isinstance(observation, _OF_A_TOPIC):
+            _add(by_topic.setdefault(observation.topic, TopicObservations(observation.topic)), observation)
+    for reading in by_topic.values():
         marks = {mark for _, mark in reading.framed}
-        reading.not_used = [each for each in not_used if (each.framing, each.mark) in marks]
-    return [found[name] for name in sorted(found) if name not in lost and found[name].messages]
+        reading.not_used = [observation for observation in not_used if (observation.framing, observation.mark) in marks]
+    return [by_topic[name] for name in sorted(by_topic) if name not in lost and by_topic[name].messages]
 
 
 _OF_A_TOPIC = (
@@ -118,53 +118,57 @@ _OF_A_TOPIC = (
 )
 
 
-def _add(reading: Reading, seen: Any) -> None:
-    match seen:
+def _add(reading: TopicObservations, observation: Any) -> None:
+    match observation:
         case PartitionRead():
-            reading.starts[seen.partition] = seen.start
+            reading.starts[observation.partition] = observation.start
         case FramedMessages():
-            key = seen.side, (seen.framing, seen.mark)
-            reading.framed.setdefault(key, []).append(part_of(seen.partition, seen.span, seen.hours))
+            key = observation.side, (observation.framing, observation.mark)
+            reading.framed.setdefault(key, []).append(
+                part_of(observation.partition, observation.span, observation.hours)
+            )
         case UnframedMessages():
-            reading.unframed.setdefault(seen.side, []).append(seen)
+            reading.unframed.setdefault(observation.side, []).append(observation)
         case UndecodableMessages(problem="not_read"):
-            unread = None if seen.framing is None else (seen.framing, seen.mark)
-            reading.not_read.setdefault((seen.side, unread), []).append(seen)
+            unread = None if observation.framing is None else (observation.framing, observation.mark)
+            reading.not_read.setdefault((observation.side, unread), []).append(observation)
         case UndecodableMessages(framing=None):
-            reading.not_json.setdefault(seen.side, []).append(seen)
+            reading.not_json.setdefault(observation.side, []).append(observation)
         case UndecodableMessages():
-            mark: Mark = (seen.framing, seen.mark)  # type: ignore[assignment]  # the case above has those without one
-            of_problem = reading.violating if seen.problem == "violates" else reading.undecodable
-            of_problem.setdefault((seen.side, mark), []).append(seen)
+            mark: Mark = (observation.framing, observation.mark)  # type: ignore[assignment]  # the case above has those without one
+            of_problem = reading.violating if observation.problem == "violates" else reading.undecodable
+            of_problem.setdefault((observation.side, mark), []).append(observation)
         case FramedTwice():
-            reading.twice.setdefault((seen.side, ("guid", seen.guid)), []).append(seen)
+            reading.twice.setdefault((observation.side, ("guid", observation.guid)), []).append(observation)
         case MessageIndexes():
-            reading.indexes.setdefault((seen.side, (seen.framing, seen.mark)), []).append(seen)
+            reading.indexes.setdefault((observation.side, (observation.framing, observation.mark)), []).append(
+                observation
+            )
         case FieldProfile():
-            reading.profiles.append(seen)
+            reading.profiles.append(observation)
         case Sample():
-            reading.samples.setdefault(seen.side, []).append(seen)
+            reading.samples.setdefault(observation.side, []).append(observation)
         case OtherGroups():
-            reading.others.append(seen)
+            reading.others.append(observation)
         case TopicTotals():
-            reading.messages = max(reading.messages, seen.messages)
-            reading.complete = reading.complete and seen.bound_reached is None
+            reading.messages = max(reading.messages, observation.messages)
+            reading.complete = reading.complete and observation.bound_reached is None
 
 
-def parts_of(seen: Iterable[Any]) -> list[Part]:
+def parts_of(observations: Iterable[Any]) -> list[PartitionSpan]:
     """The parts of observations that have a partition and a span."""
-    return [part_of(each.partition, each.span) for each in seen]
+    return [part_of(observation.partition, observation.span) for observation in observations]
 
 
-def merged(parts: Iterable[Part]) -> list[Part]:
+def merged(parts: Iterable[PartitionSpan]) -> list[PartitionSpan]:
     """One part a partition, ascending."""
-    found: dict[int, Part] = {}
+    by_partition: dict[int, PartitionSpan] = {}
     for part in parts:
-        one = found.get(part.partition)
-        found[part.partition] = (
+        one = by_partition.get(part.partition)
+        by_partition[part.partition] = (
             part
             if one is None
-            else Part(
+            else PartitionSpan(
                 part.partition,
                 min(one.first_offset, part.first_offset),
                 max(one.last_offset, part.last_offset),
@@ -174,38 +178,38 @@ def merged(parts: Iterable[Part]) -> list[Part]:
                 _hours_of(one, part),
             )
         )
-    return [part for _, part in sorted(found.items())]
+    return [part for _, part in sorted(by_partition.items())]
 
 
-def _hours_of(one: Part, other: Part) -> dict[str, int]:
+def _hours_of(one: PartitionSpan, other: PartitionSpan) -> dict[str, int]:
     """Of both together; none where one of them wasn't counted."""
     if not one.hours or not other.hours:
         return {}
-    found = dict(one.hours)
+    hours = dict(one.hours)
     for hour, number in other.hours.items():
-        found[hour] = found.get(hour, 0) + number
-    return found
+        hours[hour] = hours.get(hour, 0) + number
+    return hours
 
 
-def count_of(parts: Iterable[Part]) -> int:
+def count_of(parts: Iterable[PartitionSpan]) -> int:
     """Messages in all."""
     return sum(part.messages for part in parts)
 
 
-def where(side: tuple[str, str], parts: Sequence[Part]) -> str:
+def where(side: tuple[str, str], parts: Sequence[PartitionSpan]) -> str:
     """Where it is, as `orders:0@17–240, orders:1@3 (value)`."""
     topic, name = side
     shown = []
-    found = merged(parts)
-    for part in found[:SHOWN_PLACES]:
+    by_partition = merged(parts)
+    for part in by_partition[:SHOWN_PLACES]:
         first, last = part.first_offset, part.last_offset
         shown.append(f"{topic}:{part.partition}@{first}" + (f"–{last}" if last != first else ""))
-    if len(found) > SHOWN_PLACES:
-        shown.append(f"and {len(found) - SHOWN_PLACES} more partitions")
+    if len(by_partition) > SHOWN_PLACES:
+        shown.append(f"and {len(by_partition) - SHOWN_PLACES} more partitions")
     return (", ".join(shown) or topic) + (f" ({name})" if name else "")
 
 
-def positions(parts: Sequence[Part]) -> dict[str, Any]:
+def positions(parts: Sequence[PartitionSpan]) -> dict[str, Any]:
     """First and last time, and every partition with its offsets, as evidence."""
     if not parts:
         return {}
@@ -227,13 +231,13 @@ def positions(parts: Sequence[Part]) -> dict[str, Any]:
     }
 
 
-def marks_seen(seen: Iterable[Observation]) -> dict[TopicSide, set[Mark]]:
+def collect_marks(observations: Iterable[Observation]) -> dict[TopicSide, set[Mark]]:
     """The marks of every topic and side of a scan, for whoever looks them up."""
-    found: dict[TopicSide, set[Mark]] = {}
-    for each in seen:
-        if isinstance(each, FramedMessages):
-            found.setdefault((each.topic, each.side), set()).add((each.framing, each.mark))
-    return found
+    marks: dict[TopicSide, set[Mark]] = {}
+    for observation in observations:
+        if isinstance(observation, FramedMessages):
+            marks.setdefault((observation.topic, observation.side), set()).add((observation.framing, observation.mark))
+    return marks
 
 
 def milliseconds(at: datetime) -> int:
@@ -249,7 +253,7 @@ CONTENT_TYPE: Final = "content type"
 
 
 @dataclass(frozen=True)
-class Belonging:
+class SideSubjects:
     """The strategies that were found, and the qualified names of the subjects that they lead to, both sorted."""
 
     strategies: tuple[str, ...] = ()
@@ -266,24 +270,24 @@ def context_of(qualified: str) -> str:
     return qualified.split(":", 2)[1] if qualified.startswith(":.") and qualified.count(":") > 1 else DEFAULT_CONTEXT
 
 
-def belonging(where: TopicSide, marks: Iterable[Mark], registered: Registered) -> Belonging:
+def subjects_of_side(where: TopicSide, marks: Iterable[Mark], registered: Registered) -> SideSubjects:
     """The subjects of a topic's side; none where it isn't governed."""
     topic, side = where
-    found: dict[str, str] = {}
+    subjects: dict[str, str] = {}
     own = registered.subjects.get(f"{topic}-{side}")
     if own is not None:
-        found[own.name] = TOPIC_NAME
+        subjects[own.name] = TOPIC_NAME
     for name in registered.associated.get(where, ()):
-        found.setdefault(name, ASSOCIATION)
+        subjects.setdefault(name, ASSOCIATION)
     for mark in marks:
         for version in registered.versions.get(mark, ()):
             if mark[0] == "content_type":
-                found.setdefault(version.subject, CONTENT_TYPE)
+                subjects.setdefault(version.subject, CONTENT_TYPE)
             elif own is None:
                 strategy = _strategy(topic, version)
                 if strategy:
-                    found.setdefault(version.subject, strategy)
-    return Belonging(tuple(sorted(set(found.values()))), tuple(sorted(found)))
+                    subjects.setdefault(version.subject, strategy)
+    return SideSubjects(tuple(sorted(set(subjects.values()))), tuple(sorted(subjects)))
 
 
 def _strategy(topic: str, version: RegisteredVersion) -> str:

@@ -59,13 +59,13 @@ class Proposal:
 
 
 def propose(
-    seen: Iterable[FieldProfile], declared: Declaration | None, *, name: str, schema_type: str = "JSON"
+    profiles: Iterable[FieldProfile], declared: Declaration | None, *, name: str, schema_type: str = "JSON"
 ) -> Proposal:
     """The declared schema with the fields that were seen and aren't in it; without one, a schema of those fields.
 
     `name` is what a new schema is called, `schema_type` its format. Raises InvalidInput where nothing can be proposed.
     """
-    fields = sorted(seen, key=lambda each: each.path)
+    fields = sorted(profiles, key=lambda field: field.path)
     root = tree_of(fields)
     kind = declared.schema_type if declared else schema_type
     writer = _WRITERS.get(kind)
@@ -74,7 +74,7 @@ def propose(
             f"No text is proposed for {kind.capitalize()}: its fields have numbers, which are for a person to give."
         )
     new_schema, add_to = writer
-    notes = Notes(max((each.messages for each in fields), default=0))
+    notes = Notes(max((field.messages for field in fields), default=0))
     if declared is None:
         document: Any = new_schema(root, name, notes)
     else:
@@ -128,10 +128,10 @@ def propose_from(finding: FindingInfo) -> Proposal:
     """
     if not can_propose(finding):
         raise InvalidInput(f"No schema is proposed from {finding.rule}: it isn't about fields that a schema lacks.")
-    seen = seen_fields(finding)
-    if not seen:
+    fields = seen_fields(finding)
+    if not fields:
         raise InvalidInput("No fields of these messages are known any more; scan the source again.")
-    return propose(seen, _declared(finding), name=subject_of(finding))
+    return propose(fields, _declared(finding), name=subject_of(finding))
 
 
 def seen_fields(finding: FindingInfo) -> list[FieldProfile]:
@@ -148,22 +148,22 @@ def seen_fields(finding: FindingInfo) -> list[FieldProfile]:
         mark=mark,
         day__gte=(timezone.now() - LATELY).date(),
     )
-    found: dict[str, FieldCounts] = {}
+    counts_by_path: dict[str, FieldCounts] = {}
     values = rows.order_by("-day", "path").values_list("path", "messages", "present", "nulls", "kinds")[:MOST_ROWS]
     for path, messages, present, nulls, kinds in values:
         counts = FieldCounts(messages, present, nulls, kinds, {}, None, "", "")
-        found[path] = merged_field(found.get(path), counts, again=False)
-    known = cast("Framing | None", framing or None)
+        counts_by_path[path] = merged_field(counts_by_path.get(path), counts, again=False)
+    known_framing = cast("Framing | None", framing or None)
     return [
         FieldProfile(
-            *(finding.topic, side, known, mark, path, each.messages, each.present, each.nulls),
-            kinds=each.kinds,
+            *(finding.topic, side, known_framing, mark, path, total.messages, total.present, total.nulls),
+            kinds=total.kinds,
             distinct=None,
             minimum=None,
             maximum=None,
             values={},
         )
-        for path, each in sorted(found.items())
+        for path, total in sorted(counts_by_path.items())
     ]
 
 
@@ -205,10 +205,10 @@ def shapes_of(registry: str, subject: SubjectName, *, by: Actor) -> list[Observe
         .exclude(state="resolved")
         .select_related("source__registry", "topic")
     )
-    found = [(row, finding_info(row)) for row in rows.order_by("-last_seen", "-pk")[:MOST]]
+    listed = [(row, finding_info(row)) for row in rows.order_by("-last_seen", "-pk")[:MOST]]
     return [
         ObservedShape(row.pk, info.topic, row.last_seen)
-        for row, info in found
+        for row, info in listed
         if can_propose(info) and subject_of(info) == name
     ]
 

@@ -23,7 +23,7 @@ SHOWN_NAME: Final = 80
 
 
 @dataclass
-class Seen:
+class ObservedNode:
     """What stands at a path: kinds of values, whether null does, and what lies below.
 
     `share` is of the messages that have the path; below a list or keys it tells nothing.
@@ -33,28 +33,31 @@ class Seen:
     kinds: frozenset[str] = frozenset()
     nullable: bool = False
     share: float = 0.0
-    below: dict[str, Seen] = field(default_factory=dict)
+    below: dict[str, ObservedNode] = field(default_factory=dict)
 
     @property
-    def fields(self) -> dict[str, Seen]:
+    def fields(self) -> dict[str, ObservedNode]:
         """The fields of an object by name, without items and keys that are data."""
-        return {name: each for name, each in self.below.items() if name not in (ITEMS, KEYED)}
+        return {name: child for name, child in self.below.items() if name not in (ITEMS, KEYED)}
 
 
-def tree_of(fields: Iterable[FieldProfile]) -> Seen:
+def tree_of(fields: Iterable[FieldProfile]) -> ObservedNode:
     """The paths as a tree; one hangs on the longest path that it begins with, since names may have dots."""
-    root = Seen("", kinds=frozenset({"object"}))
+    root = ObservedNode("", kinds=frozenset({"object"}))
     by_path = {"": root}
-    for each in sorted(fields, key=lambda each: (len(each.path), each.path)):
-        if not each.path:
-            root.kinds = _kinds(each)
+    for profile in sorted(fields, key=lambda profile: (len(profile.path), profile.path)):
+        if not profile.path:
+            root.kinds = _kinds(profile)
             continue
-        node = Seen(
-            each.path, _kinds(each), bool(each.nulls or each.kinds.get("null")), each.present / max(1, each.messages)
+        node = ObservedNode(
+            profile.path,
+            _kinds(profile),
+            bool(profile.nulls or profile.kinds.get("null")),
+            profile.present / max(1, profile.messages),
         )
-        parent, step = _parent(each.path, by_path)
+        parent, step = _parent(profile.path, by_path)
         by_path[parent].below[step] = node
-        by_path[each.path] = node
+        by_path[profile.path] = node
     for node in by_path.values():
         node.below = dict(sorted(node.below.items()))
         if node.path:
@@ -64,24 +67,24 @@ def tree_of(fields: Iterable[FieldProfile]) -> Seen:
     return root
 
 
-def _kinds(each: FieldProfile) -> frozenset[str]:
-    kinds = {kind for kind, number in each.kinds.items() if number and kind in KINDS}
+def _kinds(profile: FieldProfile) -> frozenset[str]:
+    kinds = {kind for kind, number in profile.kinds.items() if number and kind in KINDS}
     return frozenset(kinds - {"integer"} if "number" in kinds else kinds)
 
 
-def _implied(node: Seen) -> frozenset[str]:
+def _implied(node: ObservedNode) -> frozenset[str]:
     """What a value must have been to have something below it, where its own kind wasn't counted."""
-    held = {"array"} if ITEMS in node.below else set()
-    return frozenset(held | ({"object"} if node.below.keys() - {ITEMS} else set()))
+    kinds = {"array"} if ITEMS in node.below else set()
+    return frozenset(kinds | ({"object"} if node.below.keys() - {ITEMS} else set()))
 
 
-def _parent(path: str, known: dict[str, Seen]) -> tuple[str, str]:
+def _parent(path: str, nodes: dict[str, ObservedNode]) -> tuple[str, str]:
     for step in (ITEMS, KEYED):
-        if path.endswith(step) and path[: -len(step)] in known:
+        if path.endswith(step) and path[: -len(step)] in nodes:
             return path[: -len(step)], step
     cut = path.rfind(".")
     while cut > 0:
-        if path[:cut] in known and path[cut + 1 :]:
+        if path[:cut] in nodes and path[cut + 1 :]:
             return path[:cut], path[cut + 1 :]
         cut = path.rfind(".", 0, cut)
     return "", path
@@ -96,10 +99,10 @@ class Notes:
     shares: dict[str, float] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
 
-    def add(self, seen: Seen) -> None:
+    def add(self, node: ObservedNode) -> None:
         """A path that the proposal declares."""
-        self.added.append(seen.path)
-        self.shares[seen.path] = seen.share
+        self.added.append(node.path)
+        self.shares[node.path] = node.share
 
     def leave_out(self, path: str, reason: str) -> None:
         """A path that it doesn't, and why."""
@@ -110,8 +113,8 @@ class Notes:
         named = [f"{_short(path)} (in {self.shares[path]:.0%})" for path in self.added[:most]]
         more = f" and {len(self.added) - most} more" if len(self.added) > most else ""
         counted = f"{self.messages:,} message{'' if self.messages == 1 else 's'}"
-        said = f"Proposed from {counted}: added {', '.join(named)}{more}, all optional."
-        return f"{said} {self.left_out_words()}" if self.left_out else said
+        sentence = f"Proposed from {counted}: added {', '.join(named)}{more}, all optional."
+        return f"{sentence} {self.left_out_words()}" if self.left_out else sentence
 
     def left_out_words(self) -> str:
         """What was left out, in a sentence."""
@@ -129,7 +132,7 @@ _SCALARS: Final = {"boolean": "boolean", "integer": "long", "number": "double", 
 _NAMED: Final = ("record", "error", "enum", "fixed")
 
 
-def new_avro_schema(root: Seen, name: str, notes: Notes) -> dict[str, Any]:
+def new_avro_schema(root: ObservedNode, name: str, notes: Notes) -> dict[str, Any]:
     """A record of what was seen. Raises InvalidInput where messages aren't objects."""
     if root.kinds != {"object"} or not root.fields:
         raise InvalidInput("An Avro record is proposed of objects with fields alone.")
@@ -138,7 +141,7 @@ def new_avro_schema(root: Seen, name: str, notes: Notes) -> dict[str, Any]:
     return record
 
 
-def add_to_avro(document: Any, root: Seen, notes: Notes) -> None:
+def add_to_avro(document: Any, root: ObservedNode, notes: Notes) -> None:
     """Declare in the document what it doesn't yet. Raises InvalidInput for one that is no record."""
     if not isinstance(document, dict) or document.get("type") not in ("record", "error"):
         raise InvalidInput("The declared schema isn't a record that fields could be added to.")
@@ -147,8 +150,8 @@ def add_to_avro(document: Any, root: Seen, notes: Notes) -> None:
 
 def avro_name(text: str) -> str:
     """A name of those characters that Avro allows in one."""
-    kept = re.sub(r"[^A-Za-z0-9_]+", "_", text).strip("_") or "Value"
-    return kept if NAME.fullmatch(kept) else f"_{kept}"
+    name = re.sub(r"[^A-Za-z0-9_]+", "_", text).strip("_") or "Value"
+    return name if NAME.fullmatch(name) else f"_{name}"
 
 
 class _Adder:
@@ -157,46 +160,46 @@ class _Adder:
     def __init__(self, document: dict[str, Any], notes: Notes) -> None:
         self._notes = notes
         self._named: dict[str, dict[str, Any]] = {}
-        for full_name, found in _named_types(document, ""):
-            self._named.setdefault(full_name, found)
+        for full_name, definition in _named_types(document, ""):
+            self._named.setdefault(full_name, definition)
         self._taken = {name.rpartition(".")[2] for name in self._named}
-        self._spaces = {id(found): name.rpartition(".")[0] for name, found in self._named.items()}
+        self._spaces = {id(definition): name.rpartition(".")[0] for name, definition in self._named.items()}
 
-    def to_record(self, record: dict[str, Any], seen: Seen, depth: int) -> None:
+    def to_record(self, record: dict[str, Any], node: ObservedNode, depth: int) -> None:
         """The fields of an object that the record doesn't have, and those below the ones that it has."""
         fields = record.get("fields")
         if depth >= DEEPEST or not isinstance(fields, list):
             return
-        known = {each["name"]: each for each in fields if isinstance(each, dict) and "name" in each}
-        for name, each in seen.fields.items():
-            if name in known:
-                self._below(known[name].get("type"), each, self._spaces.get(id(record), ""), depth)
+        declared = {child["name"]: child for child in fields if isinstance(child, dict) and "name" in child}
+        for name, child in node.fields.items():
+            if name in declared:
+                self._below(declared[name].get("type"), child, self._spaces.get(id(record), ""), depth)
                 continue
-            kind = self._type(each, record, depth + 1) if NAME.fullmatch(name) else None
+            kind = self._type(child, record, depth + 1) if NAME.fullmatch(name) else None
             if kind is None:
-                self._notes.leave_out(each.path, self._why_not(name, each))
+                self._notes.leave_out(child.path, self._why_not(name, child))
                 continue
             fields.append({"name": name, "type": ["null", *kind], "default": None})
-            self._notes.add(each)
+            self._notes.add(child)
 
-    def _why_not(self, name: str, each: Seen) -> str:
+    def _why_not(self, name: str, node: ObservedNode) -> str:
         if not NAME.fullmatch(name):
             return "Avro allows no such name"
-        return "null alone was seen" if not each.kinds else "nothing was seen inside"
+        return "null alone was seen" if not node.kinds else "nothing was seen inside"
 
-    def _below(self, type_: Any, seen: Seen, space: str, depth: int) -> None:
+    def _below(self, type_: Any, node: ObservedNode, space: str, depth: int) -> None:
         """Follow a declared type to the records in it, as far as data was seen."""
         for branch in type_ if isinstance(type_, list) else [type_]:
-            held = self._resolved(branch, space)
-            kind = held.get("type") if held else None
-            if held is None:
+            schema = self._resolved(branch, space)
+            kind = schema.get("type") if schema else None
+            if schema is None:
                 continue
             if isinstance(kind, dict | list):
-                self._below(kind, seen, space, depth + 1)
+                self._below(kind, node, space, depth + 1)
             elif kind in ("record", "error"):
-                self.to_record(held, seen, depth + 1)
-            elif kind == "array" and ITEMS in seen.below and depth < DEEPEST:
-                self._below(held.get("items"), seen.below[ITEMS], space, depth + 1)
+                self.to_record(schema, node, depth + 1)
+            elif kind == "array" and ITEMS in node.below and depth < DEEPEST:
+                self._below(schema.get("items"), node.below[ITEMS], space, depth + 1)
 
     def _resolved(self, branch: Any, space: str) -> dict[str, Any] | None:
         if isinstance(branch, dict):
@@ -205,37 +208,37 @@ class _Adder:
             return None
         return self._named.get(branch if "." in branch or not space else f"{space}.{branch}") or self._named.get(branch)
 
-    def _type(self, seen: Seen, inside: dict[str, Any], depth: int) -> list[Any] | None:
+    def _type(self, node: ObservedNode, inside: dict[str, Any], depth: int) -> list[Any] | None:
         """The branches beside null, none where the kind isn't known."""
         branches: list[Any] = []
-        for kind in sorted(seen.kinds):
-            branch = _SCALARS.get(kind) or self._container(kind, seen, inside, depth)
+        for kind in sorted(node.kinds):
+            branch = _SCALARS.get(kind) or self._container(kind, node, inside, depth)
             if branch is None:
                 return None
             branches.append(branch)
         return branches or None
 
-    def _container(self, kind: str, seen: Seen, inside: dict[str, Any], depth: int) -> Any:
+    def _container(self, kind: str, node: ObservedNode, inside: dict[str, Any], depth: int) -> Any:
         if depth >= DEEPEST:
             return None
         if kind == "array":
-            return self._of("array", "items", seen.below.get(ITEMS), inside, depth)
-        if seen.fields and KEYED not in seen.below:
-            return self._record(seen, depth)
-        return self._of("map", "values", seen.below.get(KEYED), inside, depth) if not seen.fields else None
+            return self._of("array", "items", node.below.get(ITEMS), inside, depth)
+        if node.fields and KEYED not in node.below:
+            return self._record(node, depth)
+        return self._of("map", "values", node.below.get(KEYED), inside, depth) if not node.fields else None
 
-    def _of(self, kind: str, key: str, inner: Seen | None, inside: dict[str, Any], depth: int) -> Any:
-        found = self._type(inner, inside, depth + 1) if inner is not None else None
-        if found is None or inner is None:
+    def _of(self, kind: str, key: str, inner: ObservedNode | None, inside: dict[str, Any], depth: int) -> Any:
+        branches = self._type(inner, inside, depth + 1) if inner is not None else None
+        if branches is None or inner is None:
             return None
-        return {"type": kind, key: ["null", *found] if inner.nullable or len(found) > 1 else found[0]}
+        return {"type": kind, key: ["null", *branches] if inner.nullable or len(branches) > 1 else branches[0]}
 
-    def _record(self, seen: Seen, depth: int) -> Any:
-        made: dict[str, Any] = {"type": "record", "name": self._free_name(seen.path), "fields": []}
-        for name, each in seen.fields.items():
-            kind = self._type(each, made, depth + 1) if NAME.fullmatch(name) else None
+    def _record(self, node: ObservedNode, depth: int) -> Any:
+        made: dict[str, Any] = {"type": "record", "name": self._free_name(node.path), "fields": []}
+        for name, child in node.fields.items():
+            kind = self._type(child, made, depth + 1) if NAME.fullmatch(name) else None
             if kind is None:
-                self._notes.leave_out(each.path, self._why_not(name, each))
+                self._notes.leave_out(child.path, self._why_not(name, child))
             else:
                 made["fields"].append({"name": name, "type": ["null", *kind], "default": None})
         return made if made["fields"] else None
@@ -268,8 +271,8 @@ def _named_types(type_: Any, space: str, depth: int = 0) -> Iterator[tuple[str, 
         if isinstance(type_.get(key), dict | list):
             yield from _named_types(type_[key], space, depth + 1)
     fields = type_.get("fields")
-    for each in fields if isinstance(fields, list) else []:
-        yield from _named_types(each.get("type") if isinstance(each, dict) else None, space, depth + 1)
+    for member in fields if isinstance(fields, list) else []:
+        yield from _named_types(member.get("type") if isinstance(member, dict) else None, space, depth + 1)
 
 
 DRAFT: Final = "http://json-schema.org/draft-07/schema#"
@@ -277,47 +280,47 @@ MOST_STEPS: Final = 64
 _CHOICES: Final = ("anyOf", "oneOf", "if", "not", "$dynamicRef", "$recursiveRef")
 
 
-def new_json_schema(root: Seen, name: str, notes: Notes) -> dict[str, Any]:
+def new_json_schema(root: ObservedNode, name: str, notes: Notes) -> dict[str, Any]:
     """A schema of what was seen; what it doesn't name is allowed, as nothing says that it isn't."""
     return {"$schema": DRAFT, "title": name, **_fragment(root, notes, 0)}
 
 
-def add_to_json_schema(document: Any, root: Seen, notes: Notes) -> None:
+def add_to_json_schema(document: Any, root: ObservedNode, notes: Notes) -> None:
     """Declare in the document what it doesn't yet. Raises InvalidInput for one that declares no object."""
     if not isinstance(document, dict):
         raise InvalidInput("The declared schema isn't an object that fields could be added to.")
     _add(document, document, root, notes, 0)
 
 
-def _add(document: Any, schema: Any, seen: Seen, notes: Notes, depth: int) -> None:
-    if depth >= DEEPEST or not seen.below:
+def _add(document: Any, schema: Any, node: ObservedNode, notes: Notes, depth: int) -> None:
+    if depth >= DEEPEST or not node.below:
         return
     parts = _parts(document, schema)
     if parts is None:
-        for each in seen.fields.values():
-            notes.leave_out(each.path, "the schema decides by conditions or references here")
+        for child in node.fields.values():
+            notes.leave_out(child.path, "the schema decides by conditions or references here")
         return
     items = next((part["items"] for part in parts if isinstance(part.get("items"), dict)), None)
-    if ITEMS in seen.below and items is not None:
-        _add(document, items, seen.below[ITEMS], notes, depth + 1)
-    for name, each in seen.fields.items():
+    if ITEMS in node.below and items is not None:
+        _add(document, items, node.below[ITEMS], notes, depth + 1)
+    for name, child in node.fields.items():
         declared = [part["properties"][name] for part in parts if name in _properties(part)]
         if declared:
-            _add(document, declared[0], each, notes, depth + 1)
+            _add(document, declared[0], child, notes, depth + 1)
         elif any(_allows(part) for part in parts):
             continue  # its names are data, which the schema says
         else:
             closed = [part for part in parts if part.get("additionalProperties") is False]
-            place = (closed or [part for part in parts if _properties(part)] or parts)[0]
-            if not isinstance(place.get("properties"), dict):
-                place["properties"] = {}
-            place["properties"][name] = _fragment(each, notes, depth + 1)
-            notes.add(each)
+            part_to_extend = (closed or [part for part in parts if _properties(part)] or parts)[0]
+            if not isinstance(part_to_extend.get("properties"), dict):
+                part_to_extend["properties"] = {}
+            part_to_extend["properties"][name] = _fragment(child, notes, depth + 1)
+            notes.add(child)
 
 
 def _properties(part: dict[str, Any]) -> dict[str, Any]:
-    held = part.get("properties")
-    return held if isinstance(held, dict) else {}
+    properties = part.get("properties")
+    return properties if isinstance(properties, dict) else {}
 
 
 def _allows(part: dict[str, Any]) -> bool:
@@ -327,15 +330,15 @@ def _allows(part: dict[str, Any]) -> bool:
 
 def _parts(document: Any, schema: Any) -> list[dict[str, Any]] | None:
     """The schema with those that `$ref` and `allOf` add to it; None where it decides by conditions or leads elsewhere."""
-    found: list[dict[str, Any]] = []
+    parts: list[dict[str, Any]] = []
     left = [schema]
-    while left and len(found) < MOST_STEPS:
+    while left and len(parts) < MOST_STEPS:
         part = left.pop(0)
         if not isinstance(part, dict) or any(keyword in part for keyword in _CHOICES):
             return None
-        if any(part is known for known in found):
+        if any(part is earlier for earlier in parts):
             continue
-        found.append(part)
+        parts.append(part)
         if "$ref" in part:
             target = pointed(document, part["$ref"]) if isinstance(part["$ref"], str) else None
             if target is None:
@@ -344,25 +347,25 @@ def _parts(document: Any, schema: Any) -> list[dict[str, Any]] | None:
         members = part.get("allOf")
         left += members if isinstance(members, list) else []
     # beside a reference older drafts read nothing else
-    return [part for part in found if "$ref" not in part] or None
+    return [part for part in parts if "$ref" not in part] or None
 
 
-def _fragment(seen: Seen, notes: Notes, depth: int) -> dict[str, Any]:
+def _fragment(node: ObservedNode, notes: Notes, depth: int) -> dict[str, Any]:
     """A schema of what was seen at a path; of null alone nothing is concluded."""
-    kinds = [*sorted(seen.kinds), *(["null"] if seen.nullable and seen.kinds else [])]
+    kinds = [*sorted(node.kinds), *(["null"] if node.nullable and node.kinds else [])]
     schema: dict[str, Any] = {"type": kinds[0] if len(kinds) == 1 else kinds} if kinds else {}
     if depth >= DEEPEST:
         return schema
-    if "array" in seen.kinds and ITEMS in seen.below:
-        schema["items"] = _fragment(seen.below[ITEMS], notes, depth + 1)
+    if "array" in node.kinds and ITEMS in node.below:
+        schema["items"] = _fragment(node.below[ITEMS], notes, depth + 1)
         if not depth:
-            notes.add(seen.below[ITEMS])
-    if "object" in seen.kinds and seen.fields:
+            notes.add(node.below[ITEMS])
+    if "object" in node.kinds and node.fields:
         schema["properties"] = {}
-        for name, each in seen.fields.items():
-            schema["properties"][name] = _fragment(each, notes, depth + 1)
+        for name, child in node.fields.items():
+            schema["properties"][name] = _fragment(child, notes, depth + 1)
             if not depth:
-                notes.add(each)
-    if "object" in seen.kinds and KEYED in seen.below:
-        schema["additionalProperties"] = _fragment(seen.below[KEYED], notes, depth + 1)
+                notes.add(child)
+    if "object" in node.kinds and KEYED in node.below:
+        schema["additionalProperties"] = _fragment(node.below[KEYED], notes, depth + 1)
     return schema

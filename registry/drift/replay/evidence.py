@@ -44,7 +44,7 @@ class PaperFinding:
 
 
 @dataclass(frozen=True)
-class FieldSeen:
+class FieldTotals:
     """A field of the data as the scans have it: of `messages`, `present` had it, `nulls` of them null."""
 
     path: str
@@ -61,7 +61,7 @@ class FieldSeen:
 
 
 @dataclass(frozen=True)
-class ReplaySeen:
+class ReplayTotals:
     """A replay in numbers: so many messages were `tried`, `failed` of them weren't read.
 
     `losses` are messages by path whose value was filled and isn't read any more, `changes` those whose value is another.
@@ -108,16 +108,16 @@ _STEP: Final = re.compile(r"\[[^\]]*\]|\{[^}]*\}")
 
 
 def weigh(
-    findings: Sequence[PaperFinding], fields: Sequence[FieldSeen], replay: ReplaySeen | None = None
+    findings: Sequence[PaperFinding], fields: Sequence[FieldTotals], replay: ReplayTotals | None = None
 ) -> tuple[EvidenceLine, ...]:
     """The lines of evidence: one a finding that data say something of, then what the replay says as a whole.
 
     Statistics speak of the data that are there: of what the new schema makes of them, and of fields that it gives up.
     """
-    seen = {steps_of(item.path): item for item in fields}
+    by_steps = {steps_of(item.path): item for item in fields}
     lines = []
     for finding in {(item.rule, item.path, item.direction, item.writes): item for item in findings}.values():
-        line = _of_finding(finding, seen.get(below_root(finding.path)), replay)
+        line = _of_finding(finding, by_steps.get(below_root(finding.path)), replay)
         if line is not None:
             lines.append(line)
     if replay is not None:
@@ -153,9 +153,9 @@ def findings_of(items: Iterable[Any]) -> tuple[PaperFinding, ...]:
     )
 
 
-def _of_finding(finding: PaperFinding, seen: FieldSeen | None, replay: ReplaySeen | None) -> EvidenceLine | None:
-    if seen is not None and seen.messages:
-        line = _of_field(finding, seen)
+def _of_finding(finding: PaperFinding, field: FieldTotals | None, replay: ReplayTotals | None) -> EvidenceLine | None:
+    if field is not None and field.messages:
+        line = _of_field(finding, field)
         if line is not None:
             return line
     lost = _counted(replay.losses if replay else (), finding.path)
@@ -165,35 +165,37 @@ def _of_finding(finding: PaperFinding, seen: FieldSeen | None, replay: ReplaySee
     return _line("confirmed", finding, f"{finding.path} loses its value in {share}.")
 
 
-def _of_field(finding: PaperFinding, seen: FieldSeen) -> EvidenceLine | None:
+def _of_field(finding: PaperFinding, field: FieldTotals) -> EvidenceLine | None:
     word = "Breaking" if finding.severity == "break" else "A risk"
-    of = _many(seen.messages) + (f" since {seen.first_day:%Y-%m-%d}" if seen.first_day else "")
-    state = "null" if seen.present else "absent"
+    of = _many(field.messages) + (f" since {field.first_day:%Y-%m-%d}" if field.first_day else "")
+    state = "null" if field.present else "absent"
     if finding.direction == "FORWARD":
         if finding.rule not in REMOVED:
             return None
-        if seen.filled == 0:
+        if field.filled == 0:
             sentence = f"{word} on paper: {finding.path} is {state} in all {of}: no consumer ever got a value from it."
             return _line("on_paper", finding, sentence)
-        sentence = f"{finding.path} is filled in {_share(seen.filled, seen.messages)} of {of}: consumers do get it."
+        sentence = f"{finding.path} is filled in {_share(field.filled, field.messages)} of {of}: consumers do get it."
         return _line("confirmed", finding, sentence)
     if finding.rule in MISSES_A_BRANCH and finding.writes != "null":
-        if seen.filled == 0:
+        if field.filled == 0:
             return _line("on_paper", finding, f"{word} on paper: {finding.path} is {state} in all {of}.")
-        share = _share(seen.filled, seen.messages)
+        share = _share(field.filled, field.messages)
         return _line("partly", finding, f"{finding.path} is filled in {share} of {of}; scans don't tell by which type.")
     if finding.rule in NEEDS_A_VALUE:
-        if seen.filled == 0:
+        if field.filled == 0:
             return _line("on_paper", finding, f"{word} on paper: {finding.path} is {state} in all {of}.")
-        return _line("confirmed", finding, f"{finding.path} is filled in {_share(seen.filled, seen.messages)} of {of}.")
+        return _line(
+            "confirmed", finding, f"{finding.path} is filled in {_share(field.filled, field.messages)} of {of}."
+        )
     if finding.rule in NEEDS_A_NULL | MISSES_A_BRANCH:
-        if seen.nulls == 0:
+        if field.nulls == 0:
             return _line("on_paper", finding, f"{word} on paper: {finding.path} is null in none of {of}.")
-        return _line("confirmed", finding, f"{finding.path} is null in {_share(seen.nulls, seen.messages)} of {of}.")
+        return _line("confirmed", finding, f"{finding.path} is null in {_share(field.nulls, field.messages)} of {of}.")
     return None
 
 
-def _of_replay(findings: Sequence[PaperFinding], replay: ReplaySeen) -> EvidenceLine:
+def _of_replay(findings: Sequence[PaperFinding], replay: ReplayTotals) -> EvidenceLine:
     is_breaking = any(item.severity == "break" and item.direction == "BACKWARD" for item in findings)
     if replay.tried == 0:
         return EvidenceLine("unproved", f"No message of {replay.topic} could be tried: the replay says nothing.")
@@ -209,14 +211,14 @@ def _of_replay(findings: Sequence[PaperFinding], replay: ReplaySeen) -> Evidence
     return EvidenceLine("contradicted", f"Fine on paper: {share} of the last {of} would fail.{first}")
 
 
-def _changes(replay: ReplaySeen) -> list[EvidenceLine]:
+def _changes(replay: ReplayTotals) -> list[EvidenceLine]:
     """What is read, but not as it was written."""
     lines = []
-    for counted, words in ((replay.losses, "isn't read any more"), (replay.changes, "is read as another value")):
+    for counted, outcome in ((replay.losses, "isn't read any more"), (replay.changes, "is read as another value")):
         for path, count in counted:
             share = _share(count, replay.tried)
             lines.append(
-                EvidenceLine("confirmed", f"{path}: a value {words} in {share} of {_many(replay.tried)}.", path=path)
+                EvidenceLine("confirmed", f"{path}: a value {outcome} in {share} of {_many(replay.tried)}.", path=path)
             )
     return lines
 
@@ -226,7 +228,7 @@ def _line(weight: Weight, finding: PaperFinding, sentence: str) -> EvidenceLine:
 
 
 def _counted(counted: Iterable[tuple[str, int]], path: str) -> int:
-    return next((count for held, count in counted if steps_of(held) == steps_of(path)), 0)
+    return next((count for other, count in counted if steps_of(other) == steps_of(path)), 0)
 
 
 def _many(messages: int) -> str:
@@ -282,7 +284,7 @@ def replay_and_weigh(
     if not text:
         info = get_version(registry, subject, version or "latest", deleted=True)
         text, schema_type, references = info.schema.text, info.schema.schema_type, info.schema.references
-    found = replay_proposal(
+    replayed = replay_proposal(
         registry,
         subject,
         by=by,
@@ -293,7 +295,7 @@ def replay_and_weigh(
         messages=messages,
     )
     proposal = report_proposal(registry, subject, text=text, schema_type=schema_type, references=references, by=by)
-    return WeighedReplay(found, evidence_lines(registry, subject, proposal.assessment, found, by=by))
+    return WeighedReplay(replayed, evidence_lines(registry, subject, proposal.assessment, replayed, by=by))
 
 
 def evidence_lines(
@@ -313,10 +315,10 @@ def lines_of_items(
 ) -> tuple[EvidenceLine, ...]:
     """The same beside findings of any report. Four queries. Raises NotAllowed."""
     require(by, "schema.read", registry=registry.name, subject=subject.qualified)
-    seen = fields_seen(registry, subject)
-    if not seen and replay is None:
+    fields = fields_seen(registry, subject)
+    if not fields and replay is None:
         return ()
-    return weigh(findings_of(items), seen, seen_of(replay) if replay else None)
+    return weigh(findings_of(items), fields, seen_of(replay) if replay else None)
 
 
 def scanned_by(registry: Registry, subject: SubjectName) -> int | None:
@@ -326,7 +328,7 @@ def scanned_by(registry: Registry, subject: SubjectName) -> int | None:
     return rows.values_list("source_id", flat=True).first()
 
 
-def fields_seen(registry: Registry, subject: SubjectName) -> tuple[FieldSeen, ...]:
+def fields_seen(registry: Registry, subject: SubjectName) -> tuple[FieldTotals, ...]:
     """The fields of the subject's data in the last weeks, over all of its writers."""
     topics = [topic.topic_id for topic in topics_of(registry, subject)]
     since = timezone.now().date() - timedelta(days=DAYS)
@@ -343,24 +345,29 @@ def fields_seen(registry: Registry, subject: SubjectName) -> tuple[FieldSeen, ..
         .order_by("path")
     )
     return tuple(
-        FieldSeen(row["path"], row["all_messages"], row["all_present"], row["all_nulls"], row["first"], row["last"])
+        FieldTotals(row["path"], row["all_messages"], row["all_present"], row["all_nulls"], row["first"], row["last"])
         for row in rows[:MAX_PATHS]
     )
 
 
-def seen_of(replay: ReplayReport) -> ReplaySeen:
+def seen_of(replay: ReplayReport) -> ReplayTotals:
     """The replay in numbers; messages that aren't their writer's were not tried."""
     losses: dict[str, int] = {}
     changes: dict[str, int] = {}
     for writer in replay.writers:
         for path, counts in writer.fields.items():
-            for kind, held in (("lost", losses), ("changed", changes)):
+            for kind, totals in (("lost", losses), ("changed", changes)):
                 if kind in counts:
-                    held[path] = held.get(path, 0) + counts[kind]
+                    totals[path] = totals.get(path, 0) + counts[kind]
     first = min((failure for writer in replay.writers for failure in writer.failures), key=_place, default=None)
-    words = f"offset {first.offset:,} of partition {first.partition}: {first.reason}" if first else ""
-    return ReplaySeen(
-        replay.topic, replay.read + replay.failed, replay.failed, words, tuple(losses.items()), tuple(changes.items())
+    first_failure = f"offset {first.offset:,} of partition {first.partition}: {first.reason}" if first else ""
+    return ReplayTotals(
+        replay.topic,
+        replay.read + replay.failed,
+        replay.failed,
+        first_failure,
+        tuple(losses.items()),
+        tuple(changes.items()),
     )
 
 

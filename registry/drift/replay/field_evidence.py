@@ -11,7 +11,7 @@ from django.db.models import Max, Min, Q, Sum
 from django.utils import timezone
 
 from registry.drift.models import FieldStatistic, Finding
-from registry.drift.replay.evidence import DAYS, MAX_PATHS, FieldSeen, below_root, steps_of
+from registry.drift.replay.evidence import DAYS, MAX_PATHS, FieldTotals, below_root, steps_of
 from registry.drift.replay.schema_replay import side_of, topics_of
 from registry.drift.scan.aggregation import SEVERITY_RANK
 from registry.drift.usage import subject_topics
@@ -44,19 +44,19 @@ def field_on_days(registry: Registry, subject: SubjectName, path: str) -> tuple[
 
     `path` is the schema's (`Order.items[].price`). The caller asks for the right.
     """
-    wanted = below_root(path)
+    steps = below_root(path)
     topics = [topic.topic_id for topic in topics_of(registry, subject)]
     since = timezone.now().date() - timedelta(days=MAX_DAYS)
     rows = FieldStatistic.objects.filter(topic__in=topics, side=side_of(subject), day__gte=since)
-    named = rows.filter(path__contains=wanted.rpartition(".")[2]).order_by("path").values_list("path", flat=True)
-    paths = [found for found in named.distinct()[:MAX_PATHS] if steps_of(found) == wanted]
+    named = rows.filter(path__contains=steps.rpartition(".")[2]).order_by("path").values_list("path", flat=True)
+    paths = [row for row in named.distinct()[:MAX_PATHS] if steps_of(row) == steps]
     days = (
         rows.filter(path__in=paths)
         .order_by("-day")
         .values_list("day")
         .annotate(all_messages=Sum("messages"), all_present=Sum("present"), all_nulls=Sum("nulls"))
     )
-    return tuple(FieldOnDay(*found) for found in days)
+    return tuple(FieldOnDay(*row) for row in days)
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class FieldMark:
 
 
 @dataclass(frozen=True)
-class FieldsSeen:
+class ObservedFields:
     """What is known of some fields of a schema: what scans counted and which findings are open, by the schema's path.
 
     `is_scanned` is whether data of the subject were read at all; `elsewhere` are the findings about fields of the
@@ -79,33 +79,36 @@ class FieldsSeen:
     """
 
     is_scanned: bool
-    seen: Mapping[str, FieldSeen] = field(default_factory=dict)
+    seen: Mapping[str, FieldTotals] = field(default_factory=dict)
     marks: Mapping[str, tuple[FieldMark, ...]] = field(default_factory=dict)
     elsewhere: tuple[FieldMark, ...] = ()
 
 
-def fields_in_data(registry: Registry, subject: SubjectName, paths: Iterable[str]) -> FieldsSeen:
+def fields_in_data(registry: Registry, subject: SubjectName, paths: Iterable[str]) -> ObservedFields:
     """The fields at the schema's `paths` over the last weeks, from the topics that are known to be the subject's.
 
     Three queries, however many fields and topics there are; one more where none of the fields was seen. The caller asks
     for the right.
     """
-    wanted = {path: _as_data(path) for path in paths}
+    forms_by_path = {path: _as_data(path) for path in paths}
     topics = subject_topics.own_topics(registry, subject)
     lately = FieldStatistic.objects.filter(
         topic__in=topics, side=side_of(subject), day__gte=timezone.now().date() - timedelta(days=MAX_DAYS)
     )
     rows = (
-        lately.filter(path__in={form for forms in wanted.values() for form in forms})
+        lately.filter(path__in={form for forms in forms_by_path.values() for form in forms})
         .values_list("path")
         .annotate(Sum("messages"), Sum("present"), Sum("nulls"), Min("day"), last=Max("day", filter=Q(present__gt=0)))
     )
-    found = {row[0]: FieldSeen(*row) for row in rows}
-    by_path = ((path, next((found[form] for form in forms if form in found), None)) for path, forms in wanted.items())
-    marks, elsewhere = _marks(registry, subject, wanted)
-    return FieldsSeen(
-        is_scanned=bool(found or marks or elsewhere) or lately.exists(),
-        seen={path: seen for path, seen in by_path if seen is not None},
+    by_form = {row[0]: FieldTotals(*row) for row in rows}
+    by_path = (
+        (path, next((by_form[form] for form in forms if form in by_form), None))
+        for path, forms in forms_by_path.items()
+    )
+    marks, elsewhere = _marks(registry, subject, forms_by_path)
+    return ObservedFields(
+        is_scanned=bool(by_form or marks or elsewhere) or lately.exists(),
+        seen={path: field for path, field in by_path if field is not None},
         marks=marks,
         elsewhere=elsewhere,
     )
@@ -118,7 +121,7 @@ def _as_data(path: str) -> tuple[str, ...]:
 
 
 def _marks(
-    registry: Registry, subject: SubjectName, wanted: Mapping[str, tuple[str, ...]]
+    registry: Registry, subject: SubjectName, forms_by_path: Mapping[str, tuple[str, ...]]
 ) -> tuple[dict[str, tuple[FieldMark, ...]], tuple[FieldMark, ...]]:
     """The open findings about the fields that are wanted, worst first, and those about others."""
     rows = Finding.objects.filter(
@@ -126,9 +129,9 @@ def _marks(
     ).order_by("-last_seen", "pk")
     listed = rows.values_list("pk", "rule", "severity", "sentence", "evidence__field")[:MAX_MARKS]
     marks = sorted((FieldMark(*row[:4], str(row[4])) for row in listed), key=lambda mark: SEVERITY_RANK[mark.severity])
-    of_form = {form: path for path, forms in wanted.items() for form in reversed(forms)}
-    found: dict[str, tuple[FieldMark, ...]] = {}
+    of_form = {form: path for path, forms in forms_by_path.items() for form in reversed(forms)}
+    by_path: dict[str, tuple[FieldMark, ...]] = {}
     for mark in marks:
         if (path := of_form.get(mark.path)) is not None:
-            found[path] = (*found.get(path, ()), mark)
-    return found, tuple(mark for mark in marks if mark.path not in of_form)
+            by_path[path] = (*by_path.get(path, ()), mark)
+    return by_path, tuple(mark for mark in marks if mark.path not in of_form)

@@ -125,10 +125,10 @@ def replay_proposal(
     if not 1 <= messages <= MOST_MESSAGES:
         raise InvalidSource(f"A replay reads 1 to {MOST_MESSAGES:,} messages, not {messages:,}.")
     reader = _proposed(registry, subject, text, schema_type, references, version)
-    place = _topic(registry, subject, topic)
+    coverage = _topic(registry, subject, topic)
     side = side_of(subject)
-    writers, versions = _writers(registry, subject, place.topic_id, side)
-    row = Topic.objects.select_related("source__cluster").get(pk=place.topic_id)
+    writers, versions = _writers(registry, subject, coverage.topic_id, side)
+    row = Topic.objects.select_related("source__cluster").get(pk=coverage.topic_id)
     cluster = row.source.cluster
     if cluster is None:  # the database holds sources of topics to having one
         raise InvalidSource(f"{row.name} has no cluster.")
@@ -139,7 +139,7 @@ def replay_proposal(
         kafka_connection(cluster), TopicRead(row.name, ranges), side, reader, writers, SECONDS, DEADLINE_SECONDS
     )
     done = replay(spec, remote=spark_remote())
-    return _report(place, side, ranges, done.tally, done.seconds, versions)
+    return _report(coverage, side, ranges, done.tally, done.seconds, versions)
 
 
 def newest_ranges(marks: Mapping[int, Watermarks], messages: int) -> tuple[PartitionRange, ...]:
@@ -191,17 +191,17 @@ def _as_text(schema: ParsedSchema) -> ReplaySchema:
 def _topic(registry: Registry, subject: SubjectName, name: str) -> Coverage:
     """The subject's one topic, or the one named."""
     own = [item for item in topics_of(registry, subject) if item.gone_at is None and item.cluster]
-    found = [item for item in own if not name or name in (item.topic, _with_cluster(item))]
-    if not found:
-        known = ", ".join(item.topic for item in own[:5]) or "none"
+    matches = [item for item in own if not name or name in (item.topic, _with_cluster(item))]
+    if not matches:
+        known_topics = ", ".join(item.topic for item in own[:5]) or "none"
         raise InvalidSource(
-            f"No topic {name or 'of a source'} is known to carry {subject.qualified} (known: {known});"
+            f"No topic {name or 'of a source'} is known to carry {subject.qualified} (known: {known_topics});"
             " add its cluster as a source and scan it."
         )
-    if len(found) > 1:
-        names = ", ".join(_with_cluster(item) for item in found[:5])
+    if len(matches) > 1:
+        names = ", ".join(_with_cluster(item) for item in matches[:5])
         raise InvalidSource(f"Several topics carry {subject.qualified}: {names}. Name one.")
-    return found[0]
+    return matches[0]
 
 
 def _with_cluster(item: Coverage) -> str:
@@ -242,9 +242,9 @@ def _writers(
         .select_related("schema")
         .order_by("-version")[:MAX_WRITERS]
     )
-    seen = SchemaUse.objects.filter(topic_id=topic_id, side=side).order_by("-messages")
-    ids = [number for number in seen.values_list("schema_id", flat=True)[:MAX_WRITERS] if number]
-    guids = seen.filter(framing="guid").values_list("mark", flat=True)[:MAX_WRITERS]
+    uses = SchemaUse.objects.filter(topic_id=topic_id, side=side).order_by("-messages")
+    ids = [number for number in uses.values_list("schema_id", flat=True)[:MAX_WRITERS] if number]
+    guids = uses.filter(framing="guid").values_list("mark", flat=True)[:MAX_WRITERS]
     others = Schema.objects.filter(
         Q(schema_id__in=ids, context__name=subject.context) | Q(guid__in=list(guids)), context__registry=registry
     )
@@ -268,7 +268,7 @@ def _writers(
 
 
 def _report(
-    place: Coverage,
+    coverage: Coverage,
     side: Side,
     ranges: Sequence[PartitionRange],
     tally: ReplayTally,
@@ -277,8 +277,8 @@ def _report(
 ) -> ReplayReport:
     writers = tuple(_writer(key, item, versions.get(key, ())) for key, item in sorted(tally.writers.items()))
     return ReplayReport(
-        topic=place.topic,
-        cluster=place.cluster,
+        topic=coverage.topic,
+        cluster=coverage.cluster,
         side=side,
         asked=sum(part.end - part.start for part in ranges),
         looked_at=tally.looked_at,

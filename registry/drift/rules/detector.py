@@ -74,7 +74,7 @@ def _paths() -> Iterator[Path]:
 
 def _shape(kind: type) -> str:
     """An observation's name with its fields."""
-    return f"{kind.__name__}({', '.join(f'{name}: {said}' for name, said in kind.__annotations__.items())})"
+    return f"{kind.__name__}({', '.join(f'{name}: {annotation}' for name, annotation in kind.__annotations__.items())})"
 
 
 def _decisions(path: Path) -> str:
@@ -83,7 +83,7 @@ def _decisions(path: Path) -> str:
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
         if isinstance(body, list):
-            node.body = [each for each in body if not _says_nothing(each)]  # type: ignore[attr-defined]
+            node.body = [statement for statement in body if not _says_nothing(statement)]  # type: ignore[attr-defined]
     return hashlib.sha256(ast.dump(tree).encode()).hexdigest()
 
 
@@ -101,14 +101,14 @@ def write(*, raised: bool, rules: Sequence[str] = ()) -> Detector:
     version = DETECTOR.version + 1 if raised else DETECTOR.version
     if raised:
         changed[version] = tuple(sorted(rules)) or (ALL_RULES,)
-    found = Detector(version, digest(), changed)
+    detector = Detector(version, digest(), changed)
     data = {
-        "version": found.version,
-        "digest": found.digest,
-        "changed": {str(key): list(names) for key, names in found.changed.items()},
+        "version": detector.version,
+        "digest": detector.digest,
+        "changed": {str(key): list(names) for key, names in detector.changed.items()},
     }
     DATA.write_text(json.dumps(data, indent=2) + "\n", "utf-8")
-    return found
+    return detector
 
 
 def main() -> None:
@@ -119,9 +119,9 @@ def main() -> None:
     parser.add_argument(
         "--raise", dest="rules", nargs="*", metavar="RULE", help="a new version that changes these rules"
     )
-    given = parser.parse_args()
-    found = write(raised=given.rules is not None, rules=given.rules or ())
-    print(f"detector {found.version}, digest {found.digest[:12]}")  # noqa: T201
+    arguments = parser.parse_args()
+    detector = write(raised=arguments.rules is not None, rules=arguments.rules or ())
+    print(f"detector {detector.version}, digest {detector.digest[:12]}")  # noqa: T201
 
 
 if __name__ == "__main__":

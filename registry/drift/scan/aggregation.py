@@ -34,7 +34,7 @@ FieldName = tuple[str, str, str, str, str]
 
 
 @dataclass(frozen=True)
-class Use:
+class PartitionUseTotals:
     """Messages of a partition that carry a mark; times in milliseconds since 1970."""
 
     messages: int
@@ -60,56 +60,58 @@ class FieldCounts:
     maximum: str
 
 
-def uses_of(observations: Iterable[Observation]) -> dict[UseKey, Use]:
+def uses_of(observations: Iterable[Observation]) -> dict[UseKey, PartitionUseTotals]:
     """What one scan saw, by place and mark."""
-    found: dict[UseKey, Use] = {}
+    uses: dict[UseKey, PartitionUseTotals] = {}
     undecodable: dict[UseKey, int] = {}
-    for seen in observations:
-        if not isinstance(seen, FramedMessages | UndecodableMessages) or seen.framing is None:
+    for observation in observations:
+        if not isinstance(observation, FramedMessages | UndecodableMessages) or observation.framing is None:
             continue
-        key = (seen.topic, seen.side, seen.framing, seen.mark, seen.partition)
-        if isinstance(seen, UndecodableMessages):
-            undecodable[key] = undecodable.get(key, 0) + seen.span.messages
+        key = (observation.topic, observation.side, observation.framing, observation.mark, observation.partition)
+        if isinstance(observation, UndecodableMessages):
+            undecodable[key] = undecodable.get(key, 0) + observation.span.messages
         else:
-            found[key] = _together(found[key], _use(seen.span)) if key in found else _use(seen.span)
-    return {key: replace(use, undecodable=undecodable.get(key, 0)) for key, use in found.items()}
+            uses[key] = _together(uses[key], _use(observation.span)) if key in uses else _use(observation.span)
+    return {key: replace(use, undecodable=undecodable.get(key, 0)) for key, use in uses.items()}
 
 
-def merged_use(before: Use | None, seen: Use, *, position: int) -> Use:
+def merged_use(before: PartitionUseTotals | None, scanned: PartitionUseTotals, *, position: int) -> PartitionUseTotals:
     """A use with what a scan saw of it; `position` is the first offset that no scan had read before."""
     if before is None:
-        return seen
-    share = _share_beyond(seen, position)
+        return scanned
+    share = _share_beyond(scanned, position)
     if share == 1.0:
-        return _together(before, seen)
+        return _together(before, scanned)
     fresh = replace(
-        seen,
-        messages=round(seen.messages * share),
-        undecodable=round(seen.undecodable * share),
-        bytes=round(seen.bytes * share),
+        scanned,
+        messages=round(scanned.messages * share),
+        undecodable=round(scanned.undecodable * share),
+        bytes=round(scanned.bytes * share),
     )
     merged = _together(before, fresh)
     # What is counted can't be less than what stands there now.
     return replace(
         merged,
-        messages=max(merged.messages, seen.messages),
-        undecodable=max(merged.undecodable, seen.undecodable),
-        bytes=max(merged.bytes, seen.bytes),
+        messages=max(merged.messages, scanned.messages),
+        undecodable=max(merged.undecodable, scanned.undecodable),
+        bytes=max(merged.bytes, scanned.bytes),
     )
 
 
-def _share_beyond(seen: Use, position: int) -> float:
-    if seen.first_offset >= position:
+def _share_beyond(use: PartitionUseTotals, position: int) -> float:
+    if use.first_offset >= position:
         return 1.0
-    return max(0, seen.last_offset - position + 1) / (seen.last_offset - seen.first_offset + 1)
+    return max(0, use.last_offset - position + 1) / (use.last_offset - use.first_offset + 1)
 
 
-def _use(span: Span) -> Use:
-    return Use(span.messages, 0, span.bytes, span.first_offset, span.last_offset, span.first_time, span.last_time)
+def _use(span: Span) -> PartitionUseTotals:
+    return PartitionUseTotals(
+        span.messages, 0, span.bytes, span.first_offset, span.last_offset, span.first_time, span.last_time
+    )
 
 
-def _together(one: Use, other: Use) -> Use:
-    return Use(
+def _together(one: PartitionUseTotals, other: PartitionUseTotals) -> PartitionUseTotals:
+    return PartitionUseTotals(
         messages=one.messages + other.messages,
         undecodable=one.undecodable + other.undecodable,
         bytes=one.bytes + other.bytes,
@@ -122,38 +124,38 @@ def _together(one: Use, other: Use) -> Use:
 
 def fields_of(observations: Iterable[Observation]) -> dict[FieldName, FieldCounts]:
     """What one scan saw of every field."""
-    found: dict[FieldName, FieldCounts] = {}
-    for seen in observations:
-        if isinstance(seen, FieldProfile):
-            key = (seen.topic, seen.side, seen.framing or "", seen.mark, seen.path)
+    fields: dict[FieldName, FieldCounts] = {}
+    for profile in observations:
+        if isinstance(profile, FieldProfile):
+            key = (profile.topic, profile.side, profile.framing or "", profile.mark, profile.path)
             counts = FieldCounts(
-                messages=seen.messages,
-                present=seen.present,
-                nulls=seen.nulls,
-                kinds=dict(seen.kinds),
-                values=dict(seen.values),
-                distinct=seen.distinct,
-                minimum=seen.minimum or "",
-                maximum=seen.maximum or "",
+                messages=profile.messages,
+                present=profile.present,
+                nulls=profile.nulls,
+                kinds=dict(profile.kinds),
+                values=dict(profile.values),
+                distinct=profile.distinct,
+                minimum=profile.minimum or "",
+                maximum=profile.maximum or "",
             )
-            found[key] = merged_field(found.get(key), counts, again=False)
-    return found
+            fields[key] = merged_field(fields.get(key), counts, again=False)
+    return fields
 
 
-def merged_field(before: FieldCounts | None, seen: FieldCounts, *, again: bool) -> FieldCounts:
+def merged_field(before: FieldCounts | None, scanned: FieldCounts, *, again: bool) -> FieldCounts:
     """A field's day with what a scan saw of it; `again` tells that it read messages which were counted already."""
     if before is None or again:
-        return seen
-    distinct = [number for number in (before.distinct, seen.distinct) if number is not None]
+        return scanned
+    distinct = [number for number in (before.distinct, scanned.distinct) if number is not None]
     return FieldCounts(
-        messages=before.messages + seen.messages,
-        present=before.present + seen.present,
-        nulls=before.nulls + seen.nulls,
-        kinds=_sum(before.kinds, seen.kinds),
-        values=_sum(before.values, seen.values),
+        messages=before.messages + scanned.messages,
+        present=before.present + scanned.present,
+        nulls=before.nulls + scanned.nulls,
+        kinds=_sum(before.kinds, scanned.kinds),
+        values=_sum(before.values, scanned.values),
         distinct=max(distinct) if distinct else None,
-        minimum=_end(before.minimum, seen.minimum, least=True),
-        maximum=_end(before.maximum, seen.maximum, least=False),
+        minimum=_end(before.minimum, scanned.minimum, least=True),
+        maximum=_end(before.maximum, scanned.maximum, least=False),
     )
 
 
@@ -173,17 +175,17 @@ def _end(one: str, other: str, *, least: bool) -> str:
 
 
 def merged_types(
-    before: Mapping[str, Mapping[str, Sequence[int]]], seen: Mapping[str, Mapping[str, Sequence[int]]]
+    before: Mapping[str, Mapping[str, Sequence[int]]], scanned: Mapping[str, Mapping[str, Sequence[int]]]
 ) -> dict[str, dict[str, list[int]]]:
     """Message types by subject and name with first and last time, after a scan; the MOST_TYPES last seen of a subject."""
     merged: dict[str, dict[str, list[int]]] = {}
-    for subject in sorted({*before, *seen}):
+    for subject in sorted({*before, *scanned}):
         spans = {name: list(span) for name, span in before.get(subject, {}).items()}
-        for name, (first, last) in seen.get(subject, {}).items():
-            known = spans.get(name, [first, last])
-            spans[name] = [min(known[0], first), max(known[1], last)]
-        kept = sorted(spans, key=lambda name: (-spans[name][1], name))[:MOST_TYPES]
-        merged[subject] = {name: spans[name] for name in sorted(kept)}
+        for name, (first, last) in scanned.get(subject, {}).items():
+            times = spans.get(name, [first, last])
+            spans[name] = [min(times[0], first), max(times[1], last)]
+        newest = sorted(spans, key=lambda name: (-spans[name][1], name))[:MOST_TYPES]
+        merged[subject] = {name: spans[name] for name in sorted(newest)}
     return merged
 
 
@@ -295,7 +297,7 @@ class MutePattern:
 
 
 @dataclass(frozen=True)
-class Standing:
+class FindingStatus:
     """How a finding stands before a scan is kept."""
 
     state: str
@@ -304,7 +306,7 @@ class Standing:
 
 
 @dataclass(frozen=True)
-class Seen:
+class FindingUpdate:
     """What a scan that saw the finding makes of it."""
 
     state: str
@@ -323,14 +325,14 @@ def is_muted(mutes: Iterable[MutePattern], rule: str, subject: str, location: st
     )
 
 
-def seen_again(before: Standing, *, severity: str, count: int, adds: bool) -> Seen:
+def updated_finding(before: FindingStatus, *, severity: str, count: int, adds: bool) -> FindingUpdate:
     """A known finding that a scan saw: resolved ones open again, and acknowledged ones that got worse.
 
     `adds` tells that the scan read what no scan had read before, so that its count adds to what was counted.
     """
     worse = SEVERITY_RANK[severity] < SEVERITY_RANK[before.severity]
     reopened = before.state == "resolved" or (before.state == "acknowledged" and worse)
-    return Seen(
+    return FindingUpdate(
         state="open" if reopened else before.state,
         count=before.count + count if adds else count,
         reopened=reopened,

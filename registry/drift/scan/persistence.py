@@ -17,14 +17,14 @@ from django.utils import timezone
 from registry.access.roles import system_actor
 from registry.audit.context import record
 from registry.drift.events import tell_of_resolved, tell_of_seen
-from registry.drift.judge import JudgedFinding, Registered, belongings, types_seen
+from registry.drift.judge import JudgedFinding, Registered, message_types_by_side, subjects_by_side
 from registry.drift.models import FieldStatistic, Finding, Scan, SchemaUse, Source, Topic
 from registry.drift.rules.detector import DETECTOR
 from registry.drift.scan.aggregation import (
     ByHour,
     FieldCounts,
-    Standing,
-    Use,
+    FindingStatus,
+    PartitionUseTotals,
     by_hour,
     could_have_seen,
     fields_of,
@@ -33,20 +33,20 @@ from registry.drift.scan.aggregation import (
     merged_types,
     merged_use,
     over_time,
-    seen_again,
+    updated_finding,
     uses_of,
     without_hours,
 )
-from registry.drift.services import Claim, queue_rest
+from registry.drift.services import ScanClaim, queue_rest
 from registry.drift.services.findings import active_mutes
-from registry.drift.sources.base import ScanResult, TopicSeen, keep_topics
+from registry.drift.sources.base import ScannedTopic, ScanResult, keep_topics
 from registry.drift.sources.kafka_offsets import keep_read_from
 from registry.streams.state_history import keep_query
 
 
-def use_of(row: SchemaUse) -> Use:
+def use_of(row: SchemaUse) -> PartitionUseTotals:
     """A use as scans merge it."""
-    return Use(
+    return PartitionUseTotals(
         messages=row.messages,
         undecodable=row.undecodable,
         bytes=row.bytes,
@@ -122,7 +122,7 @@ UNREAD_SINCE: Final = "rows_unread_since"
 
 
 @transaction.atomic
-def keep_result(claim: Claim, result: ScanResult) -> bool:
+def keep_result(claim: ScanClaim, result: ScanResult) -> bool:
     """Store what a scan found; False where the scan is no longer this worker's, and then nothing is stored.
 
     The scan's row is locked and its claim compared, so that no scan is counted twice however often it is delivered.
@@ -134,13 +134,13 @@ def keep_result(claim: Claim, result: ScanResult) -> bool:
     record(by=ACTOR, why=f"scan {claim.scan_id}")
     before = {row.name: dict(row.positions) for row in source.topics.all()}
     topics = keep_topics(source, result.topics)
-    keep_read_from(topics, result.observations, before, [seen.name for seen in result.topics if seen.restarted])
-    read = {seen.name: seen for seen in result.topics if seen.positions}
+    keep_read_from(topics, result.observations, before, [topic.name for topic in result.topics if topic.restarted])
+    read = {topic.name: topic for topic in result.topics if topic.positions}
     _keep_uses(result, read, topics, before)
     _keep_fields(result, read, topics)
     _keep_subjects(result, read, topics)
     if result.query is not None:
-        keep_query(source_id=source.pk, registry=source.registry, seen=result.query)
+        keep_query(source_id=source.pk, registry=source.registry, scanned=result.query)
     _keep_findings(scan, source, result, topics)
     _count_unseen(scan, source, result)
     _mark_out_of_reach(source, result)
@@ -164,21 +164,21 @@ def _grow_first_slice(source: Source, result: ScanResult) -> None:
 
 def _keep_uses(
     result: ScanResult,
-    read: Mapping[str, TopicSeen],
+    read: Mapping[str, ScannedTopic],
     topics: Mapping[str, Topic],
     before: Mapping[str, Mapping[str, int]],
 ) -> None:
-    seen = {key: use for key, use in uses_of(result.observations).items() if key[0] in read}
-    if not seen:
+    uses = {key: use for key, use in uses_of(result.observations).items() if key[0] in read}
+    if not uses:
         return
-    rows = SchemaUse.objects.filter(topic__in=[topics[name] for name in {key[0] for key in seen}])
-    known = {(row.topic_id, row.side, row.framing, row.mark, row.partition): use_of(row) for row in rows}
+    rows = SchemaUse.objects.filter(topic__in=[topics[name] for name in {key[0] for key in uses}])
+    rows_before = {(row.topic_id, row.side, row.framing, row.mark, row.partition): use_of(row) for row in rows}
     ids = _schema_ids(result.registered)
     merged = []
-    for (name, side, framing, mark, partition), use in seen.items():
+    for (name, side, framing, mark, partition), use in uses.items():
         topic = topics[name]
         position = 0 if read[name].restarted else int(before.get(name, {}).get(str(partition), 0))
-        whole = merged_use(known.get((topic.pk, side, framing, mark, partition)), use, position=position)
+        whole = merged_use(rows_before.get((topic.pk, side, framing, mark, partition)), use, position=position)
         merged.append(
             SchemaUse(
                 topic=topic,
@@ -210,16 +210,16 @@ def _schema_ids(registered: Registered | None) -> dict[tuple[str, str], int]:
     }
 
 
-def _keep_fields(result: ScanResult, read: Mapping[str, TopicSeen], topics: Mapping[str, Topic]) -> None:
-    seen = {key: counts for key, counts in fields_of(result.observations).items() if key[0] in read}
-    if not seen:
+def _keep_fields(result: ScanResult, read: Mapping[str, ScannedTopic], topics: Mapping[str, Topic]) -> None:
+    fields = {key: counts for key, counts in fields_of(result.observations).items() if key[0] in read}
+    if not fields:
         return
     day = timezone.now().astimezone(UTC).date()
-    rows = FieldStatistic.objects.filter(topic__in=[topics[name] for name in {key[0] for key in seen}], day=day)
-    known = {(row.topic_id, row.side, row.framing, row.mark, row.path): field_of(row) for row in rows}
+    rows = FieldStatistic.objects.filter(topic__in=[topics[name] for name in {key[0] for key in fields}], day=day)
+    counts_before = {(row.topic_id, row.side, row.framing, row.mark, row.path): field_of(row) for row in rows}
     merged = []
-    for (name, side, framing, mark, path), counts in seen.items():
-        before = known.get((topics[name].pk, side, framing, mark, path))
+    for (name, side, framing, mark, path), counts in fields.items():
+        before = counts_before.get((topics[name].pk, side, framing, mark, path))
         whole = asdict(merged_field(before, counts, again=read[name].again))
         merged.append(
             FieldStatistic(topic=topics[name], side=side, framing=framing, mark=mark, path=path, day=day, **whole)
@@ -227,24 +227,24 @@ def _keep_fields(result: ScanResult, read: Mapping[str, TopicSeen], topics: Mapp
     _upsert(FieldStatistic, merged, FIELD_KEY)
 
 
-def _keep_subjects(result: ScanResult, read: Mapping[str, TopicSeen], topics: Mapping[str, Topic]) -> None:
+def _keep_subjects(result: ScanResult, read: Mapping[str, ScannedTopic], topics: Mapping[str, Topic]) -> None:
     """Subjects that a topic's messages belong to, the strategies that name them so, message types: as the data has it."""
     if result.registered is None:
         return
     changed: dict[str, Topic] = {}
-    for (name, side), types in sorted(types_seen(result.observations, result.registered).items()):
+    for (name, side), types in sorted(message_types_by_side(result.observations, result.registered).items()):
         if name in read:
             row = changed[name] = topics[name]
             row.message_types = row.message_types | {side: merged_types(row.message_types.get(side, {}), types)}
-    for (name, side), found in sorted(belongings(result.observations, result.registered).items()):
+    for (name, side), belonging in sorted(subjects_by_side(result.observations, result.registered).items()):
         if name not in read:
             continue
         row = topics[name]
-        for field, new in (("subjects", found.subjects), ("strategies", found.strategies)):
-            known = getattr(row, field)
-            together = sorted({*known.get(side, ()), *new})
-            if together and together != known.get(side):
-                setattr(row, field, known | {side: together})
+        for field, new in (("subjects", belonging.subjects), ("strategies", belonging.strategies)):
+            stored = getattr(row, field)
+            together = sorted({*stored.get(side, ()), *new})
+            if together and together != stored.get(side):
+                setattr(row, field, stored | {side: together})
                 changed[name] = row
     if changed:
         Topic.objects.bulk_update(changed.values(), ["subjects", "strategies", "message_types"], batch_size=1000)
@@ -256,7 +256,7 @@ def _keep_findings(scan: Scan, source: Source, result: ScanResult, topics: Mappi
     if not judged:
         return
     rows = Finding.objects.select_for_update(of=("self",)).filter(source=source, fingerprint__in=list(judged))
-    known = {row.fingerprint: row for row in rows}
+    stored = {row.fingerprint: row for row in rows}
     mutes = active_mutes(source.registry_id)
     again = {topic.name for topic in result.topics if topic.again}
     looked = detector_before(scan)
@@ -267,15 +267,15 @@ def _keep_findings(scan: Scan, source: Source, result: ScanResult, topics: Mappi
     reopened: list[Finding] = []
     for fingerprint, finding in judged.items():
         muted = is_muted(mutes, finding.rule, finding.subject, finding.location)
-        row = known.get(fingerprint)
+        row = stored.get(fingerprint)
         if row is None:
             row = Finding(source=source, fingerprint=fingerprint, first_seen=now, first_scan=scan, muted=muted)
             note_detector(row, finding.rule, looked)
             _refresh(row, finding, scan, topics, now=now, count=finding.count)
             new.append(row)
             continue
-        seen = seen_again(
-            Standing(row.state, row.severity, row.count),
+        standing = updated_finding(
+            FindingStatus(row.state, row.severity, row.count),
             severity=finding.severity,
             count=finding.count,
             adds=bool(finding.topic) and finding.topic not in again,
@@ -286,15 +286,15 @@ def _keep_findings(scan: Scan, source: Source, result: ScanResult, topics: Mappi
             scan,
             topics,
             now=now,
-            count=seen.count,
+            count=standing.count,
             adds=bool(finding.topic) and finding.topic not in again,
         )
-        if seen.reopened:
-            row.state, row.resolved_at, row.reopened = seen.state, None, row.reopened + 1
+        if standing.reopened:
+            row.state, row.resolved_at, row.reopened = standing.state, None, row.reopened + 1
             row.acknowledged_by, row.acknowledged_reason, row.acknowledged_until = "", "", None
             note_detector(row, finding.rule, looked)
             reopened.append(row)
-        (changed if seen.reopened or row.muted != muted else same).append(row)
+        (changed if standing.reopened or row.muted != muted else same).append(row)
         row.muted = muted
     Finding.objects.bulk_create(new, batch_size=BATCH)
     _upsert(Finding, same, ("id",), SEEN)
@@ -333,13 +333,14 @@ def _count_unseen(scan: Scan, source: Source, result: ScanResult) -> None:
     if result.read.get("nothing"):
         return
     clean = {topic.name for topic in result.topics if topic.clean}
-    seen = {finding.fingerprint for finding in result.findings}
+    fingerprints = {finding.fingerprint for finding in result.findings}
     unresolved = Finding.objects.filter(source=source).exclude(state="resolved").exclude(rule__in=result.out_of_reach)
     rows = unresolved.values_list("pk", "fingerprint", "topic__name", "clean_scans")
     unseen = [
         (number, clean_scans + 1)
         for number, fingerprint, topic, clean_scans in rows
-        if fingerprint not in seen and could_have_seen(topic or "", complete=result.complete, clean_topics=clean)
+        if fingerprint not in fingerprints
+        and could_have_seen(topic or "", complete=result.complete, clean_topics=clean)
     ]
     if not unseen:
         return

@@ -33,20 +33,30 @@ def without_personal(source: Source, observations: Sequence[Observation]) -> lis
 
     A few queries, however much was observed.
     """
-    told = [each for each in observations if isinstance(each, FieldProfile | Sample)]
-    if not told:
+    sensitive = [observation for observation in observations if isinstance(observation, FieldProfile | Sample)]
+    if not sensitive:
         return list(observations)
-    tags = _Tags(source, told)
-    _forget(source, [each for each in told if isinstance(each, FieldProfile) and tags.of(each).covers(each.path)])
-    return [_without(each, tags.of(each)) if isinstance(each, FieldProfile | Sample) else each for each in observations]
+    tags = _Tags(source, sensitive)
+    _forget(
+        source,
+        [
+            observation
+            for observation in sensitive
+            if isinstance(observation, FieldProfile) and tags.of(observation).covers(observation.path)
+        ],
+    )
+    return [
+        _without(observation, tags.of(observation)) if isinstance(observation, FieldProfile | Sample) else observation
+        for observation in observations
+    ]
 
 
-def _without(seen: FieldProfile | Sample, tags: SchemaTags) -> Observation:
-    if isinstance(seen, Sample):
-        return replace(seen, text=masked_text(seen.text, tags))
-    if not tags.covers(seen.path):
-        return seen
-    return replace(seen, minimum=None, maximum=None, values={})
+def _without(observation: FieldProfile | Sample, tags: SchemaTags) -> Observation:
+    if isinstance(observation, Sample):
+        return replace(observation, text=masked_text(observation.text, tags))
+    if not tags.covers(observation.path):
+        return observation
+    return replace(observation, minimum=None, maximum=None, values={})
 
 
 def masked_text(text: str, tags: SchemaTags) -> str:
@@ -62,47 +72,49 @@ def masked_text(text: str, tags: SchemaTags) -> str:
 
 def _forget(source: Source, profiles: Sequence[FieldProfile]) -> None:
     """Take values of personal fields out of what earlier scans kept."""
-    keys = sorted({(each.topic, each.side, each.framing or "", each.mark, each.path) for each in profiles})
+    keys = sorted(
+        {(profile.topic, profile.side, profile.framing or "", profile.mark, profile.path) for profile in profiles}
+    )
     for begin in range(0, len(keys), BATCH):
-        wanted = Q()
+        condition = Q()
         for topic, side, framing, mark, path in keys[begin : begin + BATCH]:
-            wanted |= Q(topic__name=topic, side=side, framing=framing, mark=mark, path=path)
-        rows = FieldStatistic.objects.filter(wanted, topic__source=source)
+            condition |= Q(topic__name=topic, side=side, framing=framing, mark=mark, path=path)
+        rows = FieldStatistic.objects.filter(condition, topic__source=source)
         rows.exclude(values={}, minimum="", maximum="").update(values={}, minimum="", maximum="")
 
 
 class _Tags:
     """The tags of what wrote each observation: of the schemas that its mark means, or of its topic's subject."""
 
-    def __init__(self, source: Source, told: Iterable[FieldProfile | Sample]) -> None:
+    def __init__(self, source: Source, observations: Iterable[FieldProfile | Sample]) -> None:
         context = source.context or DEFAULT_CONTEXT
-        listed = list(told)
-        marks = {(each.framing, each.mark) for each in listed if each.framing}
-        bare = {f"{each.topic}-{each.side}" for each in listed if not each.framing}
+        listed = list(observations)
+        marks = {(observation.framing, observation.mark) for observation in listed if observation.framing}
+        bare = {f"{observation.topic}-{observation.side}" for observation in listed if not observation.framing}
         condition = condition_of(marks) if marks else Q(pk__in=[])
         named = Q(subject__context__name=context, subject__name__in=bare, deleted_at=None)
         rows = version_rows(source.registry, condition | named, ghosts=None)
         schemas = Schema.objects.filter(pk__in={row.schema_pk for row in rows})
-        known = tags_of_schemas(source.registry, list(schemas))
-        by_schema = {row.schema_pk: known.get(row.schema_pk, NOTHING) for row in rows}
+        tags = tags_of_schemas(source.registry, list(schemas))
+        by_schema = {row.schema_pk: tags.get(row.schema_pk, NOTHING) for row in rows}
         self._by_mark = {
-            mark: _joined(by_schema[row.schema_pk] for row in found) for mark, found in by_mark(rows, marks).items()
+            mark: _joined(by_schema[row.schema_pk] for row in matches) for mark, matches in by_mark(rows, marks).items()
         }
         self._by_subject = {
             name: _joined(by_schema[row.schema_pk] for row in rows if (row.context, row.name) == (context, name))
             for name in bare
         }
 
-    def of(self, seen: FieldProfile | Sample) -> SchemaTags:
+    def of(self, observation: FieldProfile | Sample) -> SchemaTags:
         """The tags for one observation."""
-        if seen.framing:
-            return self._by_mark.get((seen.framing, seen.mark), NOTHING)
-        return self._by_subject.get(f"{seen.topic}-{seen.side}", NOTHING)
+        if observation.framing:
+            return self._by_mark.get((observation.framing, observation.mark), NOTHING)
+        return self._by_subject.get(f"{observation.topic}-{observation.side}", NOTHING)
 
 
-def _joined(found: Iterable[SchemaTags]) -> SchemaTags:
+def _joined(tags: Iterable[SchemaTags]) -> SchemaTags:
     """The tags of several schemas that may be meant: a field is personal where one of them says so."""
-    parts = list({id(each): each for each in found}.values())
+    parts = list({id(item): item for item in tags}.values())
     if len(parts) <= 1:
         return parts[0] if parts else NOTHING
     return SchemaTags(
@@ -112,36 +124,36 @@ def _joined(found: Iterable[SchemaTags]) -> SchemaTags:
     )
 
 
-def tags_of_subjects(places: Iterable[tuple[Registry, str]]) -> dict[tuple[str, str], SchemaTags]:
+def tags_of_subjects(subjects_by_registry: Iterable[tuple[Registry, str]]) -> dict[tuple[str, str], SchemaTags]:
     """The tags of the newest versions of subjects (given by registry and qualified name), by both names.
 
     The newest live one, a soft-deleted one where none is live. Some five queries for each registry.
     """
-    found: dict[tuple[str, str], SchemaTags] = {}
-    wanted: dict[Registry, set[str]] = {}
-    for registry, subject in places:
-        wanted.setdefault(registry, set()).add(subject)
-    for registry, subjects in wanted.items():
+    tags_by_subject: dict[tuple[str, str], SchemaTags] = {}
+    names_by_registry: dict[Registry, set[str]] = {}
+    for registry, subject in subjects_by_registry:
+        names_by_registry.setdefault(registry, set()).add(subject)
+    for registry, subjects in names_by_registry.items():
         names = {parse_subject(subject): subject for subject in subjects if subject}
         newest = _newest(registry, names)
         tags = tags_of_schemas(registry, list({row.schema.pk: row.schema for row in newest.values()}.values()))
         for name, row in newest.items():
-            found[registry.name, names[name]] = tags[row.schema_id]
-    return found
+            tags_by_subject[registry.name, names[name]] = tags[row.schema_id]
+    return tags_by_subject
 
 
 def _newest(registry: Registry, names: Iterable[SubjectName]) -> dict[SubjectName, SchemaVersion]:
-    wanted = set(names)
+    name_set = set(names)
     rows = SchemaVersion.objects.filter(
-        subject__context__registry=registry, subject__name__in={name.subject for name in wanted}
+        subject__context__registry=registry, subject__name__in={name.subject for name in name_set}
     ).select_related("schema", "subject__context")
-    found: dict[SubjectName, SchemaVersion] = {}
+    newest: dict[SubjectName, SchemaVersion] = {}
     for row in rows.order_by("subject_id", "version"):
         name = SubjectName(row.subject.context.name, row.subject.name)
-        known = found.get(name)
-        if name in wanted and (known is None or row.deleted_at is None or known.deleted_at is not None):
-            found[name] = row
-    return found
+        current = newest.get(name)
+        if name in name_set and (current is None or row.deleted_at is None or current.deleted_at is not None):
+            newest[name] = row
+    return newest
 
 
 def masked_samples(samples: Sequence[dict[str, Any]], tags: SchemaTags) -> list[dict[str, Any]]:

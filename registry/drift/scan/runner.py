@@ -13,7 +13,7 @@ from registry.drift import services
 from registry.drift.models import Source
 from registry.drift.scan.db_retry import GONE, patiently
 from registry.drift.scan.persistence import keep_result
-from registry.drift.services import Claim
+from registry.drift.services import ScanClaim
 from registry.drift.sources import SOURCES
 from registry.drift.sources.base import sessions_of
 from registry.errors import (
@@ -46,7 +46,7 @@ def perform_scan(scan_id: int) -> str:
         source = patiently(lambda: Source.objects.select_related("registry", "cluster").get(pk=claim.source_id))
         with _Watch(claim) as watch:
             result = SOURCES[source.kind].scan(source, tag=claim.tag, on_progress=watch.note)
-        kept = patiently(lambda: keep_result(claim, result))
+        stored = patiently(lambda: keep_result(claim, result))
     except SchemadeskError as error:
         message = error.message
         if _may_pass(error) and patiently(lambda: services.postpone_scan(claim, reason=message)):
@@ -59,8 +59,8 @@ def perform_scan(scan_id: int) -> str:
     except Exception as error:
         _failed(claim, f"The scan failed unexpectedly: {type(error).__name__}. See the worker's log.")
         raise
-    logger.info("scan %s: %s", claim.scan_id, "done" if kept else "cancelled")
-    return "done" if kept else "cancelled"
+    logger.info("scan %s: %s", claim.scan_id, "done" if stored else "cancelled")
+    return "done" if stored else "cancelled"
 
 
 def interrupt_scan(tag: str) -> None:
@@ -85,7 +85,7 @@ def _may_pass(error: SchemadeskError) -> bool:
     return isinstance(error, BrokerUnavailable | SparkUnavailable) and not error.details.get("is_lasting")
 
 
-def _failed(claim: Claim, reason: str) -> str:
+def _failed(claim: ScanClaim, reason: str) -> str:
     return "failed" if patiently(lambda: services.fail_scan(claim, reason=reason)) else "cancelled"
 
 
@@ -96,7 +96,7 @@ class _Watch:
     worker.
     """
 
-    def __init__(self, claim: Claim) -> None:
+    def __init__(self, claim: ScanClaim) -> None:
         self.claim = claim
         self._progress: tuple[int, int, str] | None = None
         self._phase = ""

@@ -21,7 +21,7 @@ from registry.drift.scan_context.versions import (
     read_schemas,
     version_rows,
 )
-from registry.drift.sources.base import TopicSeen
+from registry.drift.sources.base import ScannedTopic
 from registry.observations import (
     ChangeEvents,
     ChangeShape,
@@ -47,7 +47,7 @@ T = TypeVar("T")
 
 
 @dataclass
-class _Seen:
+class _TopicData:
     """What the observations say of one topic."""
 
     messages: int = 0
@@ -59,17 +59,17 @@ class _Seen:
 
 
 def topic_facts(
-    source: Source, world: World, topics: Mapping[str, TopicSeen], observations: Sequence[Observation]
+    source: Source, world: World, topics: Mapping[str, ScannedTopic], observations: Sequence[Observation]
 ) -> dict[str, TopicFacts]:
     """The facts of every topic that is there, and of those that captured tables will have; seven queries."""
-    wanted = {world.topic_of(table.schema, table.name) for table in world.captured} - {None}
-    names = sorted({name for name, seen in topics.items() if not seen.gone} | cast("set[str]", wanted))
-    seen = _collected(observations)
-    tables = _tables(source, world, topics, seen)
+    captured = {world.topic_of(table.schema, table.name) for table in world.captured} - {None}
+    names = sorted({name for name, collected in topics.items() if not collected.gone} | cast("set[str]", captured))
+    collected = _collected(observations)
+    tables = _tables(source, world, topics, collected)
     schemas = _Schemas(source, names, observations)
     facts = {}
     for name in names:
-        own, there = seen.get(name, _Seen()), topics.get(name, TopicSeen(name))
+        own, there = collected.get(name, _TopicData()), topics.get(name, ScannedTopic(name))
         facts[name] = TopicFacts(
             topic=name,
             partitions=there.partitions,
@@ -90,40 +90,44 @@ def topic_facts(
 
 
 def _tables(
-    source: Source, world: World, topics: Mapping[str, TopicSeen], seen: Mapping[str, _Seen]
+    source: Source, world: World, topics: Mapping[str, ScannedTopic], collected: Mapping[str, _TopicData]
 ) -> dict[str, tuple[TableName, ...]]:
     """The tables of every topic that is there: of earlier scans, of this one's events, and those that it is to carry."""
-    found: dict[str, set[TableName]] = {}
-    for name, known in source.topics.values_list("name", "tables"):
+    tables_by_topic: dict[str, set[TableName]] = {}
+    for name, stored in source.topics.values_list("name", "tables"):
         if name in topics and not topics[name].restarted:
-            found[name] = {(str(database), str(schema), str(table)) for database, schema, table in known}
-    for name, own in seen.items():
-        changed = {(each.database, each.schema, each.table) for each in own.changes if each.op != "m" and each.table}
-        found.setdefault(name, set()).update(changed)
+            tables_by_topic[name] = {(str(database), str(schema), str(table)) for database, schema, table in stored}
+    for name, own in collected.items():
+        changed = {
+            (events.database, events.schema, events.table)
+            for events in own.changes
+            if events.op != "m" and events.table
+        }
+        tables_by_topic.setdefault(name, set()).update(changed)
     for table in world.captured:
         topic = world.topic_of(table.schema, table.name)
         if topic is not None and topic in topics and not topics[topic].gone and world.catalog is not None:
-            found.setdefault(topic, set()).add((world.catalog.database, table.schema, table.name))
-    return {name: tuple(sorted(tables)) for name, tables in found.items()}
+            tables_by_topic.setdefault(topic, set()).add((world.catalog.database, table.schema, table.name))
+    return {name: tuple(sorted(tables)) for name, tables in tables_by_topic.items()}
 
 
-def _collected(observations: Iterable[Observation]) -> dict[str, _Seen]:
-    found: dict[str, _Seen] = {}
-    for each in observations:
-        if isinstance(each, TopicTotals):
-            found.setdefault(each.topic, _Seen()).messages = each.messages
-        elif isinstance(each, ChangeEvents):
-            found.setdefault(each.topic, _Seen()).changes.append(each)
-        elif isinstance(each, FieldProfile):
-            found.setdefault(each.topic, _Seen()).profiles.append(each)
-        elif isinstance(each, NullMessages):
-            seen = found.setdefault(each.topic, _Seen())
-            if each.side == "key":
-                seen.null_keys += each.span.messages
-                seen.newest_null_key = max(seen.newest_null_key, _age(each.span))
+def _collected(observations: Iterable[Observation]) -> dict[str, _TopicData]:
+    collected: dict[str, _TopicData] = {}
+    for observation in observations:
+        if isinstance(observation, TopicTotals):
+            collected.setdefault(observation.topic, _TopicData()).messages = observation.messages
+        elif isinstance(observation, ChangeEvents):
+            collected.setdefault(observation.topic, _TopicData()).changes.append(observation)
+        elif isinstance(observation, FieldProfile):
+            collected.setdefault(observation.topic, _TopicData()).profiles.append(observation)
+        elif isinstance(observation, NullMessages):
+            topic = collected.setdefault(observation.topic, _TopicData())
+            if observation.side == "key":
+                topic.null_keys += observation.span.messages
+                topic.newest_null_key = max(topic.newest_null_key, _age(observation.span))
             else:
-                seen.tombstones += each.span.messages
-    return found
+                topic.tombstones += observation.span.messages
+    return collected
 
 
 class _Schemas:
@@ -136,10 +140,10 @@ class _Schemas:
         self._shapes = newest_shapes(observations)
         named = {f"{topic}-{side}" for topic in topics for side in SIDES}
         marks = set(self._carried.values())
-        wanted = Q(subject__name__in=named, subject__context__name=self._context) | condition_of(marks)
-        rows = version_rows(source.registry, wanted, ghosts=None)
+        condition = Q(subject__name__in=named, subject__context__name=self._context) | condition_of(marks)
+        rows = version_rows(source.registry, condition, ghosts=None)
         here = [row for row in rows if row.context == self._context]
-        self._by_mark = {mark: found[-1] for mark, found in by_mark(here, marks).items() if found}
+        self._by_mark = {mark: matches[-1] for mark, matches in by_mark(here, marks).items() if matches}
         self._live: dict[str, list[VersionRow]] = {}
         for row in here:
             if not row.version.deleted:
@@ -175,28 +179,28 @@ class _Schemas:
     def registered(self, topic: str) -> dict[Side, SchemaText]:
         """The newest live versions."""
         newest = {side: self._newest(topic, side) for side in SIDES}
-        found = {side: self._schema(row) for side, row in newest.items() if row is not None}
-        return {side: schema for side, schema in found.items() if schema is not None}
+        schemas = {side: self._schema(row) for side, row in newest.items() if row is not None}
+        return {side: schema for side, schema in schemas.items() if schema is not None}
 
     def guards(self, topic: str) -> dict[Side, Guard]:
         """What a new version has to pass."""
-        found: dict[Side, Guard] = {}
+        by_side: dict[Side, Guard] = {}
         for side in SIDES:
             name = f"{topic}-{side}"
             config = self._configs.get(SubjectName(self._context, name))
             texts = [self._schema(row) for row in self._live.get(name, [])[-MAX_GUARDED:]]
             if config is not None and texts and all(text is not None for text in texts):
-                found[side] = Guard(config.level, tuple(text.text for text in texts if text is not None))
-        return found
+                by_side[side] = Guard(config.level, tuple(text.text for text in texts if text is not None))
+        return by_side
 
     def is_newer(self, topic: str, side: Side, age: Age) -> bool:
         """Whether a message of that age came after all that carry a schema on that side."""
-        ages = [found[topic, side][0] for found in (self._marks, self._shapes) if (topic, side) in found]
+        ages = [newest[topic, side][0] for newest in (self._marks, self._shapes) if (topic, side) in newest]
         return age > max(ages, default=(-1, -1)) and age > (0, 0)
 
     def seen(self, topic: str) -> dict[Side, SchemaText]:
         """The newest schemas that the events carry: registered ones, or Connect's own beside JSON."""
-        found: dict[Side, SchemaText] = {}
+        schemas: dict[Side, SchemaText] = {}
         for side in SIDES:
             mark = self._carried.get((topic, side))
             row = self._by_mark.get(mark) if mark is not None else None
@@ -204,8 +208,8 @@ class _Schemas:
             if schema is None and (topic, side) in self._shapes:
                 schema = SchemaText("CONNECT", self._shapes[topic, side][1])
             if schema is not None:
-                found[side] = schema
-        return found
+                schemas[side] = schema
+        return schemas
 
 
 def newest_marks(
@@ -216,22 +220,27 @@ def newest_marks(
     In one partition the last offset is the newest; between partitions time decides.
     """
     newest: dict[Where, tuple[Age, Mark]] = {}
-    known = SchemaUse.objects.filter(topic__source=source, topic__name__in=topics)
-    rows = known.values_list("topic__name", "side", "framing", "mark").annotate(Max("last_time"), Max("last_offset"))
+    uses = SchemaUse.objects.filter(topic__source=source, topic__name__in=topics)
+    rows = uses.values_list("topic__name", "side", "framing", "mark").annotate(Max("last_time"), Max("last_offset"))
     for topic, side, framing, mark, last_time, last_offset in rows:
         _keep(newest, (topic, side), (milliseconds(last_time), last_offset), (framing, mark))
-    for each in observations:
-        if isinstance(each, FramedMessages):
-            _keep(newest, (each.topic, each.side), _age(each.span), (each.framing, each.mark))
+    for observation in observations:
+        if isinstance(observation, FramedMessages):
+            _keep(
+                newest,
+                (observation.topic, observation.side),
+                _age(observation.span),
+                (observation.framing, observation.mark),
+            )
     return newest
 
 
 def newest_shapes(observations: Iterable[Observation]) -> dict[Where, tuple[Age, str]]:
     """The newest Connect schema beside the payload of every topic and side."""
     newest: dict[Where, tuple[Age, str]] = {}
-    for each in observations:
-        if isinstance(each, ChangeShape):
-            _keep(newest, (each.topic, each.side), _age(each.span), each.text)
+    for observation in observations:
+        if isinstance(observation, ChangeShape):
+            _keep(newest, (observation.topic, observation.side), _age(observation.span), observation.text)
     return newest
 
 

@@ -12,7 +12,7 @@ from registry.drift.judge.topic_observations import milliseconds
 from registry.drift.models import SIDES, SchemaUse, Source, Topic
 from registry.drift.scan_context.versions import version_rows
 from registry.streams.models import StateCheck
-from registry.streams.scan_result import InputSeen
+from registry.streams.scan_result import ScannedInput
 from registry.streams.state_history import shapes_of
 from registry.subjects.models import Subject
 from registry.subjects.policy.change_guard import unrequested
@@ -21,19 +21,19 @@ from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectN
 SCHEMA_CHECK = "spark.sql.streaming.stateStore.stateSchemaCheck"
 
 
-def inputs_of(source: Source, topics: Collection[str]) -> tuple[InputSeen, ...]:
+def inputs_of(source: Source, topics: Collection[str]) -> tuple[ScannedInput, ...]:
     """The topics with the subjects of their messages; two queries.
 
     Topic scans of the same registry say whose schemas the messages carry; where none did, a subject that is called like
     the topic is taken for its.
     """
     context = source.context or DEFAULT_CONTEXT
-    known: dict[tuple[str, str], set[SubjectName]] = {}
+    subjects_by_side: dict[tuple[str, str], set[SubjectName]] = {}
     rows = Topic.objects.filter(source__registry=source.registry, name__in=list(topics), gone_at=None)
     for name, subjects in rows.values_list("name", "subjects"):
         for side, listed in subjects.items():
-            found = known.setdefault((name, side), set())
-            found.update(parse_subject(each, context=context) for each in listed)
+            subject_set = subjects_by_side.setdefault((name, side), set())
+            subject_set.update(parse_subject(item, context=context) for item in listed)
     called = {f"{topic}-{side}" for topic in topics for side in SIDES}
     named = Subject.objects.filter(
         context__registry=source.registry, context__name=context, name__in=called, versions__isnull=False
@@ -43,17 +43,17 @@ def inputs_of(source: Source, topics: Collection[str]) -> tuple[InputSeen, ...]:
     for topic in topics:
         made = []
         for side in SIDES:
-            subjects_ = known.get((topic, side)) or {
+            subjects_ = subjects_by_side.get((topic, side)) or {
                 SubjectName(context, name) for name in (f"{topic}-{side}",) if name in there
             }
-            made += [InputSeen(topic, side, each.context, each.subject) for each in sorted(subjects_, key=str)]
-        inputs += made or [InputSeen(topic)]
+            made += [ScannedInput(topic, side, item.context, item.subject) for item in sorted(subjects_, key=str)]
+        inputs += made or [ScannedInput(topic)]
     return tuple(inputs)
 
 
-def facts_of(source: Source, checkpoint: Checkpoint, inputs: Sequence[InputSeen], observed_at: int) -> QueryFacts:
+def facts_of(source: Source, checkpoint: Checkpoint, inputs: Sequence[ScannedInput], observed_at: int) -> QueryFacts:
     """All that is judged of a query as a whole; some five queries, however much there is."""
-    last_message, topic = _last_message(source, {each.topic for each in inputs})
+    last_message, topic = _last_message(source, {item.topic for item in inputs})
     return QueryFacts(
         path=checkpoint.path,
         observed_at=observed_at,
@@ -88,14 +88,14 @@ def _variables(checkpoint: Checkpoint) -> list[VariableFacts]:
             operator.evolvable,
             tuple(
                 SchemaFacts(
-                    each.version,
-                    each.batch,
-                    each.written_at,
-                    each.value_schema,
-                    each.key_schema,
-                    each.map_key_schema or "",
+                    schema.version,
+                    schema.batch,
+                    schema.written_at,
+                    schema.value_schema,
+                    schema.key_schema,
+                    schema.map_key_schema or "",
                 )
-                for each in variable.versions
+                for schema in variable.versions
             ),
         )
         for operator in checkpoint.operators
@@ -104,16 +104,16 @@ def _variables(checkpoint: Checkpoint) -> list[VariableFacts]:
     ]
 
 
-def _subject_versions(source: Source, inputs: Sequence[InputSeen]) -> tuple[SubjectVersion, ...]:
+def _subject_versions(source: Source, inputs: Sequence[ScannedInput]) -> tuple[SubjectVersion, ...]:
     """The versions of the subjects that are read, ascending within a subject."""
-    names = {(each.context, each.subject) for each in inputs if each.subject}
+    names = {(item.context, item.subject) for item in inputs if item.subject}
     if not names:
         return ()
-    shapes = {(each.context, each.subject, each.version): each.shape for each in shapes_of(source.registry, names)}
-    wanted = Q()
+    shapes = {(item.context, item.subject, item.version): item.shape for item in shapes_of(source.registry, names)}
+    condition = Q()
     for context, name in sorted(names):
-        wanted |= Q(subject__context__name=context, subject__name=name)
-    rows = version_rows(source.registry, wanted, ghosts=unrequested(source.registry))
+        condition |= Q(subject__context__name=context, subject__name=name)
+    rows = version_rows(source.registry, condition, ghosts=unrequested(source.registry))
     return tuple(
         SubjectVersion(
             row.version.subject,
@@ -132,7 +132,9 @@ def _planned(path: str) -> tuple[str, ...]:
     newest = StateCheck.objects.filter(checkpoint=path).order_by("-id").values_list("report", flat=True).first()
     variables = (newest or {}).get("variables", ())
     return tuple(
-        str(each["name"]) for each in variables if each.get("status") not in ("unchanged", "added", "not checked")
+        str(variable["name"])
+        for variable in variables
+        if variable.get("status") not in ("unchanged", "added", "not checked")
     )
 
 

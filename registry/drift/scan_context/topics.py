@@ -10,21 +10,21 @@ from typing import Final, cast
 from django.db.models import Max, Min, Q, Sum
 from django.utils import timezone
 
-from registry.drift.judge.declared_fields import Declared
+from registry.drift.judge.declared_fields import DeclaredFields
 from registry.drift.judge.model import (
     Event,
     FieldDay,
     FieldKey,
     KnownFinding,
     Mark,
+    MarkUse,
     Memory,
     Registered,
     RegisteredVersion,
     TopicMemory,
     TopicSide,
-    Use,
 )
-from registry.drift.judge.topic_observations import SIDES, bare_name, belonging, marks_seen, milliseconds
+from registry.drift.judge.topic_observations import SIDES, bare_name, collect_marks, milliseconds, subjects_of_side
 from registry.drift.models import FieldStatistic, Finding, SchemaUse, Source, Topic
 from registry.drift.scan_context.versions import (
     ReadSchema,
@@ -54,17 +54,17 @@ EVENTS: Final = timedelta(days=14)
 def registered_for(source: Source, observations: Sequence[Observation]) -> Registered:
     """What the source's registry holds that concerns those observations; some eleven queries, however much there is."""
     registry, context = source.registry, source.context or DEFAULT_CONTEXT
-    seen = marks_seen(observations)
-    topics = sorted({each.topic for each in observations if isinstance(each, TopicTotals)})
+    marks_by_side = collect_marks(observations)
+    topics = sorted({observation.topic for observation in observations if isinstance(observation, TopicTotals)})
     if not topics:
         return Registered(registry=registry.name, context=context)
     ghosts = unrequested(registry)
-    now = {mark for carried in seen.values() for mark in carried}
+    now = {mark for carried in marks_by_side.values() for mark in carried}
     marks = now | _marks_before(source, topics)
     of_marks = by_mark(version_rows(registry, condition_of(marks), ghosts=ghosts) if marks else (), marks)
     here, elsewhere = _split(of_marks, context)
     carried = (row for mark in now for row in here.get(mark, ()))
-    read = read_schemas(_schemas({row.schema_pk for row in carried if _needs_record(row, seen)}))
+    read = read_schemas(_schemas({row.schema_pk for row in carried if _needs_record(row, marks_by_side)}))
     versions = {mark: tuple(_with_record(row, read) for row in rows) for mark, rows in here.items()}
     registered = Registered(
         registry=registry.name,
@@ -75,14 +75,18 @@ def registered_for(source: Source, observations: Sequence[Observation]) -> Regis
         associated=_associated(source, context, topics),
     )
     sides: list[TopicSide] = [(topic, side) for topic in topics for side in SIDES]
-    subjects = {name for where in sides for name in belonging(where, sorted(seen.get(where, ())), registered).subjects}
+    subjects = {
+        name
+        for where in sides
+        for name in subjects_of_side(where, sorted(marks_by_side.get(where, ())), registered).subjects
+    }
     histories = _histories(source, context, subjects, ghosts=ghosts)
-    wanted = _declared_wanted(observations, here, histories)
-    more = read_schemas(_schemas({row.schema_pk for row in wanted} - read.keys()))
+    declared_rows = _declared_wanted(observations, here, histories)
+    more = read_schemas(_schemas({row.schema_pk for row in declared_rows} - read.keys()))
     return replace(
         registered,
         histories={name: tuple(row.version for row in rows) for name, rows in histories.items()},
-        declared=_declared(wanted, {**read, **more}),
+        declared=_declared(declared_rows, {**read, **more}),
         events=_events(histories),
     )
 
@@ -90,8 +94,8 @@ def registered_for(source: Source, observations: Sequence[Observation]) -> Regis
 def _marks_before(source: Source, topics: Collection[str]) -> set[Mark]:
     """The marks that earlier scans saw in those topics; one query."""
     rows = SchemaUse.objects.filter(topic__source=source, topic__name__in=topics)
-    found = rows.order_by("framing", "mark").values_list("framing", "mark").distinct()
-    return {(cast("Framing", framing), mark) for framing, mark in found}
+    values = rows.order_by("framing", "mark").values_list("framing", "mark").distinct()
+    return {(cast("Framing", framing), mark) for framing, mark in values}
 
 
 def _split(
@@ -107,9 +111,9 @@ def _split(
     return {mark: rows for mark, rows in here.items() if rows}, {mark: rows for mark, rows in elsewhere.items() if rows}
 
 
-def _needs_record(row: VersionRow, seen: Mapping[TopicSide, set[Mark]]) -> bool:
+def _needs_record(row: VersionRow, marks_by_side: Mapping[TopicSide, set[Mark]]) -> bool:
     """Whether the strategy is still open: a subject that is called like a topic needs no look at its record."""
-    return all(row.name != f"{topic}-{side}" for topic, side in seen)
+    return all(row.name != f"{topic}-{side}" for topic, side in marks_by_side)
 
 
 def _with_record(row: VersionRow, read: Mapping[int, ReadSchema]) -> RegisteredVersion:
@@ -124,11 +128,11 @@ def _associated(source: Source, context: str, topics: Collection[str]) -> dict[T
     rows = Association.objects.filter(
         registry=source.registry, resource_type="topic", resource_name__in=topics, subject__context__name=context
     )
-    found: dict[TopicSide, tuple[str, ...]] = {}
+    subjects: dict[TopicSide, tuple[str, ...]] = {}
     for topic, kind, name in rows.values_list("resource_name", "association_type", "subject__name"):
         side = cast("Side", kind)
-        found[topic, side] = tuple(sorted({*found.get((topic, side), ()), SubjectName(context, name).qualified}))
-    return found
+        subjects[topic, side] = tuple(sorted({*subjects.get((topic, side), ()), SubjectName(context, name).qualified}))
+    return subjects
 
 
 def _histories(
@@ -138,11 +142,11 @@ def _histories(
     if not subjects:
         return {}
     names = {bare_name(subject) for subject in subjects}
-    wanted = Q(subject__context__name=context, subject__name__in=names)
-    found: dict[str, list[VersionRow]] = {}
-    for row in version_rows(source.registry, wanted, ghosts=ghosts):
-        found.setdefault(row.version.subject, []).append(row)
-    return found
+    condition = Q(subject__context__name=context, subject__name__in=names)
+    by_subject: dict[str, list[VersionRow]] = {}
+    for row in version_rows(source.registry, condition, ghosts=ghosts):
+        by_subject.setdefault(row.version.subject, []).append(row)
+    return by_subject
 
 
 def _declared_wanted(
@@ -151,31 +155,35 @@ def _declared_wanted(
     histories: Mapping[str, Sequence[VersionRow]],
 ) -> list[VersionRow]:
     """The versions whose fields data is held against: JSON's own, live ones beside plain JSON, Protobuf's with indexes."""
-    wanted = {}
-    for each in observations:
+    selected = {}
+    for observation in observations:
         rows: Iterable[VersionRow] = ()
-        if isinstance(each, FieldProfile) and each.framing:
-            rows = (row for row in here.get((each.framing, each.mark), ()) if row.version.schema_type == "JSON")
-        elif isinstance(each, FieldProfile):
-            names = {f"{each.topic}-{each.side}"}
+        if isinstance(observation, FieldProfile) and observation.framing:
+            rows = (
+                row
+                for row in here.get((observation.framing, observation.mark), ())
+                if row.version.schema_type == "JSON"
+            )
+        elif isinstance(observation, FieldProfile):
+            names = {f"{observation.topic}-{observation.side}"}
             rows = (
                 row
                 for subject, history in histories.items()
                 for row in history
                 if not row.version.deleted and (row.name in names or subject in names)
             )
-        elif isinstance(each, MessageIndexes):
-            rows = here.get((each.framing, each.mark), ())
-        wanted.update({(row.version.subject, row.version.version): row for row in rows})
-    return [wanted[key] for key in sorted(wanted)]
+        elif isinstance(observation, MessageIndexes):
+            rows = here.get((observation.framing, observation.mark), ())
+        selected.update({(row.version.subject, row.version.version): row for row in rows})
+    return [selected[key] for key in sorted(selected)]
 
 
-def _declared(rows: Iterable[VersionRow], read: Mapping[int, ReadSchema]) -> dict[tuple[str, int], Declared]:
-    known = list(rows)
-    by_schema = declared_of(read, {row.schema_pk for row in known})
+def _declared(rows: Iterable[VersionRow], read: Mapping[int, ReadSchema]) -> dict[tuple[str, int], DeclaredFields]:
+    listed = list(rows)
+    by_schema = declared_of(read, {row.schema_pk for row in listed})
     return {
         (row.version.subject, row.version.version): by_schema[row.schema_pk]
-        for row in known
+        for row in listed
         if row.schema_pk in by_schema
     }
 
@@ -211,7 +219,7 @@ def memory_of(source: Source, topics: Collection[str]) -> Memory:
         as_of=milliseconds(now),
         topics={
             name: TopicMemory(
-                compacted, gone is not None, {side: tuple(found) for side, found in strategies.items()}, types
+                compacted, gone is not None, {side: tuple(names) for side, names in strategies.items()}, types
             )
             for name, compacted, gone, strategies, types, _ in rows
         },
@@ -244,7 +252,7 @@ def _same_context(context: str) -> tuple[str, ...]:
     return ("", DEFAULT_CONTEXT) if context in ("", DEFAULT_CONTEXT) else (context,)
 
 
-def _uses(source: Source, topics: Collection[str]) -> tuple[Use, ...]:
+def _uses(source: Source, topics: Collection[str]) -> tuple[MarkUse, ...]:
     rows = (
         SchemaUse.objects.filter(topic__source=source, topic__name__in=topics)
         .values("topic__name", "side", "framing", "mark")
@@ -252,7 +260,7 @@ def _uses(source: Source, topics: Collection[str]) -> tuple[Use, ...]:
         .order_by("topic__name", "side", "framing", "mark")
     )
     return tuple(
-        Use(
+        MarkUse(
             topic=row["topic__name"],
             side=cast("Side", row["side"]),
             framing=cast("Framing", row["framing"]),
@@ -269,11 +277,11 @@ def _baselines(source: Source, topics: Collection[str], now: datetime) -> dict[F
     rows = FieldStatistic.objects.filter(
         topic__source=source, topic__name__in=topics, day__gte=(now - BASELINE).date()
     ).order_by("day")
-    found: dict[FieldKey, list[FieldDay]] = {}
+    by_field: dict[FieldKey, list[FieldDay]] = {}
     values = rows.values_list(
         "topic__name", "side", "framing", "mark", "path", "day", "messages", "present", "nulls", "kinds", "values"
     )
     for topic, side, framing, mark, path, day, messages, present, nulls, kinds, counts in values.iterator(5_000):
         key = FieldKey(topic, cast("Side", side), framing, mark, path)
-        found.setdefault(key, []).append(FieldDay(day.isoformat(), messages, present, nulls, kinds, counts))
-    return {key: tuple(days) for key, days in found.items()}
+        by_field.setdefault(key, []).append(FieldDay(day.isoformat(), messages, present, nulls, kinds, counts))
+    return {key: tuple(days) for key, days in by_field.items()}

@@ -16,7 +16,7 @@ from typing import Any, Final, cast
 from django.core.exceptions import ObjectDoesNotExist
 from django.db.models import Case, Count, Exists, Min, OuterRef, Q, QuerySet, Value, When
 
-from registry.drift.judge.declared_fields import Declared, declared_fields, record_name
+from registry.drift.judge.declared_fields import DeclaredFields, declared_fields, record_name
 from registry.drift.judge.model import Mark, RegisteredVersion, SubjectSummary
 from registry.drift.judge.topic_observations import milliseconds
 from registry.drift.judge.versions import BELOW
@@ -79,13 +79,13 @@ def environment_of(registry: Registry) -> Any:
         return None
 
 
-def version_rows(registry: Registry, wanted: Q, *, ghosts: Q | None) -> list[VersionRow]:
+def version_rows(registry: Registry, condition: Q, *, ghosts: Q | None) -> list[VersionRow]:
     """The registry's versions that a condition names, soft-deleted ones too; one query.
 
     `ghosts` is what `registry.subjects.policy.change_guard.unrequested` gave; None: whether they were released isn't told.
     """
     rows: QuerySet[SchemaVersion] = (
-        SchemaVersion.objects.filter(wanted, subject__context__registry=registry)
+        SchemaVersion.objects.filter(condition, subject__context__registry=registry)
         .select_related("schema", "subject__context", "subject__least_version", "standing")
         .annotate(can_be_newer=Exists(_not_below_least()))
         .defer("submitted", "schema__canonical", "schema__metadata", "schema__rule_set")
@@ -93,17 +93,17 @@ def version_rows(registry: Registry, wanted: Q, *, ghosts: Q | None) -> list[Ver
     )
     if ghosts is not None:
         rows = rows.annotate(is_ghost=Case(When(ghosts, then=Value(True)), default=Value(False)))
-    return [_row(row, told=ghosts is not None) for row in rows]
+    return [_row(row, with_release=ghosts is not None) for row in rows]
 
 
-def _row(row: Any, *, told: bool) -> VersionRow:
+def _row(row: Any, *, with_release: bool) -> VersionRow:
     name = SubjectName(row.subject.context.name, row.subject.name)
     version = RegisteredVersion(
         subject=name.qualified,
         version=row.version,
         deleted=row.deleted_at is not None,
         schema_id=row.schema.schema_id,
-        released=not row.is_ghost if told else None,
+        released=not row.is_ghost if with_release else None,
         registered_at=milliseconds(row.created_at),
         registered_by=row.created_by,
         door=row.door,
@@ -184,18 +184,18 @@ def by_mark(rows: Iterable[VersionRow], marks: Collection[Mark]) -> dict[Mark, l
         by_id.setdefault(str(row.version.schema_id), []).append(row)
         by_guid.setdefault(row.version.guid, []).append(row)
         by_name.setdefault((row.name, row.version.version), []).append(row)
-    found: dict[Mark, list[VersionRow]] = {}
+    matches: dict[Mark, list[VersionRow]] = {}
     for mark in marks:
         framing, text = mark
         if framing == "id":
-            found[mark] = by_id.get(text, [])
+            matches[mark] = by_id.get(text, [])
         elif framing == "guid":
-            found[mark] = by_guid.get(str(_guid(text) or ""), [])
+            matches[mark] = by_guid.get(str(_guid(text) or ""), [])
         else:
             # The shortest prefix first: `vnd` is the default one.
             splits = (by_name.get(split, []) for split in subjects_of_content_type(text))
-            found[mark] = next((rows_ for rows_ in splits if rows_), [])
-    return found
+            matches[mark] = next((rows_ for rows_ in splits if rows_), [])
+    return matches
 
 
 def subject_summaries(registry: Registry, context: str) -> dict[str, SubjectSummary]:
@@ -222,7 +222,7 @@ class ReadSchema:
     parsed: ParsedSchema
 
     @property
-    def declared(self) -> Declared | None:
+    def declared(self) -> DeclaredFields | None:
         """Its fields, None where they aren't known."""
         return declared_fields(self.parsed)
 
@@ -246,12 +246,12 @@ def read_schemas(rows: Iterable[Schema]) -> dict[int, ReadSchema]:
 
     One query for each depth of references; where a schema of the lot is refused, the others are read one by one.
     """
-    wanted = list({row.pk: row for row in rows}.values())[:MAX_PARSED]
+    selected = list({row.pk: row for row in rows}.values())[:MAX_PARSED]
     try:
-        return {row.pk: ReadSchema(row, parsed) for row, parsed in zip(wanted, parse_stored(wanted), strict=True)}
+        return {row.pk: ReadSchema(row, parsed) for row, parsed in zip(selected, parse_stored(selected), strict=True)}
     except SchemadeskError:
-        found = [(row, _read_one(row)) for row in wanted]
-        return {row.pk: ReadSchema(row, parsed) for row, parsed in found if parsed is not None}
+        parsed_rows = [(row, _read_one(row)) for row in selected]
+        return {row.pk: ReadSchema(row, parsed) for row, parsed in parsed_rows if parsed is not None}
 
 
 def _read_one(row: Schema) -> ParsedSchema | None:
@@ -285,10 +285,10 @@ def _varint(number: int) -> bytes:
     return bytes(out)
 
 
-def declared_of(read: Mapping[int, ReadSchema], pks: Iterable[int]) -> dict[int, Declared]:
+def declared_of(read: Mapping[int, ReadSchema], pks: Iterable[int]) -> dict[int, DeclaredFields]:
     """The declared fields of those schemas that are known."""
-    found = {pk: read[pk].declared for pk in pks if pk in read}
-    return {pk: declared for pk, declared in found.items() if declared is not None}
+    declarations = {pk: read[pk].declared for pk in pks if pk in read}
+    return {pk: declared for pk, declared in declarations.items() if declared is not None}
 
 
 MAX_WRITERS: Final = 300
@@ -304,18 +304,18 @@ def writers_for(
     """
     registry, context = source.registry, source.context or DEFAULT_CONTEXT
     uses = SchemaUse.objects.filter(topic__source=source, topic__name__in=topics)
-    seen: set[Mark] = {*marks, *cast("Iterable[Mark]", uses.values_list("framing", "mark").distinct())}
+    seen_marks: set[Mark] = {*marks, *cast("Iterable[Mark]", uses.values_list("framing", "mark").distinct())}
     names = _named_after(topics, subject_summaries(registry, context))
-    wanted = condition_of(seen) | Q(subject__name__in=names)
+    condition = condition_of(seen_marks) | Q(subject__name__in=names)
     rows = [
         row
-        for row in version_rows(registry, wanted & Q(subject__context__name=context), ghosts=None)
+        for row in version_rows(registry, condition & Q(subject__context__name=context), ghosts=None)
         if row.version.schema_id
     ]
     order: dict[Mark, VersionRow] = {}
-    for mark, found in sorted(by_mark(rows, seen).items()):
-        if found:
-            order[mark] = found[0]
+    for mark, candidates in sorted(by_mark(rows, seen_marks).items()):
+        if candidates:
+            order[mark] = candidates[0]
     for row in sorted(rows, key=lambda row: -row.version.registered_at):
         if row.name in names:
             order.setdefault(("id", str(row.version.schema_id)), row)
@@ -331,7 +331,9 @@ def writers_for(
 
 def _named_after(topics: Collection[str], subjects: Iterable[str]) -> set[str]:
     """Subjects called `<topic>-…`, of any topic."""
-    known = set(topics)
+    topic_names = set(topics)
     return {
-        name for name in subjects if any(char == "-" and name[:position] in known for position, char in enumerate(name))
+        name
+        for name in subjects
+        if any(char == "-" and name[:position] in topic_names for position, char in enumerate(name))
     }

@@ -54,7 +54,7 @@ class DeploymentPage:
 
 
 @dataclass(frozen=True)
-class Concerned:
+class DeploymentTarget:
     """What a finding is about, as deployments are held against it."""
 
     registry: str
@@ -64,34 +64,34 @@ class Concerned:
 
 def list_deployments(*, registry: str = "", label: str = "", before: str = "", limit: int = 100) -> DeploymentPage:
     """Deployments by when they began, newest first; one query whichever page it is. Raises InvalidInput."""
-    wanted = Q(registry__name=registry) if registry else Q()
+    condition = Q(registry__name=registry) if registry else Q()
     if label:
-        wanted &= Q(label=label)
+        condition &= Q(label=label)
     if before:
         at, number = _cursor(before)
-        wanted &= Q(at__lte=at) & (Q(at__lt=at) | Q(pk__lt=number))
-    rows = Deployment.objects.filter(wanted).select_related("registry").order_by("-at", "-pk")
-    found = [_info(row) for row in rows[: limit + 1]]
-    page = tuple(found[:limit])
-    return DeploymentPage(page, _cursor_of(page[-1]) if len(found) > limit else "")
+        condition &= Q(at__lte=at) & (Q(at__lt=at) | Q(pk__lt=number))
+    rows = Deployment.objects.filter(condition).select_related("registry").order_by("-at", "-pk")
+    infos = [_info(row) for row in rows[: limit + 1]]
+    page = tuple(infos[:limit])
+    return DeploymentPage(page, _cursor_of(page[-1]) if len(infos) > limit else "")
 
 
-def deployments_about(concerned: Concerned, since: datetime, until: datetime) -> tuple[DeploymentInfo, ...]:
+def deployments_about(concerned: DeploymentTarget, since: datetime, until: datetime) -> tuple[DeploymentInfo, ...]:
     """Those that began in the time, the last included, and may concern it, newest first; one query, or two."""
     rows = Deployment.objects.filter(registry__name=concerned.registry, at__gt=since, at__lte=until)
-    found = [_info(row) for row in rows.select_related("registry").order_by("-at", "-pk")[:MAX_LOOKED_AT]]
-    fitting = [info for info in found if _fits(info, concerned)]
+    infos = [_info(row) for row in rows.select_related("registry").order_by("-at", "-pk")[:MAX_LOOKED_AT]]
+    fitting = [info for info in infos if _fits(info, concerned)]
     clients = _clients(concerned, {info.client for info in fitting} - {""})
     return tuple(info for info in fitting if not info.client or info.client in clients)
 
 
-def _fits(info: DeploymentInfo, concerned: Concerned) -> bool:
+def _fits(info: DeploymentInfo, concerned: DeploymentTarget) -> bool:
     """Each pattern that was told narrows it; what the finding doesn't have fits none."""
     pairs = ((info.subjects, concerned.subject), (info.topics, concerned.topic))
     return all(not pattern or (bool(name) and fnmatchcase(name, pattern)) for pattern, name in pairs)
 
 
-def _clients(concerned: Concerned, names: Iterable[str]) -> frozenset[str]:
+def _clients(concerned: DeploymentTarget, names: Iterable[str]) -> frozenset[str]:
     """Of these clients the ones that are declared for the finding's subject."""
     if not names or not concerned.subject:
         return frozenset()
@@ -174,8 +174,8 @@ def hold_rollout(
     rows = open_findings().filter(severity__in=worse, source__in=[source.id for source in sources])
     if subject:
         rows = rows.filter(subject_name=subject)
-    found = rows.select_related("source__registry", "topic").order_by(WORST_FIRST, "-last_seen", "-id")[:limit]
-    findings = tuple(finding_infos(found, by))
+    ordered = rows.select_related("source__registry", "topic").order_by(WORST_FIRST, "-last_seen", "-id")[:limit]
+    findings = tuple(finding_infos(ordered, by))
     unscanned = _unscanned(sources, extent_of(by, READ) if by else None)
     return Gate(not findings and not unscanned, fail_on, findings, unscanned)
 
@@ -188,9 +188,9 @@ def _unscanned(sources: list[SourceInfo], extent: Extent | None) -> tuple[str, .
         source.id: source.name if extent is None or extent.has_all_of(source.registry) else OUT_OF_SIGHT
         for source in sources
     }
-    said = (
+    descriptions = (
         f"{names[source.id]} ({f'last scan: {scan.verdict}' if scan else 'never scanned'})"
         for source in sources
         if (scan := newest.get(source.id)) is None or scan.verdict != "scanned"
     )
-    return tuple(dict.fromkeys(said))
+    return tuple(dict.fromkeys(descriptions))

@@ -241,11 +241,11 @@ class OpenCounts:
     rows: tuple[tuple[tuple[str, str, str, str, str], int], ...]
     muted: int
 
-    def by(self, place: int) -> Counter[str]:
+    def by(self, column: int) -> Counter[str]:
         """Numbers by the value at that place of a row."""
         counts: Counter[str] = Counter()
         for row, number in self.rows:
-            counts[row[place]] += number
+            counts[row[column]] += number
         return counts
 
 
@@ -293,8 +293,8 @@ def finding_infos(rows: Iterable[Finding], by: Actor | None) -> list[FindingInfo
         elif not _shows_samples(info, by):
             del evidence["samples"]
             shown.append(replace(info, evidence=evidence, samples_hidden=True))
-        elif info.id in masked and (found := tags.get((info.registry, info.subject))) is not None:
-            evidence["samples"] = masked_samples(evidence["samples"], found)
+        elif info.id in masked and (subject_tags := tags.get((info.registry, info.subject))) is not None:
+            evidence["samples"] = masked_samples(evidence["samples"], subject_tags)
             shown.append(replace(info, evidence=evidence))
         else:
             shown.append(info)

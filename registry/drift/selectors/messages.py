@@ -42,14 +42,14 @@ _DUMP_END: Final = re.compile(r"[0-9A-Fa-f]{4,16}:?")
 
 
 @dataclass(frozen=True)
-class Pasted:
+class PastedBytes:
     """The bytes, and how they were written."""
 
     data: bytes
     encoding: Encoding
 
 
-def read_pasted(text: str, encoding: str = "auto") -> Pasted:
+def read_pasted(text: str, encoding: str = "auto") -> PastedBytes:
     """The bytes in a text. Raises InvalidInput, which says where the text stops being what it should be."""
     if encoding not in ENCODINGS:
         raise InvalidInput(f"The encoding is one of {', '.join(ENCODINGS)}, not {encoding[:40]!r}.")
@@ -58,29 +58,29 @@ def read_pasted(text: str, encoding: str = "auto") -> Pasted:
     if not text.strip():
         raise InvalidInput("Paste a message: hexadecimal, base64, or the text of a JSON message.")
     if encoding == "auto":
-        found = _guessed(text)
+        pasted = _guessed(text)
     elif encoding == "text":
-        found = Pasted(text.encode(), "text")
+        pasted = PastedBytes(text.encode(), "text")
     else:
-        found = _hex(text) if encoding == "hex" else _base64(text)
-    if len(found.data) > MAX_BYTES:
-        raise InvalidInput(f"The message has {len(found.data):,} bytes; at most {MAX_BYTES:,} are read.")
-    return found
+        pasted = _hex(text) if encoding == "hex" else _base64(text)
+    if len(pasted.data) > MAX_BYTES:
+        raise InvalidInput(f"The message has {len(pasted.data):,} bytes; at most {MAX_BYTES:,} are read.")
+    return pasted
 
 
 def read_headers(text: str) -> Mapping[str, str]:
     """Headers from lines `name: value` or `name=value`, the last of a name. Raises InvalidInput with the line."""
     if len(text) > MAX_HEADERS:
         raise InvalidInput(f"The headers have {len(text):,} characters; at most {MAX_HEADERS:,} are read.")
-    found = {}
+    headers = {}
     for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip():
             continue
         parts = re.match(r"\s*([^\s:=][^:=]{0,254}?)\s*[:=]\s*(.*?)\s*$", line)
         if parts is None:
             raise InvalidInput(f"Line {number} of the headers is not `name: value`.", line=number)
-        found[parts[1]] = parts[2]
-    return found
+        headers[parts[1]] = parts[2]
+    return headers
 
 
 def header_bytes(value: str) -> bytes:
@@ -91,10 +91,10 @@ def header_bytes(value: str) -> bytes:
         return value.encode()
 
 
-def _guessed(text: str) -> Pasted:
+def _guessed(text: str) -> PastedBytes:
     stripped = text.strip()
     if stripped[0] in "{[<\"'":
-        return Pasted(text.strip().encode(), "text")
+        return PastedBytes(text.strip().encode(), "text")
     compact = "".join(stripped.split())
     digits = _digits(text)
     # Letters from A to F alone may be either: framed messages begin with a zero byte, which is AA… in base64.
@@ -112,7 +112,7 @@ def _digits(text: str) -> str:
     dumped = [_DUMP.fullmatch(line) for line in lines]
     tail = dumped[-1] is None and bool(_DUMP_END.fullmatch(lines[-1])) and len(lines) > 1
     body = dumped[:-1] if tail else dumped
-    is_dump = all(found is not None for found in body) and (
+    is_dump = all(match is not None for match in body) and (
         len(lines) > 1
         or ":" in lines[0]
         or "|" in lines[0]
@@ -120,7 +120,7 @@ def _digits(text: str) -> str:
         or "00000000" in lines[0][:8]
     )
     if is_dump and _are_offsets(lines[: len(body)]):
-        return "".join("".join(found["bytes"].split()) for found in body if found is not None)
+        return "".join("".join(match["bytes"].split()) for match in body if match is not None)
     return _BETWEEN.sub("", text)
 
 
@@ -135,27 +135,27 @@ def _are_offsets(lines: list[str]) -> bool:
     return True
 
 
-def _hex(text: str) -> Pasted:
+def _hex(text: str) -> PastedBytes:
     digits = _digits(text)
-    wrong = re.search(r"[^0-9A-Fa-f]", digits)
-    if wrong is not None:
-        at = text.find(wrong[0])
+    invalid = re.search(r"[^0-9A-Fa-f]", digits)
+    if invalid is not None:
+        at = text.find(invalid[0])
         raise InvalidInput(
-            f"{wrong[0]!r} at character {at + 1} is no hexadecimal digit; paste hexadecimal, base64 or JSON.",
+            f"{invalid[0]!r} at character {at + 1} is no hexadecimal digit; paste hexadecimal, base64 or JSON.",
             character=at + 1,
         )
     if len(digits) % 2:
         raise InvalidInput(f"{len(digits)} hexadecimal digits are no whole bytes: one is missing or too many.")
-    return Pasted(bytes.fromhex(digits), "hex")
+    return PastedBytes(bytes.fromhex(digits), "hex")
 
 
-def _base64(text: str) -> Pasted:
+def _base64(text: str) -> PastedBytes:
     compact = "".join(text.split()).replace("-", "+").replace("_", "/").rstrip("=")
     try:
         data = base64.b64decode(compact + "=" * (-len(compact) % 4), validate=True)
     except (binascii.Error, ValueError) as error:
         raise InvalidInput(f"The text is no base64: {error}.") from None
-    return Pasted(data, "base64")
+    return PastedBytes(data, "base64")
 
 
 MAGIC_ID: Final = 0
@@ -179,7 +179,7 @@ class Frame:
 
 
 @dataclass(frozen=True)
-class MeantVersion:
+class MessageVersion:
     """A version that has the message's schema."""
 
     context: str
@@ -205,7 +205,7 @@ class DecodedMessage:
     guid: str = ""
     context: str = ""
     schema_type: str = ""
-    versions: tuple[MeantVersion, ...] = ()
+    versions: tuple[MessageVersion, ...] = ()
     indexes: tuple[int, ...] = ()
     type_name: str = ""
     value: Any = None
@@ -237,7 +237,7 @@ def decode_message(
     require(by, "schema.read", registry=registry.name)
     pasted = read_pasted(text, encoding)
     frame = frame_of(pasted.data, read_headers(headers), side)
-    found = DecodedMessage(
+    message = DecodedMessage(
         encoding=pasted.encoding,
         bytes=len(pasted.data),
         framing=frame.framing or "none",
@@ -245,31 +245,31 @@ def decode_message(
         body_bytes=len(frame.body),
     )
     if frame.framing is None:
-        return _without_schema(found, frame.body)
+        return _without_schema(message, frame.body)
     schema = _schema(registry, frame, context)
     if schema is None:
         where = f" in context {context}" if frame.framing == "id" else ""
         error = f"{registry.name} has no schema with the {_WORDS[frame.framing]} {frame.mark}{where}."
-        return replace(found, error=error, elsewhere=_elsewhere(frame, by))
-    return _for(by, registry, _decoded(_with_schema(found, schema), schema, frame), schema)
+        return replace(message, error=error, elsewhere=_elsewhere(frame, by))
+    return _for(by, registry, _decoded(_with_schema(message, schema), schema, frame), schema)
 
 
-def _for(by: Actor, registry: Registry, found: DecodedMessage, schema: Schema) -> DecodedMessage:
+def _for(by: Actor, registry: Registry, message: DecodedMessage, schema: Schema) -> DecodedMessage:
     """The message as the caller may see it: what tags say is personal data takes a right of its own."""
-    subjects = [version.subject for version in found.versions]
+    subjects = [version.subject for version in message.versions]
     if all(may(by, "sample.personal", registry=registry.name, subject=subject) for subject in subjects or ("",)):
-        return found
+        return message
     tags = tags_of_schemas(registry, [schema])[schema.pk]
     if not tags.has_personal:
-        return found
+        return message
     # What a JSON Schema says against a value tells the value; what stops a decoder is told by places and numbers.
-    problems = tuple(f"{problem.partition(': ')[0]}: {MASK}" for problem in found.problems)
-    return replace(found, value=tags.masked(found.value), problems=problems, masked=True)
+    problems = tuple(f"{problem.partition(': ')[0]}: {MASK}" for problem in message.problems)
+    return replace(message, value=tags.masked(message.value), problems=problems, masked=True)
 
 
-def _with_schema(found: DecodedMessage, schema: Schema) -> DecodedMessage:
+def _with_schema(message: DecodedMessage, schema: Schema) -> DecodedMessage:
     return replace(
-        found,
+        message,
         schema_id=schema.schema_id,
         guid=str(schema.guid),
         context=schema.context.name,
@@ -290,9 +290,9 @@ def frame_of(data: bytes, headers: Mapping[str, str], side: Side) -> Frame:
     Source: Confluent's wire format (0 and four bytes of id; 1 and a GUID, in a header or in front), Spring's converters.
     Raises InvalidInput for a header that should hold a GUID and doesn't.
     """
-    held = next((value for name, value in headers.items() if name.lower() == GUID_HEADERS[side]), None)
-    if held is not None:
-        return _frame_of_header(held, data, side)
+    header = next((value for name, value in headers.items() if name.lower() == GUID_HEADERS[side]), None)
+    if header is not None:
+        return _frame_of_header(header, data, side)
     if len(data) >= 5 and data[0] == MAGIC_ID:
         return Frame("id", str(int.from_bytes(data[1:5], "big")), data[5:])
     if len(data) >= 17 and data[0] == MAGIC_GUID:
@@ -304,13 +304,13 @@ def frame_of(data: bytes, headers: Mapping[str, str], side: Side) -> Frame:
     return Frame(None, "", data)
 
 
-def _frame_of_header(held: str, data: bytes, side: Side) -> Frame:
+def _frame_of_header(header: str, data: bytes, side: Side) -> Frame:
     """A GUID as text, or a one, the GUID's bytes, and for Protobuf the message indexes."""
     name = GUID_HEADERS[side]
     try:
-        return Frame("guid", str(uuid.UUID(held.strip())), data)
+        return Frame("guid", str(uuid.UUID(header.strip())), data)
     except ValueError:
-        raw = header_bytes(held)
+        raw = header_bytes(header)
     if len(raw) >= 5 and raw[0] == MAGIC_ID:
         return Frame("id", str(int.from_bytes(raw[1:5], "big")), data, _indexes(raw[5:], name))
     if len(raw) < 17 or raw[0] != MAGIC_GUID:
@@ -340,8 +340,8 @@ def _schema(registry: Registry, frame: Frame, context: str) -> Schema | None:
         number = int(frame.mark)
         return rows.filter(context__name=context, schema_id=number).first() if number < 2**31 else None
     if frame.framing == "guid":
-        found = rows.filter(guid=frame.mark).order_by("context__name", "schema_id")
-        return next((row for row in found if row.context.name == context), None) or found.first()
+        matches = rows.filter(guid=frame.mark).order_by("context__name", "schema_id")
+        return next((row for row in matches if row.context.name == context), None) or matches.first()
     try:
         info = get_version(registry, *_subject_of(frame.mark, context), deleted=True)
     except (NotFound, InvalidInput):
@@ -355,11 +355,11 @@ def _subject_of(mark: str, context: str) -> tuple[SubjectName, int]:
     return parse_subject(rest.partition(".")[2], context=context), int(version)
 
 
-def _versions(schema: Schema) -> tuple[MeantVersion, ...]:
+def _versions(schema: Schema) -> tuple[MessageVersion, ...]:
     rows = SchemaVersion.objects.filter(schema=schema).order_by("subject__name", "version")
     values = rows.values_list("subject__context__name", "subject__name", "version", "deleted_at")
     return tuple(
-        MeantVersion(context, SubjectName(context, name).qualified, version, deleted is not None)
+        MessageVersion(context, SubjectName(context, name).qualified, version, deleted is not None)
         for context, name, version, deleted in values
     )
 
@@ -373,37 +373,37 @@ def _elsewhere(frame: Frame, by: Actor) -> tuple[str, ...]:
         if frame.framing == "id"
         else Schema.objects.filter(guid=frame.mark)
     )
-    places = rows.order_by("context__registry__name", "context__name").values_list(
+    contexts = rows.order_by("context__registry__name", "context__name").values_list(
         "context__registry__name", "context__name"
     )
-    found = [f"{name} {context}" for name, context in places if may(by, "schema.read", registry=name)]
-    return tuple(found[:_MAX_ELSEWHERE])
+    listed = [f"{name} {context}" for name, context in contexts if may(by, "schema.read", registry=name)]
+    return tuple(listed[:_MAX_ELSEWHERE])
 
 
 # -- values ---------------------------------------------------------------------------------------------------------
 
 
-def _decoded(found: DecodedMessage, schema: Schema, frame: Frame) -> DecodedMessage:
+def _decoded(message: DecodedMessage, schema: Schema, frame: Frame) -> DecodedMessage:
     try:
         parsed = parse_stored([schema])[0]
         body = schema_engine.decode_body(parsed, frame.body, frame.indexes)
     except Unavailable:
         raise
     except (InvalidDatum, InvalidSchema) as error:
-        return replace(found, error=error.placed)
-    return replace(found, indexes=body.indexes, type_name=body.type_name, value=body.value, problems=body.problems)
+        return replace(message, error=error.placed)
+    return replace(message, indexes=body.indexes, type_name=body.type_name, value=body.value, problems=body.problems)
 
 
-def _without_schema(found: DecodedMessage, body: bytes) -> DecodedMessage:
+def _without_schema(message: DecodedMessage, body: bytes) -> DecodedMessage:
     """A message that names no schema: its value where it is JSON."""
     try:
         return replace(
-            found, value=json_value(body), error="The message doesn't say which schema wrote it; it is JSON."
+            message, value=json_value(body), error="The message doesn't say which schema wrote it; it is JSON."
         )
     except InvalidDatum:
         shown = "nothing" if not body else f"a byte of 0x{body[0]:02x}"
         return replace(
-            found,
+            message,
             error=f"The message doesn't say which schema wrote it: it begins with {shown}, where a schema's mark has"
             " 0x00 (a schema id) or 0x01 (a GUID), and no header names a schema.",
         )

@@ -32,10 +32,10 @@ class LeastInfo:
     set_at: datetime
 
 
-def least_version_of(place: Registry, name: SubjectName) -> LeastInfo | None:
+def least_version_of(registry: Registry, name: SubjectName) -> LeastInfo | None:
     """Of a subject; None where any version may be written. One query."""
     row = LeastVersion.objects.filter(
-        subject__context__registry=place, subject__context__name=name.context, subject__name=name.subject
+        subject__context__registry=registry, subject__context__name=name.context, subject__name=name.subject
     ).first()
     return None if row is None else LeastInfo(row.version, row.reason, row.set_by, row.set_at)
 
@@ -50,10 +50,10 @@ def set_least_version(*, registry: str, subject: SubjectName, version: int, reas
 
     Raises InvalidInput, NotAllowed, NotSignedIn, RegistryNotFound, SubjectNotFound.
     """
-    place = get_registry(registry)
-    require(by, ACTION, registry=place.name, subject=subject.qualified)
+    registry_row = get_registry(registry)
+    require(by, ACTION, registry=registry_row.name, subject=subject.qualified)
     reason = _reason(reason)
-    row = Subject.objects.select_for_update().get(pk=get_subject(place, subject).pk)
+    row = Subject.objects.select_for_update().get(pk=get_subject(registry_row, subject).pk)
     newest = row.versions.filter(deleted_at=None).aggregate(newest=Max("version"))["newest"] or 0
     if not 2 <= version <= newest:
         raise InvalidInput(
@@ -64,7 +64,10 @@ def set_least_version(*, registry: str, subject: SubjectName, version: int, reas
     there = LeastVersion.objects.filter(subject=row).first()
     if there is not None and (there.version, there.reason) == (version, reason):
         return LeastInfo(there.version, there.reason, there.set_by, there.set_at)
-    record(by=by, why=f"version {version} is the least to be written of {subject.qualified} in {place.name}: {reason}")
+    record(
+        by=by,
+        why=f"version {version} is the least to be written of {subject.qualified} in {registry_row.name}: {reason}",
+    )
     since = there.set_at if there is not None and there.version == version else timezone.now()
     LeastVersion.objects.update_or_create(
         subject=row, defaults={"version": version, "reason": reason, "set_by": by.name, "set_at": since}
@@ -75,10 +78,10 @@ def set_least_version(*, registry: str, subject: SubjectName, version: int, reas
 @retried
 def clear_least_version(*, registry: str, subject: SubjectName, by: Actor) -> None:
     """Any version may be written again. Raises NotFound where none was set, NotAllowed, RegistryNotFound, SubjectNotFound."""
-    place = get_registry(registry)
-    require(by, ACTION, registry=place.name, subject=subject.qualified)
-    row = get_subject(place, subject, deleted=True)
-    record(by=by, why=f"any version of {subject.qualified} in {place.name} may be written again")
+    registry_row = get_registry(registry)
+    require(by, ACTION, registry=registry_row.name, subject=subject.qualified)
+    row = get_subject(registry_row, subject, deleted=True)
+    record(by=by, why=f"any version of {subject.qualified} in {registry_row.name} may be written again")
     done, _ = LeastVersion.objects.filter(subject=row).delete()
     if not done:
         raise NotFound(f"{subject.qualified} has no least version.", subject=subject.qualified)

@@ -16,7 +16,7 @@ from registry.access.roles import Actor, require
 from registry.audit.context import record
 from registry.drift.models import MODES, Cluster, Connector, Source
 from registry.drift.sources import SOURCES
-from registry.drift.sources.base import Given
+from registry.drift.sources.base import SourceDraft
 from registry.drift.sources.kafka_connection import check_fields, connect, parse_servers
 from registry.errors import ClusterNotFound, InvalidSource, SourceNotFound, WrongState
 from registry.streams.models import CheckpointStore
@@ -109,10 +109,10 @@ def cluster_at(*, bootstrap: str, by: Actor) -> str:
     Raises as `connect_cluster` does.
     """
     servers = ",".join(map(str, parse_servers(bootstrap)))
-    known = Cluster.objects.filter(bootstrap=servers, security_protocol="PLAINTEXT").order_by("pk").first()
-    if known is None:
+    existing = Cluster.objects.filter(bootstrap=servers, security_protocol="PLAINTEXT").order_by("pk").first()
+    if existing is None:
         connect_cluster(name=servers[:128], bootstrap=servers, by=by)
-    return known.name if known else servers[:128]
+    return existing.name if existing else servers[:128]
 
 
 def get_cluster(name: str) -> Cluster:
@@ -187,8 +187,8 @@ def add_source(
     BrokerUnavailable, AddressRefused, RegistryNotFound, ClusterNotFound, WrongState where it is there already,
     NotAllowed.
     """
-    place = get_registry(registry)
-    require(by, "source.manage", registry=place.name)
+    registry_row = get_registry(registry)
+    require(by, "source.manage", registry=registry_row.name)
     if kind not in SOURCES:
         raise InvalidSource(f"There is no kind of source {kind!r}; the kinds are {', '.join(sorted(SOURCES))}.")
     values = _checked(
@@ -201,10 +201,12 @@ def add_source(
         raise InvalidSource(f"A source of kind {kind} {'needs a' if kind == 'debezium' else 'has no'} connector.")
     if store and kind != CHECKPOINTS:
         raise InvalidSource(f"A source of kind {kind} is in no object store; a checkpoint can be.")
-    found = get_cluster(cluster) if cluster else None
-    kept = checked_store(store) if store else None
-    given = Given(place, name, found, tuple(values["include"]), tuple(values["exclude"]), connector or {}, kept)
-    final = SOURCES[kind].check(given)
+    cluster_row = get_cluster(cluster) if cluster else None
+    checked = checked_store(store) if store else None
+    draft = SourceDraft(
+        registry_row, name, cluster_row, tuple(values["include"]), tuple(values["exclude"]), connector or {}, checked
+    )
+    final = SOURCES[kind].check(draft)
     if len(final.encode(errors="replace")) > MAX_NAME_BYTES:
         raise InvalidSource(f"The name has more than {MAX_NAME_BYTES:,} bytes in UTF-8: {final[:80]!r} ….")
     values["next_scan_at"] = timezone.now() if every_seconds else None
@@ -212,15 +214,15 @@ def add_source(
         with transaction.atomic():
             record(by=by, why=f"add source {final}")
             row = Source.objects.create(
-                registry=place, kind=kind, name=final, cluster=found, created_by=by.name, **values
+                registry=registry_row, kind=kind, name=final, cluster=cluster_row, created_by=by.name, **values
             )
             if connector:
                 Connector.objects.create(source=row, **connector)
-            if kept:
-                kept.source = row
-                kept.save()
+            if checked:
+                checked.source = row
+                checked.save()
     except IntegrityError as error:
-        raise WrongState(f"{final} is a source of {place.name} already.") from error
+        raise WrongState(f"{final} is a source of {registry_row.name} already.") from error
     return row.pk
 
 
@@ -231,9 +233,9 @@ def update_source(*, source_id: int, by: Actor, store: Mapping[str, Any] | None 
     a checkpoint's object store is reached from now on; the checkpoint has to be there. Raises SourceNotFound,
     InvalidSource, InvalidName, NotAllowed, and with a store what add_source raises of it.
     """
-    kept = _looked_at(source_id, store, by) if store is not None else None
+    checked = _looked_at(source_id, store, by) if store is not None else None
     with transaction.atomic():
-        _update(source_id, by, changes, kept)
+        _update(source_id, by, changes, checked)
 
 
 def _looked_at(source_id: int, store: Mapping[str, Any], by: Actor) -> CheckpointStore:
@@ -241,9 +243,9 @@ def _looked_at(source_id: int, store: Mapping[str, Any], by: Actor) -> Checkpoin
     row = _source_for(by, "source.manage", source_id, Source.objects.all())
     if row.kind != CHECKPOINTS:
         raise InvalidSource(f"A source of kind {row.kind} is in no object store; a checkpoint can be.")
-    kept = checked_store(store)
-    SOURCES[row.kind].check(Given(row.registry, row.name, store=kept))
-    return kept
+    checked = checked_store(store)
+    SOURCES[row.kind].check(SourceDraft(row.registry, row.name, store=checked))
+    return checked
 
 
 def _update(source_id: int, by: Actor, changes: dict[str, Any], store: CheckpointStore | None) -> None:
@@ -289,9 +291,9 @@ def _source_for(by: Actor, action: str, source_id: int, rows: QuerySet[Source]) 
     return row
 
 
-def _checked(given: dict[str, Any]) -> dict[str, Any]:
+def _checked(settings: dict[str, Any]) -> dict[str, Any]:
     """The values in their stored form. Raises InvalidSource, InvalidName."""
-    values = dict(given)
+    values = dict(settings)
     unknown = sorted(set(values) - set(CHANGEABLE))
     if unknown:
         raise InvalidSource(f"A source has no setting {unknown[0][:40]!r}; it has {', '.join(CHANGEABLE)}.")
@@ -312,10 +314,10 @@ def _checked(given: dict[str, Any]) -> dict[str, Any]:
     return values
 
 
-def _patterns(field: str, given: Any) -> list[str]:
-    if isinstance(given, str) or not all(isinstance(each, str) for each in given):
+def _patterns(field: str, listed: Any) -> list[str]:
+    if isinstance(listed, str) or not all(isinstance(item, str) for item in listed):
         raise InvalidSource(f"{field} is a list of patterns, such as orders or payments-*.")
-    patterns = list(dict.fromkeys(each.strip() for each in given))
+    patterns = list(dict.fromkeys(item.strip() for item in listed))
     if len(patterns) > MAX_PATTERNS:
         raise InvalidSource(f"{field} has {len(patterns)} patterns; up to {MAX_PATTERNS} are taken.")
     for pattern in patterns:

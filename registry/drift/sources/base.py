@@ -16,17 +16,26 @@ from registry.drift.models import Cluster, SchemaUse, Source, Topic
 from registry.errors import SparkUnavailable
 from registry.observations import Observation
 from registry.streams.models import CheckpointStore
-from registry.streams.scan_result import QuerySeen
+from registry.streams.scan_result import ScannedQuery
 from registry.subjects.models import Registry
 
-__all__ = ["Given", "OnProgress", "ScanResult", "SourceKind", "TopicSeen", "session_of", "sessions_of", "spark_remote"]
+__all__ = [
+    "OnProgress",
+    "ScanResult",
+    "ScannedTopic",
+    "SourceDraft",
+    "SourceKind",
+    "session_of",
+    "sessions_of",
+    "spark_remote",
+]
 
 
 FACTS = ("partitions", "compacted", "retention_ms", "retention_bytes", "problem", "checked_at", "gone_at")
 
 
 @dataclass(frozen=True)
-class TopicSeen:
+class ScannedTopic:
     """What a scan learnt of a topic that it asked for.
 
     `positions` are the next offsets to read, of those partitions that moved. `messages` were read, `fresh` of them for the first time. `clean` is true
@@ -55,7 +64,7 @@ class TopicSeen:
     tables: tuple[tuple[str, str, str], ...] = ()
 
 
-def note_topics(source: Source, seen: Iterable[TopicSeen]) -> None:
+def note_topics(source: Source, topics: Iterable[ScannedTopic]) -> None:
     """Keep what the cluster says of the topics, before anything is read; two queries, however many there are.
 
     Facts alone: what a scan that fails afterwards leaves behind is still true.
@@ -74,7 +83,7 @@ def note_topics(source: Source, seen: Iterable[TopicSeen]) -> None:
             checked_at=now,
             gone_at=gone_since.get(topic.name, now) if topic.gone else None,
         )
-        for topic in seen
+        for topic in topics
     ]
     Topic.objects.bulk_create(
         rows, update_conflicts=True, unique_fields=["source", "name"], update_fields=FACTS, batch_size=1000
@@ -82,12 +91,12 @@ def note_topics(source: Source, seen: Iterable[TopicSeen]) -> None:
 
 
 @transaction.atomic
-def keep_topics(source: Source, seen: Iterable[TopicSeen]) -> dict[str, Topic]:
+def keep_topics(source: Source, scanned: Iterable[ScannedTopic]) -> dict[str, Topic]:
     """Move positions and counts by what a scan read; gives the rows by name.
 
     Of a topic that was made anew, what was known of its offsets is dropped first.
     """
-    topics = list(seen)
+    topics = list(scanned)
     rows = {row.name: row for row in source.topics.filter(name__in=[topic.name for topic in topics])}
     now = timezone.now()
     missing = [
@@ -103,7 +112,7 @@ def keep_topics(source: Source, seen: Iterable[TopicSeen]) -> dict[str, Topic]:
         row = rows[topic.name]
         if topic.name in restarted:
             row.positions, row.messages, row.message_types, row.tables = {}, 0, {}, []
-        tables = [list(each) for each in sorted({*(tuple(each) for each in row.tables), *topic.tables})]
+        tables = [list(name) for name in sorted({*(tuple(name) for name in row.tables), *topic.tables})]
         # The id goes with the positions: a scan that fails leaves both, so that the next one notices another topic.
         stays = bool(topic.problem) and not topic.positions
         cluster_id = row.cluster_id if stays else topic.cluster_id or row.cluster_id
@@ -133,7 +142,7 @@ OnProgress = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True)
-class Given:
+class SourceDraft:
     """A source as somebody asks for it, before it is stored."""
 
     registry: Registry
@@ -159,10 +168,10 @@ class ScanResult:
     findings: tuple[JudgedFinding, ...]
     read: dict[str, Any]
     complete: bool
-    topics: tuple[TopicSeen, ...] = ()
+    topics: tuple[ScannedTopic, ...] = ()
     observations: tuple[Observation, ...] = ()
     registered: Registered | None = None
-    query: QuerySeen | None = None
+    query: ScannedQuery | None = None
     out_of_reach: frozenset[str] = frozenset()
     waits: str = ""
 
@@ -189,7 +198,7 @@ def sessions_of(tag: str) -> tuple[str, ...]:
 class SourceKind(Protocol):
     """One kind of source."""
 
-    def check(self, given: Given) -> str:
+    def check(self, draft: SourceDraft) -> str:
         """The name under which the source is stored; raises InvalidSource, InvalidCheckpoint or BrokerUnavailable."""
 
     def scan(self, source: Source, *, tag: str, on_progress: OnProgress) -> ScanResult:

@@ -23,10 +23,10 @@ from registry.drift.models import Connector, Source
 from registry.drift.rules import topics as topic_rules
 from registry.drift.scan.db_retry import patiently
 from registry.drift.scan_context.connector import topic_facts
-from registry.drift.sources.base import Given, OnProgress, ScanResult, note_topics
+from registry.drift.sources.base import OnProgress, ScanResult, SourceDraft, note_topics
 from registry.drift.sources.kafka import observe, require_any, survey_cluster, topics_after, waits_of, with_lost_offsets
 from registry.drift.sources.kafka_connection import connect
-from registry.drift.sources.kafka_offsets import behind_of, read_json
+from registry.drift.sources.kafka_offsets import backlog_of, read_json
 from registry.errors import InvalidSource, RemoteUnavailable
 from registry.observations import Observation, ScanTotals
 
@@ -51,24 +51,25 @@ def read_connector(*, url: str, name: str, user: str = "", secret: str = "") -> 
 
 def _object(client: OutgoingClient, name: str, what: str) -> Mapping[str, Any]:
     where = client.connection.netloc
-    answer = client.call("GET", f"/connectors/{quote(name, safe='')}/{what}", headers={"Accept": "application/json"})
-    if answer.status == 404:
+    response = client.call("GET", f"/connectors/{quote(name, safe='')}/{what}", headers={"Accept": "application/json"})
+    if response.status == 404:
         raise InvalidSource(
             f"Kafka Connect at {where} has no connector {name[:80]!r}. Check its name with /connectors."
         )
-    if answer.status in (401, 403):
+    if response.status in (401, 403):
         raise RemoteUnavailable(
-            f"Kafka Connect at {where} doesn't let us read {name[:80]!r} ({answer.status}): give a user and a secret.",
-            status=answer.status,
+            f"Kafka Connect at {where} doesn't let us read {name[:80]!r} ({response.status}): give a user and a secret.",
+            status=response.status,
         )
-    if answer.status != 200:
+    if response.status != 200:
         raise RemoteUnavailable(
-            f"Kafka Connect at {where} answers {answer.status} for the {what} of {name[:80]!r}.", status=answer.status
+            f"Kafka Connect at {where} answers {response.status} for the {what} of {name[:80]!r}.",
+            status=response.status,
         )
-    found = answer.json(f"The {what} of {name[:80]!r} at {where}")
-    if not isinstance(found, dict):
-        raise RemoteUnavailable(f"The {what} of {name[:80]!r} at {where} is no JSON object.", status=answer.status)
-    return found
+    document = response.json(f"The {what} of {name[:80]!r} at {where}")
+    if not isinstance(document, dict):
+        raise RemoteUnavailable(f"The {what} of {name[:80]!r} at {where} is no JSON object.", status=response.status)
+    return document
 
 
 MAX_NAME: Final = 1024
@@ -89,15 +90,15 @@ FIELDS: Final[Mapping[str, Any]] = {
 _TOPIC_RULES: Final = frozenset(rule.id for rule in topic_rules.TOPIC_RULES)
 
 
-def checked_connector(given: Mapping[str, Any]) -> Connector:
+def checked_connector(settings: Mapping[str, Any]) -> Connector:
     """An unsaved row of those fields (the names are those of FIELDS), once both its ends have answered.
 
     Raises InvalidSource, InvalidInput, InvalidSecret, AddressRefused, RemoteUnavailable.
     """
-    unknown = sorted(set(given) - set(FIELDS))
+    unknown = sorted(set(settings) - set(FIELDS))
     if unknown:
         raise InvalidSource(f"A connector has no setting {unknown[0][:40]!r}; it has {', '.join(FIELDS)}.")
-    values = {**FIELDS, **given}
+    values = {**FIELDS, **settings}
     for name, default in FIELDS.items():
         if type(values[name]) is not type(default):
             raise InvalidSource(f"{name} of a connector is {_a(default)}.")
@@ -145,18 +146,18 @@ def patterns_of(world: World) -> list[str]:
 class DebeziumConnector:
     """A connector with its tables and topics."""
 
-    def check(self, given: Given) -> str:
+    def check(self, draft: SourceDraft) -> str:
         """The cluster, Kafka Connect and the database answer, and the connector is one that can be read.
 
         Raises InvalidSource, InvalidInput, InvalidSecret, AddressRefused, BrokerUnavailable, RemoteUnavailable.
         """
-        if not given.name.strip() or len(given.name) > MAX_NAME or not given.name.isprintable():
+        if not draft.name.strip() or len(draft.name) > MAX_NAME or not draft.name.isprintable():
             raise InvalidSource(f"Give the source a name: 1 to {MAX_NAME} printable characters.")
-        if given.cluster is None:
+        if draft.cluster is None:
             raise InvalidSource("Name the cluster whose topics the connector writes.")
-        connect(given.cluster)
-        checked_connector(given.connector)
-        return given.name.strip()
+        connect(draft.cluster)
+        checked_connector(draft.connector)
+        return draft.name.strip()
 
     def scan(self, source: Source, *, tag: str, on_progress: OnProgress) -> ScanResult:
         """Read connector, catalog and what is new in the topics, and judge them together."""
@@ -173,24 +174,26 @@ class DebeziumConnector:
         source.include = source.include or patterns_of(world)  # of this instance alone: it isn't saved
         survey = patiently(lambda: survey_cluster(source))
         patiently(lambda: note_topics(source, survey.topics.values()))
-        seen = observe(source, survey.reads, tag=tag, on_progress=on_progress, changes=True) if survey.order else []
-        seen = with_lost_offsets(source, survey, seen)
-        after = topics_after(survey, seen)
+        scanned = observe(source, survey.reads, tag=tag, on_progress=on_progress, changes=True) if survey.order else []
+        scanned = with_lost_offsets(source, survey, scanned)
+        after = topics_after(survey, scanned)
         require_any(source, after)
         on_progress(0, 0, "judging")
-        observations = patiently(lambda: without_personal(source, seen))
+        observations = patiently(lambda: without_personal(source, scanned))
         registered, memory = patiently(lambda: (registered_for(source, observations), memory_of(source, survey.order)))
         facts = patiently(lambda: topic_facts(source, world, survey.topics, observations))
         world = replace(world, topics=facts)
         plain = judge(observations, registered, memory)
-        topics = tuple(replace(each, tables=facts[each.name].tables) if each.name in facts else each for each in after)
+        topics = tuple(
+            replace(topic, tables=facts[topic.name].tables) if topic.name in facts else topic for topic in after
+        )
         read = read_json(topics, observations, seconds=time.monotonic() - started)
-        behind = patiently(lambda: behind_of(source, observations))
+        behind = patiently(lambda: backlog_of(source, observations))
         return ScanResult(
             findings=(*judge_debezium(world), *_of_topics(plain)),
             # Connector and catalog were read even where no topic is there yet.
             read={**read, **summary_of(world), "behind": behind, "nothing": False},
-            complete=_whole(observations) and not any(each.problem for each in topics),
+            complete=_whole(observations) and not any(topic.problem for topic in topics),
             topics=topics,
             observations=tuple(observations),
             registered=registered,
@@ -198,9 +201,9 @@ class DebeziumConnector:
         )
 
 
-def _of_topics(found: Sequence[JudgedFinding]) -> list[JudgedFinding]:
-    return [each for each in found if each.rule in _TOPIC_RULES]
+def _of_topics(findings: Sequence[JudgedFinding]) -> list[JudgedFinding]:
+    return [finding for finding in findings if finding.rule in _TOPIC_RULES]
 
 
 def _whole(observations: Sequence[Observation]) -> bool:
-    return not any(isinstance(seen, ScanTotals) and seen.bound_reached for seen in observations)
+    return not any(isinstance(observation, ScanTotals) and observation.bound_reached for observation in observations)

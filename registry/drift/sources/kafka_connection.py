@@ -50,7 +50,7 @@ class Server:
 
 
 @dataclass(frozen=True)
-class Connected:
+class ClusterConnection:
     """A cluster that answered: a client, and what the cluster says of its brokers and topics."""
 
     admin: AdminClient
@@ -64,12 +64,12 @@ def parse_servers(bootstrap: str) -> tuple[Server, ...]:
         raise InvalidSource(f"There are {len(parts)} bootstrap servers; up to {MAX_SERVERS} are taken.")
     servers = []
     for part in parts:
-        found = _SERVER.fullmatch(part)
-        if found is None or not 1 <= int(found["port"]) <= 65535:
+        match = _SERVER.fullmatch(part)
+        if match is None or not 1 <= int(match["port"]) <= 65535:
             raise InvalidSource(
                 f"{bootstrap[:80]!r} is not a list of bootstrap servers; write host:port, or several with commas."
             )
-        servers.append(Server(found["host"].strip("[]").lower(), int(found["port"])))
+        servers.append(Server(match["host"].strip("[]").lower(), int(match["port"])))
     return tuple(servers)
 
 
@@ -129,17 +129,17 @@ def judge_servers(cluster: Cluster) -> dict[Server, list[Address]]:
 
     Raises AddressRefused where one isn't allowed, BrokerUnavailable where none has an address.
     """
-    policy, found, reasons = _policy(), {}, []
+    policy, addresses, reasons = _policy(), {}, []
     for server in parse_servers(cluster.bootstrap):
         try:
-            found[server] = policy.judge(server.host, server.port)
+            addresses[server] = policy.judge(server.host, server.port)
         except RemoteUnavailable as error:  # one of several servers may be out of the DNS by now
             reasons.append(error.message)
-    if not found:
+    if not addresses:
         raise BrokerUnavailable(
             f"No Kafka broker of {cluster.bootstrap} has an address ({' '.join(reasons)})", bootstrap=cluster.bootstrap
         )
-    return found
+    return addresses
 
 
 def kafka_connection(cluster: Cluster) -> KafkaConnection:
@@ -158,7 +158,7 @@ def kafka_connection(cluster: Cluster) -> KafkaConnection:
     )
 
 
-def connect(cluster: Cluster) -> Connected:
+def connect(cluster: Cluster) -> ClusterConnection:
     """A client of the cluster and its metadata, once all of its brokers are judged.
 
     Raises AddressRefused for an address that the egress policy refuses, BrokerUnavailable where no server answers
@@ -180,7 +180,7 @@ def connect(cluster: Cluster) -> Connected:
                 " here; correct its advertised listeners.",
                 bootstrap=cluster.bootstrap,
             ) from error
-    return Connected(admin, metadata)
+    return ClusterConnection(admin, metadata)
 
 
 def admin_of(cluster: Cluster) -> AdminClient:

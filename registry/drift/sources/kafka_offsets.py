@@ -16,7 +16,7 @@ from typing import Any, Final
 from django.utils import timezone
 
 from registry.drift.models import Source, Topic
-from registry.drift.sources.base import TopicSeen
+from registry.drift.sources.base import ScannedTopic
 from registry.observations import (
     FramedMessages,
     NullMessages,
@@ -85,23 +85,25 @@ def plan_topic(
     # An end before the position says so too, of clusters without topic ids: offsets never go back otherwise.
     goes_back = any(partition in marks and marks[partition].high < next_ for partition, next_ in positions.items())
     restarted = bool(positions) and (is_new or goes_back)
-    known = {} if restarted else dict(positions)
+    next_offsets = {} if restarted else dict(positions)
     if (
         mode != "full"
-        and known
-        and all(known.get(partition, each.low) == each.high for partition, each in marks.items())
+        and next_offsets
+        and all(
+            next_offsets.get(partition, watermarks.low) == watermarks.high for partition, watermarks in marks.items()
+        )
     ):
         return TopicPlan((), restarted=restarted)
     ranges, again = [], False
-    for partition, each in sorted(marks.items()):
-        start = STARTS[mode](each, known.get(partition), tail)
-        if start < each.high:
-            ranges.append(PartitionRange(partition, start, each.high, each.low, each.high))
-            again = again or start < known.get(partition, 0)
+    for partition, watermarks in sorted(marks.items()):
+        start = STARTS[mode](watermarks, next_offsets.get(partition), tail)
+        if start < watermarks.high:
+            ranges.append(PartitionRange(partition, start, watermarks.high, watermarks.low, watermarks.high))
+            again = again or start < next_offsets.get(partition, 0)
     expired = tuple(
-        Expired(partition, known[partition], each.low)
-        for partition, each in sorted(marks.items())
-        if partition in known and known[partition] < each.low
+        Expired(partition, next_offsets[partition], watermarks.low)
+        for partition, watermarks in sorted(marks.items())
+        if partition in next_offsets and next_offsets[partition] < watermarks.low
     )
     return TopicPlan(tuple(ranges), expired if mode == "since_last" else (), restarted, again)
 
@@ -109,50 +111,56 @@ def plan_topic(
 MAX_ROWS: Final = 1000
 
 
-def read_json(topics: Sequence[TopicSeen], observations: Sequence[Observation], *, seconds: float) -> dict[str, Any]:
+def read_json(topics: Sequence[ScannedTopic], observations: Sequence[Observation], *, seconds: float) -> dict[str, Any]:
     """Totals, positions, messages by schema, and what people have to know of it.
 
     `nothing` is true where the source has no topic, or where none could be asked: such a source is not scanned.
     `messages` of 0 without it means that nothing new had come since the last scan. Lists are cut at 1,000 rows;
     `left_out` says of which.
     """
-    totals = next((seen for seen in observations if isinstance(seen, ScanTotals)), None)
-    bounds = {seen.topic: seen.bound_reached for seen in observations if isinstance(seen, TopicTotals)}
-    asked = [topic for topic in topics if not topic.gone and (topic.messages or not topic.problem)]
+    totals = next((observation for observation in observations if isinstance(observation, ScanTotals)), None)
+    bounds = {
+        observation.topic: observation.bound_reached
+        for observation in observations
+        if isinstance(observation, TopicTotals)
+    }
+    readable = [topic for topic in topics if not topic.gone and (topic.messages or not topic.problem)]
     rows: dict[str, list[dict[str, Any]]] = {
         "topics": [_topic(topic, bounds) for topic in topics if topic.messages or topic.gone or topic.problem],
-        "partitions": [_partition(seen) for seen in observations if isinstance(seen, PartitionRead)],
+        "partitions": [
+            _partition(observation) for observation in observations if isinstance(observation, PartitionRead)
+        ],
         "ids": _marks(observations),
         "unframed": _hints(observations),
         "unreadable": [{"topic": topic.name, "reason": topic.problem} for topic in topics if topic.problem],
         "schemas_not_used": [
-            {"framing": seen.framing, "mark": seen.mark, "reason": seen.reason}
-            for seen in observations
-            if isinstance(seen, SchemaNotUsed)
+            {"framing": observation.framing, "mark": observation.mark, "reason": observation.reason}
+            for observation in observations
+            if isinstance(observation, SchemaNotUsed)
         ],
         "expired": [
-            {"topic": each.topic, "partition": each.partition, "start": each.start, "end": each.end}
-            for each in observations
-            if isinstance(each, OffsetsExpired)
+            {"topic": gap.topic, "partition": gap.partition, "start": gap.start, "end": gap.end}
+            for gap in observations
+            if isinstance(gap, OffsetsExpired)
         ],
     }
     return {
-        "nothing": not asked,
+        "nothing": not readable,
         "messages": totals.messages if totals else 0,
         "bytes": totals.bytes if totals else 0,
         "seconds": round(seconds, 2),
         "bound_reached": totals.bound_reached if totals else None,
         "tombstones": _tombstones(observations),
-        "topics_asked": len(asked),
+        "topics_asked": len(readable),
         "topics_read": sum(1 for topic in topics if topic.messages),
         "restarted": sorted(topic.name for topic in topics if topic.restarted),
         "gone": sorted(topic.name for topic in topics if topic.gone),
-        **{name: found[:MAX_ROWS] for name, found in rows.items()},
-        "left_out": {name: len(found) - MAX_ROWS for name, found in rows.items() if len(found) > MAX_ROWS},
+        **{name: items[:MAX_ROWS] for name, items in rows.items()},
+        "left_out": {name: len(items) - MAX_ROWS for name, items in rows.items() if len(items) > MAX_ROWS},
     }
 
 
-def _topic(topic: TopicSeen, bounds: Mapping[str, str | None]) -> dict[str, Any]:
+def _topic(topic: ScannedTopic, bounds: Mapping[str, str | None]) -> dict[str, Any]:
     return {
         "topic": topic.name,
         "messages": topic.messages,
@@ -162,24 +170,24 @@ def _topic(topic: TopicSeen, bounds: Mapping[str, str | None]) -> dict[str, Any]
     }
 
 
-def _partition(seen: PartitionRead) -> dict[str, Any]:
+def _partition(read: PartitionRead) -> dict[str, Any]:
     return {
-        "topic": seen.topic,
-        "partition": seen.partition,
-        "start": seen.start,
-        "end": seen.end,
-        "high": seen.high,
-        "messages": seen.messages,
+        "topic": read.topic,
+        "partition": read.partition,
+        "start": read.start,
+        "end": read.end,
+        "high": read.high,
+        "messages": read.messages,
     }
 
 
 def _marks(observations: Iterable[Observation]) -> list[dict[str, Any]]:
     """Messages by topic, side and mark; `schema_id` is a number where the mark is one."""
     counts: dict[tuple[str, str, str, str], int] = {}
-    for seen in observations:
-        if isinstance(seen, FramedMessages):
-            key = (seen.topic, seen.side, seen.framing, seen.mark)
-            counts[key] = counts.get(key, 0) + seen.span.messages
+    for observation in observations:
+        if isinstance(observation, FramedMessages):
+            key = (observation.topic, observation.side, observation.framing, observation.mark)
+            counts[key] = counts.get(key, 0) + observation.span.messages
     return [
         {
             "topic": topic,
@@ -194,10 +202,10 @@ def _marks(observations: Iterable[Observation]) -> list[dict[str, Any]]:
 
 def _hints(observations: Iterable[Observation]) -> list[dict[str, Any]]:
     counts: dict[tuple[str, str, str], int] = {}
-    for seen in observations:
-        if isinstance(seen, UnframedMessages):
-            key = (seen.topic, seen.side, seen.hint)
-            counts[key] = counts.get(key, 0) + seen.span.messages
+    for observation in observations:
+        if isinstance(observation, UnframedMessages):
+            key = (observation.topic, observation.side, observation.hint)
+            counts[key] = counts.get(key, 0) + observation.span.messages
     return [
         {"topic": topic, "side": side, "hint": hint, "messages": number}
         for (topic, side, hint), number in sorted(counts.items())
@@ -205,14 +213,18 @@ def _hints(observations: Iterable[Observation]) -> list[dict[str, Any]]:
 
 
 def _tombstones(observations: Iterable[Observation]) -> int:
-    return sum(seen.span.messages for seen in observations if isinstance(seen, NullMessages) and seen.side == "value")
+    return sum(
+        observation.span.messages
+        for observation in observations
+        if isinstance(observation, NullMessages) and observation.side == "value"
+    )
 
 
 Place = tuple[str, int]
 
 
 @dataclass(frozen=True)
-class Behind:
+class Backlog:
     """Offsets that scans haven't read yet, of so many topics.
 
     `arriving_per_second` is how many came since the scan before, None where there was none. `scans` is how many more it
@@ -235,7 +247,7 @@ def behind(
     now: datetime,
     seconds_between: float | None,
     interval: float | None,
-) -> Behind | None:
+) -> Backlog | None:
     """What is left after a scan that ended `now`; None where all was read.
 
     `before` are the ends of partitions `seconds_between` ago; `interval` the seconds from scan to scan.
@@ -243,30 +255,30 @@ def behind(
     left = {(read.topic, read.partition): read.high - read.end for read in reads if read.high > read.end}
     if not left:
         return None
-    found = Behind(sum(left.values()), len({topic for topic, _ in left}))
+    result = Backlog(sum(left.values()), len({topic for topic, _ in left}))
     common = [read for read in reads if (read.topic, read.partition) in before]
     if not common or not seconds_between or seconds_between <= 0:
-        return found
+        return result
     came = sum(max(0, read.high - before[read.topic, read.partition]) for read in common)
     arriving = came / seconds_between
-    found = Behind(found.offsets, found.topics, round(arriving, 3))
+    result = Backlog(result.offsets, result.topics, round(arriving, 3))
     if interval is None:
-        return found
+        return result
     read_by_scan = sum(read.end - read.start for read in reads)
     gain = read_by_scan - arriving * interval
     if gain <= 0:
-        return Behind(found.offsets, found.topics, found.arriving_per_second, falls_back=True)
-    scans = math.ceil(found.offsets / gain)
+        return Backlog(result.offsets, result.topics, result.arriving_per_second, falls_back=True)
+    scans = math.ceil(result.offsets / gain)
     try:
         at = now + timedelta(seconds=scans * interval)
     except OverflowError:
-        return Behind(found.offsets, found.topics, found.arriving_per_second, falls_back=True)
-    return Behind(found.offsets, found.topics, found.arriving_per_second, scans, at.isoformat(timespec="seconds"))
+        return Backlog(result.offsets, result.topics, result.arriving_per_second, falls_back=True)
+    return Backlog(result.offsets, result.topics, result.arriving_per_second, scans, at.isoformat(timespec="seconds"))
 
 
-def behind_of(source: Source, observations: Sequence[Observation]) -> dict[str, Any] | None:
+def backlog_of(source: Source, observations: Sequence[Observation]) -> dict[str, Any] | None:
     """The same as JSON, by the source's schedule and what its last scan left; one query."""
-    reads = [each for each in observations if isinstance(each, PartitionRead)]
+    reads = [observation for observation in observations if isinstance(observation, PartitionRead)]
     if all(read.high <= read.end for read in reads):
         return None
     now = timezone.now()
@@ -276,10 +288,10 @@ def behind_of(source: Source, observations: Sequence[Observation]) -> dict[str, 
         rows = last[1].get("partitions", ())
         before = {(row["topic"], row["partition"]): row["high"] for row in rows if "high" in row}
         between = (now - last[0]).total_seconds()
-    took = next((each.seconds for each in observations if isinstance(each, ScanTotals)), 0.0)
+    took = next((observation.seconds for observation in observations if isinstance(observation, ScanTotals)), 0.0)
     interval = max(float(source.every_seconds), took) if source.every_seconds else None
-    found = behind(reads, before, now=now, seconds_between=between, interval=interval)
-    return asdict(found) if found is not None else None
+    result = behind(reads, before, now=now, seconds_between=between, interval=interval)
+    return asdict(result) if result is not None else None
 
 
 def keep_read_from(
@@ -293,25 +305,25 @@ def keep_read_from(
     `restarted` topics were deleted and made again: nothing of before counts.
     """
     reads: dict[str, list[PartitionRead]] = {}
-    for seen in observations:
-        if isinstance(seen, PartitionRead) and seen.topic in topics:
-            reads.setdefault(seen.topic, []).append(seen)
+    for observation in observations:
+        if isinstance(observation, PartitionRead) and observation.topic in topics:
+            reads.setdefault(observation.topic, []).append(observation)
     changed = []
     for name, parts in reads.items():
         row = topics[name]
         is_new = name in restarted
-        known = {} if is_new else dict(row.read_from)
+        begins = {} if is_new else dict(row.read_from)
         positions = {} if is_new else before.get(name, {})
-        moved = {str(part.partition): _since(part, known, positions) for part in parts}
-        if known | moved != row.read_from:
-            row.read_from = known | moved
+        moved = {str(part.partition): _since(part, begins, positions) for part in parts}
+        if begins | moved != row.read_from:
+            row.read_from = begins | moved
             changed.append(row)
     Topic.objects.bulk_update(changed, ["read_from"], batch_size=500)
 
 
-def _since(part: PartitionRead, known: Mapping[str, int], positions: Mapping[str, int]) -> int:
+def _since(part: PartitionRead, begins: Mapping[str, int], positions: Mapping[str, int]) -> int:
     """The earlier beginning where this reading goes on from it, else its own; what expired unread is no gap."""
     partition = str(part.partition)
-    if partition not in known or part.start > max(int(positions.get(partition, 0)), part.low):
+    if partition not in begins or part.start > max(int(positions.get(partition, 0)), part.low):
         return part.start
-    return min(int(known[partition]), part.start)
+    return min(int(begins[partition]), part.start)

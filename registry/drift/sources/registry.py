@@ -40,7 +40,7 @@ from registry.drift.judge.topic_observations import milliseconds
 from registry.drift.models import Connector, SchemaUse, Source, Topic
 from registry.drift.scan.db_retry import patiently
 from registry.drift.scan_context.versions import VersionRow, environment_before, is_last, is_target, version_rows
-from registry.drift.sources.base import Given, OnProgress, ScanResult
+from registry.drift.sources.base import OnProgress, ScanResult, SourceDraft
 from registry.errors import InvalidSource, RemoteUnavailable, SchemadeskError
 from registry.subjects.models import Config, Context, Mode, Registry, SchemaVersion
 from registry.subjects.policy.change_guard import unrequested
@@ -56,14 +56,14 @@ _REGISTERING: Final = ("avro", "protobuf", "jsonschema")
 
 def connector_settings(registry: Registry) -> tuple[tuple[ConnectorSettings, ...], tuple[str, ...]]:
     """The settings of the connectors that are sources of the registry, and the names of those that can't be read."""
-    found, unknown = [], []
+    settings, unknown = [], []
     rows = Connector.objects.filter(source__registry=registry).order_by("name")[:MAX_CONNECTORS]
     for row in rows:
         try:
-            found.append(ConnectorSettings(row.name, settings_of(_config(row))))
+            settings.append(ConnectorSettings(row.name, settings_of(_config(row))))
         except SchemadeskError:  # the checklist says that it isn't known; the connector's own source says why
             unknown.append(row.name)
-    return tuple(found), tuple(unknown)
+    return tuple(settings), tuple(unknown)
 
 
 def settings_of(config: Mapping[str, Any]) -> dict[str, str | None]:
@@ -81,12 +81,12 @@ def settings_of(config: Mapping[str, Any]) -> dict[str, str | None]:
 def _config(row: Connector) -> Mapping[str, Any]:
     connection = parse_connection(row.connect_url, user=row.connect_user, secret=row.connect_secret)
     with OutgoingClient(connection, limits=LIMITS) as client:
-        answer = client.call("GET", f"/connectors/{quote(row.name, safe='')}/config")
-    config = answer.json(f"The configuration of {row.name[:80]!r}") if answer.status == 200 else None
+        response = client.call("GET", f"/connectors/{quote(row.name, safe='')}/config")
+    config = response.json(f"The configuration of {row.name[:80]!r}") if response.status == 200 else None
     if not isinstance(config, dict):
         raise RemoteUnavailable(
-            f"Kafka Connect at {connection.netloc} answers {answer.status} for the configuration of {row.name[:80]!r}.",
-            status=answer.status,
+            f"Kafka Connect at {connection.netloc} answers {response.status} for the configuration of {row.name[:80]!r}.",
+            status=response.status,
         )
     return config
 
@@ -217,16 +217,18 @@ def _differing(registry: Registry) -> tuple[tuple[RegisteredVersion, str], ...]:
         version=OuterRef("version"),
         deleted_at=None,
     ).exclude(schema__fingerprint=OuterRef("schema__fingerprint"))
-    wanted = Q(Exists(others), deleted_at=None, releases__isnull=True)
-    return tuple((row.version, previous.name) for row in version_rows(registry, wanted, ghosts=None)[:MAX_ROWS])
+    condition = Q(Exists(others), deleted_at=None, releases__isnull=True)
+    return tuple((row.version, previous.name) for row in version_rows(registry, condition, ghosts=None)[:MAX_ROWS])
 
 
 def _registered(
     registry: Registry, now: datetime, ghosts: Q | None
 ) -> tuple[tuple[RegisteredVersion, int | None], ...]:
     """Versions that came through REST lately, with the time of the first message that carries their schema."""
-    wanted = Q(deleted_at=None, created_at__gte=now - LATELY, door__in=sorted(REST_DOORS), imported=False)
-    rows = sorted(version_rows(registry, wanted, ghosts=ghosts), key=lambda row: -row.version.registered_at)[:MAX_ROWS]
+    condition = Q(deleted_at=None, created_at__gte=now - LATELY, door__in=sorted(REST_DOORS), imported=False)
+    rows = sorted(version_rows(registry, condition, ghosts=ghosts), key=lambda row: -row.version.registered_at)[
+        :MAX_ROWS
+    ]
     first = _first_messages(registry, rows)
     return tuple((row.version, first.get((row.context, row.version.schema_id))) for row in rows)
 
@@ -240,11 +242,11 @@ def _first_messages(registry: Registry, rows: Iterable[VersionRow]) -> dict[tupl
         .annotate(first=Min("first_time"))
         .order_by()
     )
-    found: dict[tuple[str, int], int] = {}
+    first_times: dict[tuple[str, int], int] = {}
     for use in uses:
         key = use["topic__source__context"] or DEFAULT_CONTEXT, int(use["schema_id"] or 0)
-        found[key] = min(milliseconds(use["first"]), found.get(key, milliseconds(use["first"])))
-    return found
+        first_times[key] = min(milliseconds(use["first"]), first_times.get(key, milliseconds(use["first"])))
+    return first_times
 
 
 # ---- levels and modes ---------------------------------------------------------------------------------------------
@@ -325,11 +327,11 @@ def _may_register(registry: Registry) -> tuple[str, ...]:
 
 def _live(registry: Registry, levels: _Settings, now: datetime) -> tuple[LiveVersions, ...]:
     """The versions of each subject whose schema stands in messages that their topic still keeps."""
-    kept = Q(topic__compacted=True) | Q(topic__retention_ms=None) | Q(topic__retention_ms__lt=0)
+    is_retained = Q(topic__compacted=True) | Q(topic__retention_ms=None) | Q(topic__retention_ms__lt=0)
     rows = (
         SchemaUse.objects.filter(topic__source__registry=registry, schema_id__isnull=False, topic__gone_at=None)
         .values("topic__source__context", "schema_id", retention=F("topic__retention_ms"))
-        .annotate(last=Max("last_time"), always=Max("messages", filter=kept))
+        .annotate(last=Max("last_time"), always=Max("messages", filter=is_retained))
         .order_by()
     )
     ids: dict[str, set[int]] = {}
@@ -339,32 +341,32 @@ def _live(registry: Registry, levels: _Settings, now: datetime) -> tuple[LiveVer
             ids.setdefault(context, set()).add(int(row["schema_id"] or 0))
     if not ids:
         return ()
-    wanted = Q()
+    condition = Q()
     for context, numbers in ids.items():
-        wanted |= Q(subject__context__name=context, schema__schema_id__in=numbers)
-    found: dict[tuple[str, str], set[int]] = {}
-    for version in version_rows(registry, wanted & Q(deleted_at=None), ghosts=None):
-        found.setdefault((version.context, version.name), set()).add(version.version.version)
+        condition |= Q(subject__context__name=context, schema__schema_id__in=numbers)
+    numbers_by_subject: dict[tuple[str, str], set[int]] = {}
+    for version in version_rows(registry, condition & Q(deleted_at=None), ghosts=None):
+        numbers_by_subject.setdefault((version.context, version.name), set()).add(version.version.version)
     return tuple(
         LiveVersions(
             subject=SubjectName(context, name).qualified,
             level=_effective(levels, DEFAULT_LEVEL, (context, name)),
             versions=tuple(sorted(numbers)),
         )
-        for (context, name), numbers in sorted(found.items())
+        for (context, name), numbers in sorted(numbers_by_subject.items())
     )
 
 
 class RegistryRules:
     """A registry's own tables."""
 
-    def check(self, given: Given) -> str:
+    def check(self, draft: SourceDraft) -> str:
         """The name under which the source is stored: the registry's. Raises InvalidSource for a cluster or patterns."""
-        if given.cluster is not None or given.include or given.exclude:
+        if draft.cluster is not None or draft.include or draft.exclude:
             raise InvalidSource(
                 "A source of the kind registry has no cluster and no patterns: it reads its own tables."
             )
-        return given.name.strip() or given.registry.name
+        return draft.name.strip() or draft.registry.name
 
     def scan(self, source: Source, *, tag: str, on_progress: OnProgress) -> ScanResult:
         """Read the tables and judge them."""
@@ -374,16 +376,18 @@ class RegistryRules:
         on_progress(1, 2, "reading the configurations of connectors")
         connectors, unknown = patiently(lambda: connector_settings(source.registry))
         facts = replace(facts, connectors=connectors, connectors_unknown=unknown)
-        found = in_order(judge_registry(facts))
-        return ScanResult(findings=tuple(found), read=_read(facts, found, time.monotonic() - started), complete=True)
+        findings = in_order(judge_registry(facts))
+        return ScanResult(
+            findings=tuple(findings), read=_read(facts, findings, time.monotonic() - started), complete=True
+        )
 
 
-def _read(facts: RegistryFacts, found: Any, seconds: float) -> dict[str, Any]:
+def _read(facts: RegistryFacts, findings: Any, seconds: float) -> dict[str, Any]:
     """What the page shows: the advice with whether it is followed, and what was looked at."""
     return {
         "nothing": False,
         "seconds": round(seconds, 2),
-        "advice": checklist(facts, found),
+        "advice": checklist(facts, findings),
         "looked_at": {
             "settings": len(facts.levels) + len(facts.modes),
             "versions_registered_lately": len(facts.registered),

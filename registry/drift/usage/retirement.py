@@ -55,24 +55,24 @@ def ask_clusters(
     by_cluster: dict[int, list[Topic]] = {}
     for row in rows.select_related("source"):
         by_cluster.setdefault(row.source.cluster_id or 0, []).append(row)
-    found, positions, problems = dict(stored), [], []
+    retention, positions, problems = dict(stored), [], []
     clusters = Cluster.objects.in_bulk(list(by_cluster)[:MAX_CLUSTERS])
     if len(by_cluster) > MAX_CLUSTERS:
         problems.append(f"only {MAX_CLUSTERS} of {len(by_cluster)} clusters were asked")
     for number, cluster in clusters.items():
-        asking = _Asking(cluster)
+        asking = _ClusterReader(cluster)
         try:
-            found |= asking.retention(by_cluster[number], stored)
+            retention |= asking.retention(by_cluster[number], stored)
             positions += asking.groups([topic for topic in by_cluster[number] if topic.pk in used])
         except SchemadeskError as error:
             problems.append(f"{cluster.name}: {error.message}")
         except (KafkaException, FutureTimeout) as error:
             problems.append(f"{cluster.name}: {_words(error)}")
         problems += [f"{cluster.name}: {problem}" for problem in asking.problems]
-    return found, Groups(tuple(positions), "; ".join(problems)), tuple(problems)
+    return retention, Groups(tuple(positions), "; ".join(problems)), tuple(problems)
 
 
-class _Asking:
+class _ClusterReader:
     """Calls to one cluster, all of them within one deadline."""
 
     def __init__(self, cluster: Cluster) -> None:
@@ -91,44 +91,44 @@ class _Asking:
     def retention(self, topics: Sequence[Topic], stored: Mapping[int, Retention]) -> dict[int, Retention]:
         """What lets the data of these topics go, with their offsets."""
         admin = self._admin
-        asked = [topic for topic in topics if topic.partitions][:MAX_PARTITIONS]
+        listed = [topic for topic in topics if topic.partitions][:MAX_PARTITIONS]
         configs = admin.describe_configs(
-            [ConfigResource(ResourceType.TOPIC, topic.name) for topic in asked], request_timeout=self._left()
+            [ConfigResource(ResourceType.TOPIC, topic.name) for topic in listed], request_timeout=self._left()
         )
         values = {resource.name: self._result(future) for resource, future in configs.items()}
-        lows, highs = self._offsets(asked, OffsetSpec.earliest()), self._offsets(asked, OffsetSpec.latest())
-        found = {}
-        for topic in asked:
-            known = replace(stored[topic.pk], lows=lows.get(topic.name), highs=highs.get(topic.name))
+        lows, highs = self._offsets(listed, OffsetSpec.earliest()), self._offsets(listed, OffsetSpec.latest())
+        by_topic = {}
+        for topic in listed:
+            entry = replace(stored[topic.pk], lows=lows.get(topic.name), highs=highs.get(topic.name))
             config = values.get(topic.name)
             if config is not None:
                 policies = {policy.strip() for policy in config["cleanup.policy"].value.split(",")}
-                known = replace(
-                    known,
+                entry = replace(
+                    entry,
                     compacted="compact" in policies,
                     deletes="delete" in policies,
                     ms=int(config["retention.ms"].value),
                 )
-            found[topic.pk] = known
-        return found
+            by_topic[topic.pk] = entry
+        return by_topic
 
     def _offsets(self, topics: Sequence[Topic], spec: OffsetSpec) -> dict[str, dict[int, int]]:
         """By topic and partition; a topic with a partition that doesn't answer is left out."""
-        asked = {
+        specs = {
             TopicPartition(topic.name, partition): spec for topic in topics for partition in range(topic.partitions)
         }
-        if len(asked) > MAX_PARTITIONS:
-            self.problems.append(f"{len(asked):,} partitions are too many to ask for their offsets")
+        if len(specs) > MAX_PARTITIONS:
+            self.problems.append(f"{len(specs):,} partitions are too many to ask for their offsets")
             return {}
-        found: dict[str, dict[int, int]] = {}
+        by_topic: dict[str, dict[int, int]] = {}
         missing = set()
-        for place, future in self._admin.list_offsets(asked, request_timeout=self._left()).items():
-            answer = self._result(future)
-            if answer is None:
-                missing.add(place.topic)
+        for partition_key, future in self._admin.list_offsets(specs, request_timeout=self._left()).items():
+            result = self._result(future)
+            if result is None:
+                missing.add(partition_key.topic)
             else:
-                found.setdefault(place.topic, {})[place.partition] = answer.offset
-        return {topic: offsets for topic, offsets in found.items() if topic not in missing}
+                by_topic.setdefault(partition_key.topic, {})[partition_key.partition] = result.offset
+        return {topic: offsets for topic, offsets in by_topic.items() if topic not in missing}
 
     def groups(self, topics: Sequence[Topic]) -> list[GroupPosition]:
         """What the groups have committed for these topics."""
@@ -147,16 +147,16 @@ class _Asking:
             ]
             for name in names[:MAX_GROUPS]
         ]
-        found: list[GroupPosition] = []
+        positions: list[GroupPosition] = []
         for name, future in zip(names, futures, strict=False):
-            answer = self._result(future)
-            places = answer.topic_partitions if answer is not None else ()
-            found += [
-                GroupPosition(name, numbers[place.topic], place.partition, place.offset)
-                for place in places
-                if place.topic in numbers and place.offset >= 0
+            result = self._result(future)
+            partitions = result.topic_partitions if result is not None else ()
+            positions += [
+                GroupPosition(name, numbers[partition.topic], partition.partition, partition.offset)
+                for partition in partitions
+                if partition.topic in numbers and partition.offset >= 0
             ]
-        return found
+        return positions
 
     def _result(self, future: Future[Any]) -> Any:
         """An answer, or None and the problem noted once."""
@@ -269,17 +269,17 @@ def data_evidence(registry: Registry, subject: SubjectName, versions: Sequence[i
     lasting = {number: item if item.ms is not None else replace(item, ms=-1) for number, item in stored.items()}
     own = [topic for topic in use.coverage if topic.is_own and topic.gone_at is None]
     as_of = min((topic.checked_at for topic in own if topic.checked_at), default=None)  # what is told is no newer
-    now, found = timezone.now(), {}
+    now, by_version = timezone.now(), {}
     for version in use.versions:
         if version.version not in versions:
             continue
         # What wasn't read doesn't count against what was seen.
-        seen = version.messages and not version.is_shared
-        judge = judge_topics if seen else judge_data
+        has_messages = version.messages and not version.is_shared
+        judge = judge_topics if has_messages else judge_data
         judged = combined(list(judge(version, use.coverage, lasting, Groups(), now)))
         in_use = _IN_USE[judged.answer]
-        found[version.version] = [Evidence("data", in_use, judged.reasons[0].sentence, judged.date, as_of)]
-    return found
+        by_version[version.version] = [Evidence("data", in_use, judged.reasons[0].sentence, judged.date, as_of)]
+    return by_version
 
 
 def retirement_dict(retirement: Retirement) -> dict[str, Any]:

@@ -124,11 +124,11 @@ def _counted(names: Sequence[str], hidden: int) -> str:
 def combined(reasons: Sequence[Reason]) -> Retirement:
     """The worst answer of all; the date is the last of those named."""
     ordered = sorted(reasons, key=lambda item: WORST_FIRST.index(item.answer))
-    answer = ordered[0].answer if ordered else "unknown"
+    worst = ordered[0].answer if ordered else "unknown"
     dates = [item.date for item in ordered if item.date is not None]
-    if answer == "not_before":
+    if worst == "not_before":
         ordered.sort(key=lambda item: item.date or datetime.min.replace(tzinfo=UTC), reverse=True)
-    return Retirement(answer, max(dates, default=None) if answer == "not_before" else None, tuple(ordered))
+    return Retirement(worst, max(dates, default=None) if worst == "not_before" else None, tuple(ordered))
 
 
 def judge_data(

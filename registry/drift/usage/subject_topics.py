@@ -24,13 +24,13 @@ def uses_of(registry: Registry, subject: SubjectName, rows: Sequence[SchemaVersi
     ids = {row.schema.schema_id for row in rows}
     named = Q(framing="content_type", mark__contains=f".{subject.subject}.v")
     by_id = Q(framing="id", schema_id__in=ids) | Q(framing="id", mark__in=[str(number) for number in ids])
-    wanted = (
+    condition = (
         (by_id & Q(topic__source__context__in=_context_names(subject.context)))
         | Q(framing="guid", mark__in=[str(row.schema.guid) for row in rows])
         | named
     )
-    found = SchemaUse.objects.filter(wanted, topic__source__registry=registry)
-    return list(found.order_by("topic_id", "side", "framing", "mark", "partition"))
+    uses = SchemaUse.objects.filter(condition, topic__source__registry=registry)
+    return list(uses.order_by("topic_id", "side", "framing", "mark", "partition"))
 
 
 def _context_names(context: str) -> tuple[str, ...]:
@@ -53,20 +53,22 @@ def is_of(use: SchemaUse, row: SchemaVersion, subject: SubjectName) -> bool:
 def topics_of(registry: Registry, subject: SubjectName, used: Iterable[int]) -> dict[int, Topic]:
     """The topics with such messages, those that scans found to be the subject's, and that of its name."""
     names = [subject.subject.removesuffix(f"-{side}") for side in SIDES if subject.subject.endswith(f"-{side}")]
-    wanted = Q(pk__in=set(used)) | Q(name__in=names, source__context__in=_context_names(subject.context))
+    condition = Q(pk__in=set(used)) | Q(name__in=names, source__context__in=_context_names(subject.context))
     for side in SIDES:
         for name in {subject.subject, subject.qualified}:
-            wanted |= Q(**{f"subjects__{side}__contains": [name]})
+            condition |= Q(**{f"subjects__{side}__contains": [name]})
     rows = (
-        Topic.objects.filter(wanted, source__registry=registry).select_related("source__cluster").order_by("name", "pk")
+        Topic.objects.filter(condition, source__registry=registry)
+        .select_related("source__cluster")
+        .order_by("name", "pk")
     )
     return {row.pk: row for row in rows}
 
 
 def own_topics(registry: Registry, subject: SubjectName) -> list[int]:
     """The topics that scans found to be the subject's, and that of its name where they found none for it."""
-    found = topics_of(registry, subject, ()).values()
-    return [row.pk for row in found if any(owner_of(row, side, subject) == "this" for side in SIDES)]
+    topics = topics_of(registry, subject, ()).values()
+    return [row.pk for row in topics if any(owner_of(row, side, subject) == "this" for side in SIDES)]
 
 
 def owner_of(topic: Topic, side: str, subject: SubjectName) -> Literal["this", "other", "unknown"]:
@@ -78,7 +80,7 @@ def owner_of(topic: Topic, side: str, subject: SubjectName) -> Literal["this", "
 
 
 @dataclass(frozen=True)
-class Others:
+class OtherVersions:
     """Versions of other subjects: by name those that the reader may read, by number the rest."""
 
     names: tuple[str, ...] = ()
@@ -89,7 +91,7 @@ class Others:
 Readable = Callable[[str], bool]
 
 
-def shared_with(rows: Sequence[SchemaVersion], readable: Readable) -> dict[int, Others]:
+def shared_with(rows: Sequence[SchemaVersion], readable: Readable) -> dict[int, OtherVersions]:
     """By schema: the live versions of other subjects that have it."""
     own = rows[0].subject_id
     others = (
@@ -98,19 +100,19 @@ def shared_with(rows: Sequence[SchemaVersion], readable: Readable) -> dict[int, 
         .order_by("subject__name", "version")
         .values_list("schema_id", "subject__context__name", "subject__name", "version")
     )
-    found: dict[int, dict[tuple[str, int], None]] = {}
+    by_schema: dict[int, dict[tuple[str, int], None]] = {}
     for schema, context, name, version in others:
-        found.setdefault(schema, {})[SubjectName(context, name).qualified, version] = None
-    return {schema: _in_sight(versions, readable) for schema, versions in found.items()}
+        by_schema.setdefault(schema, {})[SubjectName(context, name).qualified, version] = None
+    return {schema: _in_sight(versions, readable) for schema, versions in by_schema.items()}
 
 
-def _in_sight(versions: Iterable[tuple[str, int]], readable: Readable) -> Others:
+def _in_sight(versions: Iterable[tuple[str, int]], readable: Readable) -> OtherVersions:
     listed = list(versions)
     names = tuple(f"{subject} version {version}" for subject, version in listed if readable(subject))
-    return Others(names, len(listed) - len(names))
+    return OtherVersions(names, len(listed) - len(names))
 
 
-def referrers_of(rows: Sequence[SchemaVersion], readable: Readable) -> dict[int, Others]:
+def referrers_of(rows: Sequence[SchemaVersion], readable: Readable) -> dict[int, OtherVersions]:
     """By version: the live versions whose schema refers to it."""
     own = [row.pk for row in rows]
     links = (
@@ -123,10 +125,10 @@ def referrers_of(rows: Sequence[SchemaVersion], readable: Readable) -> dict[int,
             "schema__versions__version",
         )
     )
-    found: dict[int, set[tuple[str, int]]] = {}
+    by_target: dict[int, set[tuple[str, int]]] = {}
     for target, context, name, version in links:
-        found.setdefault(target, set()).add((SubjectName(context or DEFAULT_CONTEXT, name).qualified, version))
-    return {target: _in_sight(sorted(versions), readable) for target, versions in found.items()}
+        by_target.setdefault(target, set()).add((SubjectName(context or DEFAULT_CONTEXT, name).qualified, version))
+    return {target: _in_sight(sorted(versions), readable) for target, versions in by_target.items()}
 
 
 @dataclass(frozen=True)
@@ -145,7 +147,7 @@ class CarryingTopic:
 
 def carrying_topics(registry: Registry, subject: SubjectName) -> tuple[CarryingTopic, ...]:
     """The topics that are there, by name; one query."""
-    found = []
+    topics = []
     for row in topics_of(registry, subject, ()).values():
         if row.gone_at is not None:
             continue
@@ -153,8 +155,8 @@ def carrying_topics(registry: Registry, subject: SubjectName) -> tuple[CarryingT
             if owner_of(row, side, subject) == "this":
                 is_found = bool(row.subjects.get(side))
                 strategies = _leading(f"{row.name}-{side}" == subject.subject, row.strategies.get(side) or ())
-                found.append(CarryingTopic(row.name, row.source_id, side, strategies, is_found))
-    return tuple(found)
+                topics.append(CarryingTopic(row.name, row.source_id, side, strategies, is_found))
+    return tuple(topics)
 
 
 def _leading(is_topic_name: bool, strategies: list[str] | tuple[str, ...]) -> tuple[str, ...]:
@@ -165,7 +167,7 @@ def _leading(is_topic_name: bool, strategies: list[str] | tuple[str, ...]) -> tu
 
 
 @dataclass(frozen=True)
-class Carried:
+class SubjectCarriers:
     """How many topics a subject's messages are in, how many queries read it, and when the newest message seen was made."""
 
     topics: int = 0
@@ -173,7 +175,7 @@ class Carried:
     last_seen: datetime | None = None
 
 
-NOTHING: Final = Carried()
+NOTHING: Final = SubjectCarriers()
 
 # A topic carries the subjects that scans found in its messages, and those that are called like it; a name that a source
 # writes without a context is of the source's own.
@@ -218,11 +220,11 @@ WHERE topics.number > 0 OR queries.number > 0
 """
 
 
-def carried_of(registry: Registry, subjects: Collection[SubjectName]) -> dict[str, Carried]:
+def carriers_of(registry: Registry, subjects: Collection[SubjectName]) -> dict[str, SubjectCarriers]:
     """What carries each of the subjects, by its qualified name, those of which nothing is known left out; one query."""
     if not subjects:
         return {}
-    given: dict[str, Any] = {
+    parameters: dict[str, Any] = {
         "registry": registry.pk,
         "contexts": [name.context for name in subjects],
         "names": [name.subject for name in subjects],
@@ -230,8 +232,8 @@ def carried_of(registry: Registry, subjects: Collection[SubjectName]) -> dict[st
         "sides": list(SIDES),
     }
     with connection.cursor() as cursor:
-        cursor.execute(_CARRIED, given)
-        return {name: Carried(topics, queries, seen) for name, topics, queries, seen in cursor.fetchall()}
+        cursor.execute(_CARRIED, parameters)
+        return {name: SubjectCarriers(topics, queries, seen_at) for name, topics, queries, seen_at in cursor.fetchall()}
 
 
 #: A schema id is one of its source's context, however that is written there; a GUID is one everywhere. Where scans found

@@ -72,34 +72,38 @@ def orphans_of(registry: Registry, *, by: Actor, after: str = "", limit: int = 5
     )
     if not topics:
         return Orphans((), 0, 0, 0, "")
-    carried = carried_by(topics)
-    seen = Seen(registry)
+    carried = subjects_of_topics(topics)
+    seen_schemas = MessageMarks(registry)
     start = parse_subject(after) if after else SubjectName("", "")
-    found = []
+    orphans = []
     with connection.cursor() as cursor:
         cursor.execute(_UNREFERRED, {"registry": registry.pk})
         for context, name, versions, newest, since, ids, guids in cursor:
             subject = SubjectName(context, name)
-            if subject in carried or seen.has(subject, ids, guids):
+            if subject in carried or seen_schemas.has(subject, ids, guids):
                 continue
             if may(by, "schema.read", registry=registry.name, subject=subject.qualified):
-                found.append(Orphan(subject, versions, newest, since))
-    rest = [row for row in found if (row.subject.context, row.subject.subject) > (start.context, start.subject)]
+                orphans.append(Orphan(subject, versions, newest, since))
+    rest = [row for row in orphans if (row.subject.context, row.subject.subject) > (start.context, start.subject)]
     shown = rest[: max(1, min(limit, MAX_ROWS))]
     more = shown[-1].subject.qualified if len(rest) > len(shown) else ""
-    return Orphans(tuple(shown), len(found), len(topics), sum(read is not None for *_, read in topics), more)
+    return Orphans(tuple(shown), len(orphans), len(topics), sum(read is not None for *_, read in topics), more)
 
 
-def carried_by(topics: Iterable[tuple[str, object, str, datetime | None]]) -> set[SubjectName]:
+def subjects_of_topics(topics: Iterable[tuple[str, object, str, datetime | None]]) -> set[SubjectName]:
     """The subjects that a topic has, by what scans found or by its name."""
-    found: set[SubjectName] = set()
+    subjects_found: set[SubjectName] = set()
     for name, subjects, context, _ in topics:
-        place = _context(context)
+        context_name = _context(context)
         listed = subjects if isinstance(subjects, dict) else {}
         for side in SIDES:
-            found.add(SubjectName(place, f"{name}-{side}"))
-            found |= {parse_subject(each, context=place) for each in listed.get(side) or () if isinstance(each, str)}
-    return found
+            subjects_found.add(SubjectName(context_name, f"{name}-{side}"))
+            subjects_found |= {
+                parse_subject(subject, context=context_name)
+                for subject in listed.get(side) or ()
+                if isinstance(subject, str)
+            }
+    return subjects_found
 
 
 def _context(written: str) -> str:
@@ -108,7 +112,7 @@ def _context(written: str) -> str:
     return name if name.startswith(".") else f".{name}"
 
 
-class Seen:
+class MessageMarks:
     """The marks of all messages that were seen; ids are those of a source's context."""
 
     def __init__(self, registry: Registry) -> None:
@@ -163,18 +167,18 @@ def needed_subjects(registry: Registry) -> str | None:
     topics = list(rows.values_list("name", "subjects", "source__context", "read_at"))
     if not topics:
         return None
-    carried, seen = carried_by(topics), Seen(registry)
-    ids = [(context, int(mark)) for context, mark in seen.ids if mark.isdecimal() and len(mark) < 18]
-    parts = [kind.split(".") for kind in seen.types]
-    given: dict[str, Any] = {
+    carried, seen_schemas = subjects_of_topics(topics), MessageMarks(registry)
+    ids = [(context, int(mark)) for context, mark in seen_schemas.ids if mark.isdecimal() and len(mark) < 18]
+    parts = [kind.split(".") for kind in seen_schemas.types]
+    parameters: dict[str, Any] = {
         "registry": registry.pk,
         "contexts": [name.context for name in carried],
         "names": [name.subject for name in carried],
         "id_contexts": [context for context, _ in ids],
         "ids": [number for _, number in ids],
-        "guids": list(seen.guids),
-        "types": [".".join(words[start:]) for words in parts for start in range(1, len(words))],
+        "guids": list(seen_schemas.guids),
+        "types": [".".join(labels[start:]) for labels in parts for start in range(1, len(labels))],
     }
     with connection.cursor() as cursor:
-        cursor.execute(_NEEDED, given)
+        cursor.execute(_NEEDED, parameters)
         return cursor.fetchone()[0] or "{}"

@@ -14,7 +14,7 @@ from registry.access.permission_filters import extent_of
 from registry.access.roles import Actor, may
 from registry.drift.models import SIDES, SchemaUse, Topic
 from registry.drift.usage.subject_topics import (
-    Others,
+    OtherVersions,
     Readable,
     is_of,
     owner_of,
@@ -149,10 +149,10 @@ class SubjectUse:
 
     def version(self, number: int) -> VersionUse:
         """One of them. Raises VersionNotFound."""
-        found = next((item for item in self.versions if item.version == number), None)
-        if found is None:
+        match = next((item for item in self.versions if item.version == number), None)
+        if match is None:
             raise VersionNotFound(f"Version {number} not found.", version=number)
-        return found
+        return match
 
 
 def moment(time: datetime | None) -> str:
@@ -180,11 +180,11 @@ def usage_of(registry: Registry, subject: SubjectName, *, by: Actor | None) -> S
     for row in rows:
         listed = tuple(_by_topic((use for use in uses if is_of(use, row, subject)), topics, subject))
         shown_topics = tuple(item for item in listed if item.topic_id not in hidden)
-        known = _version(row, shown_topics, is_latest=row.version == latest)
-        same, referring = shared.get(row.schema_id, Others()), referrers.get(row.pk, Others())
+        version_use = _version(row, shown_topics, is_latest=row.version == latest)
+        same, referring = shared.get(row.schema_id, OtherVersions()), referrers.get(row.pk, OtherVersions())
         versions.append(
             replace(
-                known,
+                version_use,
                 topics_hidden=len(listed) - len(shown_topics),
                 shared_with=same.names,
                 shared_hidden=same.hidden,
@@ -246,10 +246,10 @@ def _rows(registry: Registry, subject: SubjectName) -> list[SchemaVersion]:
     rows = SchemaVersion.objects.filter(
         subject__context__registry=registry, subject__context__name=subject.context, subject__name=subject.subject
     )
-    found = list(rows.select_related("schema").order_by("version"))
-    if not found:
+    versions = list(rows.select_related("schema").order_by("version"))
+    if not versions:
         raise SubjectNotFound(f"Subject '{subject.qualified}' not found.", subject=subject.qualified)
-    return found
+    return versions
 
 
 def _coverages(
@@ -269,9 +269,9 @@ def _by_topic(uses: Iterable[SchemaUse], topics: Mapping[int, Topic], subject: S
     grouped: dict[tuple[int, str, str, str], list[SchemaUse]] = {}
     for use in uses:
         grouped.setdefault((use.topic_id, use.side, use.framing, use.mark), []).append(use)
-    for (topic_id, side, framing, mark), found in grouped.items():
+    for (topic_id, side, framing, mark), group in grouped.items():
         topic = topics[topic_id]
-        messages = sum(use.messages for use in found)
+        messages = sum(use.messages for use in group)
         yield TopicUse(
             topic_id=topic_id,
             topic=topic.name,
@@ -283,9 +283,9 @@ def _by_topic(uses: Iterable[SchemaUse], topics: Mapping[int, Topic], subject: S
             owner=owner_of(topic, side, subject),
             messages=messages,
             share=min(1.0, messages / topic.messages) if topic.messages else None,
-            first_time=min(use.first_time for use in found),
-            last_time=max(use.last_time for use in found),
-            partitions=tuple(_partition(use) for use in found),
+            first_time=min(use.first_time for use in group),
+            last_time=max(use.last_time for use in group),
+            partitions=tuple(_partition(use) for use in group),
         )
 
 

@@ -59,9 +59,9 @@ def browser(person: Callable[[str], Actor]) -> Callable[[str], Client]:
     return make
 
 
-def seen(answer: Any) -> str:
+def seen(response: Any) -> str:
     """What a person reads of a page: without markup, white space folded."""
-    text = re.sub(r"</?(?:b|bdi|code|svg|use)\b[^>]*>", "", answer.content.decode())
+    text = re.sub(r"</?(?:b|bdi|code|svg|use)\b[^>]*>", "", response.content.decode())
     return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", text)).split())
 
 
@@ -76,9 +76,9 @@ def test_the_form_starts_from_what_is_stored_and_leads_to_a_report(browser: Call
     assert "Nothing is started" in seen(client.get(NEW))
     loaded = client.post(NEW, {"path": TOTALS, "plan": "", "do": "load"})
     assert loaded.status_code == 200
-    found = re.search(r"<textarea[^>]*>\s*(.*?)</textarea>", loaded.content.decode(), re.DOTALL)
-    assert found
-    plan = html.unescape(found[1])
+    textarea = re.search(r"<textarea[^>]*>\s*(.*?)</textarea>", loaded.content.decode(), re.DOTALL)
+    assert textarea
+    plan = html.unescape(textarea[1])
     assert json.loads(plan) == {
         "api": "transformWithState",
         "language": "python",
@@ -93,13 +93,13 @@ def test_the_form_starts_from_what_is_stored_and_leads_to_a_report(browser: Call
     assert sent.status_code == 302
     page = client.get(sent["Location"])
     text = seen(page)
-    for said in (
+    for phrase in (
         "Loses data",
         "status removed and state added look like one field renamed",
         "customer_totals",
         "2 → 3 of 16",
     ):
-        assert said in text
+        assert phrase in text
     again = client.get(f"{NEW}?again={StateCheck.objects.get().pk}")
     assert "state STRING" in seen(again)
     assert "loses data" in seen(client.get(NEW))
@@ -151,10 +151,10 @@ def test_the_report_comes_as_a_file_and_says_the_same(browser: Callable[[str], C
 def test_what_can_not_be_checked_is_said_and_kept_in_the_form(
     browser: Callable[[str], Client], sent: dict[str, str], says: str
 ) -> None:
-    answer = browser("steward").post(NEW, sent | {"do": "check"})
-    assert answer.status_code == 422
-    assert says in seen(answer)
-    assert "<script>alert" not in answer.content.decode()
+    response = browser("steward").post(NEW, sent | {"do": "check"})
+    assert response.status_code == 422
+    assert says in seen(response)
+    assert "<script>alert" not in response.content.decode()
     assert not StateCheck.objects.exists()
 
 
@@ -165,31 +165,31 @@ def test_other_operators_are_not_checked_in_one_word_everywhere(
 ) -> None:
     client = browser("steward")
     path, plan = str(FIXTURES / fixture), {"variables": [{"name": "v", "value_schema": "a INT"}]}
-    answer = (
+    document = (
         api("steward")
         .post("/api/v1/state-checks", json.dumps({"checkpoint": path, "plan": plan}), content_type="application/json")
         .json()
     )
-    report = answer["report"]
+    report = document["report"]
     DOCUMENTED.validate(report)
-    assert (answer["verdict"], report["verdict"], report["starts"], report["error"]) == (
+    assert (document["verdict"], report["verdict"], report["starts"], report["error"]) == (
         "not checked", "not checked", None, "",
     )  # fmt: skip
-    assert {each["status"] for each in report["variables"]} == {"not checked"}
-    page = client.get(answer["url"])
+    assert {variable["status"] for variable in report["variables"]} == {"not checked"}
+    page = client.get(document["url"])
     texts = [
         seen(page),
         *(
-            client.get(f"{answer['url']}/export?format={kind}").content.decode()
+            client.get(f"{document['url']}/export?format={kind}").content.decode()
             for kind in ("text", "markdown", "json")
         ),
     ]
     for text in texts:
         assert "not checked" in text.lower()
         assert not [
-            said
-            for said in ("Unchanged", "Nothing changes", "unchanged", "No evolution", "no evolution is")
-            if said in text
+            phrase
+            for phrase in ("Unchanged", "Nothing changes", "unchanged", "No evolution", "no evolution is")
+            if phrase in text
         ]
     assert "verdict-unknown" in page.content.decode()
     assert "verdict-breaks" not in page.content.decode()
@@ -206,15 +206,15 @@ def test_a_query_that_is_starting_can_not_be_checked_yet(
     starting = Path(shutil.copytree(TOTALS, tmp_path / "starting"))
     shutil.rmtree(starting / "commits")
     client = browser("steward")
-    said = "this query is starting: no batch is committed yet"
-    assert said in seen(client.post(NEW, {"path": str(starting), "plan": json.dumps(SAME), "do": "check"}))
-    assert said in seen(client.post(NEW, {"path": str(starting), "plan": "", "do": "load"}))
+    sentence = "this query is starting: no batch is committed yet"
+    assert sentence in seen(client.post(NEW, {"path": str(starting), "plan": json.dumps(SAME), "do": "check"}))
+    assert sentence in seen(client.post(NEW, {"path": str(starting), "plan": "", "do": "load"}))
     refused = ask(api("steward"), SAME, str(starting))
     assert refused.status_code == 422
-    assert said in refused.json()["message"]
+    assert sentence in refused.json()["message"]
     assert not StateCheck.objects.exists()
     (tmp_path / "plan.json").write_text(json.dumps(SAME))
-    with pytest.raises(CommandError, match=said) as ended:
+    with pytest.raises(CommandError, match=sentence) as ended:
         call_command("check_state", str(starting), str(tmp_path / "plan.json"), stdout=StringIO())
     assert ended.value.returncode == 2
 
@@ -245,9 +245,9 @@ def test_who_may_check_and_who_may_read(browser: Callable[[str], Client], api: C
 @pytest.mark.requirement("DBX-4")
 def test_the_api_keeps_the_report_and_who_asked(api: Callable[[str], Client]) -> None:
     client = api("steward")
-    answer = ask(client, RENAMED)
-    assert answer.status_code == 201
-    body = answer.json()
+    response = ask(client, RENAMED)
+    assert response.status_code == 201
+    body = response.json()
     DOCUMENTED.validate(body["report"])
     assert (body["verdict"], body["created_by"]) == ("loses data", "steward")
     assert client.get(f"/api/v1/state-checks/{body['id']}").json() == body
@@ -272,15 +272,15 @@ def test_the_api_keeps_the_report_and_who_asked(api: Callable[[str], Client]) ->
 def test_the_api_refuses_what_can_not_be_checked(
     api: Callable[[str], Client], plan: Any, checkpoint: str, status: int
 ) -> None:
-    answer = ask(api("steward"), plan, checkpoint)
-    assert answer.status_code == status
-    assert answer.json()["message"]
+    response = ask(api("steward"), plan, checkpoint)
+    assert response.status_code == status
+    assert response.json()["message"]
     assert api("steward2").get("/api/v1/state-checks/4711").status_code == 404
 
 
 def test_the_calls_stand_in_the_description(api: Callable[[str], Client]) -> None:
-    answer = api("reader").get("/api/v1/schema", headers={"accept": "application/json"})
-    paths = answer.json()["paths"]
+    response = api("reader").get("/api/v1/schema", headers={"accept": "application/json"})
+    paths = response.json()["paths"]
     assert "post" in paths["/api/v1/state-checks"]
     assert "get" in paths["/api/v1/state-checks/{check_id}"]
 

@@ -19,7 +19,7 @@ from registry.access.roles import Actor
 from registry.checkpoints import read_checkpoint
 from registry.drift.models import Source
 from registry.streams.models import StateVariable
-from registry.streams.scan_result import InputSeen, RowsSeen, query_seen
+from registry.streams.scan_result import ScannedInput, ScannedRows, scanned_query
 from registry.streams.state_history import keep_query
 from registry.subjects.models import Registry
 from tests.conftest import RawClient
@@ -49,23 +49,23 @@ def keep(name: str, **more: Any) -> int:
     registry = Registry.objects.get(name="dev")
     source = Source.objects.create(registry=registry, kind="state_store", name=f"/c/{name}", created_by="tests")
     checkpoint = read_checkpoint(str(FIXTURES / name), [FIXTURES])
-    rows = RowsSeen(batch=4, rows=40, keys=39, bytes=5000, fields=(FIELD,), expiry=EXPIRY)
+    rows = ScannedRows(batch=4, rows=40, keys=39, bytes=5000, fields=(FIELD,), expiry=EXPIRY)
     key = (0, checkpoint.operators[0].variables[-1].name)
-    inputs = (InputSeen("orders", "value", ".", "orders-value"), InputSeen("bare"))
-    seen = query_seen(replace(checkpoint, **more), inputs, {key: rows})
-    return keep_query(source_id=source.pk, registry=registry, seen=seen)
+    inputs = (ScannedInput("orders", "value", ".", "orders-value"), ScannedInput("bare"))
+    scanned = scanned_query(replace(checkpoint, **more), inputs, {key: rows})
+    return keep_query(source_id=source.pk, registry=registry, scanned=scanned)
 
 
 @pytest.fixture
-def places(registries: None) -> dict[str, Any]:
+def page_numbers(registries: None) -> dict[str, Any]:
     """The demo's query, with its variables by name."""
     number = keep("customer_totals")
     return {"query": number, **dict(StateVariable.objects.values_list("name", "pk"))}
 
 
-def seen(answer: Any) -> str:
+def seen(response: Any) -> str:
     """What a person reads of a page: without markup, white space folded."""
-    text = re.sub(r"</?(?:b|bdi|code|svg|use)\b[^>]*>", "", answer.content.decode())
+    text = re.sub(r"</?(?:b|bdi|code|svg|use)\b[^>]*>", "", response.content.decode())
     return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", text)).split())
 
 
@@ -91,29 +91,29 @@ PAGES = {
 @pytest.mark.requirement("DBX-5", "DBX-6", "CARD-4")
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_shows_what_is_there(
-    browser: Callable[[str], Client], places: dict[str, Any], page: str, django_assert_max_num_queries: Any
+    browser: Callable[[str], Client], page_numbers: dict[str, Any], page: str, django_assert_max_num_queries: Any
 ) -> None:
-    address, words = PAGES[page]
+    address, phrases = PAGES[page]
     client = browser("reader")
     with django_assert_max_num_queries(QUERIES[page]):
-        answer = client.get(address.format(**places))
-    assert answer.status_code == 200
-    text = seen(answer)
-    assert [word for word in words if word not in text] == []
-    assert 'href="/ui/queries" aria-current="page"' in answer.content.decode()
+        response = client.get(address.format(**page_numbers))
+    assert response.status_code == 200
+    text = seen(response)
+    assert [word for word in phrases if word not in text] == []
+    assert 'href="/ui/queries" aria-current="page"' in response.content.decode()
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_stranger_sees_nothing(browser: Callable[[str], Client], places: dict[str, Any], page: str) -> None:
-    address = PAGES[page][0].format(**places)
+def test_a_stranger_sees_nothing(browser: Callable[[str], Client], page_numbers: dict[str, Any], page: str) -> None:
+    address = PAGES[page][0].format(**page_numbers)
     assert RawClient().get(address).status_code == 302
-    answer = browser("stranger").get(address)
-    assert answer.status_code == 403
-    assert "customer_totals" not in answer.content.decode()
+    response = browser("stranger").get(address)
+    assert response.status_code == 403
+    assert "customer_totals" not in response.content.decode()
 
 
 def test_more_queries_take_no_more_database_queries(
-    browser: Callable[[str], Client], places: dict[str, Any], django_assert_max_num_queries: Any
+    browser: Callable[[str], Client], page_numbers: dict[str, Any], django_assert_max_num_queries: Any
 ) -> None:
     for name in ("timers_and_ttl", "aggregation_hdfs", "join_v3", "dedup_rocksdb"):
         keep(name)
@@ -124,17 +124,17 @@ def test_more_queries_take_no_more_database_queries(
 
 
 def test_versions_are_chosen_and_swapped_in_the_address(
-    browser: Callable[[str], Client], places: dict[str, Any]
+    browser: Callable[[str], Client], page_numbers: dict[str, Any]
 ) -> None:
     client = browser("reader")
-    place = "/ui/queries/{query}/variables/{totals}".format(**places)
-    assert "orders INT" in seen(client.get(f"{place}?version=1"))
-    back = seen(client.get(f"{place}/compare?from=2&to=1&view=split"))
+    address = "/ui/queries/{query}/variables/{totals}".format(**page_numbers)
+    assert "orders INT" in seen(client.get(f"{address}?version=1"))
+    back = seen(client.get(f"{address}/compare?from=2&to=1&view=split"))
     assert "STATE_STORE_INVALID_VALUE_SCHEMA_EVOLUTION" in back
     assert "Refused" in back
-    same = seen(client.get(f"{place}/compare?from=1&to=1"))
+    same = seen(client.get(f"{address}/compare?from=1&to=1"))
     assert "Safe" in same
-    only = client.get("/ui/queries/{query}/variables/{by_status}/compare".format(**places))
+    only = client.get("/ui/queries/{query}/variables/{by_status}/compare".format(**page_numbers))
     assert only.status_code == 200
 
 
@@ -149,8 +149,10 @@ def test_versions_are_chosen_and_swapped_in_the_address(
         "/ui/queries/{query}/variables/{totals}/compare?from=0&to=2",
     ],
 )
-def test_what_is_not_there_is_said(browser: Callable[[str], Client], places: dict[str, Any], address: str) -> None:
-    assert browser("reader").get(address.format(**places)).status_code == 404
+def test_what_is_not_there_is_said(
+    browser: Callable[[str], Client], page_numbers: dict[str, Any], address: str
+) -> None:
+    assert browser("reader").get(address.format(**page_numbers)).status_code == 404
 
 
 def test_nothing_yet_and_nothing_read_have_words(browser: Callable[[str], Client], registries: None) -> None:
@@ -174,27 +176,27 @@ def test_nothing_yet_and_nothing_read_have_words(browser: Callable[[str], Client
 
 
 def test_hostile_names_stay_text(browser: Callable[[str], Client], registries: None) -> None:
-    known = read_checkpoint(str(FIXTURES / "customer_totals"), [FIXTURES]).operators[0]
-    variable = replace(known.variables[-1], name=NASTY, label=NASTY)
-    hostile = replace(known, description=NASTY, why_fixed=NASTY, variables=(variable,))
+    operator = read_checkpoint(str(FIXTURES / "customer_totals"), [FIXTURES]).operators[0]
+    variable = replace(operator.variables[-1], name=NASTY, label=NASTY)
+    hostile = replace(operator, description=NASTY, why_fixed=NASTY, variables=(variable,))
     number = keep("customer_totals", path=f"/c/{NASTY}", query_id=NASTY, operators=(hostile,), problems=(NASTY,))
     client = browser("reader")
-    place = f"/ui/queries/{number}/variables/{StateVariable.objects.get().pk}"
-    for address in ("/ui/queries", f"/ui/queries/{number}", place, f"{place}/compare"):
-        answer = client.get(address)
-        assert answer.status_code == 200
-        assert "<script>alert" not in answer.content.decode()
+    base = f"/ui/queries/{number}/variables/{StateVariable.objects.get().pk}"
+    for address in ("/ui/queries", f"/ui/queries/{number}", base, f"{base}/compare"):
+        response = client.get(address)
+        assert response.status_code == 200
+        assert "<script>alert" not in response.content.decode()
 
 
 @pytest.mark.requirement("DBX-6")
-def test_programs_get_the_same(api: Callable[[str], Client], places: dict[str, Any]) -> None:
+def test_programs_get_the_same(api: Callable[[str], Client], page_numbers: dict[str, Any]) -> None:
     client = api("reader")
     (listed,) = client.get("/api/v1/queries").json()
     assert (listed["name"], listed["encoding"], listed["worst"]["left"]) == ("customer_totals", "avro", 14)
     assert listed["inputs"][1] == {"topic": "orders", "side": "value", "subject": "orders-value"}
-    found = client.get(f"/api/v1/queries/{listed['id']}/variables").json()
-    variables = {each["name"]: each for each in found["variables"]}
-    assert [each["version"] for each in variables["totals"]["schemas"]] == [1, 2]
+    document = client.get(f"/api/v1/queries/{listed['id']}/variables").json()
+    variables = {item["name"]: item for item in document["variables"]}
+    assert [item["version"] for item in variables["totals"]["schemas"]] == [1, 2]
     assert variables["totals"]["fields"][0]["nulls"] == 8
     assert json.loads(variables["totals"]["schemas"][1]["avro_schema"])["type"] == "record"
     assert client.get("/api/v1/queries?limit=0").status_code == 422
@@ -210,26 +212,26 @@ def test_programs_look_for_checkpoints_below_a_folder(
     api: Callable[[str], Client], registries: None, settings: Any, tmp_path: Path
 ) -> None:
     settings.CHECKPOINT_ROOTS = [str(tmp_path)]
-    known, broken = (tmp_path / "queries" / name for name in ("totals", "broken"))
-    shutil.copytree(FIXTURES / "customer_totals", known)
+    good, broken = (tmp_path / "queries" / name for name in ("totals", "broken"))
+    shutil.copytree(FIXTURES / "customer_totals", good)
     shutil.copytree(FIXTURES / "customer_totals", broken)
     (broken / "metadata").write_text("{")
     source = Source.objects.create(
-        registry=Registry.objects.get(name="dev"), kind="state_store", name=str(known), created_by="tests"
+        registry=Registry.objects.get(name="dev"), kind="state_store", name=str(good), created_by="tests"
     )
 
     def ask(client: Client, **body: str) -> Any:
         return client.post("/api/v1/checkpoints/discoveries", json.dumps(body), content_type="application/json")
 
-    answer = ask(api("steward"), registry="dev", path=str(tmp_path)).json()
-    found = {each["path"]: each for each in answer["found"]}
-    assert set(found) == {str(known), str(broken)}
-    assert (found[str(known)]["source"], found[str(known)]["refused"]) == (source.pk, None)
-    (operator,) = found[str(known)]["checkpoint"]["operators"]
-    assert "totals" in operator["variables"] and found[str(known)]["checkpoint"]["last_committed_batch"] >= 0
-    assert found[str(broken)]["source"] is found[str(broken)]["checkpoint"] is None
-    assert "metadata" in found[str(broken)]["refused"]
-    assert (answer["ended_early"], answer["passed_over"]) == (None, [])
+    document = ask(api("steward"), registry="dev", path=str(tmp_path)).json()
+    by_path = {item["path"]: item for item in document["found"]}
+    assert set(by_path) == {str(good), str(broken)}
+    assert (by_path[str(good)]["source"], by_path[str(good)]["refused"]) == (source.pk, None)
+    (operator,) = by_path[str(good)]["checkpoint"]["operators"]
+    assert "totals" in operator["variables"] and by_path[str(good)]["checkpoint"]["last_committed_batch"] >= 0
+    assert by_path[str(broken)]["source"] is by_path[str(broken)]["checkpoint"] is None
+    assert "metadata" in by_path[str(broken)]["refused"]
+    assert (document["ended_early"], document["passed_over"]) == (None, [])
     assert ask(api("reader"), registry="dev", path=str(tmp_path)).status_code == 403
     for path, says in (("/etc", "outside the folders that may be read"), (str(tmp_path / "nothing"), "no folder")):
         refused = ask(api("steward"), registry="dev", path=path)
@@ -240,14 +242,14 @@ def test_programs_look_for_checkpoints_below_a_folder(
 
 @pytest.mark.requirement("DBX-4")
 def test_the_preflight_says_how_much_a_removed_field_holds(
-    api: Callable[[str], Client], places: dict[str, Any], settings: Any
+    api: Callable[[str], Client], page_numbers: dict[str, Any], settings: Any
 ) -> None:
     settings.CHECKPOINT_ROOTS = [FIXTURES]
     plan = {"variables": [{"name": "totals", "value_schema": "orders BIGINT, amount_cents BIGINT, currency STRING"}]}
     body = json.dumps({"checkpoint": str(FIXTURES / "customer_totals"), "plan": plan})
-    answer = api("steward").post("/api/v1/state-checks", body, content_type="application/json").json()
-    (totals,) = [each for each in answer["report"]["variables"] if each["name"] == "totals"]
-    (removed,) = [each for each in totals["changes"] if each["rule"] == "FILLED_FIELD_REMOVED"]
+    document = api("steward").post("/api/v1/state-checks", body, content_type="application/json").json()
+    (totals,) = [item for item in document["report"]["variables"] if item["name"] == "totals"]
+    (removed,) = [item for item in totals["changes"] if item["rule"] == "FILLED_FIELD_REMOVED"]
     assert "80 % (32 of 40 rows)" in removed["message"]
-    assert answer["verdict"] == "loses data"
-    assert not [note for note in answer["report"]["notes"] if "weren't read" in note]
+    assert document["verdict"] == "loses data"
+    assert not [note for note in document["report"]["notes"] if "weren't read" in note]

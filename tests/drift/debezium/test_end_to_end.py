@@ -63,8 +63,8 @@ class Shop:
 
     def drift(self) -> set[tuple[str, str]]:
         """The open findings of the three-way check."""
-        found = {key for key in self.open() if key[0].startswith(OF_COLUMNS)}
-        return {key for key in found if key[0] != "COLUMN_NOT_CARRIED"}
+        keys = {key for key in self.open() if key[0].startswith(OF_COLUMNS)}
+        return {key for key in keys if key[0] != "COLUMN_NOT_CARRIED"}
 
     def level(self, level: str) -> None:
         """Sets the compatibility level for all subjects."""
@@ -76,7 +76,7 @@ def shop(
     request: pytest.FixtureRequest, connect_url: str, kafka_bootstrap: str, spark_remote: str, logical_postgres: str
 ) -> Iterator[Shop]:
     """The scenarios' tables under one connector that writes Avro through our registry."""
-    place = urlsplit(connect_url)
+    address = urlsplit(connect_url)
     with (
         schemadesk_server(request) as (url, token),
         apicurio_endpoint(url) as endpoint,
@@ -85,7 +85,7 @@ def shop(
     ):
         login = database.login
         patch.setenv("SCHEMADESK_SECRET_CDC", f"http://{login.host}:{login.port} {login.password}")
-        patch.setenv("SCHEMADESK_SECRET_CONNECT", f"http://{place.hostname}:{place.port} {place.password}")
+        patch.setenv("SCHEMADESK_SECRET_CONNECT", f"http://{address.hostname}:{address.port} {address.password}")
         patch.setattr("django.conf.settings.EGRESS_ALLOW", ["127.0.0.1"])
         patch.setattr("django.conf.settings.SPARK_REMOTE", spark_remote)
         runtime = replace(Runtime(connect_url, kafka_bootstrap), endpoint=endpoint, token=token)
@@ -110,9 +110,9 @@ def shop(
                 clean_scans=1,
                 by=actor,
                 connector={
-                    "connect_url": f"http://{place.hostname}:{place.port}",
-                    "connect_user": place.username or "",
-                    "connect_secret": "connect" if place.password else "",
+                    "connect_url": f"http://{address.hostname}:{address.port}",
+                    "connect_user": address.username or "",
+                    "connect_secret": "connect" if address.password else "",
                     "name": made.name,
                     "database_host": login.host,
                     "database_port": login.port,
@@ -134,12 +134,12 @@ def altered_steps() -> tuple[Any, list[Any], Any]:
 
 
 def expected_drift() -> set[tuple[str, str]]:
-    found = set()
+    keys = set()
     for table, case in ALTERED.items():
-        found |= {(RULES[change], f"altered.{table}.{column}") for change, column in case["columns"]}
+        keys |= {(RULES[change], f"altered.{table}.{column}") for change, column in case["columns"]}
         if "key" in case:
-            found.add(("KEY_CHANGED" if case["key"]["table"] else "KEY_LOST", f"altered.{table}"))
-    return found
+            keys.add(("KEY_CHANGED" if case["key"]["table"] else "KEY_LOST", f"altered.{table}"))
+    return keys
 
 
 @pytest.mark.requirement("DEB-1", "DEB-2", "DEB-3", "DEB-4", "DEB-5", "DEB-7", "CARD-3")
@@ -161,15 +161,15 @@ def in_step(shop: Shop) -> None:
     """All operations happened, and nothing drifts."""
     read = shop.scan().read
     assert shop.drift() == set()
-    found = shop.open()
+    keys = shop.open()
     prefix = shop.made.prefix
-    assert ("WRITES_REFUSED", "keyless.log") in found
-    assert ("WRITES_REFUSED", "identities.by_nothing") in found
-    assert ("KEYS_WRONG", "identities.by_index") in found
-    assert ("TRUNCATE_OUT_OF_ORDER", f"{prefix}.truncated.spread") in found
-    assert ("TRUNCATE_OUT_OF_ORDER", f"{prefix}.truncated.alone") not in found
-    assert ("VALUES_UNAVAILABLE", f"{prefix}.identities.by_default") in found
-    assert {rule for rule, _ in found} == {
+    assert ("WRITES_REFUSED", "keyless.log") in keys
+    assert ("WRITES_REFUSED", "identities.by_nothing") in keys
+    assert ("KEYS_WRONG", "identities.by_index") in keys
+    assert ("TRUNCATE_OUT_OF_ORDER", f"{prefix}.truncated.spread") in keys
+    assert ("TRUNCATE_OUT_OF_ORDER", f"{prefix}.truncated.alone") not in keys
+    assert ("VALUES_UNAVAILABLE", f"{prefix}.identities.by_default") in keys
+    assert {rule for rule, _ in keys} == {
         "WRITES_REFUSED", "KEYS_WRONG", "KEY_MISSING", "TRUNCATE_OUT_OF_ORDER", "VALUES_UNAVAILABLE",
     }  # fmt: skip
 
@@ -289,8 +289,8 @@ def test_what_stands_in_for_a_primary_key_and_what_the_connector_refuses(
             keys = {event.topic.rpartition(".")[2]: json.loads(event.key or b"null") for event in made.settled()}
             tables = {table.name: table for table in catalog_of(database).tables}
             for name in names:
-                wanted = key_of(tables[name], ConnectorConfig(made.name, made.prefix))
-                assert tuple(sorted(keys[name]["payload"])) == wanted, name
+                key_columns = key_of(tables[name], ConnectorConfig(made.name, made.prefix))
+                assert tuple(sorted(keys[name]["payload"])) == key_columns, name
             database.run('CREATE TABLE s.cases (id int PRIMARY KEY, "Name" text, name text)')
             database.run("INSERT INTO s.cases VALUES (1, 'a', 'b')")
             deadline = time.monotonic() + 180

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
-from registry.drift.debezium.columns import Compared, RowShape, compare
+from registry.drift.debezium.columns import RowShape, TableComparison, compare
 from registry.drift.debezium.compatibility_prediction import next_schema
-from registry.drift.debezium.expected_columns import Expected, expected_of
+from registry.drift.debezium.expected_columns import ExpectedShape, expected_of
 from registry.drift.debezium.row_schemas import AvroReader, SchemaText, row_of
 from registry.drift.debezium.tables import Catalog
 from tests.drift.debezium.worlds import CONVERTERS, config_of, events_of, schema_of, shapes_of
@@ -33,18 +33,20 @@ STEADY = (
 )
 
 
-def expected(catalog: Catalog, schema: str, table: str, converter: str) -> Expected:
-    found = next(each for each in catalog.tables if (each.schema, each.name) == (schema, table))
-    return expected_of(found, config_of(converter))
+def expected(catalog: Catalog, schema: str, table: str, converter: str) -> ExpectedShape:
+    captured = next(item for item in catalog.tables if (item.schema, item.name) == (schema, table))
+    return expected_of(captured, config_of(converter))
 
 
-def held(wanted: Expected, events: tuple[RowShape, RowShape], registered: tuple[RowShape, RowShape]) -> Compared:
-    assert wanted.row is not None
-    assert wanted.key is not None
+def held(
+    shape: ExpectedShape, events: tuple[RowShape, RowShape], registered: tuple[RowShape, RowShape]
+) -> TableComparison:
+    assert shape.row is not None
+    assert shape.key is not None
     return compare(
-        {"table": wanted.row, "events": events[0], "registered": registered[0]},
-        ignore=wanted.either,
-        keys={"table": wanted.key, "events": events[1], "registered": registered[1]},
+        {"table": shape.row, "events": events[0], "registered": registered[0]},
+        ignore=shape.either,
+        keys={"table": shape.key, "events": events[1], "registered": registered[1]},
     )
 
 
@@ -55,11 +57,11 @@ def test_a_table_that_nobody_changed_is_in_step(
     catalogs: tuple[Catalog, Catalog], schema: str, table: str, converter: str
 ) -> None:
     for catalog in catalogs:
-        wanted = expected(catalog, schema, table, converter)
-        seen = list(shapes_of(schema, converter, table))
-        assert seen
-        for events in seen:
-            assert held(wanted, events, events) == Compared(frozenset({"table", "events", "registered"}))
+        shape = expected(catalog, schema, table, converter)
+        shapes = list(shapes_of(schema, converter, table))
+        assert shapes
+        for events in shapes:
+            assert held(shape, events, events) == TableComparison(frozenset({"table", "events", "registered"}))
 
 
 @pytest.mark.requirement("DEB-7")
@@ -67,15 +69,17 @@ def test_a_table_that_nobody_changed_is_in_step(
 def test_every_type_is_what_the_connector_wrote(catalogs: tuple[Catalog, Catalog], converter: str) -> None:
     first, *_, last = shapes_of("types", converter, "everything")
     for catalog, events in zip(catalogs, (first, last), strict=True):
-        wanted = expected(catalog, "types", "everything", converter)
-        assert wanted.row is not None
-        assert wanted.row.fields.keys() - wanted.either == events[0].fields.keys() - wanted.either
-        assert wanted.either == {"doubled"}
-        for name, field in wanted.row.fields.items():
-            seen = events[0].fields[name]
-            assert (field.kind, field.logical, field.optional) == (seen.kind, seen.logical, seen.optional), name
-            assert field.parameters == seen.parameters, name
-        assert held(wanted, events, events).in_step
+        shape = expected(catalog, "types", "everything", converter)
+        assert shape.row is not None
+        assert shape.row.fields.keys() - shape.either == events[0].fields.keys() - shape.either
+        assert shape.either == {"doubled"}
+        for name, field in shape.row.fields.items():
+            written = events[0].fields[name]
+            assert (field.kind, field.logical, field.optional) == (written.kind, written.logical, written.optional), (
+                name
+            )
+            assert field.parameters == written.parameters, name
+        assert held(shape, events, events).in_step
     (grown,) = held(expected(catalogs[1], "types", "everything", converter), first, first).columns
     assert (grown.change, grown.column, grown.says["table"]) == ("relabelled", "feeling", "labels sad,ok,happy")
 
@@ -88,12 +92,12 @@ def test_alter_table_shows_until_the_next_row(catalogs: tuple[Catalog, Catalog],
     case = ALTERED[table]
     old, new = shapes_of("altered", converter, table)
     assert held(expected(catalogs[0], "altered", table, converter), old, old).in_step
-    wanted = expected(catalogs[1], "altered", table, converter)
-    assert held(wanted, new, new).in_step
+    shape = expected(catalogs[1], "altered", table, converter)
+    assert held(shape, new, new).in_step
 
-    both = held(wanted, old, old)
-    assert [(each.change, each.column) for each in both.columns] == [tuple(pair) for pair in case["columns"]]
-    assert [each.becomes for each in both.columns if each.becomes] == case.get("becomes", [])
+    both = held(shape, old, old)
+    assert [(change.change, change.column) for change in both.columns] == [tuple(pair) for pair in case["columns"]]
+    assert [change.becomes for change in both.columns if change.becomes] == case.get("becomes", [])
     assert (both.key is not None) == ("key" in case)
     if both.key is not None:
         assert {side: list(columns) for side, columns in both.key.says.items()} == case["key"]
@@ -101,8 +105,8 @@ def test_alter_table_shows_until_the_next_row(catalogs: tuple[Catalog, Catalog],
     assert both.behind == (frozenset({"events", "registered"}) if changed else frozenset())
 
     # A row was written since, but the registered schema stayed; or it was made ahead of the rows.
-    assert held(wanted, new, old).behind == (frozenset({"registered"}) if changed else frozenset())
-    assert held(wanted, old, new).behind == (frozenset({"events"}) if changed else frozenset())
+    assert held(shape, new, old).behind == (frozenset({"registered"}) if changed else frozenset())
+    assert held(shape, old, new).behind == (frozenset({"events"}) if changed else frozenset())
 
 
 @pytest.mark.requirement("DEB-7")
@@ -110,9 +114,9 @@ def test_alter_table_shows_until_the_next_row(catalogs: tuple[Catalog, Catalog],
 def test_the_foretold_schema_is_the_one_that_came(catalogs: tuple[Catalog, Catalog], table: str) -> None:
     """Made from the first version and the catalog: the fields of the version that the real converter registered."""
     first, second = (schema for event in events_of("altered", "avro", table) if (schema := schema_of(event, "value")))
-    wanted = expected(catalogs[1], "altered", table, "avro")
-    assert wanted.row is not None
-    made = SchemaText("AVRO", next_schema(first.text, wanted.row, wanted.either))
+    shape = expected(catalogs[1], "altered", table, "avro")
+    assert shape.row is not None
+    made = SchemaText("AVRO", next_schema(first.text, shape.row, shape.either))
     assert row_of(made, "value") == row_of(second, "value")
     assert fields_of(made) == fields_of(second)
 

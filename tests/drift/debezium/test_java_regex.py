@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from registry.drift.debezium.filters import MAX_ALL_STEPS, PatternNotUnderstood, Purse, compile_pattern
+from registry.drift.debezium.filters import MAX_ALL_STEPS, PatternNotUnderstood, StepBudget, compile_pattern
 from registry.drift.debezium.java_regex_parser import MAX_PATTERN
 from tests.waiting import costs_little
 
@@ -75,7 +75,7 @@ def test_no_pattern_costs_more_than_its_bound(pattern: str) -> None:
 
 
 def test_many_matches_out_of_one_purse_end_too() -> None:
-    purse = Purse(1_000_000)
+    purse = StepBudget(1_000_000)
     hostile = [compile_pattern("(?:" + "a?" * number + ")*z", purse=purse) for number in (300, 700)]
     for number in range(10):
         for ours in hostile:
@@ -96,9 +96,9 @@ def test_a_plain_filter_over_very_many_columns_stays_within_its_purse() -> None:
 def test_a_replacement_with_a_group_that_is_not_there_is_refused() -> None:
     ours = compile_pattern("(a)(?<name>b)")
     assert ours.replace_first("ab", r"$2$1${name}\$$11") == "bab$a1"
-    for wrong in ("$3", "$x", "${other}", "$"):
+    for replacement in ("$3", "$x", "${other}", "$"):
         with pytest.raises(PatternNotUnderstood):
-            ours.replace_first("ab", wrong)
+            ours.replace_first("ab", replacement)
 
 
 NAME = st.text(st.sampled_from("abAB_.$-1"), min_size=1, max_size=8)
@@ -114,8 +114,8 @@ def test_a_quoted_name_matches_itself_alone(name: str, other: str) -> None:
 @given(st.text(st.sampled_from(r"ab(){}[]|*+?.\^$-,1&:<>=!iQEdwpu"), max_size=30), st.text("ab1", max_size=8))
 def test_any_text_is_a_pattern_or_is_said_not_to_be(pattern: str, text: str) -> None:
     try:
-        answer = compile_pattern(pattern, ignore_case=True).matches(text)
+        is_match = compile_pattern(pattern, ignore_case=True).matches(text)
     except PatternNotUnderstood as error:
         assert str(error)
     else:
-        assert answer in (True, False)
+        assert is_match in (True, False)

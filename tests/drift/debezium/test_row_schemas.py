@@ -78,7 +78,10 @@ def test_json_schema_as_connects_converter_writes_it() -> None:
 def test_json_schema_written_by_hand() -> None:
     schema = json_schema({"id": {"type": "integer"}, "name": {"type": ["string", "null"]}}, required=["id"])
     fields = row_of(schema, "value").fields
-    assert [(each.kind, each.optional) for each in fields.values()] == [("json_integer", False), ("json_string", True)]
+    assert [(field.kind, field.optional) for field in fields.values()] == [
+        ("json_integer", False),
+        ("json_string", True),
+    ]
     assert same_type(fields["id"], FieldShape("id", "int64"))
     assert not same_type(fields["id"], FieldShape("id", "string"))
 

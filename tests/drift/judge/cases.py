@@ -13,12 +13,12 @@ from registry.drift.judge import (
     FieldDay,
     FieldKey,
     KnownFinding,
+    MarkUse,
     Memory,
     Registered,
     RegisteredVersion,
     SubjectSummary,
     TopicMemory,
-    Use,
     declared_fields,
 )
 from registry.drift.judge.baselines import day_of
@@ -169,40 +169,44 @@ def version_of(subject: str, number: int, more: dict[str, Any]) -> RegisteredVer
 
 def registered(case: dict[str, Any]) -> Registered:
     """`ids`: mark → [[subject, version, {more}]]; those of another context than `context` are found elsewhere."""
-    given = case.get("registered", {})
-    context = given.get("context", ".")
-    known = {
+    values = case.get("registered", {})
+    context = values.get("context", ".")
+    by_mark = {
         mark_of(mark): [
-            version_of(each[0], each[1], _numbered(mark) | (dict(each[2]) if len(each) > 2 else {})) for each in listed
+            version_of(item[0], item[1], _numbered(mark) | (dict(item[2]) if len(item) > 2 else {})) for item in listed
         ]
-        for mark, listed in given.get("ids", {}).items()
+        for mark, listed in values.get("ids", {}).items()
     }
-    here = {mark: tuple(v for v in found if context_of(v.subject) == context) for mark, found in known.items()}
+    here = {
+        mark: tuple(v for v in versions_ if context_of(v.subject) == context) for mark, versions_ in by_mark.items()
+    }
     histories: dict[str, list[RegisteredVersion]] = {}
-    for found in here.values():
-        for version in found:
+    for versions_ in here.values():
+        for version in versions_:
             if version not in histories.setdefault(version.subject, []):
                 histories[version.subject].append(version)
-    for subject, listed in given.get("more_versions", {}).items():
+    for subject, listed in values.get("more_versions", {}).items():
         histories.setdefault(subject, []).extend(version_of(subject, n, dict(more)) for n, more in listed)
     subjects = {
-        bare_name(name): SubjectSummary(name, sum(not v.deleted for v in found), min(v.registered_at for v in found))
-        for name, found in histories.items()
+        bare_name(name): SubjectSummary(
+            name, sum(not v.deleted for v in versions_), min(v.registered_at for v in versions_)
+        )
+        for name, versions_ in histories.items()
     }
     return Registered(
         registry="dev",
         context=context,
-        versions={mark: found for mark, found in here.items() if found},
-        elsewhere={mark: tuple(found) for mark, found in known.items() if not here[mark]},
+        versions={mark: versions_ for mark, versions_ in here.items() if versions_},
+        elsewhere={mark: tuple(versions_) for mark, versions_ in by_mark.items() if not here[mark]},
         subjects=subjects,
-        histories={name: tuple(sorted(found, key=lambda v: v.version)) for name, found in histories.items()},
+        histories={name: tuple(sorted(versions_, key=lambda v: v.version)) for name, versions_ in histories.items()},
         declared={
-            (subject, number): found
-            for subject, number, kind, text in given.get("declared", [])
-            if (found := declared_fields(FORMATS[kind].parse(text))) is not None
+            (subject, number): versions_
+            for subject, number, kind, text in values.get("declared", [])
+            if (versions_ := declared_fields(FORMATS[kind].parse(text))) is not None
         },
-        associated={("orders", side): tuple(names) for side, names in given.get("associated", {}).items()},
-        events=tuple(Event(int(at * DAY), said, about) for at, said, about in given.get("events", [])),
+        associated={("orders", side): tuple(names) for side, names in values.get("associated", {}).items()},
+        events=tuple(Event(int(at * DAY), sentence, about) for at, sentence, about in values.get("events", [])),
     )
 
 
@@ -212,14 +216,14 @@ def _numbered(mark: Any) -> dict[str, Any]:
 
 def memory(case: dict[str, Any]) -> Memory:
     """`baseline`: [[side, mark, path, days, {of one day; a list is gone through day by day}]], up to yesterday."""
-    given = case.get("memory", {})
-    now = given.get("as_of", NOW)
+    values = case.get("memory", {})
+    now = values.get("as_of", NOW)
     baselines = {}
-    for side, mark, path, days, counts in given.get("baseline", []):
+    for side, mark, path, days, counts in values.get("baseline", []):
         framing, text = mark_of(mark)
         listed = [
-            FieldDay(day_of((now - days + each) * DAY), **{name: _on(value, each) for name, value in counts.items()})
-            for each in range(days)
+            FieldDay(day_of((now - days + index) * DAY), **{name: _on(value, index) for name, value in counts.items()})
+            for index in range(days)
         ]
         baselines[FieldKey("orders", side, framing or "", text, path)] = tuple(listed)
     return Memory(
@@ -230,26 +234,26 @@ def memory(case: dict[str, Any]) -> Memory:
                 more.get("gone", False),
                 message_types={
                     side: {
-                        subject: {each: (int(first * DAY), int(last * DAY)) for each, (first, last) in types.items()}
+                        subject: {index: (int(first * DAY), int(last * DAY)) for index, (first, last) in types.items()}
                         for subject, types in of_side.items()
                     }
                     for side, of_side in more.get("types", {}).items()
                 },
             )
-            for name, more in given.get("topics", {}).items()
+            for name, more in values.get("topics", {}).items()
         },
-        all_topics=frozenset(given.get("all_topics", ["orders"])),
-        discovered=given.get("discovered", False),
-        include=tuple(given.get("include", ())),
-        exclude=tuple(given.get("exclude", ())),
+        all_topics=frozenset(values.get("all_topics", ["orders"])),
+        discovered=values.get("discovered", False),
+        include=tuple(values.get("include", ())),
+        exclude=tuple(values.get("exclude", ())),
         uses=tuple(
-            Use("orders", side, *mark_of(mark), messages, int(first * DAY), int(last * DAY))
-            for side, mark, messages, first, last in given.get("uses", [])
+            MarkUse("orders", side, *mark_of(mark), messages, int(first * DAY), int(last * DAY))
+            for side, mark, messages, first, last in values.get("uses", [])
         ),
         baselines=baselines,
         findings={
             fingerprint_of(rule, identity): KnownFinding(cause, int(since * DAY))
-            for rule, identity, cause, since in given.get("findings", [])
+            for rule, identity, cause, since in values.get("findings", [])
         },
     )
 

@@ -31,7 +31,7 @@ def findings_by_rule() -> dict[str, JudgedFinding]:
     """Of each rule the finding with the most evidence."""
     best: dict[str, JudgedFinding] = {}
     for finding in _all():
-        known = best.get(finding.rule)
-        if known is None or len(finding.evidence) > len(known.evidence):
+        richest = best.get(finding.rule)
+        if richest is None or len(finding.evidence) > len(richest.evidence):
             best[finding.rule] = finding
     return best

@@ -13,13 +13,13 @@ from tests.waiting import costs_little
 
 
 def declared(kind: str, text: str) -> Any:
-    found = declared_fields(FORMATS[kind].parse(text))
-    assert found is not None
-    return found
+    fields = declared_fields(FORMATS[kind].parse(text))
+    assert fields is not None
+    return fields
 
 
 def test_avro_fields_are_named_as_data_is() -> None:
-    found = declared(
+    fields = declared(
         "AVRO",
         json.dumps(
             {
@@ -35,7 +35,7 @@ def test_avro_fields_are_named_as_data_is() -> None:
             }
         ),
     )  # fmt: skip
-    kinds = {path: None if each.kinds is None else sorted(each.kinds) for path, each in found.fields.items()}
+    kinds = {path: None if field.kinds is None else sorted(field.kinds) for path, field in fields.fields.items()}
     assert kinds == {
         "id": ["integer"],
         "mail": ["null", "string"],
@@ -47,9 +47,9 @@ def test_avro_fields_are_named_as_data_is() -> None:
         "items[].next": ["null", "object"],
         "tags": ["object"],
     }
-    assert [path for path, each in found.fields.items() if not each.required] == ["mail", "items[]"]
-    assert found.fields["state"].symbols == {"A", "B"}
-    assert found.others == {"": "closed", "items[]": "closed", "items[].next": "open", "tags": "open"}
+    assert [path for path, field in fields.fields.items() if not field.required] == ["mail", "items[]"]
+    assert fields.fields["state"].symbols == {"A", "B"}
+    assert fields.others == {"": "closed", "items[]": "closed", "items[].next": "open", "tags": "open"}
     assert record_name(FORMATS["AVRO"].parse('"string"')) == ""
 
 
@@ -57,9 +57,9 @@ def test_protobuf_fields_and_message_types() -> None:
     text = """syntax = "proto3"; package shop;
     message Order { int64 id = 1; repeated Line lines = 2; map<string, Line> by = 3; message Line { string sku = 1; } }
     message Refund { Order order = 1; }"""
-    found = declared("PROTOBUF", text)
-    assert set(found.fields) == {"id", "lines", "lines[]", "lines[].sku", "by"}
-    assert found.messages == {
+    fields = declared("PROTOBUF", text)
+    assert set(fields.fields) == {"id", "lines", "lines[]", "lines[].sku", "by"}
+    assert fields.messages == {
         "0": "shop.Order",
         "0.0": "shop.Order.ByEntry",
         "0.1": "shop.Order.Line",
@@ -87,7 +87,7 @@ def test_what_else_an_object_may_hold_in_json_schema(schema: dict[str, Any], oth
 
 
 def test_kinds_and_symbols_are_what_all_parts_allow() -> None:
-    found = declared(
+    fields = declared(
         "JSON",
         json.dumps(
             {
@@ -101,9 +101,9 @@ def test_kinds_and_symbols_are_what_all_parts_allow() -> None:
             }
         ),
     )
-    assert found.fields["n"].kinds == {"number", "integer"}
-    assert (found.fields["s"].symbols, found.fields["one"].symbols) == ({"a", "b"}, {"x"})
-    assert found.fields["mixed"].symbols is found.fields["any"].kinds is None
+    assert fields.fields["n"].kinds == {"number", "integer"}
+    assert (fields.fields["s"].symbols, fields.fields["one"].symbols) == ({"a", "b"}, {"x"})
+    assert fields.fields["mixed"].symbols is fields.fields["any"].kinds is None
 
 
 def doubling(levels: int) -> str:
@@ -132,6 +132,6 @@ def tree(levels: int) -> str:
 def test_hostile_schemas_end_soon(kind: str, text: str) -> None:
     parsed = FORMATS[kind].parse(text)
     with costs_little():  # the paths of these double with every level
-        found = declared_fields(parsed)
-    assert found is not None
-    assert len(found.fields) <= 3 * MAX_FIELDS
+        fields = declared_fields(parsed)
+    assert fields is not None
+    assert len(fields.fields) <= 3 * MAX_FIELDS

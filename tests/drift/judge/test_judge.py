@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from registry.drift.judge import JudgedFinding, Memory, belongings, in_order, judge, nothing_read, pending
+from registry.drift.judge import JudgedFinding, Memory, in_order, judge, nothing_read, pending, subjects_by_side
 from registry.drift.judge.baselines import MIN_NOW, NULL_FLOOR, Share, departure, usable, vanished, z_score
 from registry.drift.judge.finding_builder import (
     both,
@@ -70,27 +70,29 @@ def check(finding: JudgedFinding, expected: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
 def test_case(case: dict[str, Any]) -> None:
-    seen, held, kept = observations(case), registered(case), memory(case)
-    found = judge(seen, held, kept)
-    assert [finding.rule for finding in found] == [expected["rule"] for expected in case["findings"]]
-    for finding, expected in zip(found, case["findings"], strict=True):
+    observed, versions, scan_memory = observations(case), registered(case), memory(case)
+    findings = judge(observed, versions, scan_memory)
+    assert [finding.rule for finding in findings] == [expected["rule"] for expected in case["findings"]]
+    for finding, expected in zip(findings, case["findings"], strict=True):
         check(finding, expected)
         assert "{" not in finding.sentence + finding.remedy
         json.dumps(finding.evidence, allow_nan=False)
         for secret in case.get("never_says", []):
             assert secret not in json.dumps([finding.sentence, finding.remedy, finding.location, finding.evidence])
-    assert nothing_read(seen) is case.get("nothing_read", False)
-    assert len({finding.fingerprint for finding in found}) == len(found)
-    waiting = [[each.topic, each.subject, each.version] for each in pending(seen, held, kept)]
+    assert nothing_read(observed) is case.get("nothing_read", False)
+    assert len({finding.fingerprint for finding in findings}) == len(findings)
+    waiting = [
+        [version.topic, version.subject, version.version] for version in pending(observed, versions, scan_memory)
+    ]
     assert waiting == case.get("pending", waiting)
     # What came as JSON lines is judged the same, in any order.
-    assert judge(reversed(list(decode_observations(encode_observations(seen)))), held, kept) == found
+    assert judge(reversed(list(decode_observations(encode_observations(observed)))), versions, scan_memory) == findings
 
 
 @pytest.mark.parametrize("table", ["Topics", "Fields of decoded messages"])
 def test_every_rule_has_a_case(table: str) -> None:
-    told = {expected["rule"] for case in CASES for expected in case["findings"]}
-    assert {rule.id for rule in TABLES[table]} - told == set()
+    reported = {expected["rule"] for case in CASES for expected in case["findings"]}
+    assert {rule.id for rule in TABLES[table]} - reported == set()
     silent = {rule for case in CASES for rule in case.get("not", [])}
     assert {rule.id for rule in TABLES[table]} - silent == set(), "each rule has a case that looks like it and isn't"
     assert silent <= set(RULES)
@@ -122,9 +124,9 @@ def test_many_partitions_are_named_in_the_evidence_and_counted_in_the_location()
 
 
 def test_names_with_braces_are_no_templates() -> None:
-    held = registered({"registered": {"ids": {7: [["{registry}-{0}", 1]], 8: [["{t}-value", 1]]}}})
-    seen = [FramedMessages("{t}", "value", 0, "id", "7", span(1)), TopicTotals("{t}", 1, 50, None)]
-    (finding,) = judge(seen, held)
+    versions = registered({"registered": {"ids": {7: [["{registry}-{0}", 1]], 8: [["{t}-value", 1]]}}})
+    observed = [FramedMessages("{t}", "value", 0, "id", "7", span(1)), TopicTotals("{t}", 1, 50, None)]
+    (finding,) = judge(observed, versions)
     assert "{registry}-{0} version 1, not to {t}-value" in finding.sentence
 
 
@@ -153,17 +155,17 @@ def test_names_with_braces_are_no_templates() -> None:
     ],
 )
 def test_strategies_are_found_from_the_data(given_: dict[str, Any], strategies: list[str], subjects: list[str]) -> None:
-    seen = [observation("framed", ["value", 0, 1, 5]), observation("totals", [5])]
-    found = belongings(seen, registered({"registered": given_}))["orders", "value"]
-    assert (list(found.strategies), list(found.subjects)) == (strategies, subjects)
+    observed = [observation("framed", ["value", 0, 1, 5]), observation("totals", [5])]
+    owner = subjects_by_side(observed, registered({"registered": given_}))["orders", "value"]
+    assert (list(owner.strategies), list(owner.subjects)) == (strategies, subjects)
 
 
 @pytest.mark.requirement("SCS-3")
 def test_a_content_type_names_its_subject_itself() -> None:
-    seen = [observation("framed", ["value", 0, "vnd.sensor.v2", 5]), observation("totals", [5])]
-    held = registered({"registered": {"ids": {"vnd.sensor.v2": [["sensor", 2]]}}})
-    assert belongings(seen, held)["orders", "value"].subjects == ("sensor",)
-    assert judge(seen, held) == []
+    observed = [observation("framed", ["value", 0, "vnd.sensor.v2", 5]), observation("totals", [5])]
+    versions = registered({"registered": {"ids": {"vnd.sensor.v2": [["sensor", 2]]}}})
+    assert subjects_by_side(observed, versions)["orders", "value"].subjects == ("sensor",)
+    assert judge(observed, versions) == []
 
 
 # ---- any observations ---------------------------------------------------------------------------------------------
@@ -209,25 +211,25 @@ def test_any_observations_are_judged_to_an_end_and_in_any_order_alike(
     forms: list[tuple[Any, ...]], random: Any, rich: bool
 ) -> None:
     case = {**(RICH if rich else TOPICS[0]), "observations": [_flat(form) for form in forms]}
-    seen, held, kept = observations(case), registered(case), memory(case)
-    found = judge(seen, held, kept)
-    random.shuffle(seen)
-    assert judge(seen, held, kept) == found
-    for finding in found:
+    observed, versions, scan_memory = observations(case), registered(case), memory(case)
+    findings = judge(observed, versions, scan_memory)
+    random.shuffle(observed)
+    assert judge(observed, versions, scan_memory) == findings
+    for finding in findings:
         stored = json.dumps([finding.sentence, finding.location, finding.evidence], allow_nan=False)
         assert "\\u0000" not in stored
         assert "\\ud800" not in stored
         assert len(finding.sentence) < 2_000
         assert finding.count >= 1
         assert finding.rule in RULES
-    if nothing_read(seen):
-        assert found == []
-    pending(seen, held, kept)
+    if nothing_read(observed):
+        assert findings == []
+    pending(observed, versions, scan_memory)
 
 
 def test_memory_may_be_empty() -> None:
-    held = registered({"registered": {"ids": {1: [["orders-value", 1]]}}})
-    assert judge([observation("framed", ["value", 0, 1, 5]), observation("totals", [5])], held, Memory()) == []
+    versions = registered({"registered": {"ids": {1: [["orders-value", 1]]}}})
+    assert judge([observation("framed", ["value", 0, 1, 5]), observation("totals", [5])], versions, Memory()) == []
     assert version_of("a", 1, {}).registered_by == "ci"
     assert len(GUID) == 36
 
@@ -246,48 +248,48 @@ OURS = {
 TIMES = ("last_batch_time", "last_message")
 
 
-def variable(name: str, given: dict[str, Any]) -> VariableFacts:
-    key, map_key = (struct(given[part]) if part in given else "" for part in ("key", "map_key"))
+def variable(name: str, values: dict[str, Any]) -> VariableFacts:
+    key, map_key = (struct(values[part]) if part in values else "" for part in ("key", "map_key"))
     versions = tuple(
         SchemaFacts(number, batch, int(day * DAY), struct(fields), key, map_key)
-        for number, (batch, day, fields) in enumerate(given["versions"], start=1)
+        for number, (batch, day, fields) in enumerate(values["versions"], start=1)
     )
-    return VariableFacts(0, name, given.get("encoding", "avro"), given.get("evolvable", True), versions)
+    return VariableFacts(0, name, values.get("encoding", "avro"), values.get("evolvable", True), versions)
 
 
-def facts(given: dict[str, Any]) -> QueryFacts:
-    known = {key: int(value * DAY) if key in TIMES else value for key, value in given.items()}
-    known["runs"] = tuple(RunFacts(*each) for each in given.get("runs", ()))
-    known["variables"] = tuple(variable(*each) for each in given.get("variables", {}).items())
-    known["subjects"] = tuple(
+def facts(values: dict[str, Any]) -> QueryFacts:
+    values_by_name = {key: int(value * DAY) if key in TIMES else value for key, value in values.items()}
+    values_by_name["runs"] = tuple(RunFacts(*item) for item in values.get("runs", ()))
+    values_by_name["variables"] = tuple(variable(*item) for item in values.get("variables", {}).items())
+    values_by_name["subjects"] = tuple(
         SubjectVersion(subject, version, int(day * DAY), released, parse_struct(struct(fields)))
-        for subject, version, day, released, fields in given.get("subjects", ())
+        for subject, version, day, released, fields in values.get("subjects", ())
     )
     for name in ("planned", "problems"):
-        known[name] = tuple(given.get(name, ()))
-    return QueryFacts(path="/state/q", observed_at=NOW * DAY, **known)
+        values_by_name[name] = tuple(values.get(name, ()))
+    return QueryFacts(path="/state/q", observed_at=NOW * DAY, **values_by_name)
 
 
 @pytest.mark.requirement("CARD-3", "DBX-3", "DBX-5")
 @pytest.mark.parametrize("case", QUERY_CASES, ids=lambda case: case["name"])
 def test_query_case(case: dict[str, Any]) -> None:
-    found = in_order(judge_query(facts(case["query"])))
-    assert [each.rule for each in found] == [each["rule"] for each in case["findings"]]
-    assert not {each.rule for each in found} & set(case.get("not", ()))
-    for each, expected in zip(found, case["findings"], strict=True):
-        assert each.severity == expected["severity"]
-        assert each.location == expected.get("location", each.location)
-        assert each.subject == expected.get("subject", each.subject)
+    findings = in_order(judge_query(facts(case["query"])))
+    assert [finding.rule for finding in findings] == [finding["rule"] for finding in case["findings"]]
+    assert not {finding.rule for finding in findings} & set(case.get("not", ()))
+    for finding, expected in zip(findings, case["findings"], strict=True):
+        assert finding.severity == expected["severity"]
+        assert finding.location == expected.get("location", finding.location)
+        assert finding.subject == expected.get("subject", finding.subject)
         for part in expected.get("says", ()):
-            assert part in each.sentence
-        assert "{" not in each.sentence + each.remedy
-        json.dumps(each.evidence, allow_nan=False)
-    assert len({each.fingerprint for each in found}) == len(found)
+            assert part in finding.sentence
+        assert "{" not in finding.sentence + finding.remedy
+        json.dumps(finding.evidence, allow_nan=False)
+    assert len({finding.fingerprint for finding in findings}) == len(findings)
 
 
 def test_every_rule_speaks_and_is_silent() -> None:
     assert set(RULES) >= OURS
-    assert {each["rule"] for case in QUERY_CASES for each in case["findings"]} == OURS
+    assert {finding["rule"] for case in QUERY_CASES for finding in case["findings"]} == OURS
     assert {rule for case in QUERY_CASES for rule in case.get("not", ())} == OURS
 
 
@@ -302,11 +304,11 @@ def test_the_z_score_is_that_of_the_textbook() -> None:
 
 @given(SHARE, st.lists(SHARE, max_size=30))
 def test_any_shares_are_judged(now: Share, days: list[Share]) -> None:
-    for found in (departure(now, days, floor=NULL_FLOOR, usual=0), vanished(now, days, usual=0)):
-        if found is not None:
+    for departed in (departure(now, days, floor=NULL_FLOOR, usual=0), vanished(now, days, usual=0)):
+        if departed is not None:
             assert now.whole >= MIN_NOW
-            assert found.days >= 7
-            assert not found.least <= now.value <= found.most
+            assert departed.days >= 7
+            assert not departed.least <= now.value <= departed.most
     if days and now in days:
         assert departure(now, days, floor=NULL_FLOOR, usual=250) is None
 
@@ -336,7 +338,7 @@ def test_what_is_enough() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "text"),
+    ("sentence", "text"),
     [
         (counted(1, "message"), "1 message"),
         (counted(1_234_567, "message"), "1,234,567 messages"),
@@ -363,8 +365,8 @@ def test_what_is_enough() -> None:
         (mark_words(("id", "7")), "schema id 7"),
     ],
 )
-def test_words(said: str, text: str) -> None:
-    assert said == text
+def test_words(sentence: str, text: str) -> None:
+    assert sentence == text
 
 
 @given(st.floats(0, 1), st.integers(-(10**20), 10**20))

@@ -32,48 +32,48 @@ CASES = load_cases("judge_cases_registry.yaml")
 pytestmark = pytest.mark.requirement("GOO-7")
 
 
-def facts_of(given: dict[str, Any]) -> RegistryFacts:
+def facts_of(values: dict[str, Any]) -> RegistryFacts:
     def version(subject: str, number: int, more: dict[str, Any]) -> Any:
         return version_of(subject, number, dict(more))
 
-    def first(found: Any, seconds: float | None) -> int | None:
-        return None if seconds is None else int(found.registered_at + seconds * 1000)
+    def first(version_found: Any, seconds: float | None) -> int | None:
+        return None if seconds is None else int(version_found.registered_at + seconds * 1000)
 
     def relaxations(name: str) -> tuple[Relaxation, ...]:
-        return tuple(Relaxation(*each, by="eve", at=20 * DAY) for each in given.get(name, ()))
+        return tuple(Relaxation(*values, by="eve", at=20 * DAY) for values in values.get(name, ()))
 
-    registered = [(version(*each[:3]), each[3]) for each in given.get("registered", ())]
+    registered = [(version(*item[:3]), item[3]) for item in values.get("registered", ())]
     return RegistryFacts(
         registry="prod",
-        is_target=given.get("is_target", False),
-        is_last=given.get("is_last", False),
-        unreleased=tuple(version(*each) for each in given.get("unreleased", ())),
-        differing=tuple((version(name, number, {}), other) for name, number, other in given.get("differing", ())),
-        registered=tuple((found, first(found, seconds)) for found, seconds in registered),
+        is_target=values.get("is_target", False),
+        is_last=values.get("is_last", False),
+        unreleased=tuple(version(*item) for item in values.get("unreleased", ())),
+        differing=tuple((version(name, number, {}), other) for name, number, other in values.get("differing", ())),
+        registered=tuple((item_, first(item_, seconds)) for item_, seconds in registered),
         relaxed_levels=relaxations("relaxed_levels"),
         relaxed_modes=relaxations("relaxed_modes"),
-        levels=tuple(ScopedSetting(*each) for each in given.get("levels", ())),
-        modes=tuple(ScopedSetting(*each) for each in given.get("modes", ())),
-        may_register=tuple(given.get("may_register", ())),
-        live=tuple(LiveVersions(name, level, tuple(found)) for name, level, found in given.get("live", ())),
-        connectors=tuple(ConnectorSettings(*each) for each in given.get("connectors", {}).items()),
-        connectors_unknown=tuple(given.get("connectors_unknown", ())),
-        scanned=given.get("scanned", False),
+        levels=tuple(ScopedSetting(*item) for item in values.get("levels", ())),
+        modes=tuple(ScopedSetting(*item) for item in values.get("modes", ())),
+        may_register=tuple(values.get("may_register", ())),
+        live=tuple(LiveVersions(name, level, tuple(item_)) for name, level, item_ in values.get("live", ())),
+        connectors=tuple(ConnectorSettings(*item) for item in values.get("connectors", {}).items()),
+        connectors_unknown=tuple(values.get("connectors_unknown", ())),
+        scanned=values.get("scanned", False),
     )
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
 def test_case(case: dict[str, Any]) -> None:
     facts = facts_of(case["facts"])
-    found = in_order(judge_registry(facts))
-    assert [each.rule for each in found] == [expected["rule"] for expected in case["findings"]]
-    for finding, expected in zip(found, case["findings"], strict=True):
+    findings = in_order(judge_registry(facts))
+    assert [item.rule for item in findings] == [expected["rule"] for expected in case["findings"]]
+    for finding, expected in zip(findings, case["findings"], strict=True):
         check(finding, expected)
         assert "{" not in finding.sentence + finding.remedy
         json.dumps(finding.evidence, allow_nan=False)
-    assert not {each.rule for each in found} & set(case.get("not", ()))
-    assert len({each.fingerprint for each in found}) == len(found)
-    lines = {line["advice"]: line["followed"] for line in checklist(facts, found)}
+    assert not {item.rule for item in findings} & set(case.get("not", ()))
+    assert len({item.fingerprint for item in findings}) == len(findings)
+    lines = {line["advice"]: line["followed"] for line in checklist(facts, findings)}
     assert lines.keys() == {line.id for line in ADVICE}
     assert {name: lines[name] for name in case.get("advice", {})} == case.get("advice", {})
 
@@ -88,8 +88,8 @@ def test_every_rule_has_a_case_where_it_speaks_and_one_where_it_is_silent() -> N
 def test_all_levels_and_modes_are_known() -> None:
     assert set(GUARANTEES) == set(LEVELS)
     for name, level in LEVELS.items():
-        asked = {"none": 0, "latest": 1, "all": 2}[level.scope]
-        assert GUARANTEES[name] == tuple(asked * (way in level.directions) for way in ("BACKWARD", "FORWARD"))
+        depth = {"none": 0, "latest": 1, "all": 2}[level.scope]
+        assert GUARANTEES[name] == tuple(depth * (way in level.directions) for way in ("BACKWARD", "FORWARD"))
         assert not is_weaker(name, name)
         assert is_weaker(name, "NONE") is (name != "NONE")
     assert is_weaker("BACKWARD", "FORWARD")
@@ -123,8 +123,8 @@ def test_a_flood_is_cut_off() -> None:
 def test_only_the_settings_of_schemas_are_kept_of_a_connector(
     config: dict[str, Any], register: str | None, latest: str | None
 ) -> None:
-    found = settings_of(config)
-    assert found["value.converter.auto.register.schemas"] == register
-    assert found["value.converter.use.latest.version"] == latest
-    assert found["key.converter.auto.register.schemas"] is None
-    assert "s3cret" not in str(found)
+    settings = settings_of(config)
+    assert settings["value.converter.auto.register.schemas"] == register
+    assert settings["value.converter.use.latest.version"] == latest
+    assert settings["key.converter.auto.register.schemas"] is None
+    assert "s3cret" not in str(settings)

@@ -29,8 +29,8 @@ EXPECTED_NOTICE = ("TOPIC_WITHOUT_SUBJECT", "clicks")
 
 
 def scan(world: World, day: int) -> tuple[list[Observation], Registered, list[JudgedFinding]]:
-    seen, held = world.scan(day), world.registered(day)
-    return seen, held, judge(seen, held, world.memory(day))
+    observed, registered = world.scan(day), world.registered(day)
+    return observed, registered, judge(observed, registered, world.memory(day))
 
 
 @pytest.mark.requirement("CARD-3")
@@ -39,10 +39,10 @@ def test_thirty_scans_of_correct_traffic_find_nothing(seed: int) -> None:
     world = World(seed)
     waited = set()
     for day in range(SCANS):
-        seen, held, found = scan(world, day)
-        assert {(each.rule, each.topic) for each in found} == {EXPECTED_NOTICE}, f"day {day}"
-        waited |= {each.version for each in pending(seen, held, world.memory(day))}
-        world.remember(day, seen)
+        observed, registered, findings = scan(world, day)
+        assert {(item.rule, item.topic) for item in findings} == {EXPECTED_NOTICE}, f"day {day}"
+        waited |= {item.version for item in pending(observed, registered, world.memory(day))}
+        world.remember(day, observed)
     assert waited == {2, 3}, "a version waits for its first producer before it is seen"
 
 
@@ -53,9 +53,11 @@ def test_four_scans_a_day_find_nothing_in_quiet_and_busy_hours(seed: int) -> Non
     for day in range(SCANS):
         for part in range(world.scans_a_day):
             world.part = part
-            seen, _, found = scan(world, day)
-            assert {(each.rule, each.topic) for each in found} <= {EXPECTED_NOTICE}, f"day {day}, part {part}"
-            world.remember(day, seen)
+            observed, _, findings = scan(world, day)
+            assert {(finding.rule, finding.topic) for finding in findings} <= {EXPECTED_NOTICE}, (
+                f"day {day}, part {part}"
+            )
+            world.remember(day, observed)
 
 
 def where(day: int, messages: int = 41) -> Span:
@@ -64,35 +66,35 @@ def where(day: int, messages: int = 41) -> Span:
 
 
 def added(make: Callable[[int], list[Observation]]) -> Callable[..., Any]:
-    return lambda seen, held, day: ([*seen, *make(day)], held)
+    return lambda observed, registered, day: ([*observed, *make(day)], registered)
 
 
 def changed(path: str, topic: str = "orders", **values: Any) -> Callable[..., Any]:
     """The profiles of a path, with other counts; a callable gets the profile."""
 
-    def fault(seen: list[Observation], held: Registered, day: int) -> Any:
-        def other(each: Observation) -> Observation:
-            if not isinstance(each, FieldProfile) or (each.topic, each.path) != (topic, path):
-                return each
-            return replace(each, **{name: make(each) for name, make in values.items()})
+    def fault(observed: list[Observation], registered: Registered, day: int) -> Any:
+        def other(item: Observation) -> Observation:
+            if not isinstance(item, FieldProfile) or (item.topic, item.path) != (topic, path):
+                return item
+            return replace(item, **{name: make(item) for name, make in values.items()})
 
-        return [other(each) for each in seen], held
+        return [other(item) for item in observed], registered
 
     return fault
 
 
 def registered_otherwise(number: int, **values: Any) -> Callable[..., Any]:
-    def fault(seen: list[Observation], held: Registered, day: int) -> Any:
+    def fault(observed: list[Observation], registered: Registered, day: int) -> Any:
         mark = ("id", str(number))
-        versions: tuple[RegisteredVersion, ...] = tuple(replace(each, **values) for each in held.versions[mark])
-        return seen, replace(held, versions={**held.versions, mark: versions})
+        versions: tuple[RegisteredVersion, ...] = tuple(replace(item, **values) for item in registered.versions[mark])
+        return observed, replace(registered, versions={**registered.versions, mark: versions})
 
     return fault
 
 
-def a_late_producer(seen: list[Observation], held: Registered, day: int) -> Any:
+def a_late_producer(observed: list[Observation], registered: Registered, day: int) -> Any:
     """Version 1 is written still, more than a week after versions 2 and 3 came into use; before that, it is grace."""
-    return [*seen, FramedMessages("orders", "value", 0, "id", "11", where(day))], held
+    return [*observed, FramedMessages("orders", "value", 0, "id", "11", where(day))], registered
 
 
 FAULTS: dict[str, tuple[str, Callable[..., Any]]] = {
@@ -146,70 +148,70 @@ FAULTS: dict[str, tuple[str, Callable[..., Any]]] = {
     ),
     "another message type in a scan of its own": (
         "MESSAGE_TYPE_CHANGED",
-        lambda seen, held, day: (
+        lambda observed, registered, day: (
             [
-                replace(each, indexes="0" if each.indexes == "1" else "1") if isinstance(each, MessageIndexes) else each
-                for each in seen
+                replace(item, indexes="0" if item.indexes == "1" else "1") if isinstance(item, MessageIndexes) else item
+                for item in observed
             ],
-            held,
+            registered,
         ),
     ),
     "another framing in a scan of its own": (
         "FRAMING_MIXED",
-        lambda seen, held, day: (
+        lambda observed, registered, day: (
             [
-                replace(each, framing="id", mark="50")
-                if isinstance(each, FramedMessages) and each.topic == "shipments"
-                else each
-                for each in seen
+                replace(item, framing="id", mark="50")
+                if isinstance(item, FramedMessages) and item.topic == "shipments"
+                else item
+                for item in observed
             ],
-            held,
+            registered,
         ),
     ),
     "keys of another schema": (
         "KEY_SCHEMA_CHANGED",
-        lambda seen, held, day: (
-            [*seen, FramedMessages("orders", "key", 0, "id", "21", where(day, 1))],
-            replace(held, versions={**held.versions, ("id", "21"): (RegisteredVersion("orders-key", 2),)}),
+        lambda observed, registered, day: (
+            [*observed, FramedMessages("orders", "key", 0, "id", "21", where(day, 1))],
+            replace(registered, versions={**registered.versions, ("id", "21"): (RegisteredVersion("orders-key", 2),)}),
         ),
     ),
     "a field that is empty in most messages": (
         "NULL_SHARE_ROSE",
-        changed("mail", nulls=lambda each: each.messages * 9 // 10),
+        changed("mail", nulls=lambda item: item.messages * 9 // 10),
     ),
     "a field that nobody fills any more": (
         "FIELD_NEVER_FILLED",
-        changed("mail", nulls=lambda each: each.messages),
+        changed("mail", nulls=lambda item: item.messages),
     ),
     "a path that is gone from plain JSON": (
         "FIELD_NEVER_FILLED",
-        lambda seen, held, day: ([e for e in seen if getattr(e, "path", "") != "page"], held),
+        lambda observed, registered, day: ([e for e in observed if getattr(e, "path", "") != "page"], registered),
     ),
     "a number that became a text": (
         "FIELD_KIND_NEW",
-        changed("amt", "clicks", kinds=lambda each: {**each.kinds, "string": max(20, each.messages // 10)}),
+        changed("amt", "clicks", kinds=lambda item: {**item.kinds, "string": max(20, item.messages // 10)}),
     ),
     "a default in place of the real value": (
         "ENUM_SHARE_SHIFTED",
-        changed("state", values=lambda each: {"NEW": each.messages}),
+        changed("state", values=lambda item: {"NEW": item.messages}),
     ),
     "an undeclared field": (
         "FIELD_UNDECLARED",
-        lambda seen, held, day: (
+        lambda observed, registered, day: (
             [
-                *seen,
+                *observed,
                 FieldProfile("carts", "value", "id", "30", "extra", 300, 1, 0, {"string": 1}, None, None, None, {}),
             ],
-            held,
+            registered,
         ),
     ),
     "a required field that is missing": (
         "FIELD_MISSING",
-        changed("lines", "carts", present=lambda each: each.messages - 1),
+        changed("lines", "carts", present=lambda item: item.messages - 1),
     ),
     "a kind that the schema doesn't allow": (
         "FIELD_KIND_WRONG",
-        changed("id", "carts", kinds=lambda each: {"string": each.messages - 1, "integer": 1}),
+        changed("id", "carts", kinds=lambda item: {"string": item.messages - 1, "integer": 1}),
     ),
 }
 
@@ -220,16 +222,20 @@ def test_each_fault_is_found_by_its_own_scan_and_nothing_else_is(seed: int) -> N
     world = World(seed)
     missed = []
     for day in range(SCANS):
-        seen, held, clean = scan(world, day)
+        observed, registered, clean = scan(world, day)
         if day in FAULT_DAYS:
-            known = {each.fingerprint for each in clean}
+            clean_fingerprints = {finding.fingerprint for finding in clean}
             for name, (rule, fault) in FAULTS.items():
-                bad, other = fault(seen, held, day)
-                fresh = {each.rule for each in judge(bad, other, world.memory(day)) if each.fingerprint not in known}
+                bad, other = fault(observed, registered, day)
+                fresh = {
+                    finding.rule
+                    for finding in judge(bad, other, world.memory(day))
+                    if finding.fingerprint not in clean_fingerprints
+                }
                 # A stray message of an old version is an old version in use as well, once its grace is over.
                 if rule not in fresh or fresh - {rule, "OLD_VERSION_WRITTEN"}:
                     missed.append((name, day, sorted(fresh)))
-        world.remember(day, seen)
+        world.remember(day, observed)
     assert not missed
 
 
@@ -237,12 +243,12 @@ def test_a_producer_that_stays_behind_is_found_after_its_grace() -> None:
     world = World(3)
     found_on = []
     for day in range(SCANS):
-        seen, held, _ = scan(world, day)
-        bad, _ = a_late_producer(seen, held, day)
-        rules = {each.rule for each in judge(bad, held, world.memory(day))}
+        observed, registered, _ = scan(world, day)
+        bad, _ = a_late_producer(observed, registered, day)
+        rules = {finding.rule for finding in judge(bad, registered, world.memory(day))}
         if "OLD_VERSION_WRITTEN" in rules:
             found_on.append(day)
-        world.remember(day, seen)
+        world.remember(day, observed)
     first_use = 8 + min(world.delays[12, producer] for producer in range(5))
     assert found_on
     assert first_use + 7 <= found_on[0] <= first_use + 9

@@ -12,19 +12,19 @@ from random import Random
 from typing import Any
 
 from registry.drift.judge import (
-    Declared,
+    DeclaredFields,
     Event,
     FieldDay,
     FieldKey,
     Mark,
+    MarkUse,
     Memory,
     Registered,
     RegisteredVersion,
     SubjectSummary,
     TopicMemory,
-    Use,
     declared_fields,
-    types_seen,
+    message_types_by_side,
 )
 from registry.drift.judge.baselines import day_of, day_sum
 from registry.drift.scan.aggregation import merged_types
@@ -77,7 +77,7 @@ class World:
     random: Random = field(init=False)
     ends: dict[tuple[str, int], int] = field(default_factory=dict)
     lows: dict[tuple[str, int], int] = field(default_factory=dict)
-    uses: dict[tuple[str, Side, Mark], Use] = field(default_factory=dict)
+    uses: dict[tuple[str, Side, Mark], MarkUse] = field(default_factory=dict)
     days: dict[FieldKey, list[FieldDay]] = field(default_factory=dict)
     types: dict[str, dict[str, Any]] = field(default_factory=dict)
     delays: dict[tuple[int, int], float] = field(default_factory=dict)
@@ -144,37 +144,52 @@ class World:
 
     def scan(self, day: int) -> list[Observation]:
         """What a scan sees of one more day."""
-        seen: list[Observation] = []
+        observations: list[Observation] = []
         for topic in TOPICS:
             volume = self._volume(topic, day)
-            seen += self._partitions(topic, volume)
-            seen += {
+            observations += self._partitions(topic, volume)
+            observations += {
                 "orders": self._orders,
                 "carts": self._carts,
                 "clicks": self._clicks,
                 "refunds": self._refunds,
                 "shipments": self._shipments,
             }[topic](day, volume)
-            seen.append(TopicTotals(topic, volume, volume * 80, None))
-        seen.append(ScanTotals(len(TOPICS), sum(self.base.values()), 0, None, 1.0))
-        return seen
+            observations.append(TopicTotals(topic, volume, volume * 80, None))
+        observations.append(ScanTotals(len(TOPICS), sum(self.base.values()), 0, None, 1.0))
+        return observations
 
-    def remember(self, day: int, seen: list[Observation]) -> None:
+    def remember(self, day: int, observations: list[Observation]) -> None:
         """Keep what the scan saw, as the product does."""
-        for (topic, side), found in types_seen(seen, self.registered(day)).items():
-            known = self.types.setdefault(topic, {})
-            known[side] = merged_types(known.get(side, {}), found)
-        for each in seen:
-            if isinstance(each, FramedMessages):
-                key = each.topic, each.side, (each.framing, each.mark)
+        for (topic, side), types in message_types_by_side(observations, self.registered(day)).items():
+            side_types = self.types.setdefault(topic, {})
+            side_types[side] = merged_types(side_types.get(side, {}), types)
+        for observation in observations:
+            if isinstance(observation, FramedMessages):
+                key = observation.topic, observation.side, (observation.framing, observation.mark)
                 old = self.uses.get(key)
-                first = each.span.first_time if old is None else min(old.first_time, each.span.first_time)
-                number = each.span.messages + (old.messages if old else 0)
-                self.uses[key] = Use(each.topic, each.side, each.framing, each.mark, number, first, each.span.last_time)
-            elif isinstance(each, FieldProfile):
-                field_key = FieldKey(each.topic, each.side, each.framing or "", each.mark, each.path)
+                first = observation.span.first_time if old is None else min(old.first_time, observation.span.first_time)
+                number = observation.span.messages + (old.messages if old else 0)
+                self.uses[key] = MarkUse(
+                    observation.topic,
+                    observation.side,
+                    observation.framing,
+                    observation.mark,
+                    number,
+                    first,
+                    observation.span.last_time,
+                )
+            elif isinstance(observation, FieldProfile):
+                field_key = FieldKey(
+                    observation.topic, observation.side, observation.framing or "", observation.mark, observation.path
+                )
                 row = FieldDay(
-                    day_of((FIRST + day) * DAY), each.messages, each.present, each.nulls, each.kinds, each.values
+                    day_of((FIRST + day) * DAY),
+                    observation.messages,
+                    observation.present,
+                    observation.nulls,
+                    observation.kinds,
+                    observation.values,
                 )
                 days = self.days.setdefault(field_key, [])
                 if days and days[-1].day == row.day:
@@ -288,18 +303,18 @@ class World:
             yield FieldProfile("clicks", "value", None, "", "debug", volume, 2, 0, {"object": 2}, None, None, None, {})
 
     def _refunds(self, day: int, volume: int) -> Iterator[Observation]:
-        number, place = ("41", "1") if day >= VERSIONS[41][2] + MOVED_AFTER else ("40", "0")
+        number, indexes = ("41", "1") if day >= VERSIONS[41][2] + MOVED_AFTER else ("40", "0")
         yield from self._framed("refunds", "value", ("id", number), day, volume)
-        yield MessageIndexes("refunds", "value", 0, "id", number, place, self._part("refunds", day, volume))
+        yield MessageIndexes("refunds", "value", 0, "id", number, indexes, self._part("refunds", day, volume))
 
     def _shipments(self, day: int, volume: int) -> Iterator[Observation]:
         yield from self._framed("shipments", "value", ("guid", GUID), day, volume)
 
 
-def _declared() -> dict[tuple[str, int], Declared]:
-    found = {
+def _declared() -> dict[tuple[str, int], DeclaredFields]:
+    parsed = {
         ("carts-value", 1): declared_fields(FORMATS["JSON"].parse(CART)),
         ("refunds-value", 1): declared_fields(FORMATS["PROTOBUF"].parse(REFUND)),
         ("refunds-value", 2): declared_fields(FORMATS["PROTOBUF"].parse(REFUND_MOVED)),
     }
-    return {key: declared for key, declared in found.items() if declared is not None}
+    return {key: declared for key, declared in parsed.items() if declared is not None}

@@ -39,9 +39,9 @@ from registry.subjects.models import Registry, SchemaVersion, VersionStanding
 from registry.subjects.selectors import list_versions
 from registry.subjects.services import delete_subject, delete_version, register_version
 from registry.subjects.versions.qualified_names import SubjectName
-from tests.drift.usage.test_version_usage import SUBJECT, ids, place, source, text, topic, use
+from tests.drift.usage.test_version_usage import SUBJECT, dev, ids, source, text, topic, use
 
-__all__ = ["ids", "place", "source"]
+__all__ = ["dev", "ids", "source"]
 pytestmark = pytest.mark.requirement("ORA-1", "GOO-7")
 WHY = "nobody has data of it"
 PAID = SubjectName(".", "paid-value")
@@ -104,9 +104,9 @@ REFUSED: dict[str, tuple[dict[str, Any], type[SchemadeskError], str]] = {
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_is_refused_changes_nothing(ids: list[int], system: Actor, case: str) -> None:
-    given, error, words = REFUSED[case]
-    with pytest.raises(error, match=words):
-        do(by=system, **given)
+    values, error, message = REFUSED[case]
+    with pytest.raises(error, match=message):
+        do(by=system, **values)
     assert states() == {1: "live", 2: "live", 3: "live"}
     assert not VersionStanding.objects.exists()
 
@@ -224,9 +224,9 @@ def test_what_nothing_needs(source: Source, ids: list[int], system: Actor) -> No
         references=[Reference("R4", "referred", 1)],
     )  # fmt: skip
     delete_subject(registry="dev", subject=SubjectName(".", "gone"), by=system)
-    found = orphans_of(source.registry, by=system)
-    assert [row.subject.qualified for row in found.rows] == ["old-referrer", "old-value", ":.sales:orders-value"]
-    assert (found.total, found.topics, found.read, found.after) == (3, 2, 1, "")
+    orphans = orphans_of(source.registry, by=system)
+    assert [row.subject.qualified for row in orphans.rows] == ["old-referrer", "old-value", ":.sales:orders-value"]
+    assert (orphans.total, orphans.topics, orphans.read, orphans.after) == (3, 2, 1, "")
     first = orphans_of(source.registry, by=system, limit=2)
     assert (first.after, named(system, limit=2, after=first.after)) == ("old-value", [":.sales:orders-value"])
     part = replace(system, grants=(Grant("reader", "dev", "old-v*"),))
@@ -255,9 +255,9 @@ def test_the_number_of_queries_is_the_same_for_many(source: Source, ids: list[in
 BASE = "/ui/registries/dev/subjects/orders-value/retire"
 
 
-def seen(answer: Any, status: int = 200) -> str:
-    assert answer.status_code == status
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", answer.content.decode()))
+def seen(response: Any, status: int = 200) -> str:
+    assert response.status_code == status
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", response.content.decode()))
 
 
 def test_the_three_steps_on_pages(
@@ -282,14 +282,14 @@ def test_the_three_steps_on_pages(
     assert "Type the subject's name" in seen(client.post(address, {"confirmed": "order"}), 422).replace("&#x27;", "'")
     assert states()[1] == "live"
     with django_assert_max_num_queries(80):
-        answer = client.post(address, {"confirmed": "orders-value"})
-    assert answer.status_code == 302
-    page = seen(client.get(answer["Location"]))
+        response = client.post(address, {"confirmed": "orders-value"})
+    assert response.status_code == 302
+    page = seen(client.get(response["Location"]))
     assert "Read back: deleted softly" in page and "Version 1 is soft-deleted." in page and "Restore" in page
     address = f"{BASE}/confirm?version=1&do=hard"
     assert "is in use" in seen(client.post(address, {"confirmed": "orders-value"}), 422)
-    answer = client.post(address, {"confirmed": "orders-value", "force": WHY})
-    page = seen(client.get(answer["Location"]))
+    response = client.post(address, {"confirmed": "orders-value", "force": WHY})
+    page = seen(client.get(response["Location"]))
     assert "Read back: deleted for good" in page and "Version 1 isn’t there." in page
     assert f"Schema id {ids[0]} isn’t there: messages with it can’t be read." in page
 
@@ -299,16 +299,16 @@ def test_restoring_is_offered_and_done(ids: list[int], look: Callable[[str], Cli
     client.post(f"{BASE}/confirm?do=soft", {"confirmed": "orders-value"})
     page = seen(client.get(f"{BASE}/choose"))
     assert "lives again" in page and "may not delete versions permanently" in page
-    answer = client.post(f"{BASE}/confirm?do=restore", {"force": ""})
-    page = seen(client.get(answer["Location"]))
+    response = client.post(f"{BASE}/confirm?do=restore", {"force": ""})
+    page = seen(client.get(response["Location"]))
     assert "Read back: restored" in page and "Version 3 is there." in page
 
 
 def test_a_subject_that_is_gone_is_read_back_too(ids: list[int], look: Callable[[str], Client]) -> None:
     client = look("admin")
     client.post(f"{BASE}/confirm?do=soft", {"confirmed": "orders-value"})
-    answer = client.post(f"{BASE}/confirm?do=hard", {"confirmed": "orders-value", "force": WHY})
-    page = seen(client.get(answer["Location"]))
+    response = client.post(f"{BASE}/confirm?do=hard", {"confirmed": "orders-value", "force": WHY})
+    page = seen(client.get(response["Location"]))
     assert "Read back: deleted for good" in page and "Version 2 isn’t there." in page
     assert client.get(BASE).status_code == 410
 
@@ -347,17 +347,17 @@ def test_the_list_of_what_nothing_needs(
     hostile = SubjectName(".", '<img src=x onerror="alert(1)">')
     register_version(registry="dev", subject=hostile, text='"int"', by=system)
     with django_assert_max_num_queries(QUERIES["orphans"]):
-        answer = client.get(address)
-    assert b"<img" not in answer.content and b"/retire" in answer.content
-    assert "1 topic" in seen(answer)
+        response = client.get(address)
+    assert b"<img" not in response.content and b"/retire" in response.content
+    assert "1 topic" in seen(response)
 
 
 def test_the_api_does_the_same(ids: list[int], source: Source, api: Callable[[str], Client]) -> None:
     address = "/api/v1/registries/dev/subjects/orders-value/retire"
 
     def post(who: str, **body: Any) -> tuple[int, Any]:
-        answer = api(who).post(address, json.dumps(body), content_type="application/json")
-        return answer.status_code, answer.json()
+        response = api(who).post(address, json.dumps(body), content_type="application/json")
+        return response.status_code, response.json()
 
     assert post("steward", choice="soft", version=1)[0] == 422
     assert post("reader", choice="soft", version=1, confirmed="orders-value")[0] == 403
@@ -368,9 +368,9 @@ def test_the_api_does_the_same(ids: list[int], source: Source, api: Callable[[st
     assert post("admin", choice="hard", version=1, confirmed="orders-value")[0] == 409
     assert post("steward", choice="restore", version=1)[1]["versions"] == [1]
     topic(source, "other")
-    found = api("reader").get("/api/v1/registries/dev/orphans").json()
-    assert [row["subject"] for row in found["orphans"]] == ["orders-value"]
-    assert (found["topics"], found["read"]) == (1, 1)
+    orphans = api("reader").get("/api/v1/registries/dev/orphans").json()
+    assert [row["subject"] for row in orphans["orphans"]] == ["orders-value"]
+    assert (orphans["topics"], orphans["read"]) == (1, 1)
 
 
 def test_deleting_one_of_two_at_once(ids: list[int], system: Actor) -> None:

@@ -22,44 +22,46 @@ def milliseconds(days: int | None) -> int | None:
     return days if days is None or days < 0 else days * DAY_MS
 
 
-def coverage_of(number: int, name: str, given: dict[str, Any]) -> Coverage:
-    scanned = NOW - timedelta(days=given.get("checked", 0)) if given.get("scanned", True) else None
+def coverage_of(number: int, name: str, values: dict[str, Any]) -> Coverage:
+    scanned = NOW - timedelta(days=values.get("checked", 0)) if values.get("scanned", True) else None
     return Coverage(
         topic_id=number,
         topic=name,
         source="shop",
         cluster="main",
-        is_own=given.get("owner", "this") != "other",
-        partitions=given.get("partitions", 1),
+        is_own=values.get("owner", "this") != "other",
+        partitions=values.get("partitions", 1),
         messages=5_000 if scanned else 0,
-        read_from=given.get("read_from", {}),
+        read_from=values.get("read_from", {}),
         positions={},
-        compacted=given.get("cleanup", "delete") != "delete",
-        retention_ms=milliseconds(given.get("days", 7)),
+        compacted=values.get("cleanup", "delete") != "delete",
+        retention_ms=milliseconds(values.get("days", 7)),
         checked_at=scanned,
         read_at=scanned,
-        gone_at=NOW if given.get("gone") else None,
-        problem=given.get("problem", ""),
+        gone_at=NOW if values.get("gone") else None,
+        problem=values.get("problem", ""),
     )
 
 
-def retention_of(coverage: Coverage, given: dict[str, Any]) -> Retention:
-    if "lows" not in given:
+def retention_of(coverage: Coverage, values: dict[str, Any]) -> Retention:
+    if "lows" not in values:
         return Retention.stored(coverage)
-    policies = given.get("cleanup", "delete").split(",")
-    return Retention("compact" in policies, "delete" in policies, coverage.retention_ms, given["lows"], given["highs"])
+    policies = values.get("cleanup", "delete").split(",")
+    return Retention(
+        "compact" in policies, "delete" in policies, coverage.retention_ms, values["lows"], values["highs"]
+    )
 
 
-def use_of(number: int, name: str, given: dict[str, Any]) -> TopicUse:
+def use_of(number: int, name: str, values: dict[str, Any]) -> TopicUse:
     parts = tuple(
         PartitionUse(
             partition, last - first + 1, 0, 10, first, last, NOW - timedelta(days=99), NOW - timedelta(days=days)
         )
-        for partition, first, last, days in given["use"]
+        for partition, first, last, days in values["use"]
     )
     messages = sum(part.messages for part in parts)
     last = max(part.last_time for part in parts)
-    owner = given.get("owner", "this")
+    owner = values.get("owner", "this")
     return TopicUse(
         number, name, "shop", "main", "value", "id", "7", owner, messages, 0.5, parts[0].first_time, last, parts
     )
@@ -68,7 +70,7 @@ def use_of(number: int, name: str, given: dict[str, Any]) -> TopicUse:
 def judged(case: dict[str, Any]) -> Retirement:
     topics = list(enumerate(case["topics"].items()))
     numbers = {name: number for number, (name, _) in topics}
-    coverage = [coverage_of(number, name, given) for number, (name, given) in topics]
+    coverage = [coverage_of(number, name, values) for number, (name, values) in topics]
     use = VersionUse(
         version=3,
         schema_id=7,
@@ -77,10 +79,10 @@ def judged(case: dict[str, Any]) -> Retirement:
         is_latest=case.get("latest", False),
         shared_with=tuple(case.get("shared_with", ())),
         referrers=tuple(case.get("referrers", ())),
-        topics=tuple(use_of(number, name, given) for number, (name, given) in topics if "use" in given),
+        topics=tuple(use_of(number, name, values) for number, (name, values) in topics if "use" in values),
     )
     retention = {
-        item.topic_id: retention_of(item, given) for item, (_, (_, given)) in zip(coverage, topics, strict=True)
+        item.topic_id: retention_of(item, values) for item, (_, (_, values)) in zip(coverage, topics, strict=True)
     }
     positions = tuple(
         GroupPosition(group, numbers[topic], partition, committed)
@@ -94,18 +96,18 @@ def judged(case: dict[str, Any]) -> Retirement:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
 def test_case(case: dict[str, Any]) -> None:
-    found = judged(case)
-    assert found.answer == case["answer"], found
+    retirement = judged(case)
+    assert retirement.answer == case["answer"], retirement
     for part in case.get("says", []):
-        assert part in found.reasons[0].sentence
+        assert part in retirement.reasons[0].sentence
     for part in case.get("any_says", []):
-        assert any(part in reason.sentence for reason in found.reasons)
+        assert any(part in reason.sentence for reason in retirement.reasons)
     if "date" in case:
-        assert found.date is not None
-        assert found.date.date() == case["date"]
-    assert (found.date is not None) == (found.answer == "not_before")
-    assert found.reasons[0].sentence in found.sentence
-    ranks = [WORST_FIRST.index(reason.answer) for reason in found.reasons]
+        assert retirement.date is not None
+        assert retirement.date.date() == case["date"]
+    assert (retirement.date is not None) == (retirement.answer == "not_before")
+    assert retirement.reasons[0].sentence in retirement.sentence
+    ranks = [WORST_FIRST.index(reason.answer) for reason in retirement.reasons]
     assert ranks == sorted(ranks), "the weightiest reason comes first"
 
 
