@@ -66,11 +66,11 @@ def seen_in_data(
         undeclared=tuple(_link(mark, named=True) for mark in elsewhere[:MAX_ELSEWHERE]),
         more_undeclared=max(0, len(elsewhere) - MAX_ELSEWHERE),
     )
-    return found, {path: _field(path, known) for path in listed if path in known.seen or path in known.marks}
+    return found, {path: _field(path, known) for path in listed if path in known.fields or path in known.marks}
 
 
 def _field(path: str, known: ObservedFields) -> SeenField:
-    seen = known.seen.get(path)
+    seen = known.fields.get(path)
     marks = tuple(_link(mark) for mark in known.marks.get(path, ()))
     if seen is None or not seen.messages:
         return SeenField(marks=marks)

@@ -84,9 +84,9 @@ def _for_owners(source: Source, rows: Sequence[Finding], owners: Mapping[str, fr
             row.subject_name,
             text=row.sentence,
             url=f"/ui/findings/{row.pk}",
-            data={**_said_of(row), "source": source.name},
+            data={**_data_of(row), "source": source.name},
             owners=owners[row.subject_name],
-            narrow=RestrictedText(_redacted(row), _said_of(row)),
+            narrow=RestrictedText(_redacted(row), _data_of(row)),
         )
         for row in owned[:MOST]
     ]
@@ -117,7 +117,7 @@ def _redacted(row: Finding, event: str = "") -> str:
     return _text(redacted_text(row.sentence, row.evidence, row.subject_name), event)
 
 
-def _said_of(row: Finding) -> dict[str, object]:
+def _data_of(row: Finding) -> dict[str, object]:
     """What programs are told of a finding."""
     return {"finding": row.pk, "rule": row.rule, "severity": row.severity}
 
@@ -135,9 +135,9 @@ def _events_of(
             row.subject_name,
             text=texts[row.pk],
             url=f"/ui/findings/{row.pk}",
-            data={**_said_of(row), "source": source.name},
+            data={**_data_of(row), "source": source.name},
             elsewhere=owners.get(row.subject_name, ()),
-            narrow=RestrictedText(_redacted(row, event), _said_of(row)),
+            narrow=RestrictedText(_redacted(row, event), _data_of(row)),
         )
         for row in breaking[:MOST]
     ]

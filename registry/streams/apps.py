@@ -1,4 +1,4 @@
-"""Streaming queries: the history of their state, and what is said of it before they restart."""
+"""Streaming queries: the history of their state, and the check of a restart."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class ScannedRows:
 class ScannedSchema:
     """A version of a variable's schemas with the Avro schema that Spark derives from it."""
 
-    known: SchemaVersion
+    version: SchemaVersion
     start: int | None
     avro_schema: str
     why_no_avro: str
@@ -53,20 +53,20 @@ class ScannedSchema:
     def content_hash(self) -> str:
         """SHA-256 of the schemas: what makes a version another one in the same file."""
         parts = (
-            self.known.schema_id,
-            self.known.key_schema,
-            self.known.value_schema,
-            self.known.map_key_schema,
+            self.version.schema_id,
+            self.version.key_schema,
+            self.version.value_schema,
+            self.version.map_key_schema,
         )
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
 class ScannedVariable:
-    """A state variable with its versions, ascending; `rows` is None where no rows were asked for."""
+    """A state variable with its versions, ascending; `rows` is None where no rows were read."""
 
     operator: Operator
-    known: StateVariable
+    variable: StateVariable
     schemas: tuple[ScannedSchema, ...]
     rows: ScannedRows | None = None
 

@@ -239,7 +239,7 @@ def start_plan(*, checkpoint: str, by: Actor, store: Mapping[str, Any] | None = 
 
 
 def discover(*, path: str, registry: str, by: Actor, store: Mapping[str, Any] | None = None) -> Discovery:
-    """The checkpoints at and below a folder or an address, each with what is known of it; bounded by SEARCH.
+    """Find the checkpoints at and below a folder or an address and describe each; bounded by SEARCH.
 
     For who may add them as sources of the registry. `store` as in check_planned_state. Raises InvalidCheckpoint,
     InvalidInput, InvalidSecret, AddressRefused, RemoteUnavailable, RegistryNotFound, NotSignedIn, NotAllowed.

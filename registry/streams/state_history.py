@@ -130,11 +130,11 @@ def _keep_variables(
 ) -> dict[VariableKey, tuple[StateVariable, ScannedVariable]]:
     stored = {(row.operator, row.name): row for row in query.variables.all()}
     rows_by_key: dict[VariableKey, tuple[StateVariable, ScannedVariable]] = {}
-    for variable in scanned.variables:
-        key = (variable.operator.number, clean(variable.known.name, MAX_NAME))
+    for scanned_variable in scanned.variables:
+        key = (scanned_variable.operator.number, clean(scanned_variable.variable.name, MAX_NAME))
         row = stored.get(key) or StateVariable(query=query, operator=key[0], name=key[1])
-        _describe(row, variable)
-        rows_by_key[key] = (row, variable)
+        _describe(row, scanned_variable)
+        rows_by_key[key] = (row, scanned_variable)
     rows = [row for row, _ in rows_by_key.values()]
     StateVariable.objects.bulk_create(
         rows,
@@ -147,7 +147,7 @@ def _keep_variables(
 
 
 def _describe(row: StateVariable, scanned: ScannedVariable) -> None:
-    state_variable, operator = scanned.known, scanned.operator
+    state_variable, operator = scanned.variable, scanned.operator
     row.label, row.kind, row.ttl = clean(state_variable.label, MAX_NAME), state_variable.kind[:32], state_variable.ttl
     row.encoding, row.why_fixed = clean(operator.encoding, 64), clean(operator.why_fixed or "", 1000)
     row.value_schemas_used, row.removed_at = max(0, state_variable.value_schemas_used), state_variable.removed_at
@@ -173,11 +173,11 @@ def _keep_schemas(
     for row in stored:
         by_variable.setdefault(row.variable_id, {})[row.file, row.content_hash] = row
     new: list[StateSchema] = []
-    for variable, variable_seen in variables.values():
+    for variable, scanned_variable in variables.values():
         there = by_variable.setdefault(variable.pk, {})
         number = max((row.version for row in there.values()), default=0)
-        for schema in variable_seen.schemas:
-            key = (clean(schema.known.file, 500), schema.content_hash)
+        for schema in scanned_variable.schemas:
+            key = (clean(schema.version.file, 500), schema.content_hash)
             if key in there:
                 continue
             number += 1
@@ -188,19 +188,19 @@ def _keep_schemas(
 
 
 def _schema(variable: StateVariable, number: int, key: tuple[str, str], scanned: ScannedSchema) -> StateSchema:
-    version_seen = scanned.known
+    version = scanned.version
     return StateSchema(
         variable=variable,
         version=number,
-        schema_id=version_seen.schema_id,
-        batch=version_seen.batch,
+        schema_id=version.schema_id,
+        batch=version.batch,
         start=scanned.start,
-        written_at=moment_of(version_seen.written_at),
+        written_at=moment_of(version.written_at),
         file=key[0],
         content_hash=key[1],
-        key_schema=clean(version_seen.key_schema),
-        value_schema=clean(version_seen.value_schema),
-        map_key_schema=clean(version_seen.map_key_schema or ""),
+        key_schema=clean(version.key_schema),
+        value_schema=clean(version.value_schema),
+        map_key_schema=clean(version.map_key_schema or ""),
         avro_schema=clean(scanned.avro_schema),
         why_no_avro=clean(scanned.why_no_avro, 1000),
     )
@@ -264,7 +264,7 @@ def clean(text: str, limit: int = 0) -> str:
 
 
 def cleaned(value: Any) -> Any:
-    """A JSON value in whose texts nothing stands that PostgreSQL can't hold."""
+    """A JSON value whose texts hold nothing that PostgreSQL cannot store."""
     if isinstance(value, str):
         return clean(value, 4096)
     if isinstance(value, Mapping):

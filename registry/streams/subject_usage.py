@@ -21,7 +21,7 @@ MOST: Final = 20
 
 @dataclass(frozen=True)
 class QueryReader:
-    """A query, the topics that it reads of those asked for, and the versions whose fields its state has, ascending."""
+    """A query, the requested topics that it reads, and the versions whose fields its state has, ascending."""
 
     id: int
     path: str

@@ -22,7 +22,7 @@ from registry.drift import selectors, services
 from registry.drift.models import Cluster, Source, Topic
 from registry.drift.sources import kafka, kafka_cluster, kafka_connection
 from registry.drift.sources.base import ScannedTopic, keep_topics, note_topics
-from registry.drift.sources.kafka import joined, marks_without_writer, ranges_read
+from registry.drift.sources.kafka import join_passes, marks_without_writer, ranges_read
 from registry.drift.sources.kafka_cluster import topic_ids_of
 from registry.drift.sources.kafka_offsets import Watermarks, plan_topic, read_json
 from registry.errors import (
@@ -198,14 +198,14 @@ def test_the_second_pass_takes_the_place_of_the_first_for_its_topics() -> None:
     assert (again.topic, again.ranges) == ("a", (PartitionRange(0, 0, 5, 0, 9),))
     better = framed("a", "1", side="key")
     second = [read("a"), better, totals("a"), replace(all_of_it, topics=1, bound_reached=None)]
-    observations = joined(first, second, {"a"}, 2.0)
+    observations = join_passes(first, second, {"a"}, 2.0)
     assert better in observations
     assert framed("a", "1") not in observations
     assert framed("b", "2") in observations
     assert totals("a", "messages") in observations, "that a bound was reached stays said"
     assert observations[-1] == replace(all_of_it, seconds=2.0)
     lost = [TopicLost("a", "deleted"), replace(all_of_it, topics=0)]
-    assert framed("a", "1") in joined(first, lost, {"a"}, 2.0)
+    assert framed("a", "1") in join_passes(first, lost, {"a"}, 2.0)
 
 
 # ---- with a real broker ------------------------------------------------------------------------------------------
@@ -403,7 +403,7 @@ def test_a_topic_whose_broker_went_away_keeps_what_was_read_unless_it_is_gone(
         TopicLost("orders", "no broker leads it", may_pass=True),
         TopicTotals("orders", 4, 40, "broker"),
     ]
-    settled = kafka.settled(survey, Listing(listed), observations)  # type: ignore[arg-type]
+    settled = kafka.settle_lost_topics(survey, Listing(listed), observations)  # type: ignore[arg-type]
     (topic,) = kafka.topics_after(survey, settled)
     positions, messages, waits, problem = after
     assert (topic.positions, topic.messages, topic.waits, topic.clean) == (positions, messages, waits, False)
@@ -426,7 +426,7 @@ def test_a_scan_of_which_nothing_could_be_read_is_tried_again_as_a_whole(cluster
 
 def test_topics_that_could_not_be_read_again_with_their_schemas_are_left_for_the_next_scan() -> None:
     reads = [PartitionRead("a", 0, 0, 4, 0, 9, 4), PartitionRead("b", 0, 0, 4, 0, 9, 4)]
-    assert kafka.withheld(reads, {"a": "gone away"}) == [reads[1], TopicLost("a", "gone away", may_pass=True)]
+    assert kafka.drop_topics(reads, {"a": "gone away"}) == [reads[1], TopicLost("a", "gone away", may_pass=True)]
 
 
 @pytest.mark.slow

@@ -216,7 +216,7 @@ def _authorities() -> str:
 
 
 def _place(database: DatabaseConnection) -> Connection:
-    """The address in the form that the egress policy judges; https stands for TLS, as for a secret's binding."""
+    """The address in the form that the egress policy judges; https means TLS, as in a secret's binding."""
     if not 1 <= database.port <= 65535:
         raise InvalidSource(f"The port {database.port} is not between 1 and 65535.")
     host = f"[{database.host}]" if ":" in database.host else database.host
@@ -251,7 +251,7 @@ def _slots_query(server: Mapping[str, Any]) -> bytes:
 def _published(
     connection: psycopg.Connection[dict[str, Any]], version: int
 ) -> dict[tuple[str, str], list[dict[str, Any]]]:
-    """Publications by table; column lists and row filters are there since version 15."""
+    """Publications by table; column lists and row filters exist since version 15."""
     query = PUBLISHED if version >= 150_000 else PUBLISHED_BEFORE_15
     by_table: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
     for row in connection.execute(query.encode()):

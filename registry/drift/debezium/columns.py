@@ -33,7 +33,7 @@ UNKNOWN_DEFAULT: Final = Unset("unknown")
 
 @dataclass(frozen=True)
 class FieldShape:
-    """A column as a field. `logical` is the semantic type's name, empty for none, None where nobody tells.
+    """A column as a field. `logical` is the semantic type's name, empty for none, None where it is unknown.
 
     `optional` is None where nobody tells. `parameters` are those that carry meaning: a decimal's `scale` and
     `connect.decimal.precision`, an enum's `allowed`, the `length` of bits.
@@ -60,7 +60,7 @@ class FieldShape:
 
 @dataclass(frozen=True)
 class RowShape:
-    """The columns of a row or a key. `exact` is False where fields that are there may be missing from it.
+    """The columns of a row or a key. `exact` is False where existing fields may be missing from it.
 
     `partly` are fields that some of the messages have: of them nobody tells whether the newest do.
     """
@@ -88,7 +88,7 @@ _JSON_KINDS: Final[Mapping[str, frozenset[str]]] = {
 
 
 def same_type(one: FieldShape, other: FieldShape) -> bool:
-    """Whether two fields hold the same kind of value, as far as both sides tell; parameters aside."""
+    """Whether two fields hold the same kind of value, as far as both sides know it; parameters aside."""
     if "unknown" in (one.kind, other.kind):
         return True
     if one.kind.startswith("json_") or other.kind.startswith("json_"):
@@ -141,7 +141,7 @@ ABSENT: Final = "isn't there"
 
 @dataclass(frozen=True)
 class ColumnChange:
-    """A column on which the three part. `says` is what each side that tells says, `behind` who is behind.
+    """A column on which the three sides differ. `says` has the value of each known side, `behind` the sides that lag.
 
     `becomes` is the new name of a column that looks renamed. `narrows` says that a column became optional or lost its
     default: consumers may find null where they found none.
@@ -166,16 +166,16 @@ class KeyDeparture:
 
 @dataclass(frozen=True)
 class TableComparison:
-    """What became of comparing one table: `known` are the sides that told anything."""
+    """The comparison of one table; `sides` are the known ones."""
 
-    known: frozenset[Side]
+    sides: frozenset[Side]
     columns: tuple[ColumnChange, ...] = ()
     key: KeyDeparture | None = None
 
     @property
     def in_step(self) -> bool:
-        """Whether at least two sides told and none is behind."""
-        return len(self.known) > 1 and not self.columns and self.key is None
+        """Whether at least two sides are known and none is behind."""
+        return len(self.sides) > 1 and not self.columns and self.key is None
 
     @property
     def behind(self) -> frozenset[Side]:
@@ -195,14 +195,14 @@ def compare(rows: Rows, *, ignore: frozenset[str] = frozenset(), keys: Rows | No
     names = list(dict.fromkeys(name for row in rows.values() for name in row.fields if name not in ignore))
     departures = [departure for name in names for departure in _column(name, rows)] if len(rows) > 1 else []
     return TableComparison(
-        known=frozenset(rows),
+        sides=frozenset(rows),
         columns=tuple(_with_renames(departures, rows)),
         key=_key(keys) if keys and len(keys) > 1 else None,
     )
 
 
 def _truth(sides: Mapping[Side, object]) -> Side:
-    """The side that the others are held against: the table, else the events, which are newer than what is registered."""
+    """The side that the others are compared with: the table, else the events, newer than the registered schema."""
     return next(side for side in ("table", "events", "registered") if side in sides)
 
 
@@ -230,7 +230,7 @@ def _column(name: str, rows: Rows) -> list[ColumnChange]:
 
 
 def _aspects(name: str, there: Mapping[Side, FieldShape]) -> list[ColumnChange]:
-    """What of a column's field the sides tell differently; a new type says it all."""
+    """The aspects of a column's field on which the sides differ; a new type makes the other aspects moot."""
     truth = there[_truth(there)]
     departures = []
     for change, same, described in _ASPECTS:

@@ -323,7 +323,7 @@ _CONVERTERS: Final[tuple[tuple[str, Converter], ...]] = (
 
 
 def converter_of(config: Mapping[str, str], side: Literal["key", "value"]) -> Converter:
-    """What a side's converter writes; `worker` where the worker's own setting decides, which nobody tells us."""
+    """What a side's converter writes; `worker` where the worker's own setting decides, which we cannot read."""
     name = config.get(f"{side}.converter", "").strip()
     if not name:
         return "worker"

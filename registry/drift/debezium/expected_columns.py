@@ -170,7 +170,7 @@ def _unique_key(table: Table) -> tuple[str, ...]:
 
 
 def _why_not(table: Table, column: Column, config: ConnectorConfig) -> str | None:
-    """Why a column isn't in the value: empty when it is, None where nobody knows."""
+    """Why a column is not in the value: empty when it is, None where that is unknown."""
     taken = config.columns.takes(table.schema, table.name, column.name)
     if taken is None:
         return None
@@ -183,7 +183,7 @@ def _why_not(table: Table, column: Column, config: ConnectorConfig) -> str | Non
 
 
 def shape_of(column: Column, config: ConnectorConfig) -> FieldShape | None:
-    """The field of a column, None where the connector leaves it out, of kind `unknown` where nobody tells."""
+    """The field of a column, None where the connector leaves it out, of kind `unknown` where it is not known."""
     array = column.type.startswith("_") and column.type != "_"
     element = column.type[1:] if array else column.type
     if array and element in _ARRAYS_LEFT_OUT:
@@ -289,7 +289,7 @@ _NUMBERS: Final = frozenset({"int16", "int32", "int64", "float32", "float64"})
 
 
 def _default(column: Column, shape: FieldShape) -> object:
-    """The default as the schema has it: that of a literal; of an expression nobody tells what the connector makes."""
+    """The default as the schema has it, where it is a literal; the connector's value of an expression is unknown."""
     if column.default is None:
         # An identity column's comes from a sequence, and the connector writes 0 or none.
         return UNKNOWN_DEFAULT if column.identity else NO_DEFAULT

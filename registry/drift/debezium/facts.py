@@ -26,12 +26,13 @@ class Guard:
 
 @dataclass(frozen=True)
 class TopicFacts:
-    """What is known of one topic.
+    """The facts of one topic.
 
-    `registered` is the newest live version by side, `subjects` its subject's qualified name, `guards` what a new
-    version has to pass. `seen` is the newest schema that the events carry, by side. `null_keys` and `tombstones` count
-    messages of this scan; `nulls_are_newest` says that no key came after the last message without one. `tables` are
-    those whose changes the topic carried in any scan, or was to carry, as (database, schema, table).
+    `registered` is the newest live version by side, `subjects` its subject's qualified name, and `guards` the checks
+    that a new version must pass. `event_schemas` are the newest schemas in the events, by side. `null_keys` and
+    `tombstones` count messages of this scan. `nulls_are_newest` is true where no message with a key follows the last
+    one without. `tables` are the tables whose changes the topic carried in any scan, or is expected to carry, as
+    (database, schema, table).
     """
 
     topic: str
@@ -44,7 +45,7 @@ class TopicFacts:
     subjects: Mapping[Side, str] = field(default_factory=dict)
     registered: Mapping[Side, SchemaText] = field(default_factory=dict)
     guards: Mapping[Side, Guard] = field(default_factory=dict)
-    seen: Mapping[Side, SchemaText] = field(default_factory=dict)
+    event_schemas: Mapping[Side, SchemaText] = field(default_factory=dict)
     profiles: tuple[FieldProfile, ...] = ()
     changes: tuple[ChangeEvents, ...] = ()
     tables: tuple[tuple[str, str, str], ...] = ()
@@ -78,7 +79,7 @@ class World:
 
     @property
     def captured(self) -> list[Table]:
-        """The tables that the connector captures; those that nobody can tell aren't among them."""
+        """The tables that the connector captures, without those whose filter is not understood."""
         if self.catalog is None:
             return []
         return [table for table in self.catalog.tables if self.config.tables.takes(table.schema, table.name)]

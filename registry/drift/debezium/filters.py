@@ -77,7 +77,7 @@ class Pattern:
         return "".join(out)
 
     def _group(self, replacement: str, position: int) -> tuple[int, int]:
-        """The group that stands after a `$`, and where it ends; digits are taken as long as there is such a group."""
+        """The group after a `$` and where it ends; digits count as long as such a group exists."""
         if replacement[position : position + 1] == "{":
             end = replacement.find("}", position)
             name = replacement[position + 1 : end]
@@ -218,7 +218,7 @@ def read_list(config: Mapping[str, str], name: str, doubts: list[str]) -> NameLi
     return NameList(tuple(patterns), unread)
 
 
-def _kept(include: NameList | None, exclude: NameList | None, name: str) -> bool | None:
+def _is_included(include: NameList | None, exclude: NameList | None, name: str) -> bool | None:
     """An include list wins over an exclude list, as in the connector, which doesn't allow both."""
     if include is not None:
         return include.has(name)
@@ -251,8 +251,8 @@ class TableFilter:
         if schema in SYSTEM_SCHEMAS:
             return False
         answers = (
-            _kept(self.schema_include, self.schema_exclude, schema),
-            _kept(self.include, self.exclude, f"{schema}.{table}"),
+            _is_included(self.schema_include, self.schema_exclude, schema),
+            _is_included(self.include, self.exclude, f"{schema}.{table}"),
         )
         if False in answers:
             return False
@@ -275,8 +275,8 @@ class ColumnFilter:
         return cls(lists[0], lists[1], tuple(doubts))
 
     def takes(self, schema: str, table: str, column: str) -> bool | None:
-        """Whether the column stands in the value; None where a pattern isn't understood."""
-        return _kept(self.include, self.exclude, f"{schema}.{table}.{column}")
+        """Whether the column is in the value; None where a pattern is not understood."""
+        return _is_included(self.include, self.exclude, f"{schema}.{table}.{column}")
 
 
 @dataclass(frozen=True)

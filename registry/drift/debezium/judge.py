@@ -277,7 +277,7 @@ def _table(world: World, table: Table, state: TableState | None) -> dict[str, An
 
 
 def _three_way(state: TableState | None) -> dict[str, Any]:
-    """What became of the three-way check: `state` is in_step, drift, unknown (one side alone told) or shared."""
+    """The result of the three-way check: `state` is in_step, drift, unknown (only one side is known) or shared."""
     if state is None:
         return {"state": "shared", "known": [], "behind": [], "changes": [], "key": None, "left_out": []}
     compared = state.compared
@@ -285,7 +285,7 @@ def _three_way(state: TableState | None) -> dict[str, Any]:
     key = state.expected.key
     return {
         "state": "drift" if drifted else ("in_step" if compared.in_step else "unknown"),
-        "known": [side for side in SIDES if side in compared.known],
+        "known": [side for side in SIDES if side in compared.sides],
         "behind": [side for side in SIDES if side in compared.behind],
         "changes": [_change(item.change, item.column, item.becomes) for item in compared.columns],
         "key": None if key is None else list(key.fields),

@@ -75,7 +75,7 @@ class TableState:
 
 
 def check_tables(world: World) -> Iterator[TableState]:
-    """Every captured table whose topic is known, held against its topic. Topics that tables share are left out.
+    """Compare every captured table with its topic, where that is known. Topics that several tables share are left out.
 
     Without a catalog the tables are those of the events, of which nobody tells the columns.
     """
@@ -102,7 +102,7 @@ def _checked(world: World, table: Table, facts: TopicFacts, expected: ExpectedSh
     rows = _sides(facts, "value", expected.row, unreadable)
     keys = _sides(facts, "key", expected.key, unreadable)
     # Of JSON keys without a schema nobody tells their age: there all keys have to be null.
-    if facts.lost_its_key and ("key" in facts.seen or row_of_profiles(facts.profiles, "key") is None):
+    if facts.lost_its_key and ("key" in facts.event_schemas or row_of_profiles(facts.profiles, "key") is None):
         keys["events"] = RowShape({})
     compared = compare(
         rows,
@@ -124,7 +124,7 @@ def _sides(
         rows["table"] = table
     read: tuple[tuple[Side, SchemaText | None, str], ...] = (
         ("registered", facts.registered.get(side), "registered schema"),
-        ("events", facts.seen.get(side), "schema in the events"),
+        ("events", facts.event_schemas.get(side), "schema in the events"),
     )
     for who, schema, label in read:
         if schema is None:
@@ -141,7 +141,7 @@ def _sides(
 
 
 def _one_key(shape: RowShape, facts: TopicFacts) -> bool:
-    """Whether all keys without a schema had the same fields: of several nobody tells which is the newest."""
+    """Whether all keys without a schema had the same fields; of several it is unknown which is the newest."""
     return not shape.partly and facts.null_keys <= facts.count("t")
 
 
@@ -222,7 +222,7 @@ def _refused(
 
 def _column(state: TableState, departure: ColumnChange, facts: TopicFacts) -> JudgedFinding:
     column = state.expected.columns.get(departure.column, departure.column)
-    lagging, remedy = _behind(departure.behind, state.compared.known, facts.subjects.get("value"))
+    lagging, remedy = _behind(departure.behind, state.compared.sides, facts.subjects.get("value"))
     names = {
         "column": column,
         "table": state.table.full_name,
@@ -304,7 +304,7 @@ def _says(says: Mapping[Side, str], facts: TopicFacts, side: TopicSide) -> str:
     groups: dict[str, list[str]] = {}
     for who in SIDES:
         if who in says:
-            schema = {"registered": facts.registered, "events": facts.seen}.get(who, {}).get(side)
+            schema = {"registered": facts.registered, "events": facts.event_schemas}.get(who, {}).get(side)
             label = f" ({schema.label})" if schema is not None and schema.label else ""
             groups.setdefault(says[who], []).append(_SIDE_WORDS[who] + label)
     parts = []

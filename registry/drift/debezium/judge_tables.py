@@ -90,7 +90,7 @@ def _identity(world: World, table: Table, topic: str) -> Iterator[JudgedFinding]
 
 
 def _weak_key(table: Table, key: tuple[str, ...]) -> tuple[Index, str] | None:
-    """The unique index that stands in for a primary key, where it doesn't tell all rows apart, and why not."""
+    """The unique index that replaces a primary key but does not identify all rows, and why not."""
     if table.primary_key or not key:
         return None
     index = next((unique_index for unique_index in table.unique if unique_index.columns == key), None)
@@ -146,7 +146,7 @@ _AVRO: Final = frozenset({"avro"})
 
 
 def named_tables(world: World) -> list[NamedTable]:
-    """The captured tables with the names that the connector gives them; without those whose topic nobody can tell."""
+    """The captured tables with the names that the connector gives them, without those whose topic is unknown."""
     named = []
     for table in world.captured:
         topic = world.topic_of(table.schema, table.name)
@@ -238,7 +238,7 @@ def judge_events(world: World) -> Iterator[JudgedFinding]:
         yield from _gone(world, topic)
 
 
-def _places(changes: list[ChangeEvents]) -> list[dict[str, int]]:
+def _partition_rows(changes: list[ChangeEvents]) -> list[dict[str, int]]:
     return [
         {
             "partition": events.partition,
@@ -264,7 +264,7 @@ def _truncated(topic: TopicFacts) -> Iterator[JudgedFinding]:
         location=topic.topic,
         count=topic.count("t"),
         topic=topic.topic,
-        evidence={"topic": topic.topic, "topic_partitions": topic.partitions, "partitions": _places(truncates)},
+        evidence={"topic": topic.topic, "topic_partitions": topic.partitions, "partitions": _partition_rows(truncates)},
     )
 
 
@@ -279,7 +279,7 @@ def _unavailable(topic: TopicFacts, tables: list[str]) -> Iterator[JudgedFinding
             location=topic.topic,
             count=count,
             topic=topic.topic,
-            evidence={"topic": topic.topic, "messages": count, "events": _places(affected)},
+            evidence={"topic": topic.topic, "messages": count, "events": _partition_rows(affected)},
         )
 
 

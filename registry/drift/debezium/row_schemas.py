@@ -253,7 +253,7 @@ MOST_PATHS: Final = 500  # of one side of a topic, that a scan profiles
 
 
 class UnreadableShape(ValueError):
-    """A schema that tells no row; the message says why."""
+    """A schema that describes no row; the message says why."""
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,7 @@ def cured(answers: int | None, target: Registry, steps: Sequence[PlanStep], rows
     if any(row.rule in _OF_VALUES for row in same):
         return frozenset()
     declared = _declared(step)
-    if declared is None or not _takes(declared, seen_fields(origin)):
+    if declared is None or not _is_valid_by(declared, seen_fields(origin)):
         return frozenset()
     return frozenset(row.pk for row in same if row.rule == UNDECLARED or _is_of_more_fields(row))
 
@@ -102,7 +102,7 @@ def _declared(step: PlanStep) -> DeclaredFields | None:
         return None
 
 
-def _takes(declared: DeclaredFields, observed: Sequence[FieldProfile]) -> bool:
+def _is_valid_by(declared: DeclaredFields, observed: Sequence[FieldProfile]) -> bool:
     """Whether all that was seen is valid by what is declared, as far as its fields say."""
     profiles = {profile.path: profile for profile in observed if profile.present}
     if not profiles or not all(_fits(declared, path, profile) for path, profile in profiles.items()):

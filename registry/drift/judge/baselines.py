@@ -76,7 +76,7 @@ def usable(now: int, days: Sequence[int], usual: int) -> bool:
 
 
 def departure(now: Share, days: Sequence[Share], *, floor: float, usual: int) -> ShareDeparture | None:
-    """How `now` departs from the days before, None where it doesn't or nothing can be said. See the module's text."""
+    """How `now` departs from the days before; None without a departure or without enough data."""
     counted = [day for day in days if day.whole >= MIN_DAY]
     if not usable(now.whole, [day.whole for day in days], usual):
         return None
@@ -133,7 +133,7 @@ class _History:
 def judge_baselines(
     bodies: Bodies, baselines: Mapping[str, Sequence[FieldDay]], *, reported: set[str]
 ) -> Iterator[JudgedFinding]:
-    """Shares that departed from the last weeks; nothing on fields that were told of already, or are inside of such."""
+    """Yield shares that departed from the last weeks, except for `reported` fields and the fields inside them."""
     if not bodies.messages:
         return
     silent = set(reported)
@@ -299,7 +299,7 @@ def baselines_of(memory: Memory, where: TopicSide, marks: Collection[tuple[str, 
     }
 
 
-def together(profiles: Sequence[FieldProfile]) -> FieldProfile:
+def merge_profiles(profiles: Sequence[FieldProfile]) -> FieldProfile:
     """One path's profiles of several marks as one."""
     first = profiles[0]
     whole = FieldDay("", first.messages, first.present, first.nulls, first.kinds, first.values)

@@ -1,4 +1,4 @@
-"""The fields of a topic's messages, held against what the schema declares and against the last weeks."""
+"""The fields of a topic's messages, compared with the declared schema and with the last weeks."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def _together(group: Sequence[Bodies], name: str) -> Bodies:
         framing=baselines.ALL_VERSIONS if name else "",
         mark=name,
         messages=sum(bodies.messages for bodies in group),
-        profiles={path: baselines.together(profiles) for path, profiles in by_path.items()},
+        profiles={path: baselines.merge_profiles(profiles) for path, profiles in by_path.items()},
         parts=tuple(part for bodies in group for part in bodies.parts),
         declared=tuple(declared for bodies in group for declared in bodies.declared),
         versions=tuple(version for bodies in group for version in bodies.versions),

@@ -255,7 +255,7 @@ def mark_evidence(mark: Mark) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class SideOfTopic:
-    """A topic's keys or values (None: both) as they were read, and all that they are held against."""
+    """A topic's keys or values (None: both) as they were read, and everything they are compared with."""
 
     reading: TopicObservations
     side: Side | None

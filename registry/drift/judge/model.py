@@ -25,7 +25,7 @@ TopicSide = tuple[str, Side]
 
 @dataclass(frozen=True)
 class RegisteredVersion:
-    """A version that a mark stands for.
+    """A version that a mark names.
 
     `subject` is the qualified name. `released` says whether a promotion brought it to this environment, None where the
     registry is no target of promotions. `record` is the full name of its record or first message, where known.
@@ -117,7 +117,7 @@ class Registered:
 
 @dataclass(frozen=True)
 class TopicMemory:
-    """What is known of a topic from earlier scans and from the cluster.
+    """A topic as earlier scans and the cluster describe it.
 
     `message_types` are Protobuf's by side, subject and full name, with the first and last time they were seen.
     """

@@ -1,4 +1,4 @@
-"""The registry's own tables, held against promotions, against what they were, and against the advice for production."""
+"""The registry's own tables, compared with promotions, with their earlier state, and with the advice for production."""
 
 from __future__ import annotations
 

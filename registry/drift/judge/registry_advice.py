@@ -170,7 +170,7 @@ ADVICE: Final = (
 
 
 def checklist(facts: RegistryFacts, findings: Iterable[JudgedFinding]) -> list[dict[str, Any]]:
-    """Every line with whether it is followed: what wasn't looked at isn't followed, it is not known."""
+    """Every line of advice with whether it is followed; a line that was not checked is unknown."""
     broken: dict[str, int] = {}
     for finding in findings:
         broken[finding.rule] = broken.get(finding.rule, 0) + 1

@@ -314,7 +314,7 @@ def _settings(facts: QueryFacts) -> Iterable[JudgedFinding]:
 
 
 def _progress(facts: QueryFacts) -> Iterable[JudgedFinding]:
-    """A batch that is planned and not committed for long; else messages that nobody reads."""
+    """A batch that is planned and has not been committed for long; else messages that the query does not read."""
     at, planned = facts.last_batch_time, facts.last_planned_batch
     if at is None or planned is None:
         return

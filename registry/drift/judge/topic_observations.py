@@ -160,7 +160,7 @@ def parts_of(observations: Iterable[Any]) -> list[PartitionSpan]:
     return [part_of(observation.partition, observation.span) for observation in observations]
 
 
-def merged(parts: Iterable[PartitionSpan]) -> list[PartitionSpan]:
+def merge_by_partition(parts: Iterable[PartitionSpan]) -> list[PartitionSpan]:
     """One part a partition, ascending."""
     by_partition: dict[int, PartitionSpan] = {}
     for part in parts:
@@ -182,7 +182,7 @@ def merged(parts: Iterable[PartitionSpan]) -> list[PartitionSpan]:
 
 
 def _hours_of(one: PartitionSpan, other: PartitionSpan) -> dict[str, int]:
-    """Of both together; none where one of them wasn't counted."""
+    """The hours of both parts added up; empty where one part has no counts."""
     if not one.hours or not other.hours:
         return {}
     hours = dict(one.hours)
@@ -200,7 +200,7 @@ def where(side: tuple[str, str], parts: Sequence[PartitionSpan]) -> str:
     """Where it is, as `orders:0@17–240, orders:1@3 (value)`."""
     topic, name = side
     shown = []
-    by_partition = merged(parts)
+    by_partition = merge_by_partition(parts)
     for part in by_partition[:SHOWN_PLACES]:
         first, last = part.first_offset, part.last_offset
         shown.append(f"{topic}:{part.partition}@{first}" + (f"–{last}" if last != first else ""))
@@ -226,13 +226,13 @@ def positions(parts: Sequence[PartitionSpan]) -> dict[str, Any]:
                 "last_time": part.last_time,
                 **({"hours": dict(part.hours)} if part.hours else {}),
             }
-            for part in merged(parts)
+            for part in merge_by_partition(parts)
         ],
     }
 
 
 def collect_marks(observations: Iterable[Observation]) -> dict[TopicSide, set[Mark]]:
-    """The marks of every topic and side of a scan, for whoever looks them up."""
+    """The marks of every topic and side of a scan."""
     marks: dict[TopicSide, set[Mark]] = {}
     for observation in observations:
         if isinstance(observation, FramedMessages):

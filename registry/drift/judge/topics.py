@@ -394,15 +394,15 @@ def _of_ungoverned(where: SideOfTopic) -> Iterator[JudgedFinding]:
             evidence={
                 "marks": [mark_words(mark) for mark in versions_by_mark],
                 "owners": owners(versions),
-                **_not_told(where, versions_by_mark),
+                **_uncounted_messages(where, versions_by_mark),
             },
         )
     for mark, versions_ in versions_by_mark.items():
         yield from _bad_of_ungoverned(where, mark, versions_)
 
 
-def _not_told(where: SideOfTopic, known_marks: Collection[Mark]) -> dict[str, Any]:
-    """Messages beside those of known schemas that nothing can be told of, by what is in the way."""
+def _uncounted_messages(where: SideOfTopic, known_marks: Collection[Mark]) -> dict[str, Any]:
+    """Messages without a known schema, counted by the reason why they cannot be judged."""
     reading, side = where.reading, where.side
     unknown = [part for mark in reading.marks(side) if mark not in known_marks for part in reading.framed[side, mark]]
     bad = [group for mark in known_marks for group in reading.undecodable.get((side, mark), ())]

@@ -79,7 +79,7 @@ class ObservedFields:
     """
 
     is_scanned: bool
-    seen: Mapping[str, FieldTotals] = field(default_factory=dict)
+    fields: Mapping[str, FieldTotals] = field(default_factory=dict)
     marks: Mapping[str, tuple[FieldMark, ...]] = field(default_factory=dict)
     elsewhere: tuple[FieldMark, ...] = ()
 
@@ -108,7 +108,7 @@ def fields_in_data(registry: Registry, subject: SubjectName, paths: Iterable[str
     marks, elsewhere = _marks(registry, subject, forms_by_path)
     return ObservedFields(
         is_scanned=bool(by_form or marks or elsewhere) or lately.exists(),
-        seen={path: field for path, field in by_path if field is not None},
+        fields={path: field for path, field in by_path if field is not None},
         marks=marks,
         elsewhere=elsewhere,
     )

@@ -143,7 +143,7 @@ def fields_of(observations: Iterable[Observation]) -> dict[FieldName, FieldCount
 
 
 def merged_field(before: FieldCounts | None, scanned: FieldCounts, *, again: bool) -> FieldCounts:
-    """A field's day with what a scan saw of it; `again` tells that it read messages which were counted already."""
+    """Merge a field's day with one scan's counts; `again`: the scan read messages that were counted already."""
     if before is None or again:
         return scanned
     distinct = [number for number in (before.distinct, scanned.distinct) if number is not None]
@@ -298,7 +298,7 @@ class MutePattern:
 
 @dataclass(frozen=True)
 class FindingStatus:
-    """How a finding stands before a scan is kept."""
+    """A finding's state before a scan is stored."""
 
     state: str
     severity: str

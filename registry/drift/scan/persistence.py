@@ -89,7 +89,7 @@ def note_detector(row: Finding, rule: str, looked: int | None) -> None:
 
 
 def alarming(rows: Iterable[Finding]) -> list[Finding]:
-    """Those that are told of as fresh drift."""
+    """The findings that are reported as fresh drift."""
     return [row for row in rows if row.rebaselined_from is None]
 
 
@@ -200,7 +200,7 @@ def _keep_uses(
 
 
 def _schema_ids(registered: Registered | None) -> dict[tuple[str, str], int]:
-    """The schema id that a GUID or a content type stands for, where the registry knows it."""
+    """The schema id of a GUID or a content type, where the registry knows it."""
     if registered is None:
         return {}
     return {

@@ -29,7 +29,7 @@ BATCH: Final = 200
 
 
 def without_personal(source: Source, observations: Sequence[Observation]) -> list[Observation]:
-    """The observations without what they tell of personal fields; what earlier scans kept of these goes too.
+    """The observations without the values of personal fields. Values that earlier scans stored are deleted too.
 
     A few queries, however much was observed.
     """
@@ -98,10 +98,11 @@ class _Tags:
         tags = tags_of_schemas(source.registry, list(schemas))
         by_schema = {row.schema_pk: tags.get(row.schema_pk, NOTHING) for row in rows}
         self._by_mark = {
-            mark: _joined(by_schema[row.schema_pk] for row in matches) for mark, matches in by_mark(rows, marks).items()
+            mark: _merged_tags(by_schema[row.schema_pk] for row in matches)
+            for mark, matches in by_mark(rows, marks).items()
         }
         self._by_subject = {
-            name: _joined(by_schema[row.schema_pk] for row in rows if (row.context, row.name) == (context, name))
+            name: _merged_tags(by_schema[row.schema_pk] for row in rows if (row.context, row.name) == (context, name))
             for name in bare
         }
 
@@ -112,7 +113,7 @@ class _Tags:
         return self._by_subject.get(f"{observation.topic}-{observation.side}", NOTHING)
 
 
-def _joined(tags: Iterable[SchemaTags]) -> SchemaTags:
+def _merged_tags(tags: Iterable[SchemaTags]) -> SchemaTags:
     """The tags of several schemas that may be meant: a field is personal where one of them says so."""
     parts = list({id(item): item for item in tags}.values())
     if len(parts) <= 1:

@@ -81,7 +81,7 @@ def topic_facts(
             subjects=schemas.subjects(name),
             registered=schemas.registered(name),
             guards=schemas.guards(name),
-            seen=schemas.seen(name),
+            event_schemas=schemas.of_events(name),
             profiles=tuple(own.profiles),
             changes=tuple(own.changes),
             tables=tables.get(name, ()),
@@ -198,7 +198,7 @@ class _Schemas:
         ages = [newest[topic, side][0] for newest in (self._marks, self._shapes) if (topic, side) in newest]
         return age > max(ages, default=(-1, -1)) and age > (0, 0)
 
-    def seen(self, topic: str) -> dict[Side, SchemaText]:
+    def of_events(self, topic: str) -> dict[Side, SchemaText]:
         """The newest schemas that the events carry: registered ones, or Connect's own beside JSON."""
         schemas: dict[Side, SchemaText] = {}
         for side in SIDES:

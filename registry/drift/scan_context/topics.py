@@ -81,7 +81,7 @@ def registered_for(source: Source, observations: Sequence[Observation]) -> Regis
         for name in subjects_of_side(where, sorted(marks_by_side.get(where, ())), registered).subjects
     }
     histories = _histories(source, context, subjects, ghosts=ghosts)
-    declared_rows = _declared_wanted(observations, here, histories)
+    declared_rows = _versions_to_declare(observations, here, histories)
     more = read_schemas(_schemas({row.schema_pk for row in declared_rows} - read.keys()))
     return replace(
         registered,
@@ -149,7 +149,7 @@ def _histories(
     return by_subject
 
 
-def _declared_wanted(
+def _versions_to_declare(
     observations: Iterable[Observation],
     here: Mapping[Mark, Sequence[VersionRow]],
     histories: Mapping[str, Sequence[VersionRow]],

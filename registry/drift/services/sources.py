@@ -233,12 +233,12 @@ def update_source(*, source_id: int, by: Actor, store: Mapping[str, Any] | None 
     a checkpoint's object store is reached from now on; the checkpoint has to be there. Raises SourceNotFound,
     InvalidSource, InvalidName, NotAllowed, and with a store what add_source raises of it.
     """
-    checked = _looked_at(source_id, store, by) if store is not None else None
+    checked = _checked_store_of(source_id, store, by) if store is not None else None
     with transaction.atomic():
         _update(source_id, by, changes, checked)
 
 
-def _looked_at(source_id: int, store: Mapping[str, Any], by: Actor) -> CheckpointStore:
+def _checked_store_of(source_id: int, store: Mapping[str, Any], by: Actor) -> CheckpointStore:
     """The fields of a source's store, once its checkpoint was read with them: before the row is locked."""
     row = _source_for(by, "source.manage", source_id, Source.objects.all())
     if row.kind != CHECKPOINTS:

@@ -36,7 +36,7 @@ FACTS = ("partitions", "compacted", "retention_ms", "retention_bytes", "problem"
 
 @dataclass(frozen=True)
 class ScannedTopic:
-    """What a scan learnt of a topic that it asked for.
+    """A topic as one scan found it.
 
     `positions` are the next offsets to read, of those partitions that moved. `messages` were read, `fresh` of them for the first time. `clean` is true
     where the scan could have seen any finding of it: messages were read, to the end, without a problem. `again` is

@@ -127,17 +127,17 @@ def observe(
             raise
         return [*first, *_not_decoded(unknown, better, topics)]
     except BrokerUnavailable as error:
-        return withheld(first, dict.fromkeys(topics, error.message))
+        return drop_topics(first, dict.fromkeys(topics, error.message))
     away = {
         observation.topic: observation.reason
         for observation in second
         if isinstance(observation, TopicLost) and observation.may_pass
     }
-    first = withheld(first, away)
+    first = drop_topics(first, away)
     topics = [name for name in topics if name not in away]
-    unfinished = set(topics) - _finished(second)
+    unfinished = set(topics) - _complete_topics(second)
     late = _not_decoded(unknown, better, unfinished)
-    return [*joined(first, second, set(topics), time.monotonic() - started), *late]
+    return [*join_passes(first, second, set(topics), time.monotonic() - started), *late]
 
 
 def _not_decoded(unknown: Mapping[str, Marks], better: Marks, topics: Collection[str]) -> list[SchemaNotUsed]:
@@ -146,7 +146,7 @@ def _not_decoded(unknown: Mapping[str, Marks], better: Marks, topics: Collection
     return [SchemaNotUsed(framing, mark, NO_TIME) for framing, mark in sorted(marks)]
 
 
-def _finished(second: Sequence[Observation]) -> set[str]:
+def _complete_topics(second: Sequence[Observation]) -> set[str]:
     """The topics that the second pass read to the end."""
     lost = {observation.topic for observation in second if isinstance(observation, TopicLost)}
     return {
@@ -170,7 +170,7 @@ def _marks(by_topic: Mapping[str, Marks]) -> Marks:
     return set().union(*by_topic.values())
 
 
-def withheld(observations: Sequence[Observation], away: Mapping[str, str]) -> list[Observation]:
+def drop_topics(observations: Sequence[Observation], away: Mapping[str, str]) -> list[Observation]:
     """The observations without topics whose broker went away before they were read with their schemas.
 
     The next scan reads them again from where the last ended.
@@ -196,14 +196,14 @@ def ranges_read(observations: Sequence[Observation], topics: Collection[str]) ->
     return tuple(TopicRead(name, tuple(parts)) for name, parts in ranges.items() if parts)
 
 
-def joined(
+def join_passes(
     first: Sequence[Observation], second: Sequence[Observation], topics: Collection[str], seconds: float
 ) -> list[Observation]:
     """The first pass, with the second's observations in place of its own for the topics that were read twice.
 
     What bound the first pass reached stays said; a topic that was lost in between stays as the first pass saw it.
     """
-    done = _finished(second)
+    done = _complete_topics(second)
     bounds = {
         observation.topic: observation.bound_reached for observation in first if isinstance(observation, TopicTotals)
     }
@@ -379,7 +379,7 @@ def survey_cluster(source: Source) -> Survey:
 
 
 def _remade(source: Source, rows: Mapping[str, Topic], anew: Sequence[ScannedTopic]) -> tuple[TopicRemade, ...]:
-    """What is known of the topics that were there before those of the same name."""
+    """The earlier topics of the same names, as the last scan left them."""
     if not anew:
         return ()
     last = source.scans.filter(state="done", read__isnull=False).order_by("-pk").first()
@@ -418,8 +418,8 @@ def with_lost_offsets(source: Source, survey: Survey, observations: Sequence[Obs
         for item in plan.expired
     ]
     if survey.admin is None or source.cluster is None:
-        return [*observations, *expired, *_told_anew(survey, observations)]
-    observations = settled(survey, survey.admin, observations)
+        return [*observations, *expired, *_readable_remade(survey, observations)]
+    observations = settle_lost_topics(survey, survey.admin, observations)
     ids = topic_ids_of(survey.admin, survey.order)
     anew = {name for name, now in ids.items() if survey.topics[name].cluster_id not in ("", now)}
     gaps = [part for part in observations if isinstance(part, PartitionRead) and part.gaps and part.topic not in anew]
@@ -438,18 +438,18 @@ def with_lost_offsets(source: Source, survey: Survey, observations: Sequence[Obs
         *(item for item in observations if getattr(item, "topic", None) not in anew),
         *expired,
         *(TopicLost(name, "it was deleted and made anew while it was read") for name in sorted(anew)),
-        *(item for item in _told_anew(survey, observations) if item.topic not in anew),
+        *(item for item in _readable_remade(survey, observations) if item.topic not in anew),
     ]
 
 
-def _told_anew(survey: Survey, observations: Sequence[Observation]) -> list[TopicRemade]:
-    """The topics that were made anew; those that couldn't be read are told of once they can."""
+def _readable_remade(survey: Survey, observations: Sequence[Observation]) -> list[TopicRemade]:
+    """The recreated topics that could be read. The others are reported once they can be read."""
     lost = {item.topic for item in observations if isinstance(item, TopicLost)}
     return [item for item in survey.remade if item.topic not in lost]
 
 
-def settled(survey: Survey, admin: AdminClient, observations: Sequence[Observation]) -> list[Observation]:
-    """The observations, where topics whose broker seemed to be away are told from deleted ones, as the cluster says.
+def settle_lost_topics(survey: Survey, admin: AdminClient, observations: Sequence[Observation]) -> list[Observation]:
+    """The observations, after asking the cluster which of the topics without a broker were deleted.
 
     Of a deleted one nothing half-read is said, nor of one that was made anew before the scan: its earlier positions are
     void, and are dropped once it is read without a break.
@@ -509,7 +509,7 @@ def _bound(observations: Sequence[Observation]) -> str | None:
 
 
 def topics_after(survey: Survey, observations: Sequence[Observation]) -> tuple[ScannedTopic, ...]:
-    """The topics as the scan left them: how far each was read, and whether all of what was asked for."""
+    """The topics after the scan: how far each was read, and whether it was read to its end."""
     reads: dict[str, list[PartitionRead]] = {}
     totals: dict[str, TopicTotals] = {}
     lost: dict[str, TopicLost] = {}

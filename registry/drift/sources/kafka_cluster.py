@@ -41,7 +41,7 @@ NO_TOPIC_ID: Final = str(Uuid(0, 0))
 
 @dataclass(frozen=True)
 class TopicConfig:
-    """How a topic lets messages go; None where the cluster doesn't tell us."""
+    """A topic's retention settings; None where the cluster does not report them."""
 
     compacted: bool = False
     retention_ms: int | None = None
@@ -220,7 +220,7 @@ def why_missing(admin: AdminClient, names: Sequence[str]) -> dict[str, TopicProb
 
 
 def gone_of(admin: AdminClient, names: Collection[str]) -> set[str]:
-    """Those of the topics that the cluster has no longer; none where it doesn't answer, since then nobody knows."""
+    """The topics that the cluster no longer has; empty where it does not answer."""
     try:
         listed = admin.list_topics(timeout=TIMEOUT_SECONDS).topics
     except KafkaException:

@@ -326,7 +326,7 @@ def _may_register(registry: Registry) -> tuple[str, ...]:
 
 
 def _live(registry: Registry, levels: _Settings, now: datetime) -> tuple[LiveVersions, ...]:
-    """The versions of each subject whose schema stands in messages that their topic still keeps."""
+    """The versions of each subject whose schema is in messages that their topic still retains."""
     is_retained = Q(topic__compacted=True) | Q(topic__retention_ms=None) | Q(topic__retention_ms__lt=0)
     rows = (
         SchemaUse.objects.filter(topic__source__registry=registry, schema_id__isnull=False, topic__gone_at=None)

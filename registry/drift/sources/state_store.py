@@ -64,7 +64,7 @@ def rows_by_variable(
 
 
 def timers_by_operator(observations: Iterable[Observation]) -> dict[int, dict[str, Any]]:
-    """The registered timers of each operator that was asked for them; times are milliseconds since 1970."""
+    """The registered timers of each operator whose timers were read; times are milliseconds since 1970."""
     return {
         observation.operator: {
             "timers": observation.timers,
@@ -147,7 +147,7 @@ class StateStore:
         return location.path.rstrip("/")
 
     def scan(self, source: Source, *, tag: str, on_progress: OnProgress) -> ScanResult:
-        """Read the schema files, then the rows, and judge both. Without Spark the rows stay unread, and that is said."""
+        """Read the schema files, then the rows, and judge both. Without Spark the result says that rows are unread."""
         from registry.drift.scan_context.streaming_queries import facts_of, inputs_of
         from registry.drift.scan_context.topics import memory_of, registered_for  # late: it loads all formats
 
@@ -204,7 +204,7 @@ def _unread_since(source: Source) -> str:
 
 
 def _damaged(source: Source, problem: str) -> ScanResult:
-    """One of the checkpoint's own files can't be read: that is found, and what was known of the query stays."""
+    """A result with one finding for a checkpoint file that cannot be read; the stored query stays as it is."""
     facts = QueryFacts(path=source.name, observed_at=milliseconds(timezone.now()), problems=(problem,))
     read = {
         "nothing": False,

@@ -99,7 +99,7 @@ def test_each_field_says_in_how_many_messages_it_is_filled(topic: Topic, look: C
     assert f"present 100 %, null 96.8 % · last seen {today}" in rows["customerMail"]
     assert f"present 99.9 %, null 0 % · last seen {before}" in rows["items"]
     assert "present 0 %, null 0 % · never seen" in rows["weight"]
-    known = fields_in_data(topic.source.registry, ORDERS, ["Order.items[].price", "Order.marks{}.weight"]).seen
+    known = fields_in_data(topic.source.registry, ORDERS, ["Order.items[].price", "Order.marks{}.weight"]).fields
     assert [(seen.filled, seen.messages) for seen in known.values()] == [(999, 1_000), (0, 7)]
 
 

@@ -205,7 +205,7 @@ def topic(name: str, values: dict[str, Any]) -> TopicFacts:
         subjects={side: f"{name}-{side}" for side in registered},  # type: ignore[misc]
         registered=registered,  # type: ignore[arg-type]
         guards=guards,  # type: ignore[arg-type]
-        seen=schemas(values.get("seen", {}), values.get("written", "CONNECT")),  # type: ignore[arg-type]
+        event_schemas=schemas(values.get("seen", {}), values.get("written", "CONNECT")),  # type: ignore[arg-type]
         profiles=profiles(name, values.get("json", {}), rows),
         changes=change_events,
         tables=tuple(sorted({*map(tuple, values.get("tables", [])), *_tables(change_events)})),
