@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.utils import timezone
@@ -35,23 +37,10 @@ PREFIX: Final = "whsec_"
 OVERLAP: Final = timedelta(hours=24)
 
 
-def hkdf_sha256(secret: bytes, *, salt: bytes, info: bytes, length: int) -> bytes:
-    """Keying material of up to 8160 bytes. Source: RFC 5869, 2.2 and 2.3. Raises ValueError for more."""
-    if not 0 < length <= 255 * 32:
-        raise ValueError("HKDF-SHA256 gives 1 to 8160 bytes")
-    extracted = hmac.digest(salt or bytes(32), secret, hashlib.sha256)
-    material, block, number = b"", b"", 0
-    while len(material) < length:
-        number += 1
-        block = hmac.digest(extracted, block + info + bytes([number]), hashlib.sha256)
-        material += block
-    return material[:length]
-
-
 def key_of(public_id: str, key_version: int) -> bytes:
     """The 32-byte signing key of a webhook."""
     info = f"{public_id}\0{key_version}".encode()
-    return hkdf_sha256(settings.SECRET_KEY.encode(), salt=SALT, info=info, length=KEY_BYTES)
+    return HKDF(algorithm=SHA256(), length=KEY_BYTES, salt=SALT, info=info).derive(settings.SECRET_KEY.encode())
 
 
 def shown_secret(public_id: str, key_version: int) -> str:
